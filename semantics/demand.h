@@ -1,0 +1,16 @@
+// demand: an invariant of our own code, checked in every build; a failure stops the program.
+//
+// Foreign data never meets `demand`: it is answered with a Rejection.
+#pragma once
+
+namespace assay {
+
+[[noreturn]] void demand_failed(const char* message);
+
+inline void demand(bool condition, const char* message) {
+  if (!condition) [[unlikely]] {
+    demand_failed(message);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,151 @@
+// infer(): arity, attributes, dtypes and limits for every op, then the op's own shape rule.
+#include <string>
+
+#include "semantics/graph/shape_rules.h"
+
+namespace assay {
+
+namespace shape_rules {
+
+std::string describe(const Call& call) {
+  std::string text(op_row(call.op).name);
+  text += "(";
+  for (std::size_t i = 0; i < call.operands.size(); ++i) {
+    const Node& operand = *call.operands[i];
+    if (i > 0) text += ", ";
+    text += "node " + std::to_string(call.ids[i]);
+    if (!operand.name.empty()) text += " '" + operand.name + "'";
+    text += " " + std::string(to_string(operand.dtype)) + to_string(operand.shape);
+  }
+  return text + ")";
+}
+
+Rejection violated(const Call& call, int condition, std::string required, std::string found) {
+  const std::string name(op_row(call.op).name);
+  return {Rejection::Kind::malformed, name + ".S" + std::to_string(condition), describe(call), std::move(required), std::move(found),
+          "see the side conditions of " + name + " in semantics/ops"};
+}
+
+namespace {
+
+Rejection malformed(std::string code, std::string place, std::string required, std::string found, std::string advice) {
+  return {Rejection::Kind::malformed, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
+}
+
+Outcome<Done> check_operand(const Graph& graph, Op op, NodeId id) {
+  const std::string name(op_row(op).name);
+  if (id >= graph.nodes.size()) {
+    return malformed("graph.operand", name, "operands are nodes that stand before their user",
+                     "operand " + std::to_string(id) + " of " + std::to_string(graph.nodes.size()) + " nodes", "append operands first");
+  }
+  std::size_t count = 0;
+  if (!checked_element_count(graph.nodes[id].shape, kMaximumElements, count)) {
+    return malformed("graph.limit", name + ", operand node " + std::to_string(id), "0 <= extents, at most 2^31 - 1 elements",
+                     "shape " + to_string(graph.nodes[id].shape), "use a smaller batch or split the tensor");
+  }
+  return Done{};
+}
+
+Outcome<Done> check_arity(Op op, std::size_t operands, const Attributes& attributes) {
+  const OpRow& row = op_row(op);
+  const std::string name(row.name);
+  const bool few = operands < static_cast<std::size_t>(row.arity_min);
+  const bool many = row.arity_max >= 0 && operands > static_cast<std::size_t>(row.arity_max);
+  if (few || many) {
+    const std::string upper = row.arity_max < 0 ? " or more" : " to " + std::to_string(row.arity_max);
+    return malformed("graph.arity", name, std::to_string(row.arity_min) + upper + " operands", std::to_string(operands) + " operands",
+                     "see the op table");
+  }
+  if (attributes.index() != row.attributes) {
+    return malformed("graph.attributes", name, "attributes of kind " + std::to_string(row.attributes),
+                     "kind " + std::to_string(attributes.index()), "give the attribute structure that the op table names");
+  }
+  return Done{};
+}
+
+// Layout ops move elements of any type; all others compute on the real numbers that float32 or float64 elements denote.
+Outcome<Done> check_dtypes(const Call& call) {
+  const bool is_layout = op_row(call.op).op_class == OpClass::layout;
+  for (const Node* operand : call.operands) {
+    const bool same = operand->dtype == call.dtype();
+    if (same && (is_layout || is_float(operand->dtype))) continue;
+    return malformed("graph.dtype", describe(call), is_layout ? "operands of one dtype" : "float32 or float64 operands of one dtype",
+                     to_string(operand->dtype), "fold integer arithmetic before it reaches the graph");
+  }
+  return Done{};
+}
+
+Outcome<Shape> shape_of(const Call& call) {
+  switch (call.op) {
+    case Op::input:
+    case Op::constant: break;  // refused by infer()
+    case Op::reshape:
+    case Op::permute:
+    case Op::slice:
+    case Op::concat:
+    case Op::pad:
+    case Op::gather:
+    case Op::expand: return layout_shape(call);
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::min:
+    case Op::max: return broadcast_shape(call);
+    case Op::gemm:
+    case Op::matmul: return product_shape(call);
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::max_pool:
+    case Op::avg_pool: return window_shape(call);
+    case Op::batch_norm: return normalise_shape(call);
+    case Op::reduce_sum:
+    case Op::reduce_mean: return reduce_shape(call);
+    case Op::neg:
+    case Op::scale:
+    case Op::relu:
+    case Op::leaky_relu:
+    case Op::sigmoid:
+    case Op::tanh:
+    case Op::abs:
+    case Op::sign:
+    case Op::clip:
+    case Op::sqrt:
+    case Op::pow:
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos:
+    case Op::softmax: return elementwise_shape(call);
+  }
+  return violated(call, 0, "an op with operands", "a leaf");
+}
+
+}  // namespace
+
+}  // namespace shape_rules
+
+Outcome<ResultType> infer(const Graph& graph, Op op, const std::vector<NodeId>& operands, const Attributes& attributes) {
+  using namespace shape_rules;
+  const std::string name(op_row(op).name);
+  if (op_row(op).op_class == OpClass::leaf) {
+    return malformed("graph.leaf", name, "an op with operands", "a leaf", "use append_input or append_constant");
+  }
+  if (Outcome<Done> done = check_arity(op, operands.size(), attributes); !done) return done.rejection();
+  Call call{op, attributes, operands, {}};
+  for (const NodeId id : operands) {
+    if (Outcome<Done> done = check_operand(graph, op, id); !done) return done.rejection();
+    call.operands.push_back(&graph.nodes[id]);
+  }
+  if (Outcome<Done> done = check_dtypes(call); !done) return done.rejection();
+  Outcome<Shape> shape = shape_of(call);
+  if (!shape) return shape.rejection();
+  std::size_t count = 0;
+  if (!checked_element_count(shape.value(), kMaximumElements, count)) {
+    return malformed("graph.limit", describe(call), "0 <= extents, at most 2^31 - 1 elements", "result shape " + to_string(shape.value()),
+                     "use a smaller batch or split the tensor");
+  }
+  return ResultType{call.dtype(), std::move(shape).value()};
+}
+
+}  // namespace assay

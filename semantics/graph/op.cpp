@@ -1,0 +1,86 @@
+#include "semantics/graph/op.h"
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace assay {
+
+namespace {
+
+// Position of an alternative of Attributes, by its type.
+template <class T, std::size_t... I>
+constexpr std::size_t position(std::index_sequence<I...>) {
+  std::size_t found = sizeof...(I);
+  ((std::is_same_v<T, std::variant_alternative_t<I, Attributes>> ? void(found = I) : void()), ...);
+  return found;
+}
+
+template <class T>
+inline constexpr std::size_t kOf = position<T>(std::make_index_sequence<std::variant_size_v<Attributes>>());
+
+constexpr std::size_t kNone = kOf<NoAttributes>;
+constexpr int kAny = -1;
+
+using enum OpClass;
+using enum Smoothness;
+
+// name, arity, attributes, class, smoothness (on the op's domain)
+constexpr std::array<OpRow, kOpCount> kTable = {{
+    {Op::input, "input", 0, 0, kNone, leaf, smooth},
+    {Op::constant, "constant", 0, 0, kNone, leaf, smooth},
+    {Op::reshape, "reshape", 1, 1, kOf<ShapeAttributes>, layout, smooth},
+    {Op::permute, "permute", 1, 1, kOf<PermuteAttributes>, layout, smooth},
+    {Op::slice, "slice", 1, 1, kOf<SliceAttributes>, layout, smooth},
+    {Op::concat, "concat", 1, kAny, kOf<ConcatAttributes>, layout, smooth},
+    {Op::pad, "pad", 1, 1, kOf<PadAttributes>, layout, smooth},
+    {Op::gather, "gather", 1, 1, kOf<GatherAttributes>, layout, smooth},
+    {Op::expand, "expand", 1, 1, kOf<ShapeAttributes>, layout, smooth},
+    {Op::add, "add", 2, 2, kNone, linear, smooth},
+    {Op::sub, "sub", 2, 2, kNone, linear, smooth},
+    {Op::neg, "neg", 1, 1, kNone, linear, smooth},
+    {Op::scale, "scale", 1, 1, kOf<ScaleAttributes>, linear, smooth},
+    {Op::gemm, "gemm", 2, 3, kOf<GemmAttributes>, linear, smooth},
+    {Op::matmul, "matmul", 2, 2, kNone, linear, smooth},
+    {Op::conv, "conv", 2, 3, kOf<WindowAttributes>, linear, smooth},
+    {Op::conv_transpose, "conv_transpose", 2, 3, kOf<WindowAttributes>, linear, smooth},
+    {Op::batch_norm, "batch_norm", 5, 5, kOf<BatchNormAttributes>, linear, smooth},
+    {Op::reduce_sum, "reduce_sum", 1, 1, kOf<ReduceAttributes>, linear, smooth},
+    {Op::reduce_mean, "reduce_mean", 1, 1, kOf<ReduceAttributes>, linear, smooth},
+    {Op::avg_pool, "avg_pool", 1, 1, kOf<WindowAttributes>, linear, smooth},
+    {Op::mul, "mul", 2, 2, kNone, bilinear, smooth},
+    {Op::div, "div", 2, 2, kNone, bilinear, smooth},
+    {Op::relu, "relu", 1, 1, kNone, elementwise, kink},
+    {Op::leaky_relu, "leaky_relu", 1, 1, kOf<LeakyReluAttributes>, elementwise, kink},
+    {Op::sigmoid, "sigmoid", 1, 1, kNone, elementwise, smooth},
+    {Op::tanh, "tanh", 1, 1, kNone, elementwise, smooth},
+    {Op::abs, "abs", 1, 1, kNone, elementwise, kink},
+    {Op::sign, "sign", 1, 1, kNone, elementwise, jump},
+    {Op::clip, "clip", 1, 1, kOf<ClipAttributes>, elementwise, kink},
+    {Op::sqrt, "sqrt", 1, 1, kNone, elementwise, singular},
+    {Op::pow, "pow", 1, 1, kOf<PowAttributes>, elementwise, singular},
+    {Op::exp, "exp", 1, 1, kNone, elementwise, smooth},
+    {Op::log, "log", 1, 1, kNone, elementwise, smooth},
+    {Op::sin, "sin", 1, 1, kNone, elementwise, smooth},
+    {Op::cos, "cos", 1, 1, kNone, elementwise, smooth},
+    {Op::min, "min", 1, kAny, kNone, elementwise, kink},
+    {Op::max, "max", 1, kAny, kNone, elementwise, kink},
+    {Op::max_pool, "max_pool", 1, 1, kOf<WindowAttributes>, selection, kink},
+    {Op::softmax, "softmax", 1, 1, kOf<SoftmaxAttributes>, defined, smooth},
+}};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < kTable.size(); ++i) {
+    if (static_cast<std::size_t>(kTable[i].op) != i || kTable[i].name.empty()) return false;
+    if (kTable[i].attributes >= std::variant_size_v<Attributes>) return false;
+  }
+  return true;
+}
+static_assert(rows_are_in_order(), "one row per op, in the order of enum Op");
+
+}  // namespace
+
+const OpRow& op_row(Op op) { return kTable[static_cast<std::size_t>(op)]; }
+
+}  // namespace assay

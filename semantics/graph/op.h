@@ -1,0 +1,89 @@
+// The op table: every primitive and defined op of the vocabulary, one row each.
+//
+// Switches over Op are exhaustive and have no default branch, so an op that forgets a part does not compile.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "semantics/numbers/rational.h"
+
+namespace assay {
+
+enum class Op : std::uint8_t {
+  // leaves
+  input, constant,
+  // layout: index maps, exact
+  reshape, permute, slice, concat, pad, gather, expand,
+  // linear (matmul, gemm, conv, conv_transpose, mul and div only when the other operand is constant)
+  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool,
+  // bilinear
+  mul, div,
+  // elementwise
+  relu, leaky_relu, sigmoid, tanh, abs, sign, clip, sqrt, pow, exp, log, sin, cos, min, max,
+  // selection
+  max_pool,
+  // defined in terms of the above
+  softmax,
+};
+
+inline constexpr int kOpCount = static_cast<int>(Op::softmax) + 1;
+
+enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
+enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
+
+// Attributes; integers are validated by shape inference (graph.h). Axes are already non-negative.
+struct NoAttributes {};
+struct ShapeAttributes { std::vector<std::int64_t> shape; };          // reshape, expand: the whole result shape, no -1 or 0 codes
+struct PermuteAttributes { std::vector<std::int64_t> axes; };       // result axis i = operand axis axes[i]
+struct SliceAttributes {                                             // per axis of the operand, steps != 0;
+  std::vector<std::int64_t> starts, steps, extents;                  // element i = start + i*step, 0 <= i < extent
+};
+struct ConcatAttributes { std::int64_t axis = 0; };
+struct PadAttributes {                                               // constant padding; negative pads crop
+  std::vector<std::int64_t> before, after;
+  double value = 0;
+};
+struct GatherAttributes {                                            // constant, resolved indices (0 <= index < extent)
+  std::int64_t axis = 0;
+  std::vector<std::int64_t> indices;                                 // row-major over index_shape
+  std::vector<std::int64_t> index_shape;                             // result shape = before axis + index_shape + after axis
+};
+struct ScaleAttributes { double factor = 1; };                       // y = factor * x, factor exact
+struct GemmAttributes {                                              // y = alpha * A' B' + beta * C, operands a, b[, c]
+  double alpha = 1, beta = 1;
+  bool transpose_a = false, transpose_b = false;
+};
+struct WindowAttributes {                                            // conv, conv_transpose, pools; one entry per spatial axis
+  std::vector<std::int64_t> kernel;                                  // kernel extents (conv: as in the weight)
+  std::vector<std::int64_t> strides, dilations, pads_begin, pads_end;
+  std::vector<std::int64_t> output_padding;                          // conv_transpose
+  std::int64_t groups = 1;
+  bool count_include_pad = false;                                    // avg_pool
+  bool ceil_mode = false;                                            // pools
+};
+struct BatchNormAttributes { double epsilon = 1e-5; };               // exact value of the model's float; operands x, scale, bias, mean, var; channel axis 1
+struct ReduceAttributes { std::vector<std::int64_t> axes; bool keep_dims = true; };
+struct LeakyReluAttributes { double slope = 0.01; };
+struct ClipAttributes { double lo, hi; };                            // may be infinite; lo <= hi
+struct PowAttributes { Rational exponent; };                         // constant exponent
+struct SoftmaxAttributes { std::int64_t axis = 0; };
+
+using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes,
+                                ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
+                                LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes>;
+
+struct OpRow {
+  Op op;
+  std::string_view name;        // the word in messages, docs and FORMAT.md
+  int arity_min, arity_max;     // -1: any number >= arity_min
+  std::size_t attributes;       // index of the alternative of Attributes
+  OpClass op_class;
+  Smoothness smoothness;
+};
+
+[[nodiscard]] const OpRow& op_row(Op op);
+
+}  // namespace assay

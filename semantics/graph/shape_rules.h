@@ -1,0 +1,46 @@
+// Shape rules: for every op, the side conditions on its operands and attributes, and the shape of its result.
+//
+// Private to semantics/graph. The conditions S1, S2, ... are those listed at the head of the op's file in semantics/ops;
+// a violated one gives a Rejection with the code "<op>.S<n>".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+
+namespace assay::shape_rules {
+
+// Every tensor has at most this many elements, so that a 32-bit index reaches each of them.
+inline constexpr std::size_t kMaximumElements = (std::size_t{1} << 31) - 1;
+inline constexpr std::size_t kMaximumNodes = std::size_t{1} << 24;
+
+// Extents, strides and indices are combined in this type: products of two 64-bit numbers fit.
+__extension__ using Wide = __int128;
+
+// One application of an op whose arity and kind of attributes are right and whose operands have possible shapes.
+struct Call {
+  Op op;
+  const Attributes& attributes;
+  std::vector<NodeId> ids;
+  std::vector<const Node*> operands;
+
+  [[nodiscard]] const Shape& shape(std::size_t operand) const { return operands[operand]->shape; }
+  [[nodiscard]] DType dtype() const { return operands[0]->dtype; }
+  template <class T>
+  [[nodiscard]] const T& get() const { return std::get<T>(attributes); }
+};
+
+// "conv(node 3 'x' [1, 3, 8, 8], node 4 [4, 3, 3, 3])"
+[[nodiscard]] std::string describe(const Call& call);
+[[nodiscard]] Rejection violated(const Call& call, int condition, std::string required, std::string found);
+
+[[nodiscard]] Outcome<Shape> layout_shape(const Call& call);       // reshape, permute, slice, concat, pad, gather, expand
+[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);    // add, sub, mul, div, min, max
+[[nodiscard]] Outcome<Shape> product_shape(const Call& call);      // gemm, matmul
+[[nodiscard]] Outcome<Shape> window_shape(const Call& call);       // conv, conv_transpose, max_pool, avg_pool
+[[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);    // batch_norm
+[[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);       // reduce_sum, reduce_mean
+[[nodiscard]] Outcome<Shape> elementwise_shape(const Call& call);  // one operand, same shape: relu, ..., softmax
+
+}  // namespace assay::shape_rules

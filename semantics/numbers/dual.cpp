@@ -1,0 +1,263 @@
+// The derivative table: f(v + t d) = f(v) + f'(v) t d, one line per primitive.
+//
+// On an interval v the value f'(v) is an enclosure of the derivative over v, so the tangent encloses f'(x) t for all
+// x in v; an enclosure of f' that contains a pole is undefined. tests/semantics/numbers/dual_test.cpp proves every
+// line: f(b) - f(a) in (b - a) f'([a, b]) on subdivisions.
+#include "semantics/numbers/dual.h"
+
+#include "semantics/numbers/scalar_traits.h"
+
+namespace assay {
+namespace {
+
+template <class S>
+S number(std::int64_t value) {
+  return ScalarTraits<S>::from_rational(Rational(value));
+}
+
+template <class S>
+S half() {
+  return ScalarTraits<S>::from_rational(Rational(1, 2));
+}
+
+bool surely_below(const Interval& a, const Interval& b) { return a.hi() < b.lo(); }
+bool surely_below(const WideInterval& a, const WideInterval& b) { return certainly_less(a, b); }
+bool surely_below(const Rational& a, const Rational& b) { return a < b; }
+
+// Where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
+Interval joined(const Interval& a, const Interval& b) { return hull(a, b); }
+WideInterval joined(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
+Rational joined(const Rational& a, const Rational& b) { return (a + b) * Rational(1, 2); }
+
+// The tangent at a jump, and at a possible one.
+Rational at_jump(const Rational&) { return {}; }
+Interval at_jump(const Interval&) { return Interval::undefined(); }
+WideInterval at_jump(const WideInterval&) { return WideInterval::undefined(); }
+
+// Does v contain an integer? Its floor is then not below it everywhere.
+template <class S>
+bool may_be_integer(const S& v, const S& floor_of_v) {
+  return !surely_below(floor_of_v, v) || v.is_undefined();
+}
+bool may_be_integer(const Rational& v, const Rational&) { return v.is_integer(); }
+
+template <class S>
+S two_over_root_pi();
+template <>
+WideInterval two_over_root_pi() {
+  return WideInterval(2.0) / sqrt(WideInterval::pi());
+}
+template <>
+Interval two_over_root_pi() {
+  return two_over_root_pi<WideInterval>().to_interval();
+}
+
+}  // namespace
+
+template <class S>
+Dual<S> Dual<S>::operator-() const {
+  return {-value_, -tangent_};
+}
+
+template <class S>
+Dual<S>& Dual<S>::operator+=(const Dual& other) {
+  value_ += other.value_;
+  tangent_ += other.tangent_;
+  return *this;
+}
+
+template <class S>
+Dual<S>& Dual<S>::operator-=(const Dual& other) {
+  value_ -= other.value_;
+  tangent_ -= other.tangent_;
+  return *this;
+}
+
+// (v w)' = v' w + v w'
+template <class S>
+Dual<S>& Dual<S>::operator*=(const Dual& other) {
+  tangent_ = tangent_ * other.value_ + value_ * other.tangent_;
+  value_ *= other.value_;
+  return *this;
+}
+
+// (v / w)' = (v' - (v / w) w') / w
+template <class S>
+Dual<S>& Dual<S>::operator/=(const Dual& other) {
+  const Dual divisor(other);  // `other` may be *this
+  value_ = value_ / divisor.value_;
+  tangent_ = (tangent_ - value_ * divisor.tangent_) / divisor.value_;
+  return *this;
+}
+
+// (x^2)' = 2 x
+template <class S>
+Dual<S> square(const Dual<S>& x) {
+  return {square(x.value()), number<S>(2) * x.value() * x.tangent()};
+}
+
+// (x^n)' = n x^(n-1); 0 for n = 0, where x^0 = 1
+template <class S>
+Dual<S> pow(const Dual<S>& x, std::int64_t n) {
+  if (n == 0) {
+    return {pow(x.value(), 0), number<S>(0) * x.tangent()};
+  }
+  const bool has_predecessor = n > INT64_MIN;
+  const S slope = has_predecessor ? pow(x.value(), n - 1) : pow(x.value(), n) / x.value();
+  return {pow(x.value(), n), number<S>(n) * slope * x.tangent()};
+}
+
+// |x|' = sign(x), and both -1 and 1 at 0
+template <class S>
+Dual<S> abs(const Dual<S>& x) {
+  const S zero = number<S>(0);
+  if (surely_below(zero, x.value())) {
+    return x;
+  }
+  if (surely_below(x.value(), zero)) {
+    return -x;
+  }
+  return {abs(x.value()), joined(number<S>(-1), number<S>(1)) * x.tangent()};
+}
+
+template <class S>
+Dual<S> min(const Dual<S>& a, const Dual<S>& b) {
+  if (surely_below(a.value(), b.value())) {
+    return a;
+  }
+  if (surely_below(b.value(), a.value())) {
+    return b;
+  }
+  return {min(a.value(), b.value()), joined(a.tangent(), b.tangent())};
+}
+
+template <class S>
+Dual<S> max(const Dual<S>& a, const Dual<S>& b) {
+  return -min(-a, -b);
+}
+
+template <class S>
+Dual<S> sign(const Dual<S>& x) {
+  const S zero = number<S>(0);
+  const bool constant = surely_below(zero, x.value()) || surely_below(x.value(), zero);
+  return {sign(x.value()), constant ? zero : at_jump(x.value())};
+}
+
+template <class S>
+Dual<S> floor(const Dual<S>& x) {
+  const S below = floor(x.value());
+  return {below, may_be_integer(x.value(), below) ? at_jump(x.value()) : number<S>(0)};
+}
+
+// sqrt' = 1 / (2 sqrt)
+template <class S>
+Dual<S> sqrt(const Dual<S>& x) {
+  const S root = sqrt(x.value());
+  return {root, x.tangent() / (number<S>(2) * root)};
+}
+
+// exp' = exp
+template <class S>
+Dual<S> exp(const Dual<S>& x) {
+  const S value = exp(x.value());
+  return {value, value * x.tangent()};
+}
+
+// log' = 1 / x
+template <class S>
+Dual<S> log(const Dual<S>& x) {
+  return {log(x.value()), x.tangent() / x.value()};
+}
+
+// tanh' = 1 - tanh^2
+template <class S>
+Dual<S> tanh(const Dual<S>& x) {
+  const S value = tanh(x.value());
+  return {value, (number<S>(1) - square(value)) * x.tangent()};
+}
+
+// sigmoid' = sigmoid (1 - sigmoid) = 1/4 - (sigmoid - 1/2)^2
+template <class S>
+Dual<S> sigmoid(const Dual<S>& x) {
+  const S value = sigmoid(x.value());
+  return {value, (square(half<S>()) - square(value - half<S>())) * x.tangent()};
+}
+
+// erf' = 2 / sqrt(pi) exp(-x^2)
+template <class S>
+Dual<S> erf(const Dual<S>& x) {
+  return {erf(x.value()), two_over_root_pi<S>() * exp(-square(x.value())) * x.tangent()};
+}
+
+// sin' = cos
+template <class S>
+Dual<S> sin(const Dual<S>& x) {
+  return {sin(x.value()), cos(x.value()) * x.tangent()};
+}
+
+// cos' = -sin
+template <class S>
+Dual<S> cos(const Dual<S>& x) {
+  return {cos(x.value()), -sin(x.value()) * x.tangent()};
+}
+
+// (x^r)' = r x^(r-1)
+template <class S>
+Dual<S> pow(const Dual<S>& x, const Rational& r) {
+  if (const auto n = r.to_int64()) {
+    return pow(x, *n);
+  }
+  return {pow(x.value(), r), ScalarTraits<S>::from_rational(r) * pow(x.value(), r - Rational(1)) * x.tangent()};
+}
+
+// The closed list.
+template class Dual<Rational>;
+template Dual<Rational> square(const Dual<Rational>&);
+template Dual<Rational> pow(const Dual<Rational>&, std::int64_t);
+template Dual<Rational> abs(const Dual<Rational>&);
+template Dual<Rational> sign(const Dual<Rational>&);
+template Dual<Rational> floor(const Dual<Rational>&);
+template Dual<Rational> min(const Dual<Rational>&, const Dual<Rational>&);
+template Dual<Rational> max(const Dual<Rational>&, const Dual<Rational>&);
+
+template class Dual<Modular>;
+template Dual<Modular> square(const Dual<Modular>&);
+template Dual<Modular> pow(const Dual<Modular>&, std::int64_t);
+
+template class Dual<Interval>;
+template Dual<Interval> square(const Dual<Interval>&);
+template Dual<Interval> pow(const Dual<Interval>&, std::int64_t);
+template Dual<Interval> abs(const Dual<Interval>&);
+template Dual<Interval> sign(const Dual<Interval>&);
+template Dual<Interval> floor(const Dual<Interval>&);
+template Dual<Interval> min(const Dual<Interval>&, const Dual<Interval>&);
+template Dual<Interval> max(const Dual<Interval>&, const Dual<Interval>&);
+template Dual<Interval> sqrt(const Dual<Interval>&);
+template Dual<Interval> exp(const Dual<Interval>&);
+template Dual<Interval> log(const Dual<Interval>&);
+template Dual<Interval> tanh(const Dual<Interval>&);
+template Dual<Interval> sigmoid(const Dual<Interval>&);
+template Dual<Interval> erf(const Dual<Interval>&);
+template Dual<Interval> sin(const Dual<Interval>&);
+template Dual<Interval> cos(const Dual<Interval>&);
+template Dual<Interval> pow(const Dual<Interval>&, const Rational&);
+
+template class Dual<WideInterval>;
+template Dual<WideInterval> square(const Dual<WideInterval>&);
+template Dual<WideInterval> pow(const Dual<WideInterval>&, std::int64_t);
+template Dual<WideInterval> abs(const Dual<WideInterval>&);
+template Dual<WideInterval> sign(const Dual<WideInterval>&);
+template Dual<WideInterval> floor(const Dual<WideInterval>&);
+template Dual<WideInterval> min(const Dual<WideInterval>&, const Dual<WideInterval>&);
+template Dual<WideInterval> max(const Dual<WideInterval>&, const Dual<WideInterval>&);
+template Dual<WideInterval> sqrt(const Dual<WideInterval>&);
+template Dual<WideInterval> exp(const Dual<WideInterval>&);
+template Dual<WideInterval> log(const Dual<WideInterval>&);
+template Dual<WideInterval> tanh(const Dual<WideInterval>&);
+template Dual<WideInterval> sigmoid(const Dual<WideInterval>&);
+template Dual<WideInterval> erf(const Dual<WideInterval>&);
+template Dual<WideInterval> sin(const Dual<WideInterval>&);
+template Dual<WideInterval> cos(const Dual<WideInterval>&);
+template Dual<WideInterval> pow(const Dual<WideInterval>&, const Rational&);
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+#include "semantics/numbers/mpfr_functions.h"
+
+#include "semantics/demand.h"
+
+namespace assay::mpfr {
+namespace {
+
+constexpr mpfr_prec_t kGuardBits = 64;       // beyond the result's precision, where an intermediate is rounded
+constexpr mpfr_exp_t kMaxAngleBits = 4096;  // reducing an angle of e bits takes e more bits: give [-1, 1] beyond
+
+static_assert(sizeof(long) == sizeof(std::int64_t), "mpfr_pow_si takes every int64");
+
+// MPFR keeps constants (pi, log 2) per thread; this returns them when the thread ends.
+struct ThreadCache {
+  ThreadCache() = default;
+  ThreadCache(const ThreadCache&) = delete;
+  ThreadCache& operator=(const ThreadCache&) = delete;
+  ~ThreadCache() { mpfr_free_cache(); }
+};
+void keep_thread_cache() {
+  thread_local const ThreadCache cache;
+  static_cast<void>(cache);
+}
+
+mpfr_rnd_t opposite(mpfr_rnd_t direction) { return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD; }
+
+// 1 / (1 + exp(-x)): decreasing in exp(-x), so that is rounded the other way.
+int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
+  Number minus_x(mpfr_get_prec(x));
+  mpfr_neg(minus_x.value, x, MPFR_RNDN);  // exact
+  Number denominator(mpfr_get_prec(out) + kGuardBits);
+  const int first = mpfr_exp(denominator.value, minus_x.value, opposite(direction));
+  const int second = mpfr_add_ui(denominator.value, denominator.value, 1, opposite(direction));
+  const int third = mpfr_ui_div(out, 1, denominator.value, direction);
+  return first != 0 || second != 0 || third != 0 ? 1 : 0;
+}
+
+// Is f increasing (1) or decreasing (-1) at x? MPFR's sign is the exact one: no dyadic x is a critical point of sin,
+// and of cos only 0 is, which gives 0.
+int slope_sign(Function f, mpfr_srcptr x) {
+  Number slope(53);
+  if (f == Function::sin) {
+    mpfr_cos(slope.value, x, MPFR_RNDN);
+    return mpfr_sgn(slope.value);
+  }
+  mpfr_sin(slope.value, x, MPFR_RNDN);
+  return -mpfr_sgn(slope.value);
+}
+
+void hull_with_point(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr x) {
+  Number end(mpfr_get_prec(out_lo));
+  evaluate(f, end.value, x, MPFR_RNDD);
+  mpfr_min(out_lo, out_lo, end.value, MPFR_RNDD);
+  evaluate(f, end.value, x, MPFR_RNDU);
+  mpfr_max(out_hi, out_hi, end.value, MPFR_RNDU);
+}
+
+// Joins f([lo, hi]) to [out_lo, out_hi], for hi - lo <= 3 < pi and f = sin or cos. Critical points are pi apart, so
+// at most one lies inside; it does iff the slopes at the two ends differ, and is a maximum iff the first is positive.
+void join_short_wave(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
+  hull_with_point(f, out_lo, out_hi, lo);
+  if (mpfr_equal_p(lo, hi) != 0) {
+    return;
+  }
+  hull_with_point(f, out_lo, out_hi, hi);
+  if (f == Function::cos && mpfr_sgn(lo) <= 0 && mpfr_sgn(hi) >= 0) {
+    mpfr_set_si(out_hi, 1, MPFR_RNDU);  // the maximum at 0; |ends| <= 3 < pi, so there is no other critical point
+    return;
+  }
+  const int first = slope_sign(f, lo);
+  if (first != slope_sign(f, hi)) {
+    if (first > 0) {
+      mpfr_set_si(out_hi, 1, MPFR_RNDU);
+    } else {
+      mpfr_set_si(out_lo, -1, MPFR_RNDD);
+    }
+  }
+}
+
+// Splits [lo, hi] into four parts of at most 1.7 < 3 when its width is at most 6.5; a period (< 6.5) beyond that.
+void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
+  Number width(mpfr_get_prec(lo));
+  mpfr_sub(width.value, hi, lo, MPFR_RNDU);
+  const auto is_large = [](mpfr_srcptr x) { return mpfr_regular_p(x) != 0 && mpfr_get_exp(x) > kMaxAngleBits; };
+  if (!(mpfr_cmp_d(width.value, 6.5) <= 0) || mpfr_nan_p(width.value) != 0 || is_large(lo) || is_large(hi)) {
+    mpfr_set_si(out_lo, -1, MPFR_RNDD);
+    mpfr_set_si(out_hi, 1, MPFR_RNDU);
+    return;
+  }
+  mpfr_set_si(out_lo, 1, MPFR_RNDD);
+  mpfr_set_si(out_hi, -1, MPFR_RNDU);
+  if (mpfr_cmp_d(width.value, 3.0) <= 0) {
+    join_short_wave(f, out_lo, out_hi, lo, hi);
+    return;
+  }
+  // Cut points lo + k width / 4: any increasing points will do that leave no part longer than 3.
+  Number from(mpfr_get_prec(lo) + kGuardBits);
+  Number to(mpfr_get_prec(lo) + kGuardBits);
+  mpfr_div_ui(width.value, width.value, 4, MPFR_RNDN);
+  mpfr_set(from.value, lo, MPFR_RNDN);
+  for (int part = 0; part < 3; ++part) {
+    mpfr_add(to.value, from.value, width.value, MPFR_RNDN);
+    mpfr_min(to.value, to.value, hi, MPFR_RNDN);
+    join_short_wave(f, out_lo, out_hi, from.value, to.value);
+    mpfr_swap(from.value, to.value);
+  }
+  join_short_wave(f, out_lo, out_hi, from.value, hi);
+}
+
+}  // namespace
+
+int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
+  keep_thread_cache();
+  switch (f) {
+    case Function::exp: return mpfr_exp(out, x, direction);
+    case Function::log: return mpfr_log(out, x, direction);
+    case Function::tanh: return mpfr_tanh(out, x, direction);
+    case Function::sigmoid: return evaluate_sigmoid(out, x, direction);
+    case Function::erf: return mpfr_erf(out, x, direction);
+    case Function::sin: return mpfr_sin(out, x, direction);
+    case Function::cos: return mpfr_cos(out, x, direction);
+  }
+  demand_failed("mpfr::evaluate: unknown function");
+}
+
+void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t direction) {
+  keep_thread_cache();
+  mpfr_pow_si(out, x, static_cast<long>(n), direction);
+}
+
+// x^y grows with y iff x >= 1, which decides the direction in which r is rounded.
+void evaluate_power(mpfr_ptr out, mpfr_srcptr x, mpq_srcptr r, mpfr_rnd_t direction) {
+  keep_thread_cache();
+  Number exponent(mpfr_get_prec(out) + kGuardBits);
+  mpfr_set_q(exponent.value, r, mpfr_cmp_ui(x, 1) >= 0 ? direction : opposite(direction));
+  mpfr_pow(out, x, exponent.value, direction);
+}
+
+bool image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
+  if (f == Function::log && !(mpfr_sgn(lo) > 0)) {
+    return false;
+  }
+  if (f == Function::sin || f == Function::cos) {
+    keep_thread_cache();
+    wave_image(f, out_lo, out_hi, lo, hi);
+    return true;
+  }
+  // The others increase. On a point one correctly rounded evaluation does: the upper end is its neighbour.
+  const int inexact = evaluate(f, out_lo, lo, MPFR_RNDD);
+  if (f != Function::sigmoid && mpfr_equal_p(lo, hi) != 0) {
+    mpfr_set(out_hi, out_lo, MPFR_RNDU);
+    if (inexact != 0) {
+      mpfr_nextabove(out_hi);
+    }
+    return true;
+  }
+  evaluate(f, out_hi, hi, MPFR_RNDU);
+  return true;
+}
+
+bool image_of_power(mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi, std::int64_t n) {
+  const bool inner_zero = mpfr_sgn(lo) <= 0 && mpfr_sgn(hi) >= 0;
+  if (n < 0 && inner_zero) {
+    return false;
+  }
+  if (n > 0 && n % 2 == 0 && inner_zero) {
+    Number other(mpfr_get_prec(out_hi));
+    evaluate_power(out_hi, lo, n, MPFR_RNDU);
+    evaluate_power(other.value, hi, n, MPFR_RNDU);
+    mpfr_max(out_hi, out_hi, other.value, MPFR_RNDU);
+    mpfr_set_zero(out_lo, 1);
+    return true;
+  }
+  // Monotone on [lo, hi]: d/dx x^n = n x^(n-1); for n = 0 both ends are 1.
+  const bool increasing = (n > 0) == (n % 2 != 0 || mpfr_sgn(lo) >= 0);
+  evaluate_power(out_lo, increasing ? lo : hi, n, MPFR_RNDD);
+  evaluate_power(out_hi, increasing ? hi : lo, n, MPFR_RNDU);
+  return true;
+}
+
+bool image_of_power(mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi, mpq_srcptr r) {
+  const bool increasing = mpq_sgn(r) > 0;
+  if (!(increasing ? mpfr_sgn(lo) >= 0 : mpfr_sgn(lo) > 0)) {
+    return false;
+  }
+  evaluate_power(out_lo, increasing ? lo : hi, r, MPFR_RNDD);
+  evaluate_power(out_hi, increasing ? hi : lo, r, MPFR_RNDU);
+  return true;
+}
+
+}  // namespace assay::mpfr

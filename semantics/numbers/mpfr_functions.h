@@ -1,0 +1,36 @@
+// Private to semantics/numbers: enclosures of the scalar functions on MPFR numbers of any precision.
+//
+// MPFR rounds correctly in the direction that is asked for, so a lower end is rounded down (RNDD), an upper end up
+// (RNDU), and monotonicity or verified critical points do the rest.
+#pragma once
+
+#include <mpfr.h>
+
+#include <cstdint>
+
+namespace assay::mpfr {
+
+struct Number {
+  mpfr_t value;
+  explicit Number(mpfr_prec_t bits) { mpfr_init2(value, bits); }
+  Number(const Number&) = delete;
+  Number& operator=(const Number&) = delete;
+  ~Number() { mpfr_clear(value); }
+};
+
+enum class Function : std::uint8_t { exp, log, tanh, sigmoid, erf, sin, cos };
+
+// f(x) rounded in one direction (correctly, except that sigmoid may be a unit of the last place further out).
+// NaN, infinities and zeros as MPFR, that is IEEE 754, has them. `out` must not be `x`. Returns 0 only if exact.
+int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction);
+void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t direction);
+void evaluate_power(mpfr_ptr out, mpfr_srcptr x, mpq_srcptr r, mpfr_rnd_t direction);
+
+// [out_lo, out_hi] contains f([lo, hi]) for lo <= hi; false if f is not defined on all of [lo, hi]. The outputs must
+// not be the inputs.
+[[nodiscard]] bool image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi);
+[[nodiscard]] bool image_of_power(mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi, std::int64_t n);
+// For r that is not an integer of 64 bits: x > 0, and x = 0 too if r > 0.
+[[nodiscard]] bool image_of_power(mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi, mpq_srcptr r);
+
+}  // namespace assay::mpfr

@@ -1,0 +1,34 @@
+// Private to semantics/numbers: Rational seen as a GMP fraction, for the number types that convert from and to it.
+#pragma once
+
+#include <gmp.h>
+
+#include "semantics/numbers/dyadic.h"
+#include "semantics/numbers/rational.h"
+
+namespace assay {
+
+struct RationalAccess {
+  // Initialises `result` (the caller clears it) to the exact value.
+  static void init_set(mpq_t result, const Rational& value);
+  // The exact value of a fraction that GMP holds in canonical form.
+  static Rational from_canonical(mpq_srcptr value);
+  // The same for numerator / denominator in lowest terms with denominator > 0.
+  static Rational from_lowest(Int128 numerator, Int128 denominator);
+  // Both parts when they are stored inline.
+  static bool is_inline(const Rational& value) { return value.big_ == nullptr; }
+  static std::int64_t numerator(const Rational& value) { return value.numerator_; }
+  static std::int64_t denominator(const Rational& value) { return value.denominator_; }
+};
+
+// A fraction of GMP for the length of one operation.
+struct ExactFraction {
+  mpq_t value;
+  ExactFraction() { mpq_init(value); }
+  explicit ExactFraction(const Rational& source) { RationalAccess::init_set(value, source); }
+  ExactFraction(const ExactFraction&) = delete;
+  ExactFraction& operator=(const ExactFraction&) = delete;
+  ~ExactFraction() { mpq_clear(value); }
+};
+
+}  // namespace assay

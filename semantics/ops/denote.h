@@ -1,0 +1,43 @@
+// Denotations: the one meaning of every op, written once as a template over the scalar.
+//
+// Scalars (closed list, explicitly instantiated in the .cpp files): Rational, Interval, WideInterval, Modular,
+// double, float, Symbolic, Dual<Interval>, Dual<Rational>. Ops whose function a scalar lacks (exp over Rational, ...)
+// give a Rejection of kind `declined` with code "denote.scalar".
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
+
+namespace assay {
+
+template <class S>
+struct Array {
+  Shape shape;
+  std::vector<S> values;  // row-major; size == element_count(shape)
+};
+
+// The constant's exact values on scalar S.
+template <class S>
+[[nodiscard]] Array<S> lift(const Tensor& constant);
+
+// [[node.op]] applied to the operands' values (constants lifted by the caller or by evaluate()).
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> operands);
+
+// All nodes in order, from the values of the graph's inputs; the result holds one array per node.
+template <class S>
+[[nodiscard]] Outcome<std::vector<Array<S>>> evaluate(const Graph& graph, std::span<const Array<S>> inputs);
+
+// For a layout op with one non-constant operand `which`: result element i is operand element index[i], or the
+// constant fill[i] where index[i] == -1 (padding, or an element of a constant operand). Computed by running the op
+// on indices.
+struct IndexMap {
+  std::vector<std::int64_t> index;
+  std::vector<double> fill;
+};
+[[nodiscard]] IndexMap index_map(const Graph& graph, NodeId node, std::size_t which);
+
+}  // namespace assay

@@ -1,0 +1,159 @@
+// lift(), denote() and evaluate(): constants onto a scalar, one op, a whole graph.
+#include <cstring>
+
+#include "semantics/demand.h"
+#include "semantics/ops/families.h"
+
+namespace assay {
+
+namespace ops {
+
+Rejection no_function(const Node& node, const char* scalar) {
+  const std::string name(op_row(node.op).name);
+  return {Rejection::Kind::declined, "denote.scalar", "node '" + node.name + "' (" + name + ")", "a scalar on which " + name + " is defined",
+          scalar, "evaluate over Interval or WideInterval"};
+}
+
+Rejection domain_fault(const Node& node, std::size_t element, const char* required, const char* found) {
+  const std::string name(op_row(node.op).name);
+  return {Rejection::Kind::rejected, name + ".domain", "node '" + node.name + "' (" + name + "), element " + std::to_string(element), required,
+          found, "the exact function has no value there"};
+}
+
+namespace {
+
+// The element of a float32 tensor at position i, without the per-element dispatch of as_double.
+double float_at(std::span<const std::byte> bytes, std::size_t i) {
+  float value;
+  std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(float));
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+}  // namespace ops
+
+template <class S>
+Array<S> lift(const Tensor& constant) {
+  demand(constant.dtype() != DType::complex64, "lift: complex constants have no real value");
+  Array<S> result{constant.shape(), {}};
+  result.values.reserve(constant.size());
+  for (std::size_t i = 0; i < constant.size(); ++i) {
+    if (!is_float(constant.dtype())) {
+      result.values.push_back(ScalarTraits<S>::from_rational(Rational(constant.as_int(i))));
+      continue;
+    }
+    const double value = constant.dtype() == DType::float32 ? ops::float_at(constant.bytes(), i) : constant.as_double(i);
+    demand(ScalarTraits<S>::can_hold(value), "lift: a value that the scalar cannot hold");
+    result.values.push_back(ScalarTraits<S>::from_double(value));
+  }
+  return result;
+}
+
+template <class S>
+Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> operands) {
+  demand(operands.size() == node.operands.size(), "denote: one array per operand");
+  switch (node.op) {
+    case Op::input:
+    case Op::constant: break;  // no function of operands
+    case Op::reshape:
+    case Op::permute:
+    case Op::slice:
+    case Op::concat:
+    case Op::pad:
+    case Op::gather:
+    case Op::expand: return ops::denote_layout<S>(node, operands);
+    case Op::add:
+    case Op::sub:
+    case Op::neg:
+    case Op::scale:
+    case Op::mul:
+    case Op::div: return ops::denote_arithmetic<S>(node, operands);
+    case Op::gemm:
+    case Op::matmul: return ops::denote_product<S>(node, operands);
+    case Op::conv:
+    case Op::conv_transpose: return ops::denote_convolution<S>(node, operands);
+    case Op::batch_norm: return ops::denote_batch_norm<S>(node, operands);
+    case Op::reduce_sum:
+    case Op::reduce_mean: return ops::denote_reduce<S>(node, operands);
+    case Op::avg_pool:
+    case Op::max_pool: return ops::denote_pool<S>(node, operands);
+    case Op::relu:
+    case Op::leaky_relu:
+    case Op::abs:
+    case Op::sign:
+    case Op::clip:
+    case Op::min:
+    case Op::max: return ops::denote_piecewise<S>(node, operands);
+    case Op::sigmoid:
+    case Op::tanh:
+    case Op::sqrt:
+    case Op::pow:
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos: return ops::denote_transcendental<S>(node, operands);
+    case Op::softmax: return ops::denote_softmax<S>(node, operands);
+  }
+  demand(false, "denote: a leaf has no denotation");
+  return ops::no_function(node, ScalarTraits<S>::name);
+}
+
+template <class S>
+Outcome<std::vector<Array<S>>> evaluate(const Graph& graph, std::span<const Array<S>> inputs) {
+  demand(inputs.size() == graph.inputs.size(), "evaluate: one array per input");
+  std::vector<Array<S>> values(graph.nodes.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    demand(inputs[i].shape == graph.node(graph.inputs[i]).shape && inputs[i].values.size() == graph.size(graph.inputs[i]),
+           "evaluate: the inputs have the graph's shapes");
+    values[graph.inputs[i]] = inputs[i];
+  }
+  std::vector<const Array<S>*> operands;
+  for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    if (node.op == Op::input) continue;
+    if (node.dtype == DType::complex64) return ops::no_function(node, ScalarTraits<S>::name);
+    if (node.op == Op::constant) {
+      values[id] = lift<S>(node.value);
+      continue;
+    }
+    operands.clear();
+    for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
+    Outcome<Array<S>> value = denote<S>(node, operands);
+    if (!value) return value.rejection();
+    values[id] = std::move(value).value();
+  }
+  return values;
+}
+
+template Array<Rational> lift(const Tensor&);
+template Array<Interval> lift(const Tensor&);
+template Array<WideInterval> lift(const Tensor&);
+template Array<Modular> lift(const Tensor&);
+template Array<double> lift(const Tensor&);
+template Array<float> lift(const Tensor&);
+template Array<Symbolic> lift(const Tensor&);
+template Array<Dual<Interval>> lift(const Tensor&);
+template Array<Dual<Rational>> lift(const Tensor&);
+
+template Outcome<Array<Rational>> denote(const Node&, std::span<const Array<Rational>* const>);
+template Outcome<Array<Interval>> denote(const Node&, std::span<const Array<Interval>* const>);
+template Outcome<Array<WideInterval>> denote(const Node&, std::span<const Array<WideInterval>* const>);
+template Outcome<Array<Modular>> denote(const Node&, std::span<const Array<Modular>* const>);
+template Outcome<Array<double>> denote(const Node&, std::span<const Array<double>* const>);
+template Outcome<Array<float>> denote(const Node&, std::span<const Array<float>* const>);
+template Outcome<Array<Symbolic>> denote(const Node&, std::span<const Array<Symbolic>* const>);
+template Outcome<Array<Dual<Interval>>> denote(const Node&, std::span<const Array<Dual<Interval>>* const>);
+template Outcome<Array<Dual<Rational>>> denote(const Node&, std::span<const Array<Dual<Rational>>* const>);
+
+template Outcome<std::vector<Array<Rational>>> evaluate(const Graph&, std::span<const Array<Rational>>);
+template Outcome<std::vector<Array<Interval>>> evaluate(const Graph&, std::span<const Array<Interval>>);
+template Outcome<std::vector<Array<WideInterval>>> evaluate(const Graph&, std::span<const Array<WideInterval>>);
+template Outcome<std::vector<Array<Modular>>> evaluate(const Graph&, std::span<const Array<Modular>>);
+template Outcome<std::vector<Array<double>>> evaluate(const Graph&, std::span<const Array<double>>);
+template Outcome<std::vector<Array<float>>> evaluate(const Graph&, std::span<const Array<float>>);
+template Outcome<std::vector<Array<Symbolic>>> evaluate(const Graph&, std::span<const Array<Symbolic>>);
+template Outcome<std::vector<Array<Dual<Interval>>>> evaluate(const Graph&, std::span<const Array<Dual<Interval>>>);
+template Outcome<std::vector<Array<Dual<Rational>>>> evaluate(const Graph&, std::span<const Array<Dual<Rational>>>);
+
+}  // namespace assay

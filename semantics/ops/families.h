@@ -1,0 +1,54 @@
+// The families of ops, one .cpp file each; denote() (evaluate.cpp) dispatches to them. Private to semantics/ops.
+//
+// The node is valid and the operands have the shapes that its inference saw. Each file opens its ops with the headings
+// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source, and ends with the list of scalars.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/scalar_traits.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::ops {
+
+template <class S>
+using Operands = std::span<const Array<S>* const>;
+
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_layout(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_arithmetic(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_product(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_convolution(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_pool(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_batch_norm(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_reduce(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_piecewise(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_transcendental(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_softmax(const Node& node, Operands<S> operands);
+
+// f on every element.
+template <class S, class F>
+[[nodiscard]] Array<S> map(const Array<S>& x, const F& f) {
+  Array<S> y{x.shape, {}};
+  y.values.reserve(x.values.size());
+  for (const S& value : x.values) y.values.push_back(f(value));
+  return y;
+}
+
+// The scalar has no such function: exp over Rational, max over Modular.
+[[nodiscard]] Rejection no_function(const Node& node, const char* scalar);
+// The exact function has no value at some operand: division by zero, a negative power of zero.
+[[nodiscard]] Rejection domain_fault(const Node& node, std::size_t element, const char* required, const char* found);
+
+}  // namespace assay::ops

@@ -1,0 +1,80 @@
+// Functions that leave the rationals: sigmoid, tanh, sqrt, pow with a constant exponent, exp, log, sin, cos.
+//
+// Meaning.     sigmoid: 1 / (1 + exp(-x)).  tanh, exp, sin, cos: as usual.  sqrt: the root >= 0.  log: natural.
+//              pow: x^r for the exact rational r; x^n is the repeated product for an integer n (1 / x^-n for n < 0, and
+//              x^0 = 1 also at 0), and exp(r log x) for other r, with 0^r = 0 for r > 0.
+// Shapes.      S -> S
+// Domain.      sqrt: x >= 0. log: x > 0. pow: x != 0 if r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the
+//              undefined value, float and double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection
+//              "pow.domain", and a power of more than 2^20 bits is declined ("denote.size"). Integer powers exist over
+//              every scalar, the other functions only where a scalar has them ("denote.scalar").
+// Side conditions. None.
+// Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1). sqrt is singular at 0 (table: dual.h).
+// Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
+//              outward.
+// Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos
+#include "semantics/demand.h"
+#include "semantics/ops/families.h"
+
+namespace assay::ops {
+
+namespace {
+
+Rejection too_large(const Node& node, std::int64_t n) {
+  return {Rejection::Kind::declined, "denote.size", "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
+          "exponent " + std::to_string(n), "evaluate over intervals"};
+}
+
+template <class S>
+Outcome<Array<S>> power(const Node& node, const Array<S>& x) {
+  const Rational& exponent = std::get<PowAttributes>(node.attributes).exponent;
+  if (const std::optional<std::int64_t> n = exponent.to_int64()) {
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      if (ScalarTraits<S>::may_raise(x.values[i], *n)) continue;
+      if (*n < 0 && !ScalarTraits<S>::may_divide_by(x.values[i])) return domain_fault(node, i, "base != 0 for a negative exponent", "0");
+      return too_large(node, *n);
+    }
+    return map(x, [&](const S& value) { return S(pow(value, *n)); });
+  }
+  if constexpr (ScalarTraits<S>::has_transcendental) {
+    return map(x, [&](const S& value) { return S(pow(value, exponent)); });
+  } else {
+    return no_function(node, ScalarTraits<S>::name);
+  }
+}
+
+template <class S>
+Array<S> apply(const Node& node, const Array<S>& x) {
+  if (node.op == Op::sigmoid) return map(x, [](const S& value) { return S(sigmoid(value)); });
+  if (node.op == Op::tanh) return map(x, [](const S& value) { return S(tanh(value)); });
+  if (node.op == Op::sqrt) return map(x, [](const S& value) { return S(sqrt(value)); });
+  if (node.op == Op::exp) return map(x, [](const S& value) { return S(exp(value)); });
+  if (node.op == Op::log) return map(x, [](const S& value) { return S(log(value)); });
+  if (node.op == Op::sin) return map(x, [](const S& value) { return S(sin(value)); });
+  demand(node.op == Op::cos, "denote_transcendental: not a transcendental op");
+  return map(x, [](const S& value) { return S(cos(value)); });
+}
+
+}  // namespace
+
+template <class S>
+Outcome<Array<S>> denote_transcendental(const Node& node, Operands<S> operands) {
+  if (node.op == Op::pow) return power(node, *operands[0]);
+  if constexpr (ScalarTraits<S>::has_transcendental) {
+    return apply(node, *operands[0]);
+  } else {
+    return no_function(node, ScalarTraits<S>::name);
+  }
+}
+
+template Outcome<Array<Rational>> denote_transcendental(const Node&, Operands<Rational>);
+template Outcome<Array<Interval>> denote_transcendental(const Node&, Operands<Interval>);
+template Outcome<Array<WideInterval>> denote_transcendental(const Node&, Operands<WideInterval>);
+template Outcome<Array<Modular>> denote_transcendental(const Node&, Operands<Modular>);
+template Outcome<Array<double>> denote_transcendental(const Node&, Operands<double>);
+template Outcome<Array<float>> denote_transcendental(const Node&, Operands<float>);
+template Outcome<Array<Symbolic>> denote_transcendental(const Node&, Operands<Symbolic>);
+template Outcome<Array<Dual<Interval>>> denote_transcendental(const Node&, Operands<Dual<Interval>>);
+template Outcome<Array<Dual<Rational>>> denote_transcendental(const Node&, Operands<Dual<Rational>>);
+
+}  // namespace assay::ops

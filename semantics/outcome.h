@@ -1,0 +1,52 @@
+// Outcome<T>: a value, or the one reason why there is none.
+//
+// Trusted layers never throw exceptions of their own: every entry point that reads foreign data returns
+// an Outcome. The first failing side condition wins, so the answer is deterministic.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace assay {
+
+// Why a claim, a file or a query was not taken. All texts are ASCII, for a person to read; `code` is stable.
+struct Rejection {
+  enum class Kind {
+    rejected,     // well-formed, and definitely not established (exit 1)
+    declined,     // undecided: budget, or a semantics or rule that this kernel does not know (exit 3)
+    malformed,    // undecodable or inconsistent input (exit 4)
+    unsupported,  // well-formed input that uses something unknown (exit 4)
+  };
+  Kind kind = Kind::rejected;
+  std::string code;      // rule and side condition, e.g. "relu_line.S1" or "onnx.unknown_op"
+  std::string place;     // step, node, element; or file, line and column
+  std::string required;  // the relation that had to hold, in symbols
+  std::string found;     // both sides as they are, exactly; or what was read instead
+  std::string advice;    // what would make it work, or the page that explains the rule
+
+  // One line: "code at place: required ...; found ...; advice".
+  [[nodiscard]] std::string to_text() const;
+};
+
+template <class T>
+class [[nodiscard]] Outcome {
+ public:
+  Outcome(T value) : content_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Outcome(Rejection why) : content_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] bool ok() const { return content_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  [[nodiscard]] const T& value() const& { return std::get<0>(content_); }
+  [[nodiscard]] T& value() & { return std::get<0>(content_); }
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(content_)); }
+  [[nodiscard]] const Rejection& rejection() const { return std::get<1>(content_); }
+
+ private:
+  std::variant<T, Rejection> content_;
+};
+
+struct Done {};  // the value of an Outcome that carries no data
+
+}  // namespace assay

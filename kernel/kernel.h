@@ -1,0 +1,245 @@
+// The kernel's whole interface: problems, scopes, refutations, theorems.
+//
+// Only this folder can make a Refutation or a Theorem (private constructors). Values are immutable and may be shared
+// between threads; a Scope is a cheap copyable value, each thread works on its own copies.
+//
+//   Problem::open(statement)                       the statement, validated, with its linear maps
+//   Scope::root(problem, group)                    the points of one group's input box
+//   scope.assume(literal)                          ... that also satisfy the literal
+//   scope.derive_box(node), scope.refine(...)      facts: boxes that hold on the scope
+//   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
+//   merge, join                                    -> Refutation of the same / of the parent context
+//   unsatisfiable(problem, refutations)            -> Theorem "unsat"
+//   satisfiable(problem, case, point)              -> Theorem "sat"
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/linear_map.h"
+#include "kernel/rows.h"
+#include "kernel/rules/relaxation.h"
+#include "kernel/statement.h"
+#include "semantics/numbers/interval.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+// One coordinate of one node, element <= threshold or >= threshold. Both halves of a split are closed.
+struct Literal {
+  NodeId node = 0;
+  std::uint32_t element = 0;
+  bool at_least = false;
+  double threshold = 0;  // finite
+  friend bool operator==(const Literal&, const Literal&) = default;
+};
+
+// Hints: any values are sound, bad ones only weaken the result.
+struct Hints {
+  // Indexed by node id, then element; an absent node or empty vector means the kernel's own policy.
+  // For elementwise ops the slopes of the lower and the upper line (relu: lower in [0,1] is useful, upper is
+  // u/(u-l) by policy). For mul and div: the McCormick mix in [0,1]. For max_pool: the chosen window position.
+  std::vector<std::vector<float>> lower, upper;
+  // One multiplier >= 0 per literal of the scope, outermost first; missing ones are 0.
+  std::vector<float> beta;
+};
+
+struct KernelOptions {
+  bool exact = false;                          // back-substitution in integers only, no double filter
+  std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one fallback of the filter to the exact path
+};
+
+// One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.
+class Problem {
+ public:
+  static Outcome<std::shared_ptr<const Problem>> open(Statement statement, KernelOptions options = {});
+
+  [[nodiscard]] const Statement& statement() const { return statement_; }
+  [[nodiscard]] const Graph& graph() const { return statement_.graph; }
+  [[nodiscard]] const KernelOptions& options() const { return options_; }
+  [[nodiscard]] const Digest& digest() const { return digest_; }
+
+  // Cases that share an input box form a group, numbered from 0 in order of first occurrence.
+  [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
+  [[nodiscard]] const std::vector<std::uint32_t>& group_cases(std::size_t group) const { return groups_[group]; }
+  [[nodiscard]] std::uint32_t group_of_case(std::uint32_t case_index) const { return group_of_case_[case_index]; }
+  // lo > hi somewhere: the group has no point (its refutation is `vacuous`).
+  [[nodiscard]] bool group_is_empty(std::size_t group) const;
+
+  [[nodiscard]] bool is_constant(NodeId node) const { return is_constant_[node]; }  // depends on no input
+  // Set for every linear or layout node that is not constant.
+  [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
+  // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
+  [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }
+  // The nodes that an affine, selected or curved path from the inputs uses, in order: everything but constants.
+  [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return active_nodes_; }
+  // What a theorem about this problem rests on besides the code of the trusted folders.
+  [[nodiscard]] std::vector<std::string> assumptions() const;
+  // The graph node of a property variable.
+  [[nodiscard]] NodeId node_of(const Variable& variable) const;
+
+ private:
+  Problem() = default;
+  Statement statement_;
+  KernelOptions options_;
+  Digest digest_{};
+  std::vector<std::vector<std::uint32_t>> groups_;
+  std::vector<std::uint32_t> group_of_case_;
+  std::vector<bool> is_constant_;
+  std::vector<std::optional<AffineForm>> affine_;
+  std::vector<NodeId> pre_activations_, active_nodes_;
+  ConstantValues constants_;
+  std::vector<std::shared_ptr<const InputBox>> group_boxes_;
+  [[nodiscard]] Boxes root_boxes(std::size_t group) const;
+  friend class Scope;
+};
+
+// The literals from a group's root to a scope; identity matters, not content.
+struct Context {
+  std::shared_ptr<const Problem> problem;
+  std::size_t group = 0;
+  std::shared_ptr<const Context> parent;  // null at the root
+  Literal literal;
+  std::size_t depth = 0;
+};
+
+// "These cases of the group have no point that satisfies the context's literals."
+class Refutation {
+ public:
+  [[nodiscard]] const std::vector<bool>& cases() const { return cases_; }  // indexed by position in the group
+  [[nodiscard]] bool complete() const;                                     // all cases of the group
+  [[nodiscard]] bool vacuous() const { return vacuous_; }                  // rests on an empty input box
+
+ private:
+  Refutation() = default;
+  std::shared_ptr<const Context> context_;
+  std::vector<bool> cases_;
+  bool vacuous_ = false;
+  friend class Scope;
+  friend Outcome<Refutation> merge(const Refutation&, const Refutation&);
+  friend Outcome<Refutation> join(const Refutation&, const Refutation&);
+  friend Outcome<class Theorem> unsatisfiable(const std::shared_ptr<const Problem>&, std::span<const Refutation>);
+};
+
+// Which elements of a node a refine step bounds.
+struct Selection {
+  enum class Kind : std::uint8_t { unstable, all, mask } kind = Kind::unstable;
+  std::vector<bool> mask;  // Kind::mask only
+};
+
+// Claimed bounds of the selected elements, in order. A step with claims stores exactly them.
+struct Claims {
+  std::vector<float> lo, hi;
+};
+
+// One case and the multipliers >= 0 of its rows, in order; empty means 1 for a case with a single row.
+struct CaseMultipliers {
+  std::uint32_t position = 0;  // in the group
+  std::vector<float> rows;
+};
+
+// How a conclude step went, per listed case; for the search, not rigorous.
+struct Diagnosis {
+  std::vector<double> margins;                         // bound - required; > 0 is closed
+  std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
+};
+
+class Scope {
+ public:
+  static Outcome<Scope> root(std::shared_ptr<const Problem> problem, std::size_t group);
+
+  [[nodiscard]] std::size_t group() const;
+  [[nodiscard]] std::vector<Literal> literals() const;  // outermost first
+  [[nodiscard]] bool has_box(NodeId node) const { return boxes_[node] != nullptr; }
+  [[nodiscard]] const Box& box(NodeId node) const { return *boxes_[node]; }
+
+  // Rule split, one side: the child context, with the literal met into the node's box if it has one. Boxes of nodes
+  // that depend on it stay valid (they are supersets); derive them again to tighten.
+  Outcome<Done> assume(const Literal& literal);
+
+  // Rule box: the interval denotation of the operands' boxes (which must exist), met with the box it has.
+  Outcome<Done> derive_box(NodeId node);
+
+  // Rule back-substitution: bounds on the selected elements of `node`, met with its box. Every node between the
+  // inputs and `node` needs a box. With claims: accepted iff the derived bounds imply them, which are then stored;
+  // without: the derived bounds, rounded outward to float32 if `round_to_float`.
+  Outcome<Done> refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
+                       bool round_to_float = false);
+  // The elements that `selection` names on the current box.
+  [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
+
+  // Rule conclude: for each listed case, sum of multipliers times rows is contradicted by back-substitution.
+  // Succeeds only if all of them are; `diagnosis`, if given, tells the search how it went, success or not.
+  Outcome<Refutation> conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis = nullptr) const;
+
+  // Rule empty: some box of the scope has lo > hi.
+  Outcome<Refutation> empty() const;
+
+ private:
+  Scope() = default;
+  struct Targets;
+  struct Bound;
+  [[nodiscard]] Rejection not_derived(NodeId node) const;
+  [[nodiscard]] std::shared_ptr<const Line> line(NodeId node, const Hints& hints) const;
+  template <class Rows>
+  [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const;
+  [[nodiscard]] std::vector<std::shared_ptr<const Line>> lines_below(NodeId start, const Hints& hints) const;
+  [[nodiscard]] Outcome<std::vector<Bound>> bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr) const;
+  [[nodiscard]] bool exactly_proved(const Targets& targets, std::size_t row, const Hints& hints, const std::function<bool(double, std::size_t)>& proved) const;
+  void meet(NodeId node, Box box);
+
+  std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<const Context> context_;
+  Boxes boxes_;                                          // by node; null = not derived
+  std::vector<std::shared_ptr<const Penalty>> penalties_;  // by node; on this scope's boxes or an ancestor's
+  std::vector<std::shared_ptr<const Line>> lines_;         // policy lines derived so far
+  bool contradiction_ = false;                           // some box has lo > hi
+};
+
+// Two refutations of one context: the union of their cases.
+Outcome<Refutation> merge(const Refutation& a, const Refutation& b);
+// Rule split: refutations of element <= t and element >= t in one parent context give the parent's (the common cases).
+Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least);
+
+// A point of some case's region, exactly.
+struct Witness {
+  std::uint32_t case_index = 0;
+  std::vector<Rational> inputs;             // all input tensors, concatenated
+};
+
+class Theorem {
+ public:
+  enum class Kind : std::uint8_t { unsatisfiable, satisfiable };
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] bool vacuous() const { return vacuous_; }
+  [[nodiscard]] const std::shared_ptr<const Problem>& problem() const { return problem_; }
+  [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
+  [[nodiscard]] const Witness& witness() const { return witness_; }
+  // The output elements at the witness, enclosed; empty for unsatisfiable.
+  [[nodiscard]] const std::vector<Interval>& outputs() const { return outputs_; }
+  // Statement printed back: region, unsafe set, graph summary, semantics in words, digests, assumptions.
+  [[nodiscard]] std::string to_text() const;
+
+ private:
+  Theorem() = default;
+  Kind kind_ = Kind::unsatisfiable;
+  bool vacuous_ = false;
+  std::shared_ptr<const Problem> problem_;
+  std::vector<std::string> assumptions_;
+  Witness witness_;
+  std::vector<Interval> outputs_;
+  friend Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>&, std::span<const Refutation>);
+  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&);
+};
+
+// One complete refutation of the root context of every group.
+Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations);
+// Rule witness: inside the box exactly, every row holds, decided at rising precision.
+Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness);
+
+}  // namespace assay::kernel

@@ -1,0 +1,236 @@
+#include "kernel/linear_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace assay::kernel {
+namespace {
+
+// Entries rounded to the coarsest grid that keeps at most `bits` bits of the largest one.
+IntegerEntries on_grid(const std::vector<double>& values, int bits) {
+  IntegerEntries result;
+  int top = -2000, bottom = 2000;  // every |v| < 2^top; every v is a multiple of 2^bottom
+  for (const double v : values) {
+    if (v == 0) continue;
+    int exponent = 0;
+    const double fraction = std::frexp(v, &exponent);
+    const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
+    top = std::max(top, exponent);
+    bottom = std::min(bottom, exponent - 53 + __builtin_ctzll(static_cast<std::uint64_t>(std::llabs(mantissa))));
+  }
+  result.mantissas.resize(values.size(), 0);
+  if (top == -2000) return result;
+  const bool exact = top - bottom <= bits;
+  result.exponent = exact ? bottom : top - bits;
+  result.bits = top - result.exponent + 1;  // rounding may reach 2^top
+  result.half_step = exact ? 0.0 : std::ldexp(1.0, result.exponent - 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    // Exact scaling: |v| * 2^-exponent < 2^62; llrint rounds to nearest, so the error is at most half a step.
+    result.mantissas[i] = std::llrint(std::ldexp(values[i], -result.exponent));
+  }
+  return result;
+}
+
+class DenseMap final : public LinearMap {
+ public:
+  DenseMap(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner, std::vector<double> w)
+      : LinearMap(outer * m * inner, outer * n * inner), outer_(outer), m_(m), n_(n), inner_(inner), w_(std::move(w)), transposed_(m * n) {
+    fan_in_ = std::max<std::size_t>(n, 1);
+    fan_out_ = std::max<std::size_t>(m, 1);
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) transposed_[j * m + i] = w_[i * n + j];
+    }
+  }
+  void apply(std::size_t batch, const double* x, double* y) const override { product(batch, x, transposed_.data(), y, n_, m_); }
+  void transpose(std::size_t batch, const double* a, double* out) const override { product(batch, a, w_.data(), out, m_, n_); }
+  void apply_magnitude(const double* x, double* y) const override {
+    each_row(x, y, [](double w) { return std::fabs(w); });
+  }
+  void apply_pattern(const double* x, double* y) const override {
+    each_row(x, y, [](double) { return 1.0; });
+  }
+  IntegerEntries integer_entries(int bits) const override { return on_grid(w_, bits); }
+  void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
+    product(batch, a, entries.mantissas.data(), out, m_, n_);
+  }
+  std::size_t cost() const override { return outer_ * m_ * n_ * inner_; }
+
+ private:
+  // to[b, o, j, i] += sum_k from[b, o, k, i] w[k, j], w is [from_extent, to_extent].
+  template <class From, class To>
+  void product(std::size_t batch, const From* from, const From* w, To* to, std::size_t from_extent, std::size_t to_extent) const {
+    if (inner_ == 1) {
+      accumulate_product({batch * outer_, from_extent, to_extent, from_extent, to_extent, to_extent}, from, w, to);
+      return;
+    }
+    // inner > 1: gather one inner slice at a time into rows.
+    std::vector<From> rows(batch * outer_ * from_extent);
+    std::vector<To> result(batch * outer_ * to_extent);
+    for (std::size_t i = 0; i < inner_; ++i) {
+      for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = from[r * inner_ + i];
+      for (std::size_t r = 0; r < result.size(); ++r) result[r] = to[r * inner_ + i];
+      accumulate_product({batch * outer_, from_extent, to_extent, from_extent, to_extent, to_extent}, rows.data(), w, result.data());
+      for (std::size_t r = 0; r < result.size(); ++r) to[r * inner_ + i] = result[r];
+    }
+  }
+  template <class F>
+  void each_row(const double* x, double* y, F entry) const {
+    for (std::size_t o = 0; o < outer_; ++o) {
+      for (std::size_t i = 0; i < m_; ++i) {
+        for (std::size_t k = 0; k < inner_; ++k) {
+          double sum = 0;
+          for (std::size_t j = 0; j < n_; ++j) sum += entry(w_[i * n_ + j]) * x[(o * n_ + j) * inner_ + k];
+          y[(o * m_ + i) * inner_ + k] += sum;
+        }
+      }
+    }
+  }
+  std::size_t outer_, m_, n_, inner_;
+  std::vector<double> w_, transposed_;
+};
+
+class ConvMap final : public LinearMap {
+ public:
+  ConvMap(ConvShape shape, std::vector<double> w)
+      : LinearMap(shape.tensor_batch * shape.result_channels * shape.result_positions,
+                  shape.tensor_batch * shape.operand_channels * shape.operand_positions),
+        s_(std::move(shape)),
+        w_(std::move(w)),
+        transposed_(w_.size()) {
+    const std::size_t in = operand_group(), out = result_group();
+    for (std::size_t block = 0; block < s_.kernel_positions * s_.groups; ++block) {
+      for (std::size_t i = 0; i < in; ++i) {
+        for (std::size_t o = 0; o < out; ++o) transposed_[(block * out + o) * in + i] = w_[(block * in + i) * out + o];
+      }
+    }
+    std::vector<std::size_t> per_result(s_.result_positions, 0), per_operand(s_.operand_positions, 0);
+    for (const ConvTap& tap : s_.taps) {
+      fan_in_ = std::max(fan_in_, ++per_result[tap.result] * in);
+      fan_out_ = std::max(fan_out_, ++per_operand[tap.operand] * out);
+    }
+  }
+  void apply(std::size_t batch, const double* x, double* y) const override { product<false>(batch, x, w_.data(), y); }
+  void transpose(std::size_t batch, const double* a, double* out) const override { product<true>(batch, a, transposed_.data(), out); }
+  void apply_magnitude(const double* x, double* y) const override {
+    std::vector<double> magnitudes(w_.size());
+    std::transform(w_.begin(), w_.end(), magnitudes.begin(), [](double w) { return std::fabs(w); });
+    product<false>(1, x, magnitudes.data(), y);
+  }
+  void apply_pattern(const double* x, double* y) const override {
+    const std::vector<double> ones(w_.size(), 1.0);
+    product<false>(1, x, ones.data(), y);
+  }
+  IntegerEntries integer_entries(int bits) const override { return on_grid(transposed_, bits); }
+  void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
+    product<true>(batch, a, entries.mantissas.data(), out);
+  }
+  std::size_t cost() const override { return s_.tensor_batch * s_.taps.size() * s_.groups * operand_group() * result_group(); }
+
+ private:
+  [[nodiscard]] std::size_t operand_group() const { return s_.operand_channels / s_.groups; }
+  [[nodiscard]] std::size_t result_group() const { return s_.result_channels / s_.groups; }
+
+  // [channel, position] <-> [position, channel], so that the channels of one position are contiguous.
+  template <class T>
+  static void swap_axes(const T* from, T* to, std::size_t major, std::size_t minor) {
+    for (std::size_t i = 0; i < major; ++i) {
+      for (std::size_t j = 0; j < minor; ++j) to[j * major + i] = from[i * minor + j];
+    }
+  }
+
+  // Both directions: to[position', channel'] += sum over taps of from[position, channel] w[k][g][channel][channel'].
+  template <bool kTransposed, class From, class To>
+  void product(std::size_t batch, const From* from, const From* w, To* to) const {
+    const std::size_t from_channels = kTransposed ? s_.result_channels : s_.operand_channels;
+    const std::size_t to_channels = kTransposed ? s_.operand_channels : s_.result_channels;
+    const std::size_t from_positions = kTransposed ? s_.result_positions : s_.operand_positions;
+    const std::size_t to_positions = kTransposed ? s_.operand_positions : s_.result_positions;
+    const std::size_t from_group = from_channels / s_.groups, to_group = to_channels / s_.groups;
+    const std::size_t from_size = from_channels * from_positions, to_size = to_channels * to_positions;
+    constexpr std::size_t kTile = 8;  // rows that share one pass over the taps
+    const std::size_t total = batch * s_.tensor_batch;
+    std::vector<From> source(kTile * from_size);
+    std::vector<To> result(kTile * to_size);
+    for (std::size_t first = 0; first < total; first += kTile) {
+      const std::size_t rows = std::min(kTile, total - first);
+      for (std::size_t b = 0; b < rows; ++b) {
+        swap_axes(from + (first + b) * from_size, source.data() + b * from_size, from_channels, from_positions);
+        swap_axes(to + (first + b) * to_size, result.data() + b * to_size, to_channels, to_positions);
+      }
+      for (const ConvTap& tap : s_.taps) {
+        const std::size_t p = kTransposed ? tap.result : tap.operand, q = kTransposed ? tap.operand : tap.result;
+        for (std::size_t g = 0; g < s_.groups; ++g) {
+          accumulate_product({rows, from_group, to_group, from_size, to_group, to_size}, source.data() + p * from_channels + g * from_group,
+                             w + (tap.kernel * s_.groups + g) * from_group * to_group, result.data() + q * to_channels + g * to_group);
+        }
+      }
+      for (std::size_t b = 0; b < rows; ++b) swap_axes(result.data() + b * to_size, to + (first + b) * to_size, to_positions, to_channels);
+    }
+  }
+  ConvShape s_;
+  std::vector<double> w_, transposed_;
+};
+
+class SparseMap final : public LinearMap {
+ public:
+  SparseMap(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries) : LinearMap(rows, columns), entries_(std::move(entries)) {
+    std::sort(entries_.begin(), entries_.end(), [](const SparseEntry& a, const SparseEntry& b) {
+      return a.row != b.row ? a.row < b.row : a.column < b.column;
+    });
+    std::vector<std::size_t> per_row(rows, 0), per_column(columns, 0);
+    for (const SparseEntry& e : entries_) {
+      fan_in_ = std::max(fan_in_, ++per_row[e.row]);
+      fan_out_ = std::max(fan_out_, ++per_column[e.column]);
+    }
+  }
+  void apply(std::size_t batch, const double* x, double* y) const override {
+    for (std::size_t b = 0; b < batch; ++b) {
+      for (const SparseEntry& e : entries_) y[b * rows_ + e.row] += e.value * x[b * columns_ + e.column];
+    }
+  }
+  void transpose(std::size_t batch, const double* a, double* out) const override {
+    for (std::size_t b = 0; b < batch; ++b) {
+      for (const SparseEntry& e : entries_) out[b * columns_ + e.column] += e.value * a[b * rows_ + e.row];
+    }
+  }
+  void apply_magnitude(const double* x, double* y) const override {
+    for (const SparseEntry& e : entries_) y[e.row] += std::fabs(e.value) * x[e.column];
+  }
+  void apply_pattern(const double* x, double* y) const override {
+    for (const SparseEntry& e : entries_) y[e.row] += x[e.column];
+  }
+  IntegerEntries integer_entries(int bits) const override {
+    std::vector<double> values;
+    values.reserve(entries_.size());
+    for (const SparseEntry& e : entries_) values.push_back(e.value);
+    return on_grid(values, bits);
+  }
+  void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
+    for (std::size_t b = 0; b < batch; ++b) {
+      for (std::size_t k = 0; k < entries_.size(); ++k) {
+        out[b * columns_ + entries_[k].column] += static_cast<Int128>(a[b * rows_ + entries_[k].row]) * entries.mantissas[k];
+      }
+    }
+  }
+  std::size_t cost() const override { return entries_.size(); }
+
+ private:
+  std::vector<SparseEntry> entries_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner, std::vector<double> w) {
+  return std::make_shared<DenseMap>(outer, rows, columns, inner, std::move(w));
+}
+
+std::shared_ptr<const LinearMap> conv_map(ConvShape shape, std::vector<double> w) {
+  return std::make_shared<ConvMap>(std::move(shape), std::move(w));
+}
+
+std::shared_ptr<const LinearMap> sparse_map(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries) {
+  return std::make_shared<SparseMap>(rows, columns, std::move(entries));
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "kernel/kernel.h"
+#include "semantics/demand.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
+  return {kind, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
+}
+
+// Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
+Outcome<ConstantValues> constant_values(const Graph& graph) {
+  ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size())};
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op == Op::input) continue;
+    std::vector<const Array<Interval>*> operands;
+    bool constant = true;
+    for (const NodeId operand : node.operands) {
+      constant = constant && result.is_constant[operand];
+      operands.push_back(&result.values[operand]);
+    }
+    if (!constant) continue;
+    result.is_constant[id] = true;
+    if (node.op == Op::constant) {
+      result.values[id] = lift<Interval>(node.value);
+      continue;
+    }
+    auto value = denote<Interval>(node, operands);
+    if (!value) return value.rejection();
+    for (const Interval& v : value.value().values) {
+      if (v.is_undefined()) return refuse(Rejection::Kind::declined, "kernel.domain", node.name, "constants inside the op's domain", std::string(op_row(node.op).name) + " of constants is undefined");
+    }
+    result.values[id] = std::move(value).value();
+  }
+  return result;
+}
+
+// Nodes whose elements enter an op that is not affine.
+std::vector<bool> nonlinear_operands(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+  std::vector<bool> result(graph.nodes.size(), false);
+  for (NodeId user = 0; user < graph.nodes.size(); ++user) {
+    if (affine[user] || is_constant[user]) continue;
+    for (const NodeId operand : graph.node(user).operands) result[operand] = true;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Problem::group_is_empty(std::size_t group) const {
+  const InputBox& box = *group_boxes_[group];
+  for (std::size_t i = 0; i < box.lo.size(); ++i) {
+    if (box.lo[i] > box.hi[i]) return true;
+  }
+  return false;
+}
+
+NodeId Problem::node_of(const Variable& variable) const {
+  return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
+}
+
+Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
+  using Kind = Rejection::Kind;
+  if (!floating_point_environment_is_standard()) {
+    return refuse(Kind::declined, "kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "another mode",
+                  "a library changed the floating-point mode; start the checker without it");
+  }
+  if (statement.semantics.kind != ExecutionModel::Kind::real) {
+    return refuse(Kind::declined, "kernel.semantics", "statement", "a semantics that this kernel knows: real arithmetic", to_string(statement.semantics));
+  }
+  const std::vector<Rejection> problems = validate(statement);
+  if (!problems.empty()) return problems.front();
+
+  const std::shared_ptr<Problem> problem(new Problem);
+  problem->digest_ = statement_digest(statement);
+  problem->statement_ = std::move(statement);
+  problem->options_ = options;
+  const Graph& graph = problem->graph();
+  auto constants = constant_values(graph);
+  if (!constants) return constants.rejection();
+  problem->constants_ = std::move(constants).value();
+  problem->is_constant_ = problem->constants_.is_constant;
+
+  problem->affine_.resize(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (problem->is_constant_[id]) continue;
+    problem->active_nodes_.push_back(id);
+    if (graph.node(id).op == Op::input) continue;
+    auto form = affine_form(graph, id, problem->constants_);
+    if (form) problem->affine_[id] = std::move(form).value();
+    else if (form.rejection().code != "linear_map.not_linear") return form.rejection();
+  }
+  const std::vector<bool> nonlinear = nonlinear_operands(graph, problem->affine_, problem->is_constant_);
+  for (const NodeId id : problem->active_nodes_) {
+    if (graph.node(id).op != Op::input && nonlinear[id]) problem->pre_activations_.push_back(id);
+  }
+
+  std::map<const InputBox*, std::size_t> group_of_box;
+  const auto& cases = problem->statement_.property.cases;
+  for (std::uint32_t index = 0; index < cases.size(); ++index) {
+    const auto [at, is_new] = group_of_box.emplace(cases[index].box.get(), problem->groups_.size());
+    if (is_new) {
+      problem->groups_.emplace_back();
+      problem->group_boxes_.push_back(cases[index].box);
+    }
+    problem->groups_[at->second].push_back(index);
+    problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
+  }
+  return std::shared_ptr<const Problem>(problem);
+}
+
+std::vector<std::string> Problem::assumptions() const {
+  std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written",
+                                  "real arithmetic is meant: a float execution of the network may differ by its rounding errors"};
+  for (const NodeId id : active_nodes_) {
+    switch (graph().node(id).op) {
+      case Op::exp: case Op::log: case Op::sqrt: case Op::sigmoid: case Op::tanh: case Op::sin: case Op::cos: case Op::pow: case Op::softmax:
+      case Op::batch_norm:
+        result.emplace_back("MPFR rounds its functions in the stated direction");
+        return result;
+      case Op::input: case Op::constant: case Op::reshape: case Op::permute: case Op::slice: case Op::concat: case Op::pad: case Op::gather:
+      case Op::expand: case Op::add: case Op::sub: case Op::neg: case Op::scale: case Op::gemm: case Op::matmul: case Op::conv:
+      case Op::conv_transpose: case Op::reduce_sum: case Op::reduce_mean: case Op::avg_pool: case Op::mul: case Op::div: case Op::relu:
+      case Op::leaky_relu: case Op::abs: case Op::sign: case Op::clip: case Op::min: case Op::max: case Op::max_pool: break;
+    }
+  }
+  return result;
+}
+
+// Rule case: the group's box in doubles, rounded outward; constants as they are.
+Boxes Problem::root_boxes(std::size_t group) const {
+  const InputBox& exact = *group_boxes_[group];
+  Boxes boxes(graph().nodes.size());
+  std::size_t at = 0;
+  for (const NodeId id : graph().inputs) {
+    auto box = std::make_shared<Box>();
+    for (std::size_t i = 0; i < graph().size(id); ++i, ++at) {
+      box->lo.push_back(exact.lo[at].double_down());
+      box->hi.push_back(exact.hi[at].double_up());
+    }
+    boxes[id] = std::move(box);
+  }
+  const auto add_constant = [&](NodeId id) {
+    if (!is_constant_[id] || boxes[id]) return;
+    auto box = std::make_shared<Box>();
+    for (const Interval& value : constants_.values[id].values) {
+      box->lo.push_back(value.lo());
+      box->hi.push_back(value.hi());
+    }
+    boxes[id] = std::move(box);
+  };
+  for (const NodeId id : active_nodes_) {
+    if (affine_[id]) continue;
+    for (const NodeId operand : graph().node(id).operands) add_constant(operand);
+  }
+  for (const NodeId id : graph().outputs) add_constant(id);
+  return boxes;
+}
+
+}  // namespace assay::kernel

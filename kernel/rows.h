@@ -1,0 +1,104 @@
+// Blocks of linear forms on their way back through the graph.
+//
+// Invariant of every row k, kept by each operation for every point of the scope:
+//   target_k  >=  sum over nodes n of A_n[k] . z_n  +  constant_k  -  slack_k        (exact reals)
+// FilterRows holds A and the constant in double and pays each rounding into the slack; ExactRows holds A in integers and
+// the constant as a dyadic number, and pays each dropped bit into the constant. A node's block is consumed by exactly one
+// of through, relax and concretize; when no block is left, constant - slack is a lower bound of the target.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernel/linear_map.h"
+#include "kernel/rules/relaxation.h"
+#include "semantics/numbers/dyadic.h"
+
+namespace assay::kernel {
+
+// What the double path pays when a row passes a node: slack += sum_j |A_j| per_element[j] + absolute.
+struct Penalty {
+  std::vector<double> per_element;
+  double absolute = 0;
+};
+
+// A linear step with its prices. The magnitudes are those of the operands when the penalty was made; a box of an
+// ancestor scope serves, since it contains the current one.
+struct LinearStep {
+  const AffineForm* form = nullptr;
+  const Penalty* penalty = nullptr;
+};
+
+// A relaxation on the operands' current boxes, with its price.
+struct Line {
+  Relaxation relaxation;
+  Penalty penalty;
+  std::vector<std::shared_ptr<const Box>> operands;  // the boxes it was derived on
+};
+
+[[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
+// Penalty of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
+[[nodiscard]] Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<double>>& x);
+[[nodiscard]] Penalty line_penalty(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
+
+using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived
+
+class FilterRows {
+ public:
+  // keep_inputs: remember the input blocks for input_coefficients().
+  FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs = false);
+  // A_node[row, element] += coefficient, whose true value may differ by `error`.
+  void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
+  [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].empty(); }
+  // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
+  void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
+  void through(NodeId node, const LinearStep& step);
+  void relax(NodeId node, const Line& line);
+  void concretize(NodeId node);
+  [[nodiscard]] double lower(std::size_t row) const;     // rigorous once every block is consumed; NaN or -inf = unknown
+  [[nodiscard]] double estimate(std::size_t row) const;  // the double value itself; the exact one is within slack of it
+  [[nodiscard]] double slack(std::size_t row) const { return slack_[row]; }
+  [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
+
+ private:
+  std::vector<double>& block(NodeId node);
+  void merge(NodeId node, std::vector<double> fresh);
+  const Graph& graph_;
+  const Boxes& boxes_;
+  std::size_t rows_;
+  std::vector<std::vector<double>> blocks_;  // by node: [rows, size], empty = none
+  std::vector<double> constant_, slack_;
+  bool keep_inputs_;
+  std::vector<std::vector<double>> inputs_;  // by node, as blocks_
+};
+
+class ExactRows {
+ public:
+  ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows);
+  void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
+  [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
+  void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
+  void through(NodeId node, const LinearStep& step);
+  void relax(NodeId node, const Line& line);
+  void concretize(NodeId node);
+  [[nodiscard]] double lower(std::size_t row) const;
+  [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }
+
+ private:
+  // Row k of a block has the value mantissas[k, i] * 2^exponents[k].
+  struct Block {
+    std::vector<std::int64_t> mantissas;
+    std::vector<std::int32_t> exponents;
+  };
+  void merge(NodeId node, const std::vector<Int128>& fresh, const std::vector<std::int32_t>& exponents);
+  void charge(std::size_t row, double amount);  // constant -= amount >= 0
+  const Graph& graph_;
+  const Boxes& boxes_;
+  std::size_t rows_;
+  std::vector<Block> blocks_;
+  std::vector<Dyadic> constant_;
+  std::vector<bool> failed_;  // met an infinite bound: no lower bound
+};
+
+}  // namespace assay::kernel

@@ -1,0 +1,50 @@
+// Relaxations: linear functions below and above a non-linear op on the operands' boxes.
+//
+// The caller may name any slopes; the kernel derives every intercept, so a bad slope only weakens the result.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/interval.h"
+
+namespace assay::kernel {
+
+// Bounds of one node: lo[i] <= z_i <= hi[i] for every point of the scope. Never NaN; lo <= hi unless the scope is empty.
+struct Box {
+  std::vector<double> lo, hi;
+};
+
+// For every result element j and every point of the box:
+//   sum over parts of lower[j] * x[index[j]] + lower_intercept[j] <= y_j <= sum over parts of upper[j] * x[index[j]] + upper_intercept[j].
+struct Relaxation {
+  struct Part {
+    NodeId operand = 0;
+    std::vector<std::uint32_t> index;  // empty = identity
+    std::vector<double> lower, upper;
+  };
+  std::vector<Part> parts;
+  std::vector<double> lower_intercept, upper_intercept;
+};
+
+// Slopes proposed for one node; empty = the rule's own policy.
+struct SlopeHints {
+  std::span<const float> lower, upper;
+};
+
+// nullopt: the op has no linear rule here, and back-substitution stops at the node's own box.
+// `boxes` are the operands' boxes in order (never empty sets), `result` the node's own box.
+[[nodiscard]] std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
+                                              const SlopeHints& hints);
+
+// The rules, one per family.
+[[nodiscard]] Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints);
+[[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const SlopeHints& hints);
+[[nodiscard]] Relaxation product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
+                                       const SlopeHints& hints);
+[[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const SlopeHints& hints);
+
+}  // namespace assay::kernel

@@ -1,0 +1,452 @@
+// The rules that derive facts: case, split (one side), box, back-substitution, conclude, empty.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "kernel/kernel.h"
+#include "semantics/demand.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kMaxDepth = 10000;        // literals of one scope
+constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+
+Rejection reject(std::string code, std::string place, std::string required, std::string found) {
+  return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), "certificates/FORMAT.md"};
+}
+
+std::string exact(double value) {
+  char text[80];
+  std::snprintf(text, sizeof text, "%a (%.17g)", value, value);
+  return text;
+}
+
+std::string at(const Graph& graph, NodeId node, std::size_t element) {
+  const std::string name = node < graph.nodes.size() ? " '" + graph.node(node).name + "'" : "";
+  return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
+}
+
+bool usable(const std::vector<float>& multipliers) {
+  return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
+}
+
+}  // namespace
+
+// Linear forms to bound from below; all entries of a row lie at nodes <= start.
+struct Scope::Targets {
+  struct Entry {
+    NodeId node;
+    std::uint32_t element;
+    double coefficient, error;
+  };
+  NodeId start = 0;
+  std::vector<std::vector<Entry>> rows;
+};
+
+struct Scope::Bound {
+  double lower;             // rigorous
+  double estimate, slack;   // of the filter; slack 0 on the exact path
+};
+
+Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
+  if (!floating_point_environment_is_standard()) return reject("kernel.environment", "this thread", "round to nearest, no flush-to-zero", "another mode");
+  if (group >= problem->group_count()) return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+  Scope scope;
+  scope.boxes_ = problem->root_boxes(group);
+  scope.penalties_.resize(problem->graph().nodes.size());
+  scope.lines_.resize(problem->graph().nodes.size());
+  scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
+  scope.contradiction_ = problem->group_is_empty(group);
+  scope.problem_ = std::move(problem);
+  return scope;
+}
+
+std::size_t Scope::group() const { return context_->group; }
+
+std::vector<Literal> Scope::literals() const {
+  std::vector<Literal> result;
+  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) result.push_back(c->literal);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+// Rule split, one side. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+Outcome<Done> Scope::assume(const Literal& literal) {
+  const Graph& graph = problem_->graph();
+  if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
+    return reject("split.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
+  }
+  if (!std::isfinite(literal.threshold)) return reject("split.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
+  if (context_->depth >= kMaxDepth) return reject("split.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
+  context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
+  if (!boxes_[literal.node]) return Done{};
+  Box box = *boxes_[literal.node];
+  double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+  end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
+  boxes_[literal.node] = std::make_shared<Box>(std::move(box));
+  return Done{};
+}
+
+Rejection Scope::not_derived(NodeId node) const {
+  return reject("box.premise", at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
+}
+
+// The literals of the scope also bound nodes whose box was not there when they were assumed.
+void Scope::meet(NodeId node, Box box) {
+  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) {
+    const Literal& literal = c->literal;
+    if (literal.node != node) continue;
+    double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+    end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  }
+  const Box* old = boxes_[node].get();
+  for (std::size_t i = 0; i < box.lo.size(); ++i) {
+    if (old != nullptr) {
+      box.lo[i] = std::max(box.lo[i], old->lo[i]);
+      box.hi[i] = std::min(box.hi[i], old->hi[i]);
+    }
+    contradiction_ = contradiction_ || box.lo[i] > box.hi[i];
+  }
+  boxes_[node] = std::make_shared<Box>(std::move(box));
+}
+
+namespace {
+
+// M x + bias over midpoints and radii; the penalty covers every rounding (rows.h).
+Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty) {
+  const std::size_t size = form.bias.size();
+  std::vector<double> center = form.bias, radius(size, 0.0);
+  for (const AffineForm::Part& part : form.parts) {
+    const Box& x = *boxes[part.operand];
+    std::vector<double> mid(x.lo.size()), half(x.lo.size());
+    for (std::size_t j = 0; j < mid.size(); ++j) {
+      mid[j] = x.lo[j] / 2 + x.hi[j] / 2;
+      half[j] = std::max(sub_up(x.hi[j], mid[j]), sub_up(mid[j], x.lo[j]));
+    }
+    part.map->apply(1, mid.data(), center.data());
+    part.map->apply_magnitude(half.data(), radius.data());
+  }
+  Box box{std::vector<double>(size), std::vector<double>(size)};
+  for (std::size_t i = 0; i < size; ++i) {
+    const double width = add_up(radius[i], add_up(penalty.per_element[i], penalty.absolute));
+    const bool finite = std::isfinite(center[i]) && std::isfinite(width);
+    box.lo[i] = finite ? sub_down(center[i], width) : -INFINITY;
+    box.hi[i] = finite ? add_up(center[i], width) : INFINITY;
+  }
+  return box;
+}
+
+}  // namespace
+
+// Rule box. S1: every operand has a box. S2: the op's result is defined on them.
+Outcome<Done> Scope::derive_box(NodeId node) {
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
+  if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
+  const AffineForm* form = problem_->affine(node);
+  if (form != nullptr) {
+    std::vector<std::vector<double>> x;
+    for (const AffineForm::Part& part : form->parts) {
+      if (!boxes_[part.operand]) return not_derived(part.operand);
+      if (!penalties_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
+    }
+    if (!penalties_[node]) penalties_[node] = std::make_shared<Penalty>(affine_penalty(*form, x));
+    meet(node, affine_box(*form, boxes_, *penalties_[node]));
+    return Done{};
+  }
+  std::vector<Array<Interval>> operands;
+  for (const NodeId operand : graph.node(node).operands) {
+    if (!boxes_[operand]) return not_derived(operand);
+    Array<Interval> values{graph.node(operand).shape, {}};
+    values.values.reserve(boxes_[operand]->lo.size());
+    for (std::size_t i = 0; i < boxes_[operand]->lo.size(); ++i) values.values.emplace_back(boxes_[operand]->lo[i], boxes_[operand]->hi[i]);
+    operands.push_back(std::move(values));
+  }
+  std::vector<const Array<Interval>*> pointers;
+  for (const auto& operand : operands) pointers.push_back(&operand);
+  const auto result = denote<Interval>(graph.node(node), pointers);
+  if (!result) return result.rejection();
+  Box box;
+  for (const Interval& value : result.value().values) {
+    if (value.is_undefined()) return reject("box.S2", at(graph, node, box.lo.size()), "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
+    box.lo.push_back(value.lo());
+    box.hi.push_back(value.hi());
+  }
+  meet(node, std::move(box));
+  return Done{};
+}
+
+std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selection) const {
+  std::vector<std::uint32_t> result;
+  if (!has_box(node)) return result;
+  const Box& box = *boxes_[node];
+  bool kink_at_zero = true;  // every non-linear user is exactly linear on either side of 0
+  for (NodeId user = node + 1; user < problem_->graph().nodes.size(); ++user) {
+    const Node& n = problem_->graph().node(user);
+    if (problem_->affine(user) != nullptr || std::find(n.operands.begin(), n.operands.end(), node) == n.operands.end()) continue;
+    kink_at_zero = kink_at_zero && (n.op == Op::relu || n.op == Op::leaky_relu || n.op == Op::abs);
+  }
+  for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+    const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
+    const bool take = selection.kind == Selection::Kind::all || (selection.kind == Selection::Kind::unstable && unstable) ||
+                      (selection.kind == Selection::Kind::mask && i < selection.mask.size() && selection.mask[i]);
+    if (take) result.push_back(i);
+  }
+  return result;
+}
+
+// The line of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
+std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
+  const Node& n = problem_->graph().node(node);
+  SlopeHints slopes;
+  const bool has_lower = node < hints.lower.size() && !hints.lower[node].empty();
+  const bool has_upper = node < hints.upper.size() && !hints.upper[node].empty();
+  if (has_lower) slopes.lower = hints.lower[node];
+  if (has_upper) slopes.upper = hints.upper[node];
+  const bool policy = !has_lower && !has_upper;
+  Boxes current;
+  for (const NodeId operand : n.operands) current.push_back(boxes_[operand]);
+  if (policy && lines_[node] && lines_[node]->operands == current) return lines_[node];
+  std::vector<const Box*> boxes;
+  for (const auto& box : current) {
+    if (!box) return nullptr;
+    boxes.push_back(box.get());
+  }
+  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
+  if (!relaxation) return nullptr;
+  std::vector<std::vector<double>> x;
+  for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
+  auto result = std::make_shared<Line>();
+  result->penalty = line_penalty(*relaxation, x);
+  result->relaxation = *std::move(relaxation);
+  result->operands = std::move(current);
+  return result;
+}
+
+// Lines of the non-linear nodes below `start` (`start` included), by node.
+std::vector<std::shared_ptr<const Line>> Scope::lines_below(NodeId start, const Hints& hints) const {
+  std::vector<std::shared_ptr<const Line>> lines(problem_->graph().nodes.size());
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node > start) break;
+    if (boxes_[node] && problem_->affine(node) == nullptr && problem_->graph().node(node).op != Op::input) lines[node] = line(node, hints);
+  }
+  return lines;
+}
+
+// Rule back-substitution: the blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.
+template <class Rows>
+bool Scope::walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const {
+  const std::vector<Literal> context = literals();
+  for (NodeId node = start + 1; node-- > 0;) {
+    for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+      if (context[i].node != node || hints.beta[i] == 0) continue;
+      if (!boxes_[node]) return false;
+      rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
+    }
+    if (!rows.has(node)) continue;
+    const AffineForm* form = problem_->affine(node);
+    if (form != nullptr) {
+      if (!penalties_[node]) return false;
+      for (const AffineForm::Part& part : form->parts) {
+        if (!boxes_[part.operand]) return false;
+      }
+      rows.through(node, {form, penalties_[node].get()});
+    } else if (lines[node]) {
+      rows.relax(node, *lines[node]);
+    } else {
+      if (!boxes_[node]) return false;
+      rows.concretize(node);
+    }
+  }
+  return true;
+}
+
+Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
+  const Graph& graph = problem_->graph();
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    for (const auto* slopes : {&hints.lower, &hints.upper}) {
+      if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
+        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0), std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
+      }
+    }
+  }
+  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
+  NodeId start = targets.start;
+  const std::vector<Literal> context = literals();
+  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+    if (hints.beta[i] > 0) start = std::max(start, context[i].node);
+  }
+  const auto lines = lines_below(start, hints);
+  std::size_t widest = 1;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node <= start) widest = std::max(widest, graph.size(node));
+  }
+  const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  std::vector<Bound> bounds;
+  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
+    for (std::size_t row = 0; row < count; ++row) {
+      for (const Targets::Entry& e : targets.rows[first + row]) rows.add(row, e.node, e.element, e.coefficient, e.error);
+    }
+    if (!walk(rows, start, hints, lines)) return false;
+    for (std::size_t row = 0; row < count; ++row) {
+      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
+      if constexpr (std::is_same_v<Rows, FilterRows>) bounds.push_back({rows.lower(row), rows.estimate(row), rows.slack(row)});
+      else bounds.push_back({rows.lower(row), rows.lower(row), 0});
+    }
+    return true;
+  };
+  for (std::size_t first = 0; first < targets.rows.size(); first += tile) {
+    const std::size_t count = std::min(tile, targets.rows.size() - first);
+    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
+                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
+    if (!done) return not_derived(start);
+  }
+  return bounds;
+}
+
+// Rule back-substitution as a fact. S1: the node has a box. S2: the mask and the claims have one entry per element they
+// speak of. S3: each claimed bound is implied by the derived one.
+Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size()) || problem_->is_constant(node)) return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
+  if (contradiction_) return Done{};
+  if (!boxes_[node]) return not_derived(node);
+  if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {
+    return reject("refine.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries", std::to_string(selection.mask.size()));
+  }
+  const std::vector<std::uint32_t> elements = selected(node, selection);
+  if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size())) {
+    return reject("refine.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
+  }
+  if (elements.empty()) return Done{};
+  for (const NodeId below : problem_->active_nodes()) {
+    if (below > node) break;
+    if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input) lines_[below] = line(below, {});
+  }
+  Targets targets{node, {}};
+  for (const std::uint32_t e : elements) {
+    targets.rows.push_back({{node, e, 1.0, 0.0}});
+    targets.rows.push_back({{node, e, -1.0, 0.0}});
+  }
+  const auto bounds = bound(targets, hints);
+  if (!bounds) return bounds.rejection();
+  Box box = *boxes_[node];
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
+    if (claims != nullptr) {
+      // The box already derived may imply the claim as well.
+      if (!(std::max(lo, box.lo[elements[k]]) >= claims->lo[k])) return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+      if (!(std::min(hi, box.hi[elements[k]]) <= claims->hi[k])) return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+      lo = claims->lo[k];
+      hi = claims->hi[k];
+    } else if (round_to_float) {
+      lo = float_down(lo);
+      hi = float_up(hi);
+    }
+    box.lo[elements[k]] = lo;
+    box.hi[elements[k]] = hi;
+  }
+  meet(node, std::move(box));
+  return Done{};
+}
+
+// Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
+// S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
+// a strict row takes part), so not all rows can hold.
+Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const {
+  const auto& group = problem_->group_cases(context_->group);
+  if (diagnosis != nullptr) *diagnosis = {};
+  if (contradiction_) return empty();
+  Targets targets;
+  std::vector<Rational> required;
+  std::vector<bool> strict;
+  for (const CaseMultipliers& c : cases) {
+    if (!(c.position < group.size())) return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+    const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
+    const bool single = c.rows.empty() && rows.size() == 1;
+    if (!single && c.rows.size() != rows.size()) return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers", std::to_string(c.rows.size()));
+    if (!usable(c.rows)) return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
+    std::vector<std::pair<std::pair<NodeId, std::uint64_t>, Rational>> sum;
+    Rational right;
+    bool any_strict = false;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
+      if (m.sign() == 0) continue;
+      right += m * rows[r].bound;
+      any_strict = any_strict || rows[r].strict;
+      for (const Term& term : rows[r].terms) {
+        const std::pair<NodeId, std::uint64_t> key{problem_->node_of(term.variable), term.variable.element};
+        const auto found = std::find_if(sum.begin(), sum.end(), [&](const auto& entry) { return entry.first == key; });
+        if (found == sum.end()) sum.emplace_back(key, m * term.coefficient);
+        else found->second += m * term.coefficient;
+      }
+    }
+    std::vector<Targets::Entry> row;
+    for (const auto& [key, coefficient] : sum) {
+      if (!boxes_[key.first]) return not_derived(key.first);
+      const double down = coefficient.double_down(), up = coefficient.double_up();
+      row.push_back({key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
+      targets.start = std::max(targets.start, key.first);
+    }
+    targets.rows.push_back(std::move(row));
+    required.push_back(std::move(right));
+    strict.push_back(any_strict);
+  }
+  const auto proved = [&](double lower, std::size_t k) {
+    const auto value = Rational::from_double(lower);
+    return value.has_value() && (*value > required[k] || (strict[k] && *value == required[k]));
+  };
+  auto bounds = bound(targets, hints, diagnosis);
+  if (!bounds) return bounds.rejection();
+  for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
+    diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
+  }
+  for (std::size_t k = 0; k < required.size(); ++k) {
+    if (proved(bounds.value()[k].lower, k)) continue;
+    const Bound& b = bounds.value()[k];
+    const bool open = b.slack > 0 && add_up(b.estimate, b.slack) >= required[k].double_down();
+    if (open && exactly_proved(targets, k, hints, proved)) continue;
+    return reject("conclude.S3", "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
+                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(), "a lower bound of " + exact(b.lower));
+  }
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(group.size(), false);
+  for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
+  return refutation;
+}
+
+// The band between claim and slack is decided in integers, within the budget.
+bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints& hints, const std::function<bool(double, std::size_t)>& proved) const {
+  std::uint64_t cost = 0;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node > targets.start || problem_->affine(node) == nullptr) continue;
+    for (const AffineForm::Part& part : problem_->affine(node)->parts) cost += part.map->cost();
+  }
+  if (cost > problem_->options().exact_budget) return false;
+  NodeId start = targets.start;
+  const std::vector<Literal> context = literals();
+  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+    if (hints.beta[i] > 0) start = std::max(start, context[i].node);
+  }
+  ExactRows rows(problem_->graph(), boxes_, 1);
+  for (const Targets::Entry& e : targets.rows[row]) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  return walk(rows, start, hints, lines_below(start, hints)) && proved(rows.lower(0), row);
+}
+
+// Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
+Outcome<Refutation> Scope::empty() const {
+  if (!contradiction_) return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth), "a box with lo > hi", "none");
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);
+  refutation.vacuous_ = problem_->group_is_empty(context_->group);
+  return refutation;
+}
+
+}  // namespace assay::kernel

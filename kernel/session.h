@@ -1,0 +1,71 @@
+// Session: the rules of kernel.h in stack form, for replay and for tools that emit proofs step by step.
+//
+//   begin_group(g)   steps and splits   end_group()      once for every group, in any order; then theorem()
+//   split(...)   left branch   next()   right branch   done()
+//
+// A branch is any sequence of steps and whole splits. What its steps and splits refute is merged; done() joins the two
+// sides. Holds no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable. Memory is the
+// stack of open branches. A rejected call proves nothing and leaves the branches as they were, but for a rejected done(),
+// which drops its split.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+// derive_box for every node >= first that is neither constant nor an input, in order; each pre-activation among them is
+// then refined at its unstable elements by the kernel's own policy.
+[[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
+
+class Session {
+ public:
+  explicit Session(std::shared_ptr<const Problem> problem);
+
+  Outcome<Done> begin_group(std::size_t group);
+  Outcome<Done> end_group();
+  Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens element <= threshold
+  Outcome<Done> next();                                                       // opens element >= threshold
+  Outcome<Done> done();
+
+  Outcome<Done> sweep(NodeId first, bool round_to_float);
+  Outcome<Done> derive_box(NodeId node);
+  Outcome<Done> refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
+                       bool round_to_float = false);
+  Outcome<Done> conclude(std::span<const CaseMultipliers> cases, const Hints& hints);
+  Outcome<Done> empty();
+
+  // "unsat" once every group has ended.
+  [[nodiscard]] Outcome<Theorem> theorem() const;
+  // "sat", outside any group; what was refuted so far does not matter.
+  [[nodiscard]] Outcome<Theorem> witness(const Witness& point) const;
+
+  [[nodiscard]] const Problem& problem() const { return *problem_; }
+  // Rejected (session.structure) where no step may stand.
+  [[nodiscard]] Outcome<Done> in_branch() const;
+  [[nodiscard]] bool in_group() const { return !levels_.empty(); }
+  [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : levels_.size() - 1; }  // open splits
+  [[nodiscard]] std::size_t group() const { return group_; }                                    // the open or last one
+  [[nodiscard]] const Scope& scope() const { return levels_.back().scope; }                     // in a group only
+
+ private:
+  struct Level {
+    Scope scope;
+    std::optional<Refutation> closed;   // by the steps and splits of this branch so far
+    Literal at_most;                    // the split that opened it; unused at the root
+    std::optional<Refutation> left;     // set in the right branch
+  };
+  Outcome<Done> close(Outcome<Refutation> refutation);
+
+  std::shared_ptr<const Problem> problem_;
+  std::vector<Level> levels_;
+  std::vector<std::optional<Refutation>> groups_;
+  std::size_t group_ = 0;
+};
+
+}  // namespace assay::kernel

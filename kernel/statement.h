@@ -1,0 +1,79 @@
+// Statement: what is claimed. It is trusted, so every verdict prints it back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semantics/graph/execution_model.h"
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/rational.h"
+
+namespace assay::kernel {
+
+using Digest = std::array<std::uint8_t, 32>;  // SHA-256
+
+// One scalar of the network: element `element` (row-major) of input or output tensor number `tensor`.
+struct Variable {
+  enum class Side : std::uint8_t { input, output } side = Side::input;
+  std::uint32_t tensor = 0;
+  std::uint64_t element = 0;
+};
+
+struct Term {
+  Rational coefficient;
+  Variable variable;
+};
+
+// sum of the terms <= bound, or < bound when strict.
+struct Row {
+  std::vector<Term> terms;  // each variable at most once, coefficients non-zero
+  Rational bound;
+  bool strict = false;
+};
+
+// Closed box over the elements of all input tensors, concatenated in declaration order.
+struct InputBox {
+  std::vector<Rational> lo, hi;
+};
+
+// One way in which the property can fail: a point of the box for which every row holds.
+// Cases that share a box share the pointer, and are then searched and checked together.
+struct Case {
+  std::shared_ptr<const InputBox> box;
+  std::vector<Row> rows;
+};
+
+// The property fails iff some case is reachable: `sat` = some case has a point, `unsat` = none has.
+struct Property {
+  std::vector<Case> cases;
+};
+
+// Where the statement was read from, bound by digest.
+struct Source {
+  std::string role;  // "model", "property", "external data"
+  std::string name;
+  Digest sha256{};
+};
+
+struct Statement {
+  Graph graph;
+  Property property;
+  ExecutionModel semantics;
+  std::vector<Source> sources;
+};
+
+// SHA-256 over the canonical bytes of graph, property and semantics (docs/canonical-graph.md): the digest that
+// a certificate names. Independent of file names and of the sources' formatting.
+[[nodiscard]] Digest statement_digest(const Statement& statement);
+[[nodiscard]] Digest graph_digest(const Graph& graph);
+[[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
+[[nodiscard]] std::string to_hex(const Digest& digest);
+
+// Every problem: variables out of range, box of the wrong size, invalid graph, integer inputs, ...
+[[nodiscard]] std::vector<Rejection> validate(const Statement& statement);
+
+}  // namespace assay::kernel

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "kernel/kernel.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kShownCases = 12, kShownInputs = 8;
+
+std::string variable_text(const Graph& graph, const Variable& v) {
+  const bool input = v.side == Variable::Side::input;
+  const auto& names = input ? graph.input_names : graph.output_names;
+  const std::string prefix = names.size() == 1 ? (input ? "X" : "Y") : names[v.tensor];
+  return prefix + "_" + std::to_string(v.element);
+}
+
+std::string row_text(const Graph& graph, const Row& row) {
+  std::string text;
+  for (const Term& term : row.terms) {
+    const bool negative = term.coefficient.sign() < 0;
+    const Rational magnitude = negative ? -term.coefficient : term.coefficient;
+    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
+    if (!(magnitude == Rational(1))) text += magnitude.to_decimal() + " ";
+    text += variable_text(graph, term.variable);
+  }
+  return (text.empty() ? "0" : text) + (row.strict ? " < " : " <= ") + row.bound.to_decimal();
+}
+
+std::string box_text(const InputBox& box) {
+  std::string text;
+  std::size_t fixed = 0;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) fixed += box.lo[i] == box.hi[i] ? 1 : 0;
+  for (std::size_t i = 0; i < std::min(box.lo.size(), kShownInputs); ++i) {
+    text += "    X_" + std::to_string(i) + " in [" + box.lo[i].to_decimal() + ", " + box.hi[i].to_decimal() + "]\n";
+  }
+  if (box.lo.size() > kShownInputs) text += "    ... and " + std::to_string(box.lo.size() - kShownInputs) + " more inputs\n";
+  return text + "    " + std::to_string(box.lo.size()) + " inputs, " + std::to_string(fixed) + " of them fixed\n";
+}
+
+}  // namespace
+
+std::string Theorem::to_text() const {
+  const Statement& s = problem_->statement();
+  const Graph& graph = problem_->graph();
+  std::string text = "theorem: ";
+  if (kind_ == Kind::satisfiable) text += "sat: case " + std::to_string(witness_.case_index) + " holds at the witness\n";
+  else if (vacuous_) text += "unsat (vacuous): no case has a point, because the input box is empty\n";
+  else text += "unsat: no point of any case's input box satisfies its rows\n";
+  text += "semantics: " + to_string(s.semantics) + "\n";
+  text += "graph: " + summary(graph) + "\n";
+  text += "property: " + std::to_string(s.property.cases.size()) + (s.property.cases.size() == 1 ? " case" : " cases") + " over " +
+          std::to_string(problem_->group_count()) + (problem_->group_count() == 1 ? " input box\n" : " input boxes\n");
+  const InputBox* shown = nullptr;
+  for (std::size_t c = 0; c < std::min(s.property.cases.size(), kShownCases); ++c) {
+    const Case& one = s.property.cases[c];
+    if (one.box.get() != shown) text += "  box:\n" + box_text(*one.box);
+    shown = one.box.get();
+    text += "  case " + std::to_string(c) + ":";
+    for (std::size_t r = 0; r < std::min(one.rows.size(), kShownCases); ++r) text += (r == 0 ? " " : " and ") + row_text(graph, one.rows[r]);
+    if (one.rows.size() > kShownCases) text += " and " + std::to_string(one.rows.size() - kShownCases) + " more rows";
+    text += "\n";
+  }
+  if (s.property.cases.size() > kShownCases) text += "  ... and " + std::to_string(s.property.cases.size() - kShownCases) + " more cases\n";
+  for (const Source& source : s.sources) text += "sha256 of " + source.role + " '" + source.name + "': " + to_hex(source.sha256) + "\n";
+  text += "sha256 of the canonical graph: " + to_hex(graph_digest(graph)) + "\n";
+  text += "sha256 of the statement: " + to_hex(problem_->digest()) + "\n";
+  for (const std::string& assumption : assumptions_) text += "assumption: " + assumption + "\n";
+  return text;
+}
+
+}  // namespace assay::kernel

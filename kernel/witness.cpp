@@ -1,0 +1,110 @@
+// Rule witness: a rational point of one case's region.
+//
+// S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly.
+// S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
+// intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
+
+#include "kernel/kernel.h"
+#include "semantics/numbers/wide_interval.h"
+
+namespace assay::kernel {
+namespace {
+
+Rejection reject(std::string code, std::string place, std::string required, std::string found) {
+  return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), ""};
+}
+
+enum class Truth : std::uint8_t { holds, fails, open };
+
+// The ends of a scalar as exact fractions; nullopt for infinite or undefined ones.
+std::optional<Rational> low(const Interval& x) { return Rational::from_double(x.lo()); }
+std::optional<Rational> high(const Interval& x) { return Rational::from_double(x.hi()); }
+std::optional<Rational> low(const WideInterval& x) { return x.lo(); }
+std::optional<Rational> high(const WideInterval& x) { return x.hi(); }
+std::optional<Rational> low(const Rational& x) { return x; }
+std::optional<Rational> high(const Rational& x) { return x; }
+
+template <class S>
+struct Run {
+  std::vector<Array<S>> values;  // by node
+
+  Truth decide(const Problem& problem, const Row& row) const {
+    Rational lower, upper;  // of the sum; exact fractions of the ends
+    for (const Term& term : row.terms) {
+      const S& value = values[problem.node_of(term.variable)].values[term.variable.element];
+      const auto lo = low(value), hi = high(value);
+      if (!lo || !hi) return Truth::open;
+      const bool positive = term.coefficient.sign() > 0;
+      lower += term.coefficient * (positive ? *lo : *hi);
+      upper += term.coefficient * (positive ? *hi : *lo);
+    }
+    if (row.strict ? upper < row.bound : upper <= row.bound) return Truth::holds;
+    if (row.strict ? lower >= row.bound : lower > row.bound) return Truth::fails;
+    return Truth::open;
+  }
+  // `open_row` names the first undecided or failing row.
+  Truth decide(const Problem& problem, const std::vector<Row>& rows, std::size_t& open_row) const {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      open_row = r;
+      const Truth truth = decide(problem, rows[r]);
+      if (truth != Truth::holds) return truth;
+    }
+    return Truth::holds;
+  }
+};
+
+template <class S>
+Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
+  std::vector<Array<S>> inputs;
+  std::size_t at = 0;
+  for (const NodeId id : graph.inputs) {
+    Array<S> input{graph.node(id).shape, {}};
+    for (std::size_t i = 0; i < graph.size(id); ++i) input.values.push_back(S(point[at++]));
+    inputs.push_back(std::move(input));
+  }
+  auto values = evaluate<S>(graph, inputs);
+  if (!values) return values.rejection();
+  return Run<S>{std::move(values).value()};
+}
+
+template <class S>
+Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_row) {
+  const auto result = run<S>(problem.graph(), witness.inputs);
+  if (!result) return Truth::open;
+  return result.value().decide(problem, problem.statement().property.cases[witness.case_index].rows, open_row);
+}
+
+}  // namespace
+
+Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+  const auto& cases = problem->statement().property.cases;
+  const std::string place = "case " + std::to_string(witness.case_index);
+  if (!(witness.case_index < cases.size())) return reject("witness.S1", place, "a case of the property", "none such");
+  const InputBox& box = *cases[witness.case_index].box;
+  if (witness.inputs.size() != box.lo.size()) return reject("witness.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
+  for (std::size_t i = 0; i < box.lo.size(); ++i) {
+    if (!(box.lo[i] <= witness.inputs[i] && witness.inputs[i] <= box.hi[i])) {
+      return reject("witness.S2", place + ", input element " + std::to_string(i), "in [" + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", witness.inputs[i].to_string());
+    }
+  }
+  const auto coarse = run<Interval>(problem->graph(), witness.inputs);
+  if (!coarse) return coarse.rejection();
+  std::size_t row = 0;
+  Truth truth = coarse.value().decide(*problem, cases[witness.case_index].rows, row);
+  if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, row);
+  if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, row);
+  if (truth == Truth::fails) return reject("witness.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
+  if (truth == Truth::open) return Rejection{Rejection::Kind::declined, "witness.S3", place + ", row " + std::to_string(row), "a decided row", "open at 256 bits", ""};
+  Theorem theorem;
+  theorem.kind_ = Theorem::Kind::satisfiable;
+  theorem.problem_ = problem;
+  theorem.assumptions_ = problem->assumptions();
+  theorem.witness_ = witness;
+  for (const NodeId id : problem->graph().outputs) {
+    const auto& values = coarse.value().values[id].values;
+    theorem.outputs_.insert(theorem.outputs_.end(), values.begin(), values.end());
+  }
+  return theorem;
+}
+
+}  // namespace assay::kernel

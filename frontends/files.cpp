@@ -1,0 +1,123 @@
+#include "frontends/files.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes per read and per expansion step
+
+Rejection problem(std::string code, const std::string& path, std::string required, std::string found, std::string advice) {
+  return {Rejection::Kind::malformed, std::move(code), printable(path), std::move(required), std::move(found), std::move(advice)};
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { (void)std::fclose(file); }
+};
+
+Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64_t limit) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (!file) return problem("files.open", path, "a readable file", std::strerror(errno), "check the path and its permissions");
+  std::vector<std::byte> bytes;
+  while (true) {
+    const std::size_t old = bytes.size();
+    bytes.resize(old + kChunk);
+    const std::size_t got = std::fread(bytes.data() + old, 1, kChunk, file.get());
+    bytes.resize(old + got);
+    if (bytes.size() > limit) {
+      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes", "a larger file", "split the file or raise the limit");
+    }
+    if (got < kChunk) break;
+  }
+  if (std::ferror(file.get()) != 0) return problem("files.read", path, "a regular file", std::strerror(errno), "name a file, not a folder");
+  return bytes;
+}
+
+struct Inflater {
+  z_stream stream{};
+  bool ready = false;
+  ~Inflater() {
+    if (ready) (void)inflateEnd(&stream);
+  }
+};
+
+// Window of 2^15 bytes (15), gzip header expected (+16).
+constexpr int kGzipWindow = 15 + 16;
+
+Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const std::byte> stored, std::uint64_t limit) {
+  Inflater inflater;
+  z_stream& z = inflater.stream;
+  if (inflateInit2(&z, kGzipWindow) != Z_OK) return problem("files.memory", path, "memory for expansion", "none", "free some memory");
+  inflater.ready = true;
+  std::vector<std::byte> bytes;
+  std::vector<Bytef> window(kChunk);
+  std::size_t position = 0;
+  while (true) {
+    if (z.avail_in == 0) {
+      const std::size_t step = std::min(stored.size() - position, kChunk);
+      z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(stored.data() + position));  // zlib only reads there
+      z.avail_in = static_cast<uInt>(step);
+      position += step;
+    }
+    z.next_out = window.data();
+    z.avail_out = static_cast<uInt>(kChunk);
+    const int state = inflate(&z, Z_NO_FLUSH);
+    const std::size_t got = kChunk - z.avail_out;
+    const auto* from = reinterpret_cast<const std::byte*>(window.data());
+    if (bytes.size() + got > limit) {
+      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "more", "check the file; expand it by hand");
+    }
+    bytes.insert(bytes.end(), from, from + got);
+    const bool at_end = z.avail_in == 0 && position == stored.size();
+    if (state == Z_STREAM_END) {
+      if (at_end) return bytes;
+      if (inflateReset(&z) != Z_OK) return problem("files.gzip", path, "a gzip member", "a broken stream", "compress the file again");
+    } else if (state != Z_OK || (at_end && got == 0)) {
+      return problem("files.gzip", path, "complete gzip data", z.msg != nullptr ? z.msg : "a truncated stream", "compress the file again");
+    }
+  }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t limit) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    if (out.size() >= limit) return out + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits) try {
+  Outcome<std::vector<std::byte>> stored = read_stored(path, limits.stored);
+  if (!stored) return stored.rejection();
+  FileContents contents;
+  contents.bytes = std::move(stored).value();
+  contents.sha256 = kernel::sha256(contents.bytes);
+  if (limits.expanded != 0 && contents.bytes.size() >= 2 && contents.bytes[0] == std::byte{0x1f} && contents.bytes[1] == std::byte{0x8b}) {
+    Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, limits.expanded);
+    if (!expanded) return expanded.rejection();
+    contents.bytes = std::move(expanded).value();
+    contents.compressed = true;
+  }
+  return contents;
+} catch (const std::bad_alloc&) {
+  return problem("files.memory", path, "memory for the whole file", "too little", "free some memory or use a smaller file");
+}
+
+}  // namespace assay

@@ -1,0 +1,307 @@
+// Constants, shapes and integer arithmetic: everything here is carried out exactly at import.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "frontends/onnx/handlers.h"
+#include "semantics/demand.h"
+
+namespace assay::onnx {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+using Maybe = std::optional<std::int64_t>;  // nullopt: overflow, division by zero
+
+template <bool (*Overflows)(std::int64_t, std::int64_t, std::int64_t*)>
+Maybe checked(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (Overflows(a, b, &result)) return std::nullopt;
+  return result;
+}
+bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_add_overflow(a, b, result); }
+bool sub_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_sub_overflow(a, b, result); }
+bool mul_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_mul_overflow(a, b, result); }
+
+bool divides(std::int64_t a, std::int64_t b) { return b != 0 && !(b == -1 && a == std::numeric_limits<std::int64_t>::min()); }
+
+// Rounds towards zero.
+Maybe quotient(std::int64_t a, std::int64_t b) {
+  if (!divides(a, b)) return std::nullopt;
+  return a / b;
+}
+
+// Sign of the divisor.
+Maybe modulo(std::int64_t a, std::int64_t b) {
+  if (!divides(a, b)) return std::nullopt;
+  const std::int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+// Sign of the dividend.
+Maybe remainder(std::int64_t a, std::int64_t b) {
+  if (!divides(a, b)) return std::nullopt;
+  return a % b;
+}
+
+struct BinaryRow {
+  std::string_view name;
+  Maybe (*apply)(std::int64_t, std::int64_t);
+  bool gives_boolean;
+};
+
+constexpr std::array<BinaryRow, 15> kBinary = {{
+    {"Add", checked<add_overflows>, false},
+    {"Sum", checked<add_overflows>, false},
+    {"Sub", checked<sub_overflows>, false},
+    {"Mul", checked<mul_overflows>, false},
+    {"Div", quotient, false},
+    {"Mod", modulo, false},
+    {"Min", [](std::int64_t a, std::int64_t b) -> Maybe { return std::min(a, b); }, false},
+    {"Max", [](std::int64_t a, std::int64_t b) -> Maybe { return std::max(a, b); }, false},
+    {"Equal", [](std::int64_t a, std::int64_t b) -> Maybe { return a == b ? 1 : 0; }, true},
+    {"Less", [](std::int64_t a, std::int64_t b) -> Maybe { return a < b ? 1 : 0; }, true},
+    {"Greater", [](std::int64_t a, std::int64_t b) -> Maybe { return a > b ? 1 : 0; }, true},
+    {"LessOrEqual", [](std::int64_t a, std::int64_t b) -> Maybe { return a <= b ? 1 : 0; }, true},
+    {"GreaterOrEqual", [](std::int64_t a, std::int64_t b) -> Maybe { return a >= b ? 1 : 0; }, true},
+    {"And", [](std::int64_t a, std::int64_t b) -> Maybe { return a & b; }, true},
+    {"Or", [](std::int64_t a, std::int64_t b) -> Maybe { return a | b; }, true},
+}};
+
+Maybe negated(std::int64_t a) {
+  if (a == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+  return -a;
+}
+
+struct UnaryRow {
+  std::string_view name;
+  Maybe (*apply)(std::int64_t);
+};
+
+constexpr std::array<UnaryRow, 4> kUnary = {{{"Neg", negated},
+                                             {"Abs", [](std::int64_t a) -> Maybe { return a < 0 ? negated(a) : Maybe(a); }},
+                                             {"Sign", [](std::int64_t a) -> Maybe { return a > 0 ? 1 : (a < 0 ? -1 : 0); }},
+                                             {"Not", [](std::int64_t a) -> Maybe { return a == 0 ? 1 : 0; }}}};
+
+std::int64_t defined(const Call& call, Maybe value) {
+  if (!value) call.malformed("onnx.integer_overflow", "integer results within 64 bits, divisors other than 0", "an overflow or a zero divisor");
+  return *value;
+}
+
+// Both operands at the shape that they broadcast to, element by element.
+Operand fold_binary(Call& call, const BinaryRow& row, const Operand& a, const Operand& b) {
+  Shape shape;
+  if (!broadcast(a->shape, b->shape, shape)) call.malformed("onnx.shape", "operands that broadcast", to_string(a->shape) + " and " + to_string(b->shape));
+  if (a->dtype != b->dtype) call.malformed("onnx.input", "operands of one type", std::string(to_string(a->dtype)) + " and " + to_string(b->dtype));
+  call.limit_fold(shape, DType::int64);
+  const auto wide = [&](const Operand& operand) {
+    return operand->shape == shape ? operand->constant->to_ints() : call.emit(Op::expand, {operand}, ShapeAttributes{shape})->constant->to_ints();
+  };
+  Ints left = wide(a);
+  const Ints right = wide(b);
+  const bool truncates = row.name == "Mod" && call.attribute("fmod", std::int64_t{0}) != 0;
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = defined(call, truncates ? remainder(left[i], right[i]) : row.apply(left[i], right[i]));
+  return call.make_ints(row.gives_boolean ? DType::boolean : a->dtype, shape, left);
+}
+
+// Number of elements of a range: ceil((limit - start) / delta), at least 0. Differences are taken modulo 2^64, where
+// they are exact because the larger end comes first.
+std::uint64_t range_count(std::int64_t start, std::int64_t limit, std::int64_t delta) {
+  if (delta > 0 ? limit <= start : limit >= start) return 0;
+  const auto low = static_cast<std::uint64_t>(start), high = static_cast<std::uint64_t>(limit), step = static_cast<std::uint64_t>(delta);
+  return ((delta > 0 ? high - low : low - high) - 1) / (delta > 0 ? step : std::uint64_t{0} - step) + 1;
+}
+
+template <class T>
+std::vector<T> exact_reals(const Call& call, const Tensor& tensor) {
+  std::vector<T> values(tensor.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t whole = is_float(tensor.dtype()) ? 0 : tensor.as_int(i);
+    values[i] = is_float(tensor.dtype()) ? static_cast<T>(tensor.as_double(i)) : static_cast<T>(whole);
+    const bool same = is_float(tensor.dtype()) ? static_cast<double>(values[i]) == tensor.as_double(i) || std::isnan(tensor.as_double(i))
+                                               : std::abs(values[i]) < T(0x1p62) && static_cast<std::int64_t>(values[i]) == whole;
+    if (!same) call.unsupported("onnx.cast", "values that the new type represents exactly", "element " + std::to_string(i), "store the constant in its final type");
+  }
+  return values;
+}
+
+Ints exact_integers(const Call& call, const Tensor& tensor) {
+  if (!is_float(tensor.dtype())) return tensor.to_ints();
+  Ints values(tensor.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = tensor.as_double(i);
+    if (!(std::abs(value) < 0x1p62 && std::floor(value) == value)) {
+      call.unsupported("onnx.cast", "whole numbers", "element " + std::to_string(i) + " is " + std::to_string(value), "store the constant as integers");
+    }
+    values[i] = static_cast<std::int64_t>(value);
+  }
+  return values;
+}
+
+Operand cast_constant(Call& call, const Tensor& tensor, DType to) {
+  if (to == DType::float32) return call.make(Tensor::of_floats(tensor.shape(), exact_reals<float>(call, tensor)));
+  if (to == DType::float64) return call.make(Tensor::of_doubles(tensor.shape(), exact_reals<double>(call, tensor)));
+  Ints values = exact_integers(call, tensor);
+  if (to == DType::boolean) {
+    for (std::int64_t& value : values) value = value != 0 ? 1 : 0;
+  }
+  return call.make_ints(to, tensor.shape(), values);
+}
+
+// The index of the result element that each operand element falls into.
+std::vector<std::size_t> reduction_targets(const Shape& shape, const Ints& axes) {
+  std::vector<std::size_t> targets(element_count(shape), 0);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    std::size_t rest = i, stride = 1;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      const auto extent = static_cast<std::size_t>(shape[axis]);
+      if (!std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(axis))) {
+        targets[i] += rest % extent * stride;
+        stride *= extent;
+      }
+      rest /= extent;
+    }
+  }
+  return targets;
+}
+
+}  // namespace
+
+Results fold_integer_op(Call& call) {
+  const std::string& type = call.node.op_type;
+  for (const UnaryRow& row : kUnary) {
+    if (row.name != type) continue;
+    Ints values = call.constant(0, "an integer").to_ints();
+    for (std::int64_t& value : values) value = defined(call, row.apply(value));
+    return {call.make_ints(call.in(0)->dtype, call.shape(0), values)};
+  }
+  for (const BinaryRow& row : kBinary) {
+    if (row.name != type) continue;
+    Operand result = call.in(0);
+    for (std::size_t i = 1; i < call.inputs.size(); ++i) result = fold_binary(call, row, result, call.in(i));
+    return {result};
+  }
+  call.unsupported("onnx.element_type", type + " of floats", std::string(to_string(call.in(0)->dtype)) + " operands", "export the model in float32");
+}
+
+Results lower_integer_only(Call& call) {
+  if (!call.all_integers()) {
+    call.unsupported("onnx.integers_only", call.node.op_type + " of constant integers, as in shape arithmetic", "float operands",
+                     "remove the comparison or step from the network");
+  }
+  const std::string& type = call.node.op_type;
+  if ((type == "And" || type == "Or" || type == "Not") && call.in(0)->dtype != DType::boolean) {
+    call.malformed("onnx.input", "booleans", to_string(call.in(0)->dtype));
+  }
+  return fold_integer_op(call);
+}
+
+Results fold_integer_reduction(Call& call, const Ints& axes, bool keep_dims) {
+  const std::string& type = call.node.op_type;
+  const std::string_view name = type == "ReduceSum" ? "Add" : type == "ReduceProd" ? "Mul" : type == "ReduceMax" ? "Max" : type == "ReduceMin" ? "Min" : "";
+  const auto* row = std::find_if(kBinary.begin(), kBinary.end(), [&](const BinaryRow& one) { return one.name == name; });
+  if (row == kBinary.end()) call.unsupported("onnx.element_type", type + " of floats", "integers", "export the model in float32");
+  const Ints values = call.constant(0, "an integer").to_ints();
+  const std::vector<std::size_t> targets = reduction_targets(call.shape(0), axes);
+  Shape kept, flat;
+  for (std::size_t axis = 0; axis < call.shape(0).size(); ++axis) {
+    const bool reduced = std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(axis));
+    if (!reduced) flat.push_back(call.shape(0)[axis]);
+    kept.push_back(reduced ? 1 : call.shape(0)[axis]);
+  }
+  std::vector<Maybe> totals(element_count(kept));
+  if (name == "Add" || name == "Mul") std::fill(totals.begin(), totals.end(), Maybe(name == "Mul" ? 1 : 0));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Maybe& total = totals[targets[i]];
+    total = total ? defined(call, row->apply(*total, values[i])) : values[i];
+  }
+  Ints results;
+  for (const Maybe& total : totals) results.push_back(defined(call, total));  // an empty maximum is undefined
+  return {call.make_ints(call.in(0)->dtype, keep_dims ? kept : flat, results)};
+}
+
+Results lower_constant(Call& call) {
+  if (call.node.attributes.size() != 1) call.malformed("onnx.attribute", "exactly one value", std::to_string(call.node.attributes.size()));
+  const AttributeProto& value = call.node.attributes.front();
+  const auto real = [](std::uint32_t bits) { return std::bit_cast<float>(bits); };
+  if (value.name == "value") {
+    const AttributeProto* tensor = call.find("value", AttributeKind::tensor);
+    demand(tensor != nullptr, "Constant: the attribute was there");
+    return {call.make(call.lowering.read(tensor->tensor))};
+  }
+  if (value.name == "value_float" && value.kind == AttributeKind::real) return {call.make(Tensor::of_floats({}, std::vector<float>{real(value.real)}))};
+  if (value.name == "value_int" && value.kind == AttributeKind::integer) return {call.make_ints(DType::int64, {}, {value.integer})};
+  if (value.name == "value_ints" && value.kind == AttributeKind::integers) {
+    return {call.make_ints(DType::int64, {static_cast<std::int64_t>(value.integers.size())}, value.integers)};
+  }
+  if (value.name == "value_floats" && value.kind == AttributeKind::reals) {
+    std::vector<float> floats;
+    for (const std::uint32_t bits : value.reals) floats.push_back(real(bits));
+    return {call.make(Tensor::of_floats({static_cast<std::int64_t>(floats.size())}, floats))};
+  }
+  call.unsupported("onnx.attribute", "value, value_float, value_floats, value_int or value_ints", printable(value.name) + " of type " + value.kind_name,
+                   "store the constant as a dense tensor");
+}
+
+Results lower_constant_of_shape(Call& call) {
+  const Shape shape = call.ints(0, "a shape");
+  const AttributeProto* value = call.find("value", AttributeKind::tensor);
+  Tensor one = value != nullptr ? call.lowering.read(value->tensor) : Tensor::of_floats({}, std::vector<float>{0.0F});
+  if (one.size() != 1) call.malformed("onnx.attribute", "a value of one element", to_string(one.shape()));
+  const Operand scalar = call.make(one.reshaped({}));
+  return {call.emit(Op::expand, {scalar}, ShapeAttributes{shape})};
+}
+
+Results lower_shape(Call& call) {
+  const Shape& shape = call.shape(0);
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto bound = [&](const char* name, std::int64_t otherwise) {
+    const std::int64_t given = call.attribute(name, otherwise);
+    return std::clamp(given < 0 ? given + rank : given, std::int64_t{0}, rank);
+  };
+  const std::int64_t start = bound("start", 0);
+  const std::int64_t end = std::max(start, bound("end", rank));
+  const Ints part(shape.begin() + start, shape.begin() + end);
+  return {call.make_ints(DType::int64, {end - start}, part)};
+}
+
+Results lower_size(Call& call) { return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})}; }
+
+Results lower_cast(Call& call) {
+  DType to = DType::float32;
+  const std::int64_t code = call.attribute("to", std::int64_t{0});
+  const bool known = dtype_of(code, to);
+  if (!known || code == kFloat16 || code == kBfloat16) {
+    call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code), "export the model in float32");
+  }
+  const Operand& x = call.in(0);
+  if (x->dtype == to) return {x};
+  if (!x->constant) {
+    call.unsupported("onnx.cast", std::string("a cast of a ") + to_string(x->dtype) + " activation to its own type", to_string(to), "export the model in one float type");
+  }
+  return {cast_constant(call, *x->constant, to)};
+}
+
+Results lower_range(Call& call) {
+  if (!call.all_integers()) call.unsupported("onnx.integers_only", "a Range of constant integers", "floats", "store the range as a constant");
+  Ints parameters;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Ints one = call.ints(i, "a bound of the range");
+    if (one.size() != 1) call.malformed("onnx.input", "start, limit and delta as scalars", to_string(one));
+    parameters.push_back(one.front());
+  }
+  const auto [start, limit, delta] = std::array<std::int64_t, 3>{parameters[0], parameters[1], parameters[2]};
+  if (delta == 0) call.malformed("onnx.input", "delta other than 0", "0");
+  const std::uint64_t count = range_count(start, limit, delta);
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const Shape shape = {static_cast<std::int64_t>(std::min(count, kMost))};
+  call.limit_fold(shape, DType::int64);
+  Ints values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {  // every element lies between start and limit: no overflow, modulo 2^64
+    values[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(delta));
+  }
+  return {call.make_ints(call.in(0)->dtype, shape, values)};
+}
+
+}  // namespace assay::onnx

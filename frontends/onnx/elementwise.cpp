@@ -1,0 +1,126 @@
+// Elementwise operators and softmax.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "frontends/onnx/handlers.h"
+
+namespace assay::onnx {
+namespace {
+
+struct NamedOp {
+  std::string_view name;
+  Op op;
+};
+
+constexpr std::array<NamedOp, 17> kDirect = {{{"Relu", Op::relu}, {"Sigmoid", Op::sigmoid}, {"Tanh", Op::tanh}, {"Abs", Op::abs},
+                                              {"Sign", Op::sign}, {"Neg", Op::neg}, {"Sqrt", Op::sqrt}, {"Exp", Op::exp},
+                                              {"Log", Op::log}, {"Sin", Op::sin}, {"Cos", Op::cos}, {"Add", Op::add},
+                                              {"Sub", Op::sub}, {"Mul", Op::mul}, {"Div", Op::div}, {"Min", Op::min}, {"Max", Op::max}}};
+
+Op direct_op(const Call& call) {
+  for (const NamedOp& row : kDirect) {
+    if (row.name == call.node.op_type) return row.op;
+  }
+  return Op::add;  // Sum and Mean
+}
+
+Operand sum_of(Call& call) {
+  Operand total = call.in(0);
+  for (std::size_t i = 1; i < call.inputs.size(); ++i) total = call.emit(Op::add, {total, call.in(i)});
+  return total;
+}
+
+// The one value of a constant exponent tensor.
+Rational exponent_of(const Call& call) {
+  const Tensor& tensor = call.constant(1, "an exponent");
+  if (tensor.size() == 0) call.malformed("onnx.input", "at least one exponent", "none");
+  for (std::size_t i = 1; i < tensor.size(); ++i) {
+    if (tensor.as_double(i) != tensor.as_double(0)) {
+      call.unsupported("onnx.exponent", "one exponent for all elements", "several", "split the Pow by exponent");
+    }
+  }
+  if (!is_float(tensor.dtype())) return Rational(tensor.as_int(0));
+  const std::optional<Rational> exponent = Rational::from_double(tensor.as_double(0));
+  if (!exponent) call.unsupported("onnx.nonfinite", "a finite exponent", std::to_string(tensor.as_double(0)), "repair the exponent");
+  return *exponent;
+}
+
+std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
+  return static_cast<std::int64_t>(element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.begin() + static_cast<std::ptrdiff_t>(last))));
+}
+
+}  // namespace
+
+Results lower_unary(Call& call) {
+  if (call.all_integers()) return fold_integer_op(call);
+  return {call.emit(direct_op(call), {call.in(0)})};
+}
+
+Results lower_binary(Call& call) {
+  if (call.all_integers()) return fold_integer_op(call);
+  return {call.emit(direct_op(call), {call.in(0), call.in(1)})};
+}
+
+Results lower_variadic(Call& call) {
+  if (call.all_integers()) return fold_integer_op(call);
+  const std::string& type = call.node.op_type;
+  if (call.inputs.size() == 1) return {call.in(0)};
+  if (type == "Sum") return {sum_of(call)};
+  if (type == "Mean") {
+    const Operand total = sum_of(call);
+    return {call.emit(Op::div, {total, call.make_real_like(total, static_cast<double>(call.inputs.size()))})};
+  }
+  std::vector<Operand> operands;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) operands.push_back(call.in(i));
+  return {call.emit(direct_op(call), operands)};
+}
+
+Results lower_leaky_relu(Call& call) {
+  const auto slope = static_cast<double>(call.attribute("alpha", 0.01F));
+  return {call.emit(Op::leaky_relu, {call.in(0)}, LeakyReluAttributes{slope})};
+}
+
+Results lower_clip(Call& call) {
+  if (!is_float(call.in(0)->dtype)) call.unsupported("onnx.element_type", "a Clip of floats", to_string(call.in(0)->dtype), "export the model in float32");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ClipAttributes bounds{-kInfinity, kInfinity};
+  if (call.opset < 11) {
+    bounds.lo = static_cast<double>(call.attribute("min", std::numeric_limits<float>::lowest()));
+    bounds.hi = static_cast<double>(call.attribute("max", std::numeric_limits<float>::max()));
+  } else {
+    if (call.has(1)) bounds.lo = call.real(1, "a lower bound");
+    if (call.has(2)) bounds.hi = call.real(2, "an upper bound");
+  }
+  if (!(bounds.lo <= bounds.hi)) {
+    call.unsupported("onnx.clip", "min <= max", std::to_string(bounds.lo) + " and " + std::to_string(bounds.hi), "replace the Clip by a constant");
+  }
+  return {call.emit(Op::clip, {call.in(0)}, bounds)};
+}
+
+Results lower_pow(Call& call) {
+  const Rational exponent = exponent_of(call);
+  const Operand power = call.emit(Op::pow, {call.in(0)}, PowAttributes{exponent});
+  Shape shape;
+  if (!broadcast(power->shape, call.shape(1), shape)) {
+    call.malformed("onnx.shape", "operands that broadcast", to_string(power->shape) + " and " + to_string(call.shape(1)));
+  }
+  if (shape == power->shape) return {power};
+  return {call.emit(Op::expand, {power}, ShapeAttributes{shape})};
+}
+
+Results lower_reciprocal(Call& call) { return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})}; }
+
+// From version 13 along one axis; before, over all axes from `axis` on, taken together.
+Results lower_softmax(Call& call) {
+  const Operand& x = call.in(0);
+  const std::size_t rank = x->shape.size();
+  const std::int64_t axis = call.axis(call.attribute("axis", std::int64_t{call.opset < 13 ? 1 : -1}), rank);
+  if (call.opset >= 13 || axis + 1 == static_cast<std::int64_t>(rank)) return {call.emit(Op::softmax, {x}, SoftmaxAttributes{axis})};
+  const auto split = static_cast<std::size_t>(axis);
+  const Operand matrix = call.reshape(x, {product(x->shape, 0, split), product(x->shape, split, rank)});
+  return {call.reshape(call.emit(Op::softmax, {matrix}, SoftmaxAttributes{1}), x->shape)};
+}
+
+}  // namespace assay::onnx

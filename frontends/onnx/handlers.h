@@ -1,0 +1,70 @@
+// Handlers: one function per ONNX operator or tight family; operators.cpp says which versions each one serves.
+#pragma once
+
+#include "frontends/onnx/lowering.h"
+
+namespace assay::onnx {
+
+using Results = std::vector<Operand>;
+
+// elementwise.cpp
+Results lower_unary(Call& call);       // Relu Sigmoid Tanh Abs Sign Neg Sqrt Exp Log Sin Cos
+Results lower_binary(Call& call);      // Add Sub Mul Div
+Results lower_variadic(Call& call);    // Min Max Sum Mean
+Results lower_leaky_relu(Call& call);
+Results lower_clip(Call& call);
+Results lower_pow(Call& call);
+Results lower_reciprocal(Call& call);
+Results lower_softmax(Call& call);
+
+// linear.cpp
+Results lower_gemm(Call& call);
+Results lower_matmul(Call& call);
+Results lower_batch_norm(Call& call);
+Results lower_reduce(Call& call);      // ReduceSum ReduceMean; ReduceProd ReduceMax ReduceMin on integers
+Results lower_global_average_pool(Call& call);
+
+// window.cpp
+Results lower_conv(Call& call);
+Results lower_conv_transpose(Call& call);
+Results lower_pool(Call& call);        // MaxPool AveragePool
+Results lower_global_max_pool(Call& call);
+
+// layout.cpp
+Results lower_identity(Call& call);
+Results lower_dropout(Call& call);
+Results lower_reshape(Call& call);
+Results lower_flatten(Call& call);
+Results lower_transpose(Call& call);
+Results lower_squeeze(Call& call);
+Results lower_unsqueeze(Call& call);
+Results lower_slice(Call& call);
+Results lower_split(Call& call);
+Results lower_concat(Call& call);
+Results lower_gather(Call& call);
+Results lower_expand(Call& call);
+Results lower_where(Call& call);
+
+// resample.cpp
+Results lower_pad(Call& call);
+Results lower_resize(Call& call);      // Upsample Resize, nearest, integer factors
+Results lower_depth_to_space(Call& call);
+Results lower_space_to_depth(Call& call);
+
+// constants.cpp
+Results lower_constant(Call& call);
+Results lower_constant_of_shape(Call& call);
+Results lower_shape(Call& call);
+Results lower_size(Call& call);
+Results lower_cast(Call& call);
+Results lower_range(Call& call);
+Results lower_integer_only(Call& call);  // Equal Less Greater LessOrEqual GreaterOrEqual And Or Not Mod
+Results fold_integer_op(Call& call);     // arithmetic of lower_binary, lower_unary, lower_variadic on integers
+Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes, bool keep_dims);
+
+// Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> axes_of(const Call& call, std::size_t i);
+// Positions of an integer scale along one axis and the like: gather by constant indices on one axis.
+[[nodiscard]] Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, std::vector<std::int64_t> indices);
+
+}  // namespace assay::onnx

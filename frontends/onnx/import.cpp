@@ -1,0 +1,440 @@
+#include "frontends/onnx/import.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <unordered_map>
+
+#include "frontends/onnx/lowering.h"
+#include "frontends/onnx/refusal.h"
+
+namespace assay::onnx {
+namespace {
+
+constexpr std::int64_t kFirstIrVersion = 3;   // the first with opset imports
+constexpr std::int64_t kLastIrVersion = 14;
+
+// What a name stands for while the nodes are walked.
+struct Entry {
+  Operand operand;                            // null until known
+  const TensorProto* initializer = nullptr;   // read when first used
+  std::size_t producer = kNone;               // index of the node that gives it
+  std::size_t output = 0;                     // which of its outputs
+  bool blocked = false;                       // behind a problem that has been reported
+  bool done = false;                          // the producer has been lowered
+
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+};
+
+bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::string quoted(const std::string& name) { return "\"" + printable(name) + "\""; }
+
+class Importer {
+ public:
+  Importer(const std::string& path, bool collects) : collects_(collects), lowering_(path) {}
+
+  Model run(const std::string& path);
+  std::vector<Rejection> problems;
+
+ private:
+  void check_versions();
+  void declare_inputs();
+  void declare_nodes();
+  void declare_values();
+  Shape input_shape(const ValueInfo& input);
+  void import_input(const ValueInfo& input);
+  std::vector<bool> needed_nodes() const;
+  void lower(const NodeProto& node);
+  const OperatorRow& row_of(const NodeProto& node) const;
+  Entry& entry_of(const std::string& name, const std::string& user);
+  void define(const NodeProto& node, const std::vector<Operand>& results);
+  void block(const NodeProto& node);
+  void import_output(const ValueInfo& output);
+  void import_outputs();
+
+  // Runs one part; its problem is kept when collecting, else thrown on. False: there was one.
+  template <class Part>
+  bool attempt(Part part) {
+    try {
+      part();
+      return true;
+    } catch (const Refused& refused) {
+      if (!collects_) throw;
+      problems.push_back(refused.why);
+      return false;
+    }
+  }
+
+  bool collects_;
+  Lowering lowering_;
+  ModelProto proto_;
+  std::int64_t opset_ = 0;
+  std::unordered_map<std::string, Entry> values_;
+  std::unordered_map<std::string, const ValueInfo*> declared_;
+};
+
+void Importer::check_versions() {
+  if (!proto_.graph) refuse_malformed("onnx.model", "the model", "a graph", "none", "this is not a complete ONNX model");
+  if (proto_.ir_version < kFirstIrVersion || proto_.ir_version > kLastIrVersion) {
+    refuse_unsupported("onnx.ir_version", "the model", "IR version 3 to 14", std::to_string(proto_.ir_version), "export the model with a current exporter");
+  }
+  for (const auto& [domain, version] : proto_.opsets) {
+    if (!is_standard(domain)) continue;
+    if (opset_ != 0 && opset_ != version) refuse_malformed("onnx.opset", "the model", "one version of ai.onnx", "two", "export the model again");
+    opset_ = version;
+  }
+  if (opset_ < kFirstOpset || opset_ > kLastOpset) {
+    refuse_unsupported("onnx.opset", "the model", "an opset from 7 to 28", std::to_string(opset_), "convert it with onnx.version_converter, or export it again");
+  }
+  for (const std::string& domain : proto_.function_domains) {
+    if (is_standard(domain)) {
+      refuse_unsupported("onnx.function", "the model", "no functions that redefine standard operators", "one", "inline the functions (onnx.inliner)");
+    }
+  }
+  if (proto_.graph->has_sparse_initializers) {
+    refuse_unsupported("onnx.sparse", "the graph", "dense initializers", "sparse ones", "store the weights as dense tensors");
+  }
+}
+
+void Importer::declare_values() {
+  const GraphProto& graph = *proto_.graph;
+  for (const TensorProto& tensor : graph.initializers) {
+    Entry entry;
+    entry.initializer = &tensor;
+    if (tensor.name.empty() || !values_.emplace(tensor.name, entry).second) {
+      refuse_malformed("onnx.duplicate_value", "initializer " + quoted(tensor.name), "a name of its own", "an empty or repeated name", "export the model again");
+    }
+  }
+  for (const ValueInfo& info : graph.value_infos) declared_.emplace(info.name, &info);
+  declare_inputs();
+  declare_nodes();
+}
+
+void Importer::declare_inputs() {
+  std::set<std::string> names;
+  for (const ValueInfo& input : proto_.graph->inputs) {
+    if (input.name.empty() || !names.insert(input.name).second) {
+      refuse_malformed("onnx.duplicate_value", "input " + quoted(input.name), "a name of its own", "an empty or repeated name", "export the model again");
+    }
+    if (values_.contains(input.name)) {
+      lowering_.note("inputs with initializers are constants");
+      continue;
+    }
+    Entry& entry = values_[input.name];
+    entry.done = true;
+    entry.blocked = !attempt([&] { import_input(input); });
+  }
+}
+
+void Importer::declare_nodes() {
+  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = 0; j < nodes[i].outputs.size(); ++j) {
+      if (nodes[i].outputs[j].empty()) continue;
+      Entry entry;
+      entry.producer = i;
+      entry.output = j;
+      if (!values_.emplace(nodes[i].outputs[j], entry).second) {
+        refuse_malformed("onnx.duplicate_value", place_of(nodes[i]), "results with names of their own", quoted(nodes[i].outputs[j]) + " twice", "export the model again");
+      }
+    }
+  }
+}
+
+Shape Importer::input_shape(const ValueInfo& input) {
+  const std::string place = "input " + quoted(input.name);
+  if (!input.has_shape) refuse_unsupported("onnx.input_shape", place, "a declared shape", "none", "export the model with fixed input shapes");
+  Shape shape;
+  for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
+    const Dimension& dim = input.dims[axis];
+    const std::string shown = dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : quoted(dim.symbol);
+    if (dim.value.value_or(0) > 0) {
+      shape.push_back(*dim.value);
+    } else if (axis == 0) {
+      shape.push_back(1);
+      lowering_.note("axis 0 of " + place + " (" + shown + ") is the batch, fixed to 1");
+    } else {
+      refuse_unsupported("onnx.input_shape", place + ", axis " + std::to_string(axis), "a fixed extent (only axis 0 may be symbolic)", shown,
+                         "export without dynamic axes, or set the extent (onnxruntime.tools.make_dynamic_shape_fixed)");
+    }
+  }
+  return shape;
+}
+
+void Importer::import_input(const ValueInfo& input) {
+  const bool is_real = input.is_tensor && (input.element_type == kFloat || input.element_type == kDouble);
+  if (!is_real) {
+    refuse_unsupported("onnx.input_type", "input " + quoted(input.name), "a dense tensor of float or double",
+                       input.is_tensor ? element_type_name(input.element_type) : "another type", "export the model with float32 inputs");
+  }
+  const Shape shape = input_shape(input);
+  std::size_t count = 0;
+  if (shape.size() > 64 || !checked_element_count(shape, (std::size_t{1} << 31) - 1, count)) {
+    refuse_malformed("onnx.input_shape", "input " + quoted(input.name), "at most 64 axes and fewer than 2^31 elements", to_string(shape), "export the model again");
+  }
+  const DType dtype = input.element_type == kFloat ? DType::float32 : DType::float64;
+  const NodeId id = lowering_.graph.append_input(dtype, shape, input.name);
+  values_[input.name].operand = std::make_shared<Value>(Value{dtype, shape, std::nullopt, id, input.name});
+}
+
+// The nodes that an output depends on.
+std::vector<bool> Importer::needed_nodes() const {
+  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
+  std::vector<bool> needed(nodes.size(), false);
+  std::vector<std::size_t> open;
+  const auto visit = [&](const std::string& name) {
+    const auto found = values_.find(name);
+    if (found == values_.end() || found->second.producer == Entry::kNone || needed[found->second.producer]) return;
+    needed[found->second.producer] = true;
+    open.push_back(found->second.producer);
+  };
+  for (const ValueInfo& output : proto_.graph->outputs) visit(output.name);
+  while (!open.empty()) {
+    const NodeProto& node = nodes[open.back()];
+    open.pop_back();
+    for (const std::string& input : node.inputs) visit(input);
+  }
+  return needed;
+}
+
+// The entry of a name that `user` needs; initializers are read here, on their first use.
+Entry& Importer::entry_of(const std::string& name, const std::string& user) {
+  const auto found = values_.find(name);
+  if (found == values_.end()) {
+    refuse_malformed("onnx.undefined_value", user, "a value named " + quoted(name), "nothing of that name", "export the model again");
+  }
+  Entry& entry = found->second;
+  if (entry.operand || entry.blocked) return entry;
+  if (entry.initializer != nullptr) {
+    Tensor tensor = lowering_.read(*entry.initializer);
+    const DType dtype = tensor.dtype();
+    Shape shape = tensor.shape();
+    entry.operand = std::make_shared<Value>(Value{dtype, std::move(shape), std::move(tensor), std::nullopt, name});
+    return entry;
+  }
+  const NodeProto& producer = proto_.graph->nodes[entry.producer];
+  if (!entry.done) {
+    refuse_malformed("onnx.order", user, "operands that earlier nodes give", quoted(name) + " from the later " + place_of(producer),
+                     "sort the nodes; if the graph has a cycle, export it again");
+  }
+  refuse_unsupported("onnx.output", user, "only the main result of " + place_of(producer), "its output " + std::to_string(entry.output),
+                     "do without that output (mask, indices or training statistics)");
+}
+
+// Advice for operators that are missing for a reason.
+std::string advice_for(const std::string& op) {
+  static const std::set<std::string> kControl = {"If", "Loop", "Scan", "SequenceMap"};
+  static const std::set<std::string> kRecurrent = {"LSTM", "GRU", "RNN"};
+  if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
+  if (kRecurrent.contains(op)) return "unroll the recurrence before export";
+  if (op.find("Quantize") != std::string::npos || op.starts_with("QLinear")) return "export the float model";
+  return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
+}
+
+bool lists(std::string_view names, const std::string& name) {
+  std::size_t start = 0;
+  while (start < names.size()) {
+    const std::size_t end = std::min(names.find(' ', start), names.size());
+    if (names.substr(start, end - start) == name) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
+void check_counts(const NodeProto& node, const OperatorRow& row) {
+  const auto inputs = static_cast<std::int64_t>(node.inputs.size());
+  const auto outputs = static_cast<std::int64_t>(node.outputs.size());
+  if (inputs < row.fewest_inputs || (row.most_inputs >= 0 && inputs > row.most_inputs)) {
+    refuse_malformed("onnx.arity", place_of(node), std::to_string(row.fewest_inputs) + (row.most_inputs < 0 ? " or more" : " to " + std::to_string(row.most_inputs)) + " inputs",
+                     std::to_string(inputs), "check the model with onnx.checker");
+  }
+  if (outputs < 1 || (row.most_outputs >= 0 && outputs > row.most_outputs)) {
+    refuse_malformed("onnx.arity", place_of(node), "1 to " + std::to_string(row.most_outputs) + " outputs", std::to_string(outputs), "check the model with onnx.checker");
+  }
+}
+
+void check_attributes(const NodeProto& node, const OperatorRow& row) {
+  std::set<std::string> seen;
+  for (const AttributeProto& attribute : node.attributes) {
+    if (!lists(row.attributes, attribute.name)) {
+      refuse_unsupported("onnx.attribute", place_of(node), "an attribute known to this version of the operator", quoted(attribute.name),
+                         "remove the attribute, or convert the model to a version that defines it");
+    }
+    if (!seen.insert(attribute.name).second) {
+      refuse_malformed("onnx.attribute", place_of(node), "each attribute once", quoted(attribute.name) + " twice", "export the model again");
+    }
+  }
+}
+
+const OperatorRow& Importer::row_of(const NodeProto& node) const {
+  if (!is_standard(node.domain)) {
+    refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + quoted(node.domain),
+                       "export with standard operators, or inline the model's functions (onnx.inliner)");
+  }
+  std::string versions;
+  for (const OperatorRow& row : operator_rows()) {
+    if (row.op != node.op_type) continue;
+    if (row.first <= opset_ && opset_ <= row.last) {
+      check_counts(node, row);
+      check_attributes(node, row);
+      return row;
+    }
+    versions += (versions.empty() ? "" : ", ") + std::to_string(row.first) + " to " + std::to_string(row.last);
+  }
+  const std::string found = printable(node.op_type) + " of domain ai.onnx, opset " + std::to_string(opset_);
+  if (versions.empty()) refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", found, advice_for(node.op_type));
+  refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions, found, "convert the model to one of these opsets (onnx.version_converter)");
+}
+
+void Importer::define(const NodeProto& node, const std::vector<Operand>& results) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    Entry& entry = values_.at(node.outputs[i]);
+    entry.done = true;
+    if (i < results.size()) entry.operand = results[i];
+  }
+}
+
+// After a problem: results take the shapes that the file declares, as if they were inputs, or block their users.
+void Importer::block(const NodeProto& node) {
+  for (const std::string& name : node.outputs) {
+    if (name.empty()) continue;
+    Entry& entry = values_.at(name);
+    entry.done = true;
+    entry.blocked = true;
+    const auto info = declared_.find(name);
+    if (info == declared_.end() || !info->second->has_shape || info->second->element_type != kFloat) continue;
+    Shape shape;
+    for (const Dimension& dim : info->second->dims) shape.push_back(dim.value.value_or(0));
+    std::size_t count = 0;
+    if (!checked_element_count(shape, (std::size_t{1} << 31) - 1, count) || count == 0) continue;
+    entry.blocked = false;
+    const NodeId id = lowering_.graph.append_input(DType::float32, shape, name);
+    entry.operand = std::make_shared<Value>(Value{DType::float32, shape, std::nullopt, id, name});
+  }
+}
+
+void Importer::lower(const NodeProto& node) {
+  const bool fine = attempt([&] {
+    const OperatorRow& row = row_of(node);
+    std::vector<Operand> operands;
+    bool blocked = false;
+    for (const std::string& name : node.inputs) {
+      Entry* entry = name.empty() ? nullptr : &entry_of(name, place_of(node));
+      blocked = blocked || (entry != nullptr && entry->blocked);
+      operands.push_back(entry != nullptr ? entry->operand : nullptr);
+    }
+    if (blocked) return block(node);
+    Call call(lowering_, node, opset_, std::move(operands));
+    define(node, row.lower(call));
+  });
+  if (!fine) block(node);
+}
+
+void Importer::import_output(const ValueInfo& output) {
+  const std::string place = "output " + quoted(output.name);
+  const Entry& entry = entry_of(output.name, place);
+  if (entry.blocked) return;
+  Value& value = *entry.operand;
+  const bool fits_type = output.element_type == 0 || (value.dtype == DType::float32 ? output.element_type == kFloat : output.element_type == kDouble);
+  if (!is_float(value.dtype) || !fits_type) {
+    refuse_unsupported("onnx.output_type", place, "float or double, as declared", std::string(to_string(value.dtype)) + ", declared " + element_type_name(output.element_type),
+                       "let the network end before the integer part");
+  }
+  bool agrees = !output.has_shape || output.dims.size() == value.shape.size();
+  Shape declared;
+  for (std::size_t axis = 0; axis < output.dims.size(); ++axis) {
+    declared.push_back(output.dims[axis].value.value_or(0));
+    if (agrees && declared.back() > 0) agrees = declared.back() == value.shape[axis];
+  }
+  if (!agrees) {
+    refuse_malformed("onnx.output_shape", place, "the declared shape " + to_string(declared) + " (0: open)", to_string(value.shape),
+                     "check the model with onnx.checker and shape inference");
+  }
+  lowering_.graph.mark_output(lowering_.in_graph(value, place), output.name);
+}
+
+void Importer::import_outputs() {
+  std::set<std::string> names;
+  if (proto_.graph->outputs.empty()) refuse_malformed("onnx.model", "the graph", "at least one output", "none", "export the model again");
+  for (const ValueInfo& output : proto_.graph->outputs) {
+    attempt([&] {
+      if (!names.insert(output.name).second) {
+        refuse_malformed("onnx.duplicate_value", "output " + quoted(output.name), "a name of its own", "a repeated name", "export the model again");
+      }
+      import_output(output);
+    });
+  }
+}
+
+Model Importer::run(const std::string& path) {
+  Outcome<FileContents> contents = read_file(path);
+  if (!contents) throw Refused{contents.rejection()};
+  proto_ = decode_model(contents.value().bytes);
+  check_versions();
+  declare_values();
+  const std::vector<bool> needed = needed_nodes();
+  const std::vector<NodeProto>& nodes = proto_.graph->nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (needed[i]) lower(nodes[i]);
+  }
+  import_outputs();
+  const auto dropped = std::count(needed.begin(), needed.end(), false);
+  if (dropped != 0) lowering_.note(std::to_string(dropped) + " nodes that no output depends on are dropped");
+  Model model;
+  if (!problems.empty()) return model;
+  for (const Rejection& why : validate(lowering_.graph)) throw Refused{why};
+  model.graph = without_dead_nodes(lowering_.graph);
+  model.sources = lowering_.external.sources();
+  model.sources.insert(model.sources.begin(), {"model", path, contents.value().sha256});
+  model.ir_version = proto_.ir_version;
+  model.opsets = proto_.opsets;
+  model.producer = proto_.producer;
+  model.notes = lowering_.notes;
+  return model;
+}
+
+Rejection out_of_memory(const std::string& path) {
+  return {Rejection::Kind::malformed, "onnx.memory", printable(path), "memory for the model", "too little", "free some memory or use a smaller model"};
+}
+
+}  // namespace
+
+Outcome<Model> import_model(const std::string& path) {
+  try {
+    return Importer(path, false).run(path);
+  } catch (const Refused& refused) {
+    return refused.why;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(path);
+  }
+}
+
+std::vector<Rejection> lint(const std::string& path) {
+  Importer importer(path, true);
+  try {
+    (void)importer.run(path);
+  } catch (const Refused& refused) {
+    importer.problems.push_back(refused.why);
+  } catch (const std::bad_alloc&) {
+    importer.problems.push_back(out_of_memory(path));
+  }
+  return importer.problems;
+}
+
+const std::vector<OperatorSupport>& supported_operators() {
+  static const std::vector<OperatorSupport> kOperators = [] {
+    std::vector<OperatorSupport> operators;
+    for (const OperatorRow& row : operator_rows()) {
+      const bool is_new = operators.empty() || operators.back().op != row.op;
+      if (is_new) operators.push_back({std::string(row.op), row.first, row.last, std::string(row.notes)});
+      operators.back().last_opset = row.last;
+      if (!row.notes.empty()) operators.back().notes = row.notes;
+    }
+    return operators;
+  }();
+  return kOperators;
+}
+
+}  // namespace assay::onnx

@@ -1,0 +1,44 @@
+// Import: an ONNX file becomes a Graph whose meaning is that of the file at inference; docs/onnx.md says how.
+//
+// Meaning: float32 and float64 tensors; layout and integer arithmetic on constants is carried out exactly, float
+// arithmetic never. Initializers that are also graph inputs are constants. The first axis of an input, where it is
+// symbolic or unknown, is the batch and is fixed to 1. Nodes that no output depends on are dropped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/statement.h"
+#include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
+
+namespace assay::onnx {
+
+struct Model {
+  Graph graph;                           // validated
+  std::vector<kernel::Source> sources;   // the file as stored, then each file of external data
+  std::int64_t ir_version = 0;
+  std::vector<std::pair<std::string, std::int64_t>> opsets;
+  std::string producer;
+  std::vector<std::string> notes;        // what the importer decided: a batch fixed to 1, weights widened, ...
+};
+
+// Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed` or `unsupported`, with the node and what would
+// make it work.
+[[nodiscard]] Outcome<Model> import_model(const std::string& path);
+
+// Every blocking problem in one pass; empty exactly when import_model succeeds. Nodes behind a blocked one are examined as far as
+// the file declares the shapes between.
+[[nodiscard]] std::vector<Rejection> lint(const std::string& path);
+
+struct OperatorSupport {
+  std::string op;
+  std::int64_t first_opset, last_opset;
+  std::string notes;
+};
+// One entry per ONNX operator, in alphabetical order.
+[[nodiscard]] const std::vector<OperatorSupport>& supported_operators();
+
+}  // namespace assay::onnx

@@ -1,0 +1,64 @@
+// Products, normalisation with fixed statistics, and reductions.
+#include <numeric>
+
+#include "frontends/onnx/handlers.h"
+
+namespace assay::onnx {
+
+std::optional<std::vector<std::int64_t>> axes_of(const Call& call, std::size_t i) {
+  if (auto given = call.attribute_ints("axes")) return given;
+  if (call.has(i)) return call.ints(i, "axes");
+  return std::nullopt;
+}
+
+Results lower_gemm(Call& call) {
+  GemmAttributes attributes;
+  attributes.alpha = static_cast<double>(call.attribute("alpha", 1.0F));
+  attributes.beta = static_cast<double>(call.attribute("beta", 1.0F));
+  attributes.transpose_a = call.attribute("transA", std::int64_t{0}) != 0;
+  attributes.transpose_b = call.attribute("transB", std::int64_t{0}) != 0;
+  std::vector<Operand> operands = {call.in(0), call.in(1)};
+  if (call.has(2)) operands.push_back(call.in(2));
+  return {call.emit(Op::gemm, operands, attributes)};
+}
+
+Results lower_matmul(Call& call) { return {call.emit(Op::matmul, {call.in(0), call.in(1)})}; }
+
+Results lower_batch_norm(Call& call) {
+  if (call.attribute("training_mode", std::int64_t{0}) != 0 || (call.opset < 14 && call.node.outputs.size() > 1)) {
+    call.unsupported("onnx.training", "a BatchNormalization in inference mode", "training mode", "export the model after model.eval()");
+  }
+  if (call.opset < 9 && call.attribute("spatial", std::int64_t{1}) != 1) {
+    call.unsupported("onnx.attribute", "spatial = 1", "spatial = 0", "export statistics per channel");
+  }
+  (void)call.attribute("momentum", 0.9F);  // concerns training only
+  BatchNormAttributes attributes{static_cast<double>(call.attribute("epsilon", 1e-5F))};
+  return {call.emit(Op::batch_norm, {call.in(0), call.in(1), call.in(2), call.in(3), call.in(4)}, attributes)};
+}
+
+Results lower_reduce(Call& call) {
+  const std::size_t rank = call.shape(0).size();
+  const std::optional<std::vector<std::int64_t>> given = axes_of(call, 1);
+  std::vector<std::int64_t> axes = call.distinct_axes(given.value_or(std::vector<std::int64_t>{}), rank);
+  if (axes.empty()) {
+    if (call.attribute("noop_with_empty_axes", std::int64_t{0}) != 0) return {call.in(0)};
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const bool keep_dims = call.attribute("keepdims", std::int64_t{1}) != 0;
+  const std::string& type = call.node.op_type;
+  if (!is_float(call.in(0)->dtype)) return fold_integer_reduction(call, axes, keep_dims);
+  if (type != "ReduceSum" && type != "ReduceMean") {
+    call.unsupported("onnx.integers_only", type + " of constant integers", "float operands", "replace it by MaxPool, or by ReduceSum or ReduceMean");
+  }
+  return {call.emit(type == "ReduceSum" ? Op::reduce_sum : Op::reduce_mean, {call.in(0)}, ReduceAttributes{axes, keep_dims})};
+}
+
+Results lower_global_average_pool(Call& call) {
+  if (call.shape(0).size() < 3) call.malformed("onnx.shape", "[N, C, spatial...]", to_string(call.shape(0)));
+  std::vector<std::int64_t> axes(call.shape(0).size() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return {call.emit(Op::reduce_mean, {call.in(0)}, ReduceAttributes{axes, true})};
+}
+
+}  // namespace assay::onnx

@@ -1,0 +1,194 @@
+// Padding, nearest-neighbour enlargement and block moves: index maps along single axes.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "frontends/onnx/handlers.h"
+
+namespace assay::onnx {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;  // pads, block sizes, factors
+
+struct Pads {
+  Ints before, after;  // per axis of the operand
+};
+
+Pads pads_of(const Call& call, std::size_t rank) {
+  const bool as_inputs = call.opset >= 11;
+  if (!as_inputs && !call.attribute_ints("pads")) call.malformed("onnx.attribute", "pads", "none");
+  const Ints given = as_inputs ? call.ints(1, "pads") : *call.attribute_ints("pads");
+  Ints axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has(3)) axes = call.ints(3, "axes");
+  (void)call.distinct_axes(axes, rank);
+  if (given.size() != 2 * axes.size()) call.malformed("onnx.shape", std::to_string(2 * axes.size()) + " pads", std::to_string(given.size()));
+  Pads pads{Ints(rank, 0), Ints(rank, 0)};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(call.axis(axes[i], rank));
+    pads.before[axis] = given[i];
+    pads.after[axis] = given[i + axes.size()];
+    if (std::max(std::abs(given[i] / 2), std::abs(given[i + axes.size()] / 2)) > kLargest) call.malformed("onnx.shape", "pads below 2^32", to_string(given));
+  }
+  return pads;
+}
+
+double pad_value(const Call& call) {
+  if (call.opset < 11) return static_cast<double>(call.attribute("value", 0.0F));
+  if (!call.has(2)) return 0;
+  if (is_float(call.in(0)->dtype)) return call.real(2, "a padding value");
+  const Ints value = call.ints(2, "a padding value");
+  if (value.size() != 1 || std::abs(value.front()) > (std::int64_t{1} << 53) || !fits(call.in(0)->dtype, value.front())) {
+    call.malformed("onnx.input", "one padding value of the operand's type", to_string(value));
+  }
+  return static_cast<double>(value.front());
+}
+
+// The source index of position i of an axis of this extent, i in [-before, extent + after).
+std::int64_t mirrored(const std::string& mode, std::int64_t i, std::int64_t extent) {
+  if (mode == "edge") return std::clamp(i, std::int64_t{0}, extent - 1);
+  if (mode == "wrap") return ((i % extent) + extent) % extent;
+  const std::int64_t period = std::max(2 * (extent - 1), std::int64_t{1});  // reflect: 0 1 2 .. extent-1 .. 2 1 0 1 ..
+  const std::int64_t phase = ((i % period) + period) % period;
+  return std::min(phase, period - phase);
+}
+
+Operand pad_by_index(Call& call, const std::string& mode, const Pads& pads) {
+  Operand result = call.in(0);
+  for (std::size_t axis = 0; axis < pads.before.size(); ++axis) {
+    const std::int64_t extent = call.shape(0)[axis], before = pads.before[axis], after = pads.after[axis];
+    if (before == 0 && after == 0) continue;
+    if (before < 0 || after < 0 || extent == 0) call.unsupported("onnx.pad", "pads >= 0 of a non-empty axis in mode " + mode, to_string(call.shape(0)), "crop with Slice");
+    call.limit_fold({before + extent + after}, DType::int64);
+    Ints indices(static_cast<std::size_t>(before + extent + after));
+    for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = mirrored(mode, static_cast<std::int64_t>(i) - before, extent);
+    result = gather_axis(call, result, static_cast<std::int64_t>(axis), std::move(indices));
+  }
+  return result;
+}
+
+// Nearest-neighbour sampling with an integer factor repeats each element under these conventions: asymmetric
+// coordinates rounded down, and half-pixel coordinates rounded to nearest (|offset| < 1/2, so there are no ties).
+void require_repetition(const Call& call) {
+  if (call.attribute("mode", "nearest") != "nearest") {
+    call.unsupported("onnx.resize", "mode nearest", printable(call.attribute("mode", "nearest")), "use ConvTranspose, or nearest with an integer factor");
+  }
+  if (call.node.op_type == "Upsample" || call.opset < 11) return;
+  const std::string where = call.attribute("coordinate_transformation_mode", "half_pixel");
+  const std::string rounding = call.attribute("nearest_mode", "round_prefer_floor");
+  const bool half_pixel = where == "half_pixel" || where == "pytorch_half_pixel" || where == "half_pixel_symmetric";
+  const bool to_nearest = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
+  if (!((where == "asymmetric" && rounding == "floor") || (half_pixel && to_nearest))) {
+    call.unsupported("onnx.resize", "asymmetric coordinates with floor, or half_pixel ones with round_prefer_*", printable(where + " with " + rounding),
+                     "export with one of these pairs");
+  }
+  if (call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" || call.attribute("antialias", std::int64_t{0}) != 0) {
+    call.unsupported("onnx.resize", "keep_aspect_ratio_policy stretch, antialias 0", "another value", "export without them");
+  }
+}
+
+std::vector<double> scales_of(const Call& call) {
+  std::vector<double> scales;
+  if (const AttributeProto* given = call.find("scales", AttributeKind::reals)) {
+    for (const std::uint32_t bits : given->reals) scales.push_back(static_cast<double>(std::bit_cast<float>(bits)));
+    return scales;
+  }
+  const std::size_t position = call.node.op_type == "Resize" && call.opset >= 11 ? 2 : 1;
+  const Tensor* tensor = call.has(position) ? &call.constant(position, "scales") : nullptr;
+  if (tensor == nullptr || tensor->size() == 0) return scales;
+  if (!is_float(tensor->dtype()) || tensor->shape().size() != 1) call.malformed("onnx.input", "scales as floats of rank 1", to_string(tensor->dtype()));
+  return tensor->to_doubles();
+}
+
+// The enlargement factor of each listed axis.
+Ints factors_of(const Call& call, const Ints& axes) {
+  const std::vector<double> scales = scales_of(call);
+  const Ints sizes = scales.empty() && call.has(3) ? call.ints(3, "sizes") : Ints{};
+  if (std::max(scales.size(), sizes.size()) != axes.size()) {
+    call.malformed("onnx.input", std::to_string(axes.size()) + " scales or sizes", std::to_string(std::max(scales.size(), sizes.size())));
+  }
+  Ints factors;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::int64_t extent = call.shape(0)[static_cast<std::size_t>(call.axis(axes[i], call.shape(0).size()))];
+    const bool by_scale = !scales.empty();
+    const bool whole = by_scale ? scales[i] >= 1 && scales[i] <= static_cast<double>(kLargest) && scales[i] == std::floor(scales[i])
+                                : extent > 0 && sizes[i] >= extent && sizes[i] % extent == 0;
+    if (!whole) {
+      call.unsupported("onnx.resize", "an integer enlargement along each axis", by_scale ? std::to_string(scales[i]) : std::to_string(sizes[i]) + " from " + std::to_string(extent),
+                       "choose an integer factor");
+    }
+    factors.push_back(by_scale ? static_cast<std::int64_t>(scales[i]) : sizes[i] / extent);
+  }
+  return factors;
+}
+
+std::int64_t block_size(const Call& call) {
+  const std::int64_t size = call.attribute("blocksize", std::int64_t{0});
+  if (size < 1 || size > 32768 || call.shape(0).size() != 4) {
+    call.malformed("onnx.shape", "blocksize from 1 to 32768 and an operand [N, C, H, W]", std::to_string(size) + " and " + to_string(call.shape(0)));
+  }
+  return size;
+}
+
+bool depth_first(const Call& call) {
+  const std::string mode = call.attribute("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") call.malformed("onnx.attribute", "mode DCR or CRD", printable(mode));
+  return mode == "DCR";
+}
+
+}  // namespace
+
+Results lower_pad(Call& call) {
+  const std::string mode = call.attribute("mode", "constant");
+  const Pads pads = pads_of(call, call.shape(0).size());
+  if (mode == "reflect" || mode == "edge" || mode == "wrap") return {pad_by_index(call, mode, pads)};
+  if (mode != "constant") call.malformed("onnx.attribute", "mode constant, reflect, edge or wrap", printable(mode));
+  const auto is_zero = [](std::int64_t pad) { return pad == 0; };
+  const double value = pad_value(call);
+  if (std::all_of(pads.before.begin(), pads.before.end(), is_zero) && std::all_of(pads.after.begin(), pads.after.end(), is_zero)) return {call.in(0)};
+  return {call.emit(Op::pad, {call.in(0)}, PadAttributes{pads.before, pads.after, value})};
+}
+
+Results lower_resize(Call& call) {
+  require_repetition(call);
+  const std::size_t rank = call.shape(0).size();
+  Ints axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (const auto given = call.attribute_ints("axes")) axes = *given;
+  (void)call.distinct_axes(axes, rank);
+  const Ints factors = factors_of(call, axes);
+  Operand result = call.in(0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (factors[i] == 1) continue;
+    const std::int64_t axis = call.axis(axes[i], rank);
+    const std::int64_t extent = result->shape[static_cast<std::size_t>(axis)];
+    call.limit_fold({extent, factors[i]}, DType::int64);
+    Ints indices(static_cast<std::size_t>(extent * factors[i]));
+    for (std::size_t j = 0; j < indices.size(); ++j) indices[j] = static_cast<std::int64_t>(j) / factors[i];
+    result = gather_axis(call, result, axis, std::move(indices));
+  }
+  return {result};
+}
+
+Results lower_depth_to_space(Call& call) {
+  const std::int64_t b = block_size(call);
+  const Shape& x = call.shape(0);
+  const std::int64_t c = x[1] / (b * b);
+  const bool dcr = depth_first(call);
+  const Operand blocks = call.reshape(call.in(0), dcr ? Shape{x[0], b, b, c, x[2], x[3]} : Shape{x[0], c, b, b, x[2], x[3]});
+  const Operand moved = call.emit(Op::permute, {blocks}, PermuteAttributes{dcr ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3}});
+  return {call.reshape(moved, {x[0], c, x[2] * b, x[3] * b})};
+}
+
+Results lower_space_to_depth(Call& call) {
+  const std::int64_t b = block_size(call);
+  const Shape& x = call.shape(0);
+  const Operand blocks = call.reshape(call.in(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
+  const Operand moved = call.emit(Op::permute, {blocks}, PermuteAttributes{depth_first(call) ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4}});
+  return {call.reshape(moved, {x[0], x[1] * b * b, x[2] / b, x[3] / b})};
+}
+
+}  // namespace assay::onnx

@@ -1,0 +1,151 @@
+// Convolutions and pools: ONNX's window attributes become explicit pads.
+#include "frontends/onnx/handlers.h"
+
+namespace assay::onnx {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;  // extents, strides, pads; keeps products below 2^62
+
+Ints entries(const Call& call, const char* name, std::size_t count, std::int64_t least, const Ints& otherwise) {
+  const Ints given = call.attribute_ints(name).value_or(otherwise);
+  bool fine = given.size() == count;
+  for (const std::int64_t one : given) fine = fine && one >= least && one <= kLargest;
+  if (!fine) {
+    call.malformed("onnx.window", std::string(name) + " as " + std::to_string(count) + " numbers from " + std::to_string(least) + " to 2^31 - 1", to_string(given));
+  }
+  return given;
+}
+
+enum class AutoPad : std::uint8_t { explicit_pads, valid, same_upper, same_lower };
+
+AutoPad auto_pad_of(const Call& call) {
+  const std::string word = call.attribute("auto_pad", "NOTSET");
+  if (word == "NOTSET" || word.empty()) return AutoPad::explicit_pads;
+  if (word == "VALID") return AutoPad::valid;
+  if (word == "SAME_UPPER") return AutoPad::same_upper;
+  if (word == "SAME_LOWER") return AutoPad::same_lower;
+  call.malformed("onnx.window", "auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER", printable(word));
+}
+
+// Pads of one axis that add up to `total`; SAME_UPPER puts the odd one at the end.
+void split_pads(WindowAttributes& window, std::size_t axis, std::int64_t total, bool odd_at_end) {
+  const std::int64_t small = total / 2;
+  window.pads_begin[axis] = odd_at_end ? small : total - small;
+  window.pads_end[axis] = odd_at_end ? total - small : small;
+}
+
+std::int64_t covered(const WindowAttributes& window, std::size_t axis) { return (window.kernel[axis] - 1) * window.dilations[axis] + 1; }
+
+// Kernel, strides, dilations and explicit pads; auto_pad is left to the caller.
+WindowAttributes common_window(const Call& call, const Ints& kernel) {
+  const std::size_t axes = kernel.size();
+  WindowAttributes window;
+  window.kernel = entries(call, "kernel_shape", axes, 1, kernel);
+  window.strides = entries(call, "strides", axes, 1, Ints(axes, 1));
+  window.dilations = entries(call, "dilations", axes, 1, Ints(axes, 1));
+  window.pads_begin.assign(axes, 0);
+  window.pads_end.assign(axes, 0);
+  if (auto_pad_of(call) == AutoPad::explicit_pads) {
+    const Ints pads = entries(call, "pads", 2 * axes, 0, Ints(2 * axes, 0));
+    window.pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(axes));
+    window.pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(axes), pads.end());
+  }
+  return window;
+}
+
+// SAME: the result extent is ceil(extent / stride).
+void pad_same(const Call& call, WindowAttributes& window) {
+  const AutoPad mode = auto_pad_of(call);
+  if (mode != AutoPad::same_upper && mode != AutoPad::same_lower) return;
+  for (std::size_t axis = 0; axis < window.kernel.size(); ++axis) {
+    const std::int64_t extent = call.shape(0)[axis + 2];
+    const std::int64_t stride = window.strides[axis];
+    const std::int64_t results = (extent + stride - 1) / stride;
+    const std::int64_t total = (results - 1) * stride + covered(window, axis) - extent;
+    split_pads(window, axis, total > 0 ? total : 0, mode == AutoPad::same_upper);
+  }
+}
+
+// Spatial extents of the weight; the weight has the rank of x.
+Ints weight_kernel(const Call& call) {
+  const Shape &x = call.shape(0), &w = call.shape(1);
+  if (x.size() < 3 || w.size() != x.size()) {
+    call.malformed("onnx.shape", "x [N, C, spatial...] and a weight of the same rank", to_string(x) + " and " + to_string(w));
+  }
+  return {w.begin() + 2, w.end()};
+}
+
+Results emit_conv(Call& call, Op op, WindowAttributes window) {
+  window.groups = call.attribute("group", std::int64_t{1});
+  std::vector<Operand> operands = {call.in(0), call.in(1)};
+  if (call.has(2)) operands.push_back(call.in(2));
+  return {call.emit(op, operands, std::move(window))};
+}
+
+// output_shape fixes the total padding of each axis: stride * (extent - 1) + output_padding + covered - output_shape.
+void pad_to_output_shape(const Call& call, WindowAttributes& window) {
+  const std::size_t axes = window.kernel.size();
+  const AutoPad mode = auto_pad_of(call);
+  const bool same = mode == AutoPad::same_upper || mode == AutoPad::same_lower;
+  if (!same && !call.attribute_ints("output_shape")) return;
+  Ints wanted;
+  for (std::size_t axis = 0; axis < axes; ++axis) wanted.push_back(call.shape(0)[axis + 2] * window.strides[axis]);
+  if (call.attribute_ints("output_shape")) wanted = entries(call, "output_shape", axes, 1, {});
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const std::int64_t unpadded = window.strides[axis] * (call.shape(0)[axis + 2] - 1) + window.output_padding[axis] + covered(window, axis);
+    const std::int64_t total = unpadded - wanted[axis];
+    if (total < 0) {
+      call.unsupported("onnx.window", "an output shape of at most " + std::to_string(unpadded) + " along each axis", std::to_string(wanted[axis]),
+                       "give pads and output_padding instead of output_shape");
+    }
+    if (!same && total % 2 != 0) {
+      call.unsupported("onnx.window", "an even total padding, or auto_pad, with output_shape", std::to_string(total),
+                       "give pads instead of output_shape: versions of ONNX differ on which side the odd one goes");
+    }
+    split_pads(window, axis, total, mode == AutoPad::same_upper);
+  }
+}
+
+}  // namespace
+
+Results lower_conv(Call& call) {
+  WindowAttributes window = common_window(call, weight_kernel(call));
+  pad_same(call, window);
+  return emit_conv(call, Op::conv, std::move(window));
+}
+
+Results lower_conv_transpose(Call& call) {
+  WindowAttributes window = common_window(call, weight_kernel(call));
+  const std::size_t axes = window.kernel.size();
+  window.output_padding = entries(call, "output_padding", axes, 0, Ints(axes, 0));
+  pad_to_output_shape(call, window);
+  return emit_conv(call, Op::conv_transpose, std::move(window));
+}
+
+Results lower_pool(Call& call) {
+  const Shape& x = call.shape(0);
+  if (x.size() < 3) call.malformed("onnx.shape", "x as [N, C, spatial...]", to_string(x));
+  if (!call.attribute_ints("kernel_shape")) call.malformed("onnx.attribute", "kernel_shape", "none");
+  WindowAttributes window = common_window(call, entries(call, "kernel_shape", x.size() - 2, 1, {}));
+  pad_same(call, window);
+  window.ceil_mode = call.attribute("ceil_mode", std::int64_t{0}) != 0;
+  const bool averages = call.node.op_type == "AveragePool";
+  if (averages) window.count_include_pad = call.attribute("count_include_pad", std::int64_t{0}) != 0;
+  return {call.emit(averages ? Op::avg_pool : Op::max_pool, {call.in(0)}, std::move(window))};
+}
+
+Results lower_global_max_pool(Call& call) {
+  const Shape& x = call.shape(0);
+  if (x.size() < 3) call.malformed("onnx.shape", "x as [N, C, spatial...]", to_string(x));
+  WindowAttributes window;
+  window.kernel.assign(x.begin() + 2, x.end());
+  window.strides.assign(x.size() - 2, 1);
+  window.dilations = window.strides;
+  window.pads_begin.assign(x.size() - 2, 0);
+  window.pads_end = window.pads_begin;
+  return {call.emit(Op::max_pool, {call.in(0)}, std::move(window))};
+}
+
+}  // namespace assay::onnx

@@ -1,0 +1,195 @@
+#include "frontends/vnnlib/cases.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+namespace assay::vnnlib {
+namespace {
+
+// Together they keep the result below about a gigabyte.
+constexpr std::uint64_t kMaxBoxNumbers = 20'000'000;  // in distinct boxes, 24 bytes or more each
+constexpr std::uint64_t kMaxRowTerms = 10'000'000;    // in all cases, a row's bound included, 40 bytes or more each
+constexpr std::size_t kMaxNotes = 8;                  // about single boxes
+
+// Bounds gathered so far; tightened one by one.
+struct OpenBox {
+  kernel::InputBox box;
+  std::vector<bool> has_lo, has_hi;
+  std::uint64_t hash = 0;  // sum over the bounds, so that tightening can exchange one summand
+
+  explicit OpenBox(std::size_t inputs) : has_lo(inputs, false), has_hi(inputs, false) {
+    box.lo.resize(inputs);
+    box.hi.resize(inputs);
+  }
+};
+
+// A well-mixed word from a bound's place and the hash of its value (finaliser of SplitMix64, Steele et al. 2014).
+std::uint64_t mix(std::uint64_t place, std::uint64_t value_hash) {
+  std::uint64_t z = value_hash + (place + 1) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+std::string shown(const Rational& value) {
+  constexpr std::size_t kShownCharacters = 60;  // of a number, in a note
+  const std::string text = value.to_decimal();
+  return text.size() <= kShownCharacters ? text : text.substr(0, kShownCharacters) + "...";
+}
+
+class CaseBuilder {
+ public:
+  CaseBuilder(const Literals& literals, const Signature& signature, Diagnostics& diagnostics, std::vector<std::string>& notes)
+      : literals_(literals),
+        signature_(signature),
+        diagnostics_(diagnostics),
+        notes_(notes),
+        common_(signature.input_count()),
+        hashes_(2 * std::size_t{signature.input_count()}) {}
+
+  bool build(const Conjunction& formula, kernel::Property& property);
+
+ private:
+  void gather_common(const std::vector<LiteralId>& common);
+  bool build_case(std::span<const LiteralId> own, kernel::Case& result);
+  bool add_row(const kernel::Row& row, kernel::Case& result);
+  bool find_box(std::span<const LiteralId> own, kernel::Case& result);
+  void tighten(OpenBox& open, const Literals::Bound& bound);
+  bool check_bounded(const OpenBox& open);
+  std::shared_ptr<const kernel::InputBox> share(OpenBox open);
+  void note_if_empty(const kernel::InputBox& box);
+
+  const Literals& literals_;
+  const Signature& signature_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string>& notes_;
+  // What holds in every case.
+  OpenBox common_;
+  std::shared_ptr<const kernel::InputBox> common_box_;  // once a case has needed it
+  std::vector<const kernel::Row*> common_rows_;
+  // By place (2 * input + is_lower): hash of the current value. `touched_` undoes a case's changes to the common box's.
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> touched_;
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const kernel::InputBox>> known_;
+  std::uint64_t box_numbers_ = 0;
+  std::uint64_t row_terms_ = 0;
+  std::size_t empty_boxes_ = 0;
+};
+
+void CaseBuilder::tighten(OpenBox& open, const Literals::Bound& bound) {
+  Rational& current = bound.is_lower ? open.box.lo[bound.scalar] : open.box.hi[bound.scalar];
+  auto has = bound.is_lower ? open.has_lo[bound.scalar] : open.has_hi[bound.scalar];
+  if (has && (bound.is_lower ? current >= bound.value : current <= bound.value)) return;
+  const std::size_t place = 2 * std::size_t{bound.scalar} + (bound.is_lower ? 1 : 0);
+  open.hash -= has ? hashes_[place] : 0;
+  touched_.emplace_back(place, hashes_[place]);
+  hashes_[place] = mix(place, bound.hash);
+  open.hash += hashes_[place];
+  current = bound.value;
+  has = true;
+}
+
+bool CaseBuilder::check_bounded(const OpenBox& open) {
+  for (Scalar input = 0; input < signature_.input_count(); ++input) {
+    if (open.has_lo[input] && open.has_hi[input]) continue;
+    const std::string required = "a lower and an upper bound on every input, in every case";
+    const std::string found = "input " + signature_.name(input) + " has no " + (open.has_lo[input] ? "upper" : "lower") + " bound";
+    const std::string advice = "assert bounds of " + signature_.name(input) + " that do not depend on other variables";
+    // The standard of version 2 allows unbounded inputs; only the statement cannot express them.
+    return signature_.is_version_1() ? diagnostics_.malformed_file("unbounded_input", required, found, advice)
+                                     : diagnostics_.unsupported_file("unbounded_input", required, found, advice);
+  }
+  return true;
+}
+
+void CaseBuilder::note_if_empty(const kernel::InputBox& box) {
+  for (Scalar input = 0; input < box.lo.size(); ++input) {
+    if (box.lo[input] > box.hi[input]) {
+      if (++empty_boxes_ <= kMaxNotes) {
+        notes_.push_back("empty input box: " + signature_.name(input) + " >= " + shown(box.lo[input]) + " and <= " + shown(box.hi[input]));
+      }
+      return;
+    }
+  }
+}
+
+std::shared_ptr<const kernel::InputBox> CaseBuilder::share(OpenBox open) {
+  const auto [from, to] = known_.equal_range(open.hash);
+  for (auto it = from; it != to; ++it)
+    if (it->second->lo == open.box.lo && it->second->hi == open.box.hi) return it->second;
+  box_numbers_ += 2 * open.box.lo.size();
+  note_if_empty(open.box);
+  auto shared = std::make_shared<const kernel::InputBox>(std::move(open.box));
+  known_.emplace(open.hash, shared);
+  return shared;
+}
+
+void CaseBuilder::gather_common(const std::vector<LiteralId>& common) {
+  for (const LiteralId id : common)
+    if (Literals::is_row(id))
+      common_rows_.push_back(&literals_.row(id));
+    else
+      tighten(common_, literals_.bound(id));
+}
+
+bool CaseBuilder::add_row(const kernel::Row& row, kernel::Case& result) {
+  row_terms_ += row.terms.size() + 1;
+  if (row_terms_ > kMaxRowTerms) {
+    return diagnostics_.unsupported_file("too_many_cases", "rows with at most " + std::to_string(kMaxRowTerms) + " terms in all cases",
+                                         "more", "split the property into several files");
+  }
+  result.rows.push_back(row);
+  return true;
+}
+
+// The common box, tightened by the case's own bounds.
+bool CaseBuilder::find_box(std::span<const LiteralId> own, kernel::Case& result) {
+  if (std::all_of(own.begin(), own.end(), Literals::is_row)) {
+    if (!common_box_ && check_bounded(common_)) common_box_ = share(common_);
+    result.box = common_box_;
+    return common_box_ != nullptr;
+  }
+  OpenBox box = common_;
+  touched_.clear();
+  for (const LiteralId id : own)
+    if (!Literals::is_row(id)) tighten(box, literals_.bound(id));
+  for (auto change = touched_.rbegin(); change != touched_.rend(); ++change) hashes_[change->first] = change->second;
+  if (!check_bounded(box)) return false;
+  result.box = share(std::move(box));
+  return box_numbers_ <= kMaxBoxNumbers ||
+         diagnostics_.unsupported_file("too_many_cases", "at most " + std::to_string(kMaxBoxNumbers) + " numbers in distinct input boxes",
+                                       "more", "split the property into several files");
+}
+
+bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& result) {
+  for (const kernel::Row* row : common_rows_)
+    if (!add_row(*row, result)) return false;
+  for (const LiteralId id : own)
+    if (Literals::is_row(id) && !add_row(literals_.row(id), result)) return false;
+  return find_box(own, result);
+}
+
+bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) {
+  const Dnf& rest = formula.rest;
+  gather_common(formula.common);
+  property.cases.resize(rest.size());
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    const std::size_t begin = rest.begin_of(i);
+    if (!build_case(std::span(rest.literals).subspan(begin, rest.ends[i] - begin), property.cases[i])) return false;
+  }
+  if (empty_boxes_ > kMaxNotes) notes_.push_back(std::to_string(empty_boxes_) + " input boxes are empty");
+  if (rest.size() == 0) notes_.push_back("no case: the assertions contradict each other for every input");
+  return true;
+}
+
+}  // namespace
+
+bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics,
+                 kernel::Property& property, std::vector<std::string>& notes) {
+  return CaseBuilder(literals, signature, diagnostics, notes).build(formula, property);
+}
+
+}  // namespace assay::vnnlib

@@ -1,0 +1,18 @@
+// From a formula in disjunctive normal form to the cases of the statement.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontends/vnnlib/formula.h"
+#include "kernel/statement.h"
+
+namespace assay::vnnlib {
+
+// One case per disjunct. Its box holds the closed bounds of every single input; strict bounds and everything else
+// are rows. Equal boxes are one object. Complains about an input without bounds, and about too many numbers.
+// `notes` receives a sentence for each empty box, and one if there is no case.
+bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics,
+                 kernel::Property& property, std::vector<std::string>& notes);
+
+}  // namespace assay::vnnlib

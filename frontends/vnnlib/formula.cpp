@@ -1,0 +1,172 @@
+#include "frontends/vnnlib/formula.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace assay::vnnlib {
+namespace {
+
+// Four bytes each while reading; what the cases finally need is limited in cases.cpp.
+constexpr std::uint64_t kMaxCaseLiterals = 20'000'000;
+// Literals are numbered with 31 bits.
+constexpr std::size_t kMaxLiterals = std::size_t{1} << 30;
+// Decimal digits of all numbers that are kept, about 0.4 bytes each.
+constexpr std::uint64_t kMaxStoredDigits = 1'000'000'000;
+
+bool is_comparison(std::string_view word) {
+  return word == "<=" || word == ">=" || word == "<" || word == ">" || word == "=" || word == "==" || word == "!=";
+}
+
+}  // namespace
+
+LiteralId Literals::add(Bound bound) {
+  bounds_.push_back(std::move(bound));
+  return static_cast<LiteralId>((bounds_.size() - 1) << 1);
+}
+
+LiteralId Literals::add(kernel::Row row) {
+  rows_.push_back(std::move(row));
+  return static_cast<LiteralId>((rows_.size() - 1) << 1 | 1);
+}
+
+void Conjunction::clear() {
+  common.clear();
+  rest.literals.clear();
+  rest.ends.assign(1, 0);
+}
+
+bool FormulaReader::read_into(Conjunction& target, unsigned depth) {
+  const Position at = lexer_.peek().at;
+  if (!expect(lexer_, diagnostics_, Token::Kind::open, "a formula: (and ...), (or ...) or a comparison")) return false;
+  if (depth >= kMaxNesting)
+    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more");
+  const Token word = lexer_.take();
+  if (word.kind != Token::Kind::word) return diagnostics_.malformed(word.at, "syntax", "and, or, or a comparison", describe(word));
+  if (is_comparison(word.text)) return read_comparison(target, word);
+  if (word.text != "and" && word.text != "or") {
+    return diagnostics_.unsupported(word.at, "unknown_operator", "and, or, <=, >=, <, >, =, == or !=", describe(word),
+                                    word.text == "not" ? "write the negation out: (not (<= a b)) is (> a b)" : "");
+  }
+  if (lexer_.peek().kind == Token::Kind::close)
+    return diagnostics_.malformed(word.at, "arity", "at least one operand of " + std::string(word.text), "none");
+  return word.text == "and" ? read_and(target, depth) : read_or(target, word.at, depth);
+}
+
+bool FormulaReader::read_and(Conjunction& target, unsigned depth) {
+  while (lexer_.peek().kind != Token::Kind::close)
+    if (!read_into(target, depth + 1)) return false;
+  lexer_.take();
+  return true;
+}
+
+bool FormulaReader::read_or(Conjunction& target, Position at, unsigned depth) {
+  Dnf disjuncts;
+  Conjunction disjunct;
+  while (lexer_.peek().kind != Token::Kind::close) {
+    disjunct.clear();
+    if (!read_into(disjunct, depth + 1) || !append(disjuncts, disjunct, at)) return false;
+  }
+  lexer_.take();
+  return conjoin(target, std::move(disjuncts), at);
+}
+
+bool FormulaReader::within_limit(std::uint64_t cases, std::uint64_t literals, Position at) {
+  if (cases + literals <= kMaxCaseLiterals) return true;
+  return diagnostics_.unsupported(
+      at, "too_many_cases", "a disjunctive normal form of at most " + std::to_string(kMaxCaseLiterals) + " literals",
+      std::to_string(cases) + " cases with " + std::to_string(literals) + " literals", "split the property into several files");
+}
+
+bool FormulaReader::append(Dnf& target, const Conjunction& disjunct, Position at) {
+  const std::uint64_t added = disjunct.rest.literals.size() + disjunct.rest.size() * std::uint64_t{disjunct.common.size()};
+  if (!within_limit(target.size() + disjunct.rest.size(), target.literals.size() + added, at)) return false;
+  for (std::size_t i = 0; i < disjunct.rest.size(); ++i) {
+    const auto from = disjunct.rest.literals.begin();
+    target.literals.insert(target.literals.end(), disjunct.common.begin(), disjunct.common.end());
+    target.literals.insert(target.literals.end(), from + static_cast<std::ptrdiff_t>(disjunct.rest.begin_of(i)),
+                           from + static_cast<std::ptrdiff_t>(disjunct.rest.ends[i]));
+    target.ends.push_back(target.literals.size());
+  }
+  return true;
+}
+
+// (A or B) and (C or D) = AC or AD or BC or BD, in this order.
+bool FormulaReader::conjoin(Conjunction& target, Dnf&& disjuncts, Position at) {
+  if (disjuncts.size() == 1) {
+    target.common.insert(target.common.end(), disjuncts.literals.begin(), disjuncts.literals.end());
+    return true;
+  }
+  Dnf& old = target.rest;
+  if (old.size() == 1 && old.literals.empty()) {
+    old = std::move(disjuncts);
+    return true;
+  }
+  const std::uint64_t literals =
+      old.literals.size() * std::uint64_t{disjuncts.size()} + disjuncts.literals.size() * std::uint64_t{old.size()};
+  if (!within_limit(std::uint64_t{old.size()} * disjuncts.size(), literals, at)) return false;
+  Dnf product;
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    for (std::size_t j = 0; j < disjuncts.size(); ++j) {
+      for (std::size_t k = old.begin_of(i); k < old.ends[i]; ++k) product.literals.push_back(old.literals[k]);
+      for (std::size_t k = disjuncts.begin_of(j); k < disjuncts.ends[j]; ++k) product.literals.push_back(disjuncts.literals[k]);
+      product.ends.push_back(product.literals.size());
+    }
+  }
+  old = std::move(product);
+  return true;
+}
+
+bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
+  if (!expressions_.read(left_, 0) || !expressions_.read(right_, 0)) return false;
+  if (lexer_.peek().kind != Token::Kind::close)
+    return diagnostics_.malformed(lexer_.peek().at, "arity", "\")\" after the two sides of a comparison", describe(lexer_.peek()));
+  lexer_.take();
+  right_.negate();
+  if (!expressions_.add(left_, right_, op.at)) return false;
+  left_.collect();
+  stored_digits_ += std::uint64_t{left_.digits} * (left_.terms.size() + 1);
+  if (stored_digits_ > kMaxStoredDigits || literals_.size() > kMaxLiterals) {
+    return diagnostics_.unsupported(op.at, "file_too_large", "numbers of at most " + std::to_string(kMaxStoredDigits) + " digits in all",
+                                    "more", "split the property into several files");
+  }
+  const bool strict = op.text == "<" || op.text == ">" || op.text == "!=";
+  const bool is_equality = op.text == "=" || op.text == "==";
+  Dnf either;  // one disjunct, or two for !=
+  bool holds = true;
+  if (op.text.front() != '>') add_at_most_zero(left_, strict, either.literals, holds);
+  if (op.text == "!=") {
+    either.ends.assign(holds ? 1 : 0, either.literals.size());
+    holds = true;
+  }
+  if (op.text.front() == '>' || is_equality || op.text == "!=") {
+    left_.negate();
+    add_at_most_zero(left_, strict, either.literals, holds);
+  }
+  if (holds) either.ends.push_back(either.literals.size());
+  return conjoin(target, std::move(either), op.at);
+}
+
+void FormulaReader::add_at_most_zero(const LinearExpression& difference, bool strict, std::vector<LiteralId>& result, bool& holds) {
+  const Rational limit = -difference.constant;
+  if (difference.terms.empty()) {
+    holds = holds && (strict ? limit.sign() > 0 : limit.sign() >= 0);
+    return;
+  }
+  const LinearExpression::Term& first = difference.terms.front();
+  const bool is_bound = difference.terms.size() == 1 && signature_.is_input(first.scalar);
+  if (is_bound) {
+    const bool is_unit = first.coefficient == Rational(1);
+    Rational value = is_unit ? limit : limit / first.coefficient;
+    const std::uint64_t hash = std::hash<std::string>()(value.to_string());
+    result.push_back(literals_.add(Literals::Bound{first.scalar, first.coefficient.sign() < 0, std::move(value), hash}));
+  }
+  if (is_bound && !strict) return;
+  kernel::Row row;
+  for (const LinearExpression::Term& term : difference.terms) row.terms.push_back({term.coefficient, signature_.variable(term.scalar)});
+  row.bound = limit;
+  row.strict = strict;
+  result.push_back(literals_.add(std::move(row)));
+}
+
+}  // namespace assay::vnnlib

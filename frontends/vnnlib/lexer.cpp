@@ -1,0 +1,156 @@
+#include "frontends/vnnlib/lexer.h"
+
+#include <array>
+#include <utility>
+
+namespace assay::vnnlib {
+namespace {
+
+constexpr std::size_t kShownCharacters = 40;  // of a token, in a message
+
+constexpr std::array<bool, 256> make_word_table() {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0x21; c <= 0x7e; ++c) table[c] = true;
+  for (const unsigned char c : {'(', ')', '[', ']', ',', ';', '"'}) table[c] = false;
+  return table;
+}
+
+constexpr std::array<bool, 256> kIsWord = make_word_table();
+
+bool is_word(char c) {
+  return kIsWord[static_cast<unsigned char>(c)];
+}
+
+std::string hexadecimal(unsigned char byte) {
+  static constexpr const char* kDigits = "0123456789abcdef";
+  return std::string("0x") + kDigits[byte >> 4] + kDigits[byte & 15];
+}
+
+}  // namespace
+
+std::string describe(const Token& token) {
+  if (token.kind == Token::Kind::end) return "the end of the file";
+  if (token.kind == Token::Kind::stray) {
+    const char c = token.text.front();
+    return c == '"' ? "a quote that is never closed" : "the byte " + hexadecimal(static_cast<unsigned char>(c));
+  }
+  std::string shown(token.text.substr(0, kShownCharacters));
+  for (char& c : shown) c = c >= 0x20 && c <= 0x7e ? c : '?';
+  return "\"" + shown + "\"" + (token.text.size() > kShownCharacters ? " ..." : "");
+}
+
+Lexer::Lexer(std::string_view source) : cursor_(source.data()), end_(source.data() + source.size()), line_start_(source.data()) {
+  advance();
+}
+
+Token Lexer::take() {
+  const Token taken = current_;
+  advance();
+  return taken;
+}
+
+void Lexer::skip_blank() {
+  for (; cursor_ != end_; ++cursor_) {
+    if (*cursor_ == ';') {
+      while (cursor_ != end_ && *cursor_ != '\n') ++cursor_;
+      if (cursor_ == end_) return;
+    }
+    if (*cursor_ == '\n') {
+      ++line_;
+      line_start_ = cursor_ + 1;
+    } else if (*cursor_ != ' ' && *cursor_ != '\t' && *cursor_ != '\r') {
+      return;
+    }
+  }
+}
+
+Token Lexer::token(Token::Kind kind, const char* from, const char* to) const {
+  const Position at{line_, static_cast<std::uint32_t>(from - line_start_ + 1)};
+  return {kind, std::string_view(from, static_cast<std::size_t>(to - from)), at};
+}
+
+void Lexer::advance() {
+  skip_blank();
+  const char* const from = cursor_;
+  if (from == end_) {
+    current_ = token(Token::Kind::end, from, from);
+    return;
+  }
+  if (is_word(*from)) {
+    while (cursor_ != end_ && is_word(*cursor_)) ++cursor_;
+    current_ = token(Token::Kind::word, from, cursor_);
+    return;
+  }
+  ++cursor_;
+  Token::Kind kind = Token::Kind::stray;
+  switch (*from) {
+    case '(':
+      kind = Token::Kind::open;
+      break;
+    case ')':
+      kind = Token::Kind::close;
+      break;
+    case '[':
+      kind = Token::Kind::open_bracket;
+      break;
+    case ']':
+      kind = Token::Kind::close_bracket;
+      break;
+    case ',':
+      kind = Token::Kind::comma;
+      break;
+    default:
+      break;
+  }
+  if (*from != '"') {
+    current_ = token(kind, from, cursor_);
+    return;
+  }
+  const char* close = cursor_;
+  while (close != end_ && *close != '"' && *close != '\n') close += *close == '\\' && close + 1 != end_ ? 2 : 1;
+  if (close == end_ || *close != '"') {
+    current_ = token(Token::Kind::stray, from, cursor_);
+    return;
+  }
+  current_ = token(Token::Kind::quoted, from, close);
+  current_.text.remove_prefix(1);
+  cursor_ = close + 1;
+}
+
+std::string Diagnostics::place(Position at) const {
+  return file_ + ", line " + std::to_string(at.line) + ", column " + std::to_string(at.column);
+}
+
+bool Diagnostics::keep(Rejection::Kind kind, std::string where, std::string code, std::string required, std::string found,
+                       std::string advice) {
+  if (!first_) first_ = Rejection{kind, "vnnlib." + code, std::move(where), std::move(required), std::move(found), std::move(advice)};
+  return false;
+}
+
+bool Diagnostics::malformed(Position at, std::string code, std::string required, std::string found, std::string advice) {
+  return keep(Rejection::Kind::malformed, place(at), std::move(code), std::move(required), std::move(found), std::move(advice));
+}
+
+bool Diagnostics::unsupported(Position at, std::string code, std::string required, std::string found, std::string advice) {
+  return keep(Rejection::Kind::unsupported, place(at), std::move(code), std::move(required), std::move(found), std::move(advice));
+}
+
+bool Diagnostics::malformed_file(std::string code, std::string required, std::string found, std::string advice) {
+  return keep(Rejection::Kind::malformed, file_, std::move(code), std::move(required), std::move(found), std::move(advice));
+}
+
+bool Diagnostics::unsupported_file(std::string code, std::string required, std::string found, std::string advice) {
+  return keep(Rejection::Kind::unsupported, file_, std::move(code), std::move(required), std::move(found), std::move(advice));
+}
+
+bool expect(Lexer& lexer, Diagnostics& diagnostics, Token::Kind kind, const char* wanted) {
+  if (lexer.peek().kind != kind) {
+    const bool ended = lexer.peek().kind == Token::Kind::end;
+    return diagnostics.malformed(lexer.peek().at, "syntax", wanted, describe(lexer.peek()),
+                                 ended ? "the file is cut off or a parenthesis is not closed" : "");
+  }
+  lexer.take();
+  return true;
+}
+
+}  // namespace assay::vnnlib

@@ -1,0 +1,67 @@
+// Tokens of the S-expressions in which both versions of VNN-LIB are written, and the place of each in the file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "semantics/outcome.h"
+
+namespace assay::vnnlib {
+
+struct Position {
+  std::uint32_t line = 1, column = 1;  // counted from 1, columns in bytes
+};
+
+struct Token {
+  enum class Kind : std::uint8_t { open, close, open_bracket, close_bracket, comma, word, quoted, end, stray };
+  Kind kind = Kind::end;
+  std::string_view text;  // points into the source; without the quotes for `quoted`
+  Position at;
+};
+
+// The token as a message names it: printable ASCII, cut to a readable length.
+[[nodiscard]] std::string describe(const Token& token);
+
+// Reads token by token; comments run from ';' to the end of the line. The source must outlive the lexer.
+class Lexer {
+ public:
+  explicit Lexer(std::string_view source);
+  [[nodiscard]] const Token& peek() const { return current_; }
+  Token take();
+
+ private:
+  void advance();
+  void skip_blank();
+  [[nodiscard]] Token token(Token::Kind kind, const char* from, const char* to) const;
+
+  const char* cursor_;
+  const char* end_;
+  const char* line_start_;
+  std::uint32_t line_ = 1;
+  Token current_;
+};
+
+// Keeps the first complaint about a file. The reporting functions return false, so that a reader can return them.
+class Diagnostics {
+ public:
+  explicit Diagnostics(std::string file) : file_(std::move(file)) {}
+  bool malformed(Position at, std::string code, std::string required, std::string found, std::string advice = {});
+  bool unsupported(Position at, std::string code, std::string required, std::string found, std::string advice = {});
+  // A complaint about the file as a whole.
+  bool malformed_file(std::string code, std::string required, std::string found, std::string advice = {});
+  bool unsupported_file(std::string code, std::string required, std::string found, std::string advice = {});
+  [[nodiscard]] const std::optional<Rejection>& first() const { return first_; }
+
+ private:
+  bool keep(Rejection::Kind kind, std::string place, std::string code, std::string required, std::string found, std::string advice);
+  [[nodiscard]] std::string place(Position at) const;
+  std::string file_;
+  std::optional<Rejection> first_;
+};
+
+// Takes the next token if it is of this kind; otherwise complains that `wanted` was required.
+bool expect(Lexer& lexer, Diagnostics& diagnostics, Token::Kind kind, const char* wanted);
+
+}  // namespace assay::vnnlib

@@ -1,0 +1,63 @@
+// VNN-LIB properties: text -> cases of the statement (docs/vnnlib.md).
+//
+// The assertions of a query describe the counterexample region: a point that satisfies all of them is a witness
+// (`sat`). They are brought to disjunctive normal form; each disjunct is one case with a closed input box and the
+// rows that the box does not express. Numbers stay the exact decimals of the text.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/statement.h"
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/rational.h"
+#include "semantics/outcome.h"
+
+namespace assay::vnnlib {
+
+// A network that the caller offers, with the name that a 2.0 query declares for it (empty: whatever name it has).
+struct NetworkShape {
+  std::string name;
+  const Graph* graph = nullptr;
+};
+
+// One declared tensor. Version 1.0 declares scalars; its X_i and Y_i count as one tensor "X" and one tensor "Y".
+struct TensorDeclaration {
+  kernel::Variable::Side side = kernel::Variable::Side::input;
+  std::uint32_t tensor = 0;  // position among the network's inputs (outputs)
+  std::string name;
+  std::string type;  // as written: "Real", "float32", ...
+  Shape shape;
+};
+
+struct PropertyFile {
+  kernel::Property property;
+  kernel::Source source;
+  std::string version;                                 // "1.0", "2.0", ...
+  bool declared_real = false;                          // every element type asks for real-number semantics
+  std::string declared_type;                           // the element type as written; several are joined by ", "
+  std::vector<std::string> input_names, output_names;  // declared names, in the network's order
+  std::vector<TensorDeclaration> declarations;         // in order of declaration
+  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, no case at all
+};
+
+// Reads a .vnnlib or .vnnlib.gz file against the networks it speaks about. Rejections are `malformed` or
+// `unsupported` and carry file, line and column.
+Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks);
+
+// The same for text in memory; `file` appears in messages and as the source's name.
+Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks);
+
+// A witness in the form of VNN-LIB 1.0: "((X_0 0.5)\n (X_1 -2)\n (Y_0 1.25))\n". Inputs are printed exactly where they have
+// a finite decimal expansion, otherwise as the nearest double below; outputs as the shortest decimal that reads
+// back as the same double.
+std::string write_assignment_v1(std::span<const Rational> inputs, std::span<const double> outputs);
+
+// A witness in the form of VNN-LIB 2.0: for each declared tensor a line "name type [shape]", then one value per
+// line, row-major. `inputs` and `outputs` are concatenated in the network's order, as in kernel::Witness.
+std::string write_assignment_v2(const PropertyFile& file, std::span<const Rational> inputs, std::span<const double> outputs);
+
+}  // namespace assay::vnnlib

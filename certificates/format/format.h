@@ -1,0 +1,67 @@
+// The vocabulary of the certificate file, shared by writer, reader and dump. FORMAT.md is the specification.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace assay::certificate {
+
+inline constexpr std::string_view kMagic = "ASSAY";
+inline constexpr std::uint8_t kVersion = 1;
+
+enum class FrameType : std::uint8_t { records = 1, end = 2 };
+
+enum class RecordType : std::uint8_t {
+  begin_group = 1,
+  end_group,
+  sweep,
+  box,
+  refine,
+  define_hints,
+  conclude,
+  conclude_with,
+  empty,
+  split_zero,  // threshold +0
+  split_f32,   // threshold exactly a binary32
+  split_f64,
+  next,
+  done,
+  witness,
+};
+inline constexpr std::uint8_t kRecordTypes = 15;
+[[nodiscard]] const char* to_string(RecordType type);
+
+// How an array of floats is stored; every encoding gives back the same bits.
+enum class ArrayKind : std::uint8_t {
+  fill,      // one f32: all elements
+  bits,      // one bit per element: +0 or 1
+  u8,        // one byte k per element: k / 128
+  f32,       // four bytes per element
+  list_u8,   // as in the base, except the listed (gap, byte)
+  list_f32,  // ... (gap, f32)
+};
+inline constexpr std::uint8_t kArrayKinds = 6;
+
+// Flags: bits 0..2 open every block of hints, the others belong to refine.
+inline constexpr std::uint8_t kHasLower = 1;
+inline constexpr std::uint8_t kHasUpper = 2;
+inline constexpr std::uint8_t kHasBeta = 4;
+inline constexpr std::uint8_t kHintFlags = 7;
+inline constexpr int kSelectionShift = 3;  // two bits: 0 unstable, 1 all, 2 mask
+inline constexpr std::uint8_t kHasClaims = 32;
+inline constexpr std::uint8_t kRoundToFloat = 64;
+
+// Limits, checked before anything is allocated.
+inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
+inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;       // the writer closes a frame that has reached this many bytes
+inline constexpr std::size_t kMaxNameBytes = 255;                       // semantics name
+inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;      // in one conclude record
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;   // of one array read without a graph
+inline constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{8} << 30;  // open splits times the boxes that one of them can hold
+inline constexpr std::size_t kMaxRationalBytes = 20000;                 // text of one witness coordinate
+
+// CRC-32C (Castagnoli) of `bytes` continued from `crc` (0 to start).
+[[nodiscard]] std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
+
+}  // namespace assay::certificate

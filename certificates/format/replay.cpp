@@ -1,0 +1,125 @@
+#include "certificates/format/replay.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kernel/session.h"
+
+namespace assay::certificate {
+namespace {
+
+Outcome<Done> check_header(const Header& header, const kernel::Problem& problem) {
+  const std::string semantics = to_string(problem.statement().semantics);
+  if (header.semantics != semantics)
+    return Rejection{Rejection::Kind::declined, "certificate.semantics", "header", "a certificate about " + semantics, header.semantics,
+                     "check it under the semantics that it was made for"};
+  if (header.digest != problem.digest())
+    return Rejection{Rejection::Kind::rejected, "certificate.digest", "header", "statement " + kernel::to_hex(problem.digest()),
+                     "statement " + kernel::to_hex(header.digest), "use the model and property that the certificate was made for"};
+  return Done{};
+}
+
+class Replay {
+ public:
+  Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem)
+      : reader_(reader), problem_(std::move(problem)), session_(problem_) {
+    for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
+      if (!problem_->is_constant(node)) level_bytes_ += 2 * sizeof(double) * problem_->graph().size(node);
+    }
+  }
+
+  Outcome<kernel::Theorem> run() {
+    if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
+    while (true) {
+      const auto next = reader_.next(&problem_->graph());
+      if (!next) return next.rejection();
+      if (next.value() == nullptr) break;
+      const Record& record = *next.value();
+      if (auto accepted = step(record); !accepted) return located(record, accepted.rejection());
+      ++statistics_.steps;
+      statistics_.depth = std::max(statistics_.depth, session_.depth());
+    }
+    if (witness_) return *std::move(witness_);
+    auto theorem = session_.theorem();
+    if (!theorem) return renamed(theorem.rejection());
+    return theorem;
+  }
+
+  [[nodiscard]] const ReplayStatistics& statistics() const { return statistics_; }
+
+ private:
+  // The session's codes as the certificate's.
+  static Rejection renamed(Rejection why) {
+    if (why.code.starts_with("session.")) why.code.replace(0, 7, "certificate");
+    return why;
+  }
+
+  Rejection located(const Record& record, const Rejection& inner) const {
+    Rejection why = renamed(inner);
+    std::string place = "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
+    if (session_.in_group()) place += ", group " + std::to_string(session_.group()) + ", depth " + std::to_string(session_.depth());
+    why.place = why.place.empty() ? place : place + ": " + why.place;
+    return why;
+  }
+
+  Outcome<Done> step(const Record& record) {
+    if (witness_)
+      return Rejection{Rejection::Kind::malformed, "certificate.structure", "", "the witness is the last record", "a record after it",
+                       "see the grammar in certificates/FORMAT.md"};
+    switch (record.type) {
+      case RecordType::begin_group: return session_.begin_group(record.group);
+      case RecordType::end_group: return session_.end_group();
+      case RecordType::sweep: return session_.sweep(record.node, record.round_to_float);
+      case RecordType::box: return session_.derive_box(record.node);
+      case RecordType::refine:
+        return session_.refine(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
+      case RecordType::define_hints: return session_.in_branch();
+      case RecordType::conclude:
+      case RecordType::conclude_with: ++statistics_.conclusions; return session_.conclude(record.cases, record.hints);
+      case RecordType::empty: ++statistics_.conclusions; return session_.empty();
+      case RecordType::split_zero:
+      case RecordType::split_f32:
+      case RecordType::split_f64: return split(record);
+      case RecordType::next: return session_.next();
+      case RecordType::done: return session_.done();
+      case RecordType::witness: return witness(record.witness);
+    }
+    return Done{};
+  }
+
+  Outcome<Done> split(const Record& record) {
+    const std::size_t depth = session_.depth() + 1;
+    if (!(depth <= kMaxHeldBytes / std::max<std::uint64_t>(level_bytes_, 1)))
+      return Rejection{Rejection::Kind::declined, "certificate.depth", "", "open splits whose boxes fit 8 GiB", std::to_string(depth) + " open splits",
+                       "a better balanced tree of splits"};
+    ++statistics_.splits;
+    return session_.split(record.node, record.element, record.threshold);
+  }
+
+  Outcome<Done> witness(const kernel::Witness& point) {
+    auto theorem = session_.witness(point);
+    if (!theorem) return theorem.rejection();
+    witness_ = std::move(theorem).value();
+    return Done{};
+  }
+
+  Reader& reader_;
+  std::shared_ptr<const kernel::Problem> problem_;
+  kernel::Session session_;
+  std::optional<kernel::Theorem> witness_;
+  std::uint64_t level_bytes_ = 0;  // the most that the boxes of one branch can hold
+  ReplayStatistics statistics_;
+};
+
+}  // namespace
+
+Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, ReplayStatistics* statistics) {
+  Replay run(reader, std::move(problem));
+  auto theorem = run.run();
+  if (statistics != nullptr) *statistics = run.statistics();
+  return theorem;
+}
+
+}  // namespace assay::certificate

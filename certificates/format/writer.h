@@ -1,0 +1,71 @@
+// Writer: the append-only certificate stream (certificates/FORMAT.md), depth first.
+//
+// Call order:  begin_group, steps..., { split, <left branch>, next, <right branch>, done }, ..., end_group, finish.
+// A branch is: steps, then either nothing more (all its open cases concluded) or one split. Each step is what the kernel
+// accepted: the reader replays exactly these calls (replay.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::certificate {
+
+// Encoded steps of one branch, so that search threads can encode leaves independently and append them later.
+class Fragment {
+ public:
+  // derive_box for every non-constant node in order from `first`, and refine(unstable, policy) on every pre-activation
+  // node among them, rounded outward to float32 if `round_to_float`.
+  void sweep(NodeId first, bool round_to_float);
+  void box(NodeId node);
+  // Claims, if any, are one pair per selected element.
+  void refine(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims, bool round_to_float);
+  void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
+  void empty();
+  // Hints that later conclude and refine steps of this branch and its descendants refer to by id, to keep leaves small.
+  // Ids are given in order by the caller, scoped to the branch that defines them.
+  void define_hints(std::uint32_t id, const kernel::Hints& hints);
+  void conclude_with(std::span<const kernel::CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta);
+  // Says that an enclosing branch defines these hints: arrays of this fragment may then be written as differences.
+  void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
+  [[nodiscard]] std::size_t byte_size() const { return bytes_.size(); }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  struct Definition {
+    std::uint32_t id;
+    std::shared_ptr<const kernel::Hints> hints;
+    std::shared_ptr<const Definition> previous;
+  };
+  std::string bytes_;
+  std::shared_ptr<const Definition> known_;  // newest first; values share it, so copies stay cheap
+  friend class HintEncoder;
+};
+
+// A certificate being written. Every call must follow the order above (demanded). A Writer that is destroyed before
+// finish() removes its file, and no prefix of a certificate is a certificate: the reader asks for the end frame.
+class Writer {
+ public:
+  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem);
+  ~Writer();
+  void begin_group(std::size_t group);
+  void append(const Fragment& steps);
+  void split(NodeId node, std::uint32_t element, double threshold);  // opens the branch element <= threshold
+  void next();                                                              // ... closes it, opens element >= threshold
+  void done();                                                              // ... closes that
+  void end_group();
+  void witness(const kernel::Witness& witness);
+  Outcome<std::uint64_t> finish();  // bytes written; fails on I/O errors
+  [[nodiscard]] std::uint64_t bytes_written() const;
+
+ private:
+  struct State;
+  explicit Writer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay::certificate

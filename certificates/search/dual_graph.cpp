@@ -1,0 +1,101 @@
+// The parts of dual_ascent.h that hold no optimisation: slots, boxes, hints.
+#include <algorithm>
+#include <limits>
+
+#include "certificates/search/dual_ascent.h"
+#include "certificates/search/lines.h"
+
+namespace assay::search {
+
+DualGraph::DualGraph(const Network& network) : network_(&network) {
+  for (const Step& step : network.steps()) {
+    switch (step.kind) {
+      case Step::Kind::input:
+      case Step::Kind::affine:
+      case Step::Kind::constant:
+        break;
+      case Step::Kind::unary:
+        supported_ = supported_ && has_lines(step.op);
+        relu_only_ = relu_only_ && step.op == Op::relu;
+        activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
+        activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
+        slot_count_ += step.size;
+        break;
+      case Step::Kind::binary:
+      case Step::Kind::max_pool:
+      case Step::Kind::softmax:
+      case Step::Kind::denotation:
+        supported_ = false;
+        break;
+    }
+  }
+}
+
+std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {
+  std::vector<std::uint32_t> slots;
+  for (const Activation& activation : activations_) {
+    if (activation.operand == operand) slots.push_back(activation.first_slot + element);
+  }
+  return slots;
+}
+
+DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  DualBoxes boxes;
+  boxes.lo.assign(graph.slot_count(), -kInfinity);
+  boxes.hi.assign(graph.slot_count(), kInfinity);
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    if (!scope.has_box(activation.operand)) continue;
+    const kernel::Box& box = scope.box(activation.operand);
+    std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_slot);
+    std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_slot);
+  }
+  for (const NodeId id : graph.network().problem()->graph().inputs) {
+    const kernel::Box& box = scope.box(id);
+    boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
+    boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
+  }
+  return boxes;
+}
+
+void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
+  const kernel::Problem& problem = *graph.network().problem();
+  const auto meet_one = [&](double& lower, double& upper) {
+    if (literal.at_least) lower = std::max(lower, literal.threshold);
+    else upper = std::min(upper, literal.threshold);
+  };
+  if (problem.graph().node(literal.node).op == Op::input) {
+    const std::size_t i = graph.network().input_offset(literal.node) + literal.element;
+    meet_one(x_lo[i], x_hi[i]);
+  }
+  for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) meet_one(lo[slot], hi[slot]);
+}
+
+bool DualBoxes::is_empty() const {
+  for (std::size_t k = 0; k < lo.size(); ++k) {
+    if (lo[k] > hi[k]) return true;
+  }
+  for (std::size_t i = 0; i < x_lo.size(); ++i) {
+    if (x_lo[i] > x_hi[i]) return true;
+  }
+  return false;
+}
+
+kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters) {
+  kernel::Hints hints;
+  const std::size_t nodes = graph.network().problem()->graph().nodes.size();
+  hints.lower.resize(nodes);
+  if (!graph.relu_only()) hints.upper.resize(nodes);
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    const auto first = static_cast<std::ptrdiff_t>(activation.first_slot);
+    const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
+    hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);
+    if (activation.step->op == Op::relu) continue;  // its upper line is the kernel's own
+    hints.upper[activation.step->node].assign(parameters.upper.begin() + first, parameters.upper.begin() + last);
+  }
+  hints.beta = parameters.beta;
+  while (!hints.beta.empty() && hints.beta.back() == 0) hints.beta.pop_back();
+  return hints;
+}
+
+}  // namespace assay::search

@@ -1,0 +1,29 @@
+// The inner loops of dual ascent, one batch row and one activation at a time. Compiled for several instruction sets.
+#pragma once
+
+#include <cstddef>
+
+namespace assay::search {
+
+struct LineArrays {
+  const double *low_slope, *low_icpt, *up_slope, *up_icpt;
+};
+
+// z_bar += a * slope of the chosen line; returns sum of a * intercept. The lower line where a >= 0, else the upper one.
+double back_through_lines(std::size_t size, const LineArrays& lines, const double* a, double* z_bar);
+// y = the chosen lines at z.
+void forward_through_lines(std::size_t size, const LineArrays& lines, const double* a, const double* z, double* y);
+
+// relu: u/(u-l) chords; free = 1 where l < 0 < u, else 0; low_slope of stable slots.
+void relu_lines(std::size_t size, const double* lo, const double* hi, double* low_slope, double* up_slope, double* up_icpt, double* free);
+// low_slope = latent rounded to k/128 where free.
+void quantize_slopes(std::size_t size, const double* latent, const double* free, double* low_slope);
+
+struct AdamRates {
+  double rate, first, second;  // step, decay rates of the two moments
+};
+// latent += rate * m / (sqrt(v) + tiny), clamped to [0, 1], with gradient a (z - point) where a has the given sign.
+void ascend_slopes(std::size_t size, const AdamRates& rates, const double* free, const double* a, const double* z, double* latent,
+                   double* moment, double* square);
+
+}  // namespace assay::search

@@ -1,0 +1,96 @@
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "certificates/format/dump.h"
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kSchema = "assay.inspect/1";
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+int show(const InspectOptions& options, const Facts& facts) {
+  if (options.json != "-") {
+    for (const auto& [name, value] : facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
+  }
+  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitInternal;
+}
+
+int inspect_certificate(const InspectOptions& options) {
+  auto reader = certificate::Reader::open(options.file);
+  if (!reader) return refuse(kSchema, options.json, reader.rejection());
+  const bool text = options.json != "-";
+  const std::string header = certificate::header_text(reader.value()->header());
+  if (text) std::printf("%s\n", header.c_str());
+  const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
+  auto summary = certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
+  if (!summary) return refuse(kSchema, options.json, summary.rejection());
+  if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
+  return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitInternal;
+}
+
+std::string ops_text(const Graph& graph) {
+  std::map<std::string, std::size_t> counts;
+  for (const Node& node : graph.nodes) ++counts[std::string(op_row(node.op).name)];
+  std::string text;
+  for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+  return text;
+}
+
+void add_tensors(Facts& facts, const Graph& graph) {
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) facts.emplace_back("input", graph.input_names[i] + " " + to_string(graph.node(graph.inputs[i]).shape));
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) facts.emplace_back("output", graph.output_names[i] + " " + to_string(graph.node(graph.outputs[i]).shape));
+}
+
+int inspect_model(const InspectOptions& options) {
+  auto model = onnx::import_model(options.file);
+  if (!model) return refuse(kSchema, options.json, model.rejection());
+  const onnx::Model& found = model.value();
+  Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
+  add_tensors(facts, found.graph);
+  facts.emplace_back("ir_version", std::to_string(found.ir_version));
+  for (const auto& [domain, version] : found.opsets) facts.emplace_back("opset", (domain.empty() ? "ai.onnx" : domain) + " " + std::to_string(version));
+  if (!found.producer.empty()) facts.emplace_back("producer", found.producer);
+  for (const kernel::Source& source : found.sources) facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.name);
+  for (const std::string& note : found.notes) facts.emplace_back("note", note);
+  facts.emplace_back("digest", kernel::to_hex(kernel::graph_digest(found.graph)));
+  return show(options, facts);
+}
+
+int inspect_property(const InspectOptions& options) {
+  if (options.network.empty())
+    return refuse(kSchema, options.json,
+                  {Rejection::Kind::unsupported, "inspect.network", options.file, "the model that the property speaks about", "none",
+                   "assay inspect " + options.file + " --network MODEL.onnx"});
+  LoadOptions load_options;
+  load_options.semantics_real = true;
+  auto loaded = load(options.network, options.file, load_options);
+  if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
+  const vnnlib::PropertyFile& property = loaded.value().property;
+  const kernel::Problem& problem = *loaded.value().problem;
+  std::size_t rows = 0, empty_groups = 0;
+  for (const kernel::Case& each : problem.statement().property.cases) rows += each.rows.size();
+  for (std::size_t group = 0; group < problem.group_count(); ++group) empty_groups += problem.group_is_empty(group) ? 1 : 0;
+  Facts facts{{"file", options.file}, {"kind", "property"}, {"vnnlib", property.version}, {"type", property.declared_type}};
+  facts.emplace_back("cases", std::to_string(problem.statement().property.cases.size()) + " in " + std::to_string(problem.group_count()) + " input boxes");
+  facts.emplace_back("rows", std::to_string(rows));
+  if (empty_groups > 0) facts.emplace_back("empty", std::to_string(empty_groups) + " input boxes are empty");
+  for (const std::string& note : property.notes) facts.emplace_back("note", note);
+  facts.emplace_back("sha256", kernel::to_hex(property.source.sha256) + "  " + property.source.name);
+  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
+  return show(options, facts);
+}
+
+}  // namespace
+
+int inspect(const InspectOptions& options) {
+  const std::string& file = options.file;
+  if (file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
+  if (file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);
+  return inspect_certificate(options);
+}
+
+}  // namespace assay::cli

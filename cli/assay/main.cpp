@@ -1,0 +1,139 @@
+// assay: the command line. The only file that knows the option parser.
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/assay/options.h"
+#include "cli/load.h"
+
+namespace {
+
+using namespace assay::cli;
+
+constexpr const char* kExitText =
+    "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal error.";
+
+void add_json(CLI::App* verb, JsonTarget& json) {
+  verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+}
+
+void add_semantics(CLI::App* verb, std::string& semantics) {
+  verb->add_option("--semantics", semantics, "real: read the float types that a VNN-LIB 2 property declares as real numbers")->check(CLI::IsMember({"real"}));
+}
+
+void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("verify", "Decide a property: sat, unsat, unknown or timed-out on the first line");
+  verb->add_option("FILES", options.files, "QUERY.vnnlib with --network, or MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(1, 2);
+  verb->add_option("--network", options.networks, "the model of a declared network")->type_name("[NAME=]FILE")->take_all()->expected(1)->allow_extra_args(false);
+  verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
+  verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
+  verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--memory", options.memory, "memory limit of the search, e.g. 4GiB")->type_name("SIZE");
+  verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
+  verb->add_option("--branching", options.branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
+  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
+  verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
+  verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
+  add_semantics(verb, options.semantics);
+  add_json(verb, options.json);
+  verb->add_flag("-v,--verbose", [&options](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "more on stderr");
+  verb->add_flag("-q,--quiet", [&options](std::int64_t) { options.verbosity = -1; }, "nothing but errors on stderr");
+  verb->callback([&] { exit = verify(options); });
+}
+
+void add_check(CLI::App& app, CheckOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("CERTIFICATE", options.certificate)->required();
+  verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
+  add_semantics(verb, options.semantics);
+  add_json(verb, options.json);
+  verb->callback([&] { exit = check_verb(options); });
+}
+
+void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("bounds", "Proved bounds of every node on each input box of a property");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("--method", options.method, "interval propagation, or backward linear bounds")->check(CLI::IsMember({"ibp", "crown"}))->capture_default_str();
+  verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
+  add_semantics(verb, options.semantics);
+  add_json(verb, options.json);
+  verb->callback([&] { exit = bounds(options); });
+}
+
+void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("inspect", "Summarise a certificate, model or property");
+  verb->add_option("FILE", options.file, ".onnx, .vnnlib, or a certificate")->required();
+  verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
+  verb->add_flag("--summary", options.summary_only, "certificates: leave the single records out");
+  add_json(verb, options.json);
+  verb->callback([&] { exit = inspect(options); });
+}
+
+void add_lint(CLI::App& app, LintOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("lint", "List every node of a model that blocks verification");
+  verb->add_option("MODEL", options.model)->required();
+  add_json(verb, options.json);
+  verb->callback([&] { exit = lint(options); });
+}
+
+// `supports` and its older spelling `capabilities`.
+void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
+  CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
+  for (const std::string& each : support_questions()) {
+    verb->add_flag("--" + each, [&question, each](std::int64_t) { question = each; });
+  }
+  add_json(verb, json);
+  verb->callback([&question, &json, &exit, verb] {
+    const std::size_t asked = verb->count_all() - 1 - verb->count("--json");
+    if (asked > 1 || (asked == 0 && json.empty())) throw CLI::ValidationError("supports", "ask one question, for example --onnx-operators");
+    exit = supports(question, json);
+  });
+}
+
+// A bare --json means stdout; the parser would take the next word as its value.
+std::vector<std::string> words(int argc, char** argv) {
+  std::vector<std::string> list;
+  for (int i = 1; i < argc; ++i) list.emplace_back(std::string(argv[i]) == "--json" ? "--json=-" : argv[i]);
+  return {list.rbegin(), list.rend()};  // the parser pops from the back
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Assay: verification of neural networks with proofs that a small kernel checks", "assay");
+  app.footer(kExitText);
+  app.set_version_flag("--version", ASSAY_VERSION);
+  bool name = false;
+  app.add_flag("--name", name, "print the program's name");
+  int exit = kExitYes;
+  VerifyOptions verify_options;
+  CheckOptions check_options;
+  BoundsOptions bounds_options;
+  InspectOptions inspect_options;
+  LintOptions lint_options;
+  std::string question;
+  JsonTarget supports_json;
+  add_verify(app, verify_options, exit);
+  add_check(app, check_options, exit);
+  add_bounds(app, bounds_options, exit);
+  add_inspect(app, inspect_options, exit);
+  add_lint(app, lint_options, exit);
+  add_supports(app, "supports", question, supports_json, exit);
+  add_supports(app, "capabilities", question, supports_json, exit);
+  app.require_subcommand(0, 1);
+  try {
+    app.parse(words(argc, argv));
+    if (name) std::printf("Assay\n");
+    else if (app.get_subcommands().empty()) throw CLI::RequiredError("a verb");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitYes : kExitUsage;
+  }
+  return exit;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return guarded("assay", run, argc, argv); }

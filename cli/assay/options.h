@@ -1,0 +1,69 @@
+// The parsed command line of each verb, and the functions that carry the verbs out. Each returns the exit code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/load.h"
+
+namespace assay::cli {
+
+// Where --json goes: empty = not asked for, "-" = stdout (which then carries nothing else), else a file.
+using JsonTarget = std::string;
+
+struct VerifyOptions {
+  std::vector<std::string> files;     // QUERY, or MODEL PROPERTY
+  std::vector<std::string> networks;  // [NAME=]FILE
+  std::string proof;
+  std::string timeout, memory;  // with units
+  int threads = 2;
+  std::uint64_t seed = 1;
+  std::string branching = "auto";
+  bool no_attack = false;
+  std::string expect;
+  std::string serialise_directory;
+  std::string semantics;
+  int verbosity = 0;  // -1 quiet, 0, 1 ...
+  JsonTarget json;
+};
+
+struct CheckOptions {
+  std::string model, property, certificate;
+  bool exact = false;
+  std::string semantics;
+  JsonTarget json;
+};
+
+struct BoundsOptions {
+  std::string model, property;
+  std::string method = "crown", nodes = "all", semantics;
+  JsonTarget json;
+};
+
+struct InspectOptions {
+  std::string file;
+  std::string network;        // for a property: the model that it speaks about
+  bool summary_only = false;  // certificates: leave the records out
+  JsonTarget json;
+};
+
+struct LintOptions {
+  std::string model;
+  JsonTarget json;
+};
+
+int verify(const VerifyOptions& options);
+int check_verb(const CheckOptions& options);
+int bounds(const BoundsOptions& options);
+int inspect(const InspectOptions& options);
+int lint(const LintOptions& options);
+// One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
+int supports(const std::string& question, const JsonTarget& json);
+[[nodiscard]] const std::vector<std::string>& support_questions();
+
+// "10", "90s", "2m", "1h" in seconds; "512MiB", "2GB", "4G" in bytes. False when it is not one.
+[[nodiscard]] bool parse_seconds(const std::string& text, double& seconds);
+[[nodiscard]] bool parse_bytes(const std::string& text, std::uint64_t& bytes);
+
+}  // namespace assay::cli

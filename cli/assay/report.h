@@ -1,0 +1,61 @@
+// What the verbs report, as plain values; report_json.cpp turns them into JSON with a versioned schema.
+//
+// Every number of the analysis appears as {"value": shortest decimal that reads back the same, "hex": C99 hex float}.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "certificates/format/dump.h"
+#include "certificates/search/search.h"
+#include "cli/assay/options.h"
+#include "cli/check.h"
+
+namespace assay::cli {
+
+struct VerifyReport {
+  std::string answer;  // sat, unsat, unknown, timed-out; empty when the input was refused
+  std::string reason;
+  int exit = kExitInternal;
+  std::string model, property, proof;
+  std::uint64_t proof_bytes = 0;
+  double load_seconds = 0, total_seconds = 0;  // wall
+  search::Statistics statistics;
+  std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
+  std::optional<kernel::Theorem> theorem;
+  std::optional<Rejection> why;
+  const VerifyOptions* options = nullptr;
+};
+
+struct NodeBounds {
+  NodeId node = 0;
+  std::string op, name, shape;
+  bool output = false;
+  std::vector<double> lo, hi;
+};
+
+struct GroupBounds {
+  std::size_t group = 0;
+  std::size_t cases = 0;
+  std::vector<NodeBounds> nodes;
+};
+
+[[nodiscard]] std::string to_json(const VerifyReport& report);
+[[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
+[[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<GroupBounds>& groups);
+[[nodiscard]] std::string lint_json(const std::string& model, const std::vector<Rejection>& problems);
+[[nodiscard]] std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers);
+[[nodiscard]] std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary);
+[[nodiscard]] std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts);
+[[nodiscard]] std::string rejection_json(const std::string& schema, const Rejection& why);
+
+// Writes to the target; false (after a message on stderr) if that fails. Empty targets write nothing.
+[[nodiscard]] bool write_json(const JsonTarget& target, const std::string& text);
+// A refused input: the rejection on stderr, as JSON too if asked for; gives the exit code.
+int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why);
+
+}  // namespace assay::cli

@@ -1,0 +1,189 @@
+// The only file that knows the JSON library.
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hex(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
+Json number(double value) {
+  Json object;
+  object["value"] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  object["hex"] = hex(value);
+  return object;
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
+const char* kind_word(Rejection::Kind kind) {
+  switch (kind) {
+    case Rejection::Kind::rejected: return "rejected";
+    case Rejection::Kind::declined: return "declined";
+    case Rejection::Kind::malformed: return "malformed";
+    case Rejection::Kind::unsupported: return "unsupported";
+  }
+  return "";
+}
+
+Json rejection(const Rejection& why) {
+  return {{"kind", kind_word(why.kind)}, {"code", why.code}, {"place", why.place}, {"required", why.required}, {"found", why.found}, {"advice", why.advice}};
+}
+
+Json opened(const std::string& schema) { return {{"schema", schema}, {"version", ASSAY_VERSION}}; }
+
+// Text from files may hold any bytes; they come out as U+FFFD instead of an exception.
+std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+Json statement(const kernel::Problem& problem) {
+  Json json;
+  json["digest"] = kernel::to_hex(problem.digest());
+  json["graph_digest"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
+  json["graph"] = summary(problem.graph());
+  json["semantics"] = to_string(problem.statement().semantics);
+  json["cases"] = problem.statement().property.cases.size();
+  json["groups"] = problem.group_count();
+  for (const kernel::Source& source : problem.statement().sources)
+    json["sources"].push_back({{"role", source.role}, {"name", source.name}, {"sha256", kernel::to_hex(source.sha256)}});
+  return json;
+}
+
+Json theorem_json(const kernel::Theorem& theorem) {
+  Json json;
+  const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
+  json["kind"] = sat ? "satisfiable" : "unsatisfiable";
+  json["vacuous"] = theorem.vacuous();
+  json["assumptions"] = theorem.assumptions();
+  json["text"] = theorem.to_text();
+  if (!sat) return json;
+  Json& witness = json["witness"];
+  witness["case"] = theorem.witness().case_index;
+  for (const Rational& input : theorem.witness().inputs)
+    witness["inputs"].push_back({{"exact", input.to_decimal()}, {"value", input.double_down()}, {"hex", hex(input.double_down())}});
+  for (const Interval& output : theorem.outputs()) witness["outputs"].push_back({{"lo", number(output.lo())}, {"hi", number(output.hi())}});
+  return json;
+}
+
+Json options_json(const VerifyOptions& options) {
+  return {{"timeout", options.timeout}, {"threads", options.threads}, {"seed", options.seed}, {"branching", options.branching},
+          {"attack", !options.no_attack}, {"memory", options.memory}};
+}
+
+}  // namespace
+
+std::string to_json(const VerifyReport& report) {
+  Json json = opened("assay.verify/1");
+  json["answer"] = report.answer;
+  json["reason"] = report.reason;
+  json["exit"] = report.exit;
+  json["model"] = report.model;
+  json["property"] = report.property;
+  json["proof"] = report.proof.empty() ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
+  const search::Statistics& s = report.statistics;
+  json["statistics"] = {{"wall_seconds", s.wall_seconds}, {"cpu_seconds", s.cpu_seconds}, {"attack_seconds", s.attack_seconds},
+                        {"root_seconds", s.root_seconds}, {"branching_seconds", s.branching_seconds}, {"nodes", s.nodes},
+                        {"leaves", s.leaves}, {"attack_steps", s.attack_steps}, {"load_seconds", report.load_seconds},
+                        {"total_seconds", report.total_seconds}};
+  if (report.options != nullptr) json["options"] = options_json(*report.options);
+  if (report.problem) json["statement"] = statement(*report.problem);
+  if (report.theorem) json["theorem"] = theorem_json(*report.theorem);
+  if (report.why) json["rejection"] = rejection(*report.why);
+  return text_of(json);
+}
+
+std::string to_json(const CheckReport& report, const CheckOptions& options) {
+  Json json = opened("assay.check/1");
+  json["verdict"] = report.word;
+  json["exit"] = report.exit;
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["certificate"] = {{"file", options.certificate}, {"bytes", report.certificate_bytes}};
+  json["exact"] = options.exact;
+  json["statistics"] = {{"cpu_seconds", report.cpu_seconds}, {"load_cpu_seconds", report.load_seconds}, {"steps", report.statistics.steps},
+                        {"splits", report.statistics.splits}, {"conclusions", report.statistics.conclusions}, {"depth", report.statistics.depth}};
+  if (report.theorem) {
+    json["statement"] = statement(*report.theorem->problem());
+    json["theorem"] = theorem_json(*report.theorem);
+  }
+  if (report.why) json["rejection"] = rejection(*report.why);
+  return text_of(json);
+}
+
+std::string bounds_json(const BoundsOptions& options, const std::vector<GroupBounds>& groups) {
+  Json json = opened("assay.bounds/1");
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["method"] = options.method;
+  json["groups"] = Json::array();
+  for (const GroupBounds& group : groups) {
+    Json entry{{"group", group.group}, {"cases", group.cases}, {"nodes", Json::array()}};
+    for (const NodeBounds& node : group.nodes)
+      entry["nodes"].push_back({{"node", node.node}, {"op", node.op}, {"name", node.name}, {"shape", node.shape}, {"output", node.output},
+                                {"lo", numbers(node.lo)}, {"hi", numbers(node.hi)}});
+    json["groups"].push_back(std::move(entry));
+  }
+  return text_of(json);
+}
+
+std::string lint_json(const std::string& model, const std::vector<Rejection>& problems) {
+  Json json = opened("assay.lint/1");
+  json["model"] = model;
+  json["supported"] = problems.empty();
+  json["problems"] = Json::array();
+  for (const Rejection& why : problems) json["problems"].push_back(rejection(why));
+  return text_of(json);
+}
+
+std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers) {
+  Json json = opened("assay.supports/1");
+  for (const auto& [question, lines] : answers) json["answers"][question] = lines;
+  return text_of(json);
+}
+
+std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary) {
+  Json json = opened("assay.inspect/1");
+  json["file"] = file;
+  json["kind"] = "certificate";
+  json["format"] = header.version;
+  json["semantics"] = header.semantics;
+  json["statement_digest"] = kernel::to_hex(header.digest);
+  json["records"] = Json::object();
+  for (std::size_t type = 1; type <= certificate::kRecordTypes; ++type) {
+    if (summary.records[type] == 0) continue;
+    Json& entry = json["records"][to_string(static_cast<certificate::RecordType>(type))];
+    entry["count"] = summary.records[type] + entry.value("count", std::uint64_t{0});
+    entry["bytes"] = summary.bytes[type] + entry.value("bytes", std::uint64_t{0});
+  }
+  json["depth"] = summary.depth;
+  json["frames"] = summary.frames;
+  json["bytes"] = summary.file_bytes;
+  return text_of(json);
+}
+
+std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts) {
+  Json json = opened(schema);
+  for (const auto& [name, value] : facts) json[name] = value;
+  return text_of(json);
+}
+
+std::string rejection_json(const std::string& schema, const Rejection& why) {
+  Json json = opened(schema);
+  json["exit"] = exit_code(why.kind);
+  json["rejection"] = rejection(why);
+  return text_of(json);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,67 @@
+// The answers of the VNN-LIB 2 `supports` interface. Only the element type real: a float type would claim an analysis
+// of every float execution.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+std::vector<std::string> operators() {
+  std::vector<std::string> names;
+  for (const onnx::OperatorSupport& support : onnx::supported_operators()) names.push_back(support.op);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<std::string> opset_range() {
+  std::int64_t first = 0, last = 0;
+  for (const onnx::OperatorSupport& support : onnx::supported_operators()) {
+    first = first == 0 ? support.first_opset : std::min(first, support.first_opset);
+    last = std::max(last, support.last_opset);
+  }
+  return {std::to_string(first), std::to_string(last)};
+}
+
+std::vector<std::string> answer(const std::string& question) {
+  if (question == "onnx-operators") return operators();
+  if (question == "onnx-opset-versions") return opset_range();
+  static const std::map<std::string, std::vector<std::string>> kAnswers{
+      {"onnx-element-types", {"real"}},
+      {"vnnlib-versions", {"1.0", "2.0"}},
+      {"hidden-node-theories", {"NH"}},
+      {"multiple-input-output-theories", {"SIO", "MIO"}},
+      {"multiple-network-theories", {"SNET"}},
+      {"multiple-node-comparison-theories", {"SNC", "MNC"}},
+      {"arithmetic-complexity-theories", {"BND", "OUTC", "LIN"}},
+      {"optimised-disjunctive-reasoning", {"true"}},
+      {"serialise-assignments", {"false"}},
+  };
+  return kAnswers.at(question);
+}
+
+}  // namespace
+
+const std::vector<std::string>& support_questions() {
+  static const std::vector<std::string> kQuestions{
+      "onnx-operators", "onnx-opset-versions", "onnx-element-types", "vnnlib-versions", "hidden-node-theories",
+      "multiple-input-output-theories", "multiple-network-theories", "multiple-node-comparison-theories",
+      "arithmetic-complexity-theories", "optimised-disjunctive-reasoning", "serialise-assignments"};
+  return kQuestions;
+}
+
+int supports(const std::string& question, const JsonTarget& json) {
+  if (!json.empty()) {
+    std::map<std::string, std::vector<std::string>> answers;
+    for (const std::string& each : support_questions()) answers[each] = answer(each);
+    if (!write_json(json, supports_json(answers))) return kExitInternal;
+    if (json == "-" || question.empty()) return kExitYes;
+  }
+  for (const std::string& line : answer(question)) std::printf("%s\n", line.c_str());
+  return kExitYes;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,196 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "certificates/format/writer.h"
+#include "certificates/search/search.h"
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr double kLeastTimeout = 1e-3;        // seconds; 0 would mean none
+constexpr double kProgressSeconds = 0.2;      // between updates of a terminal line
+constexpr double kLogSeconds = 60;            // between log lines elsewhere
+
+int usage(const std::string& what) {
+  std::fprintf(stderr, "assay verify: %s\nRun `assay verify --help` for the command line.\n", what.c_str());
+  return kExitUsage;
+}
+
+bool is_model(const std::string& path) { return path.ends_with(".onnx") || path.ends_with(".onnx.gz"); }
+
+Rejection unsupported(const char* code, std::string required, std::string found, std::string advice) {
+  return {Rejection::Kind::unsupported, code, "command line", std::move(required), std::move(found), std::move(advice)};
+}
+
+// Model, property and network name from the two forms of the command line; a usage message if they do not fit.
+std::string find_files(const VerifyOptions& options, VerifyReport& report, LoadOptions& load_options) {
+  if (options.networks.empty()) {
+    if (options.files.size() != 2) return "give MODEL.onnx PROPERTY.vnnlib, or QUERY --network [NAME=]FILE";
+    report.model = options.files[0];
+    report.property = options.files[1];
+    if (is_model(report.property) && !is_model(report.model)) return "the model comes first: assay verify " + report.property + " " + report.model;
+    return "";
+  }
+  if (options.files.size() != 1) return "with --network, give one QUERY";
+  report.property = options.files[0];
+  const std::string& network = options.networks[0];
+  const std::size_t equals = network.find('=');
+  report.model = equals == std::string::npos ? network : network.substr(equals + 1);
+  load_options.network_name = equals == std::string::npos ? "" : network.substr(0, equals);
+  return report.model.empty() ? "--network needs a file" : "";
+}
+
+// Shows what the search reports: one rewritten line on a terminal, else one line a minute.
+class ProgressLine {
+ public:
+  explicit ProgressLine(int verbosity) : terminal_(isatty(STDERR_FILENO) != 0), quiet_(verbosity < 0) {}
+  ~ProgressLine() { clear(); }
+
+  void show(const search::Progress& progress) {
+    const double now = wall_seconds();
+    if (quiet_ || now - last_ < (terminal_ ? kProgressSeconds : kLogSeconds)) return;
+    last_ = now;
+    std::fprintf(stderr, "%s%s: %.1f s, %llu closed, %llu open, worst bound %.3g, %.0f leaves/s%s", terminal_ ? "\r\x1b[K" : "", progress.phase.c_str(),
+                 progress.seconds, static_cast<unsigned long long>(progress.closed), static_cast<unsigned long long>(progress.open),
+                 progress.worst_bound, progress.seconds > 0 ? static_cast<double>(progress.closed) / progress.seconds : 0.0, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+    shown_ = terminal_;
+  }
+
+  void clear() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  bool terminal_, quiet_, shown_ = false;
+  double last_ = 0;
+};
+
+const char* word_of(search::Result::Answer answer) {
+  switch (answer) {
+    case search::Result::Answer::unsatisfiable: return "unsat";
+    case search::Result::Answer::satisfiable: return "sat";
+    case search::Result::Answer::unknown: return "unknown";
+    case search::Result::Answer::timed_out: return "timed-out";
+  }
+  return "unknown";
+}
+
+std::string sentence(const VerifyReport& report) {
+  if (report.answer == "unsat" && report.theorem && report.theorem->vacuous())
+    return "property HOLDS VACUOUSLY: an input box of the property is empty";
+  if (report.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
+  if (report.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
+  return "UNDECIDED: " + (report.reason.empty() ? std::string("the search gave up") : report.reason);
+}
+
+std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
+  std::vector<double> outputs;
+  for (const Interval& output : theorem.outputs()) outputs.push_back(output.midpoint());
+  const std::vector<Rational>& inputs = theorem.witness().inputs;
+  return property.version.starts_with("1") ? vnnlib::write_assignment_v1(inputs, outputs) : vnnlib::write_assignment_v2(property, inputs, outputs);
+}
+
+// The answer on stdout, everything else on stderr.
+void print_answer(const VerifyReport& report, const Loaded& loaded, const VerifyOptions& options) {
+  if (options.json != "-") {
+    std::printf("%s\n", report.answer.c_str());
+    if (report.answer == "sat") std::fputs(assignment(*report.theorem, loaded.property).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  if (options.verbosity < 0) return;
+  std::fprintf(stderr, "%s\n", sentence(report).c_str());
+  for (const std::string& note : loaded.model.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : loaded.property.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (report.theorem) std::fprintf(stderr, "%s\n", report.theorem->to_text().c_str());
+  const search::Statistics& s = report.statistics;
+  std::fprintf(stderr, "search: %.3f s (%.3f s CPU), %llu nodes, %llu leaves\n", s.wall_seconds, s.cpu_seconds,
+               static_cast<unsigned long long>(s.nodes), static_cast<unsigned long long>(s.leaves));
+  if (options.verbosity > 0)
+    std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
+                 s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
+  if (report.proof_bytes > 0)
+    std::fprintf(stderr, "certificate: %s, %llu bytes; check it with: assay-check %s %s %s\n", report.proof.c_str(),
+                 static_cast<unsigned long long>(report.proof_bytes), report.model.c_str(), report.property.c_str(), report.proof.c_str());
+}
+
+// --expect W: another decided word is 1, an undecided one is 3.
+int exit_for(const std::string& answer, const std::string& expect) {
+  if (expect.empty() || answer == expect) return kExitYes;
+  return answer == "sat" || answer == "unsat" ? kExitNo : kExitUndecided;
+}
+
+Outcome<Done> run_search(const VerifyOptions& options, double deadline, std::uint64_t memory, VerifyReport& report) {
+  search::Options search_options;
+  search_options.threads = options.threads;
+  search_options.memory_limit_bytes = memory;
+  search_options.seed = options.seed;
+  search_options.attack = !options.no_attack;
+  search_options.branching = options.branching == "input"  ? search::Options::Branching::input
+                             : options.branching == "relu" ? search::Options::Branching::relu
+                                                           : search::Options::Branching::automatic;
+  if (deadline > 0) search_options.timeout_seconds = std::max(deadline - wall_seconds(), kLeastTimeout);
+  ProgressLine line(options.verbosity);
+  search_options.on_progress = [&line](const search::Progress& progress) { line.show(progress); };
+  std::unique_ptr<certificate::Writer> writer;
+  if (!options.proof.empty()) {
+    auto opened = certificate::Writer::open(options.proof, *report.problem);
+    if (!opened) return opened.rejection();
+    writer = std::move(opened).value();
+  }
+  auto result = search::search(report.problem, search_options, writer.get());
+  if (!result) return result.rejection();
+  line.clear();
+  report.answer = word_of(result.value().answer);
+  report.reason = result.value().reason;
+  report.statistics = result.value().statistics;
+  report.theorem = result.value().theorem;
+  if (writer) report.proof_bytes = report.theorem ? writer->bytes_written() : 0;
+  return Done{};
+}
+
+int refuse_report(VerifyReport& report, const VerifyOptions& options, const Rejection& why) {
+  report.why = why;
+  report.exit = exit_code(why.kind);
+  report.total_seconds = wall_seconds();
+  print_rejection(stderr, "assay", why);
+  return write_json(options.json, to_json(report)) ? report.exit : kExitInternal;
+}
+
+}  // namespace
+
+int verify(const VerifyOptions& options) {
+  VerifyReport report;
+  report.options = &options;
+  report.proof = options.proof;
+  LoadOptions load_options;
+  load_options.semantics_real = options.semantics == "real";
+  double timeout = 0;
+  std::uint64_t memory = 0;
+  if (!options.timeout.empty() && !parse_seconds(options.timeout, timeout)) return usage("--timeout is not a time: " + options.timeout);
+  if (!options.memory.empty() && !parse_bytes(options.memory, memory)) return usage("--memory is not a size: " + options.memory);
+  if (const std::string problem = find_files(options, report, load_options); !problem.empty()) return usage(problem);
+  if (options.networks.size() > 1)
+    return refuse_report(report, options, unsupported("verify.networks", "one network", std::to_string(options.networks.size()) + " networks",
+                                                      "queries about several networks are not supported yet"));
+  if (!options.serialise_directory.empty())
+    return refuse_report(report, options, unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
+                                                      "leave the option out: the assignment is printed after `sat`"));
+  auto loaded = load(report.model, report.property, load_options);
+  report.load_seconds = wall_seconds();
+  if (!loaded) return refuse_report(report, options, loaded.rejection());
+  report.problem = loaded.value().problem;
+  if (auto searched = run_search(options, timeout, memory, report); !searched) return refuse_report(report, options, searched.rejection());
+  report.total_seconds = wall_seconds();
+  report.exit = exit_for(report.answer, options.expect);
+  print_answer(report, loaded.value(), options);
+  return write_json(options.json, to_json(report)) ? report.exit : kExitInternal;
+}
+
+}  // namespace assay::cli

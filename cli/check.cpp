@@ -1,0 +1,48 @@
+#include "cli/check.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace assay::cli {
+namespace {
+
+CheckReport refused(CheckReport report, const Rejection& why, bool before_certificate) {
+  report.word = before_certificate || why.kind == Rejection::Kind::declined ? "declined" : "rejected";
+  report.exit = exit_code(why.kind);
+  report.why = why;
+  return report;
+}
+
+}  // namespace
+
+CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
+  CheckReport report;
+  const double start = thread_cpu_seconds();
+  auto loaded = load(model, property, options);
+  const double loaded_at = thread_cpu_seconds();
+  report.load_seconds = loaded_at - start;
+  if (!loaded) return refused(std::move(report), loaded.rejection(), true);
+  auto reader = certificate::Reader::open(certificate);
+  if (!reader) return refused(std::move(report), reader.rejection(), false);
+  auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics);
+  report.cpu_seconds = thread_cpu_seconds() - loaded_at;
+  report.certificate_bytes = reader.value()->bytes_read();
+  if (!theorem) return refused(std::move(report), theorem.rejection(), false);
+  report.word = "accepted";
+  report.exit = kExitYes;
+  report.theorem = std::move(theorem).value();
+  return report;
+}
+
+void print_report(const char* program, const CheckReport& report) {
+  std::printf("%s\n", report.word.c_str());
+  if (report.theorem) {
+    const std::string text = report.theorem->to_text();
+    std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  }
+  std::fflush(stdout);
+  if (report.why) print_rejection(stderr, program, *report.why);
+  std::fprintf(stderr, "check cpu seconds: %.6f\n", report.cpu_seconds);
+}
+
+}  // namespace assay::cli

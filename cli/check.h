@@ -1,0 +1,28 @@
+// The check itself, as `assay-check` and `assay check` run it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "certificates/format/replay.h"
+#include "cli/load.h"
+
+namespace assay::cli {
+
+struct CheckReport {
+  std::string word;  // accepted, rejected or declined
+  int exit = kExitInternal;
+  std::optional<kernel::Theorem> theorem;
+  std::optional<Rejection> why;
+  certificate::ReplayStatistics statistics;
+  std::uint64_t certificate_bytes = 0;
+  double cpu_seconds = 0;   // of the replay, without reading model and property
+  double load_seconds = 0;  // CPU seconds for those
+};
+
+[[nodiscard]] CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options);
+
+// The word and the theorem on stdout; the reason and the time on stderr.
+void print_report(const char* program, const CheckReport& report);
+
+}  // namespace assay::cli

@@ -1,0 +1,62 @@
+// assay-check: model, property and certificate in; accepted, rejected or declined out. Kernel, semantics, front ends and
+// certificate decoder, nothing else.
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/check.h"
+
+namespace {
+
+constexpr const char* kHelp =
+    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real]\n"
+    "\n"
+    "Replays the certificate through the kernel. The first word on stdout is\n"
+    "  accepted   the theorem printed below it holds (exit 0)\n"
+    "  rejected   the certificate does not show it (exit 1), or cannot be decoded (exit 4)\n"
+    "  declined   undecided (exit 3), or the model or property is unsupported or malformed (exit 4)\n"
+    "\n"
+    "  --exact            decide every step in exact arithmetic, without the double filter\n"
+    "  --semantics real   read the element types of a VNN-LIB 2 property as real numbers\n"
+    "  --name, --version  print the program's name or version\n";
+
+int usage(const std::string& what) {
+  std::fprintf(stderr, "assay-check: %s\n%s", what.c_str(), kHelp);
+  return assay::cli::kExitUsage;
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> files;
+  assay::cli::LoadOptions options;
+  bool only_files = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (only_files || !word.starts_with("-")) {
+      files.emplace_back(word);
+    } else if (word == "--") {
+      only_files = true;
+    } else if (word == "--exact") {
+      options.exact = true;
+    } else if (word == "--semantics=real" || (word == "--semantics" && i + 1 < argc && std::string_view(argv[i + 1]) == "real")) {
+      options.semantics_real = true;
+      i += word == "--semantics" ? 1 : 0;
+    } else if (word == "--help" || word == "-h") {
+      std::fputs(kHelp, stdout);
+      return assay::cli::kExitYes;
+    } else if (word == "--version" || word == "--name") {
+      std::printf("%s\n", word == "--version" ? ASSAY_VERSION : "assay-check");
+      return assay::cli::kExitYes;
+    } else {
+      return usage("unknown option " + std::string(word));
+    }
+  }
+  if (files.size() != 3) return usage("three files are needed, " + std::to_string(files.size()) + " given");
+  const assay::cli::CheckReport report = assay::cli::check(files[0], files[1], files[2], options);
+  assay::cli::print_report("assay-check", report);
+  return report.exit;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return assay::cli::guarded("assay-check", run, argc, argv); }

@@ -1,0 +1,96 @@
+#include "cli/load.h"
+
+#include <time.h>
+
+#include <array>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace assay::cli {
+
+int exit_code(Rejection::Kind kind) {
+  switch (kind) {
+    case Rejection::Kind::rejected: return kExitNo;
+    case Rejection::Kind::declined: return kExitUndecided;
+    case Rejection::Kind::malformed:
+    case Rejection::Kind::unsupported: return kExitBadInput;
+  }
+  return kExitInternal;
+}
+
+namespace {
+
+// VNN-LIB 2: a solver may answer only for the declared element type. Version 1.0 declares Real.
+Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const std::string& path, bool semantics_real) {
+  if (property.declared_real || semantics_real || property.version.starts_with("1")) return Done{};
+  return Rejection{Rejection::Kind::unsupported, "semantics.declared_type", path,
+                   "element type real: Assay answers for real arithmetic",
+                   property.declared_type,
+                   "unsound analysis for the declared type: write real, or pass --semantics real"};
+}
+
+}  // namespace
+
+Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options) {
+  auto model = onnx::import_model(model_path);
+  if (!model) return model.rejection();
+  Loaded loaded{std::move(model).value(), {}, nullptr};
+  const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
+  auto property = vnnlib::read_property(property_path, networks);
+  if (!property) return property.rejection();
+  loaded.property = std::move(property).value();
+  if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
+  kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
+  statement.sources.push_back(loaded.property.source);
+  kernel::KernelOptions kernel_options;
+  kernel_options.exact = options.exact;
+  auto problem = kernel::Problem::open(std::move(statement), kernel_options);
+  if (!problem) return problem.rejection();
+  loaded.problem = std::move(problem).value();
+  return loaded;
+}
+
+void print_rejection(std::FILE* out, const char* program, const Rejection& why) {
+  std::fprintf(out, "%s: %s\n", program, why.code.c_str());
+  const std::array<std::pair<const char*, const std::string*>, 4> fields{
+      {{"place", &why.place}, {"required", &why.required}, {"found", &why.found}, {"advice", &why.advice}}};
+  for (const auto& [name, text] : fields) {
+    if (!text->empty()) std::fprintf(out, "  %-8s  %s\n", name, text->c_str());
+  }
+}
+
+double thread_cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double wall_seconds() {
+  static const timespec start = [] {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now;
+  }();
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - start.tv_nsec);
+}
+
+int guarded(const char* program, int (*body)(int, char**), int argc, char** argv) {
+  try {
+    (void)wall_seconds();
+    return body(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: out of memory; nothing was decided\n", program);
+    return kExitUndecided;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: internal error: %s\n", program, error.what());
+  } catch (...) {
+    std::fprintf(stderr, "%s: internal error\n", program);
+  }
+  std::fprintf(stderr, "This is a bug. Please report the command line, the input files and `%s --version`.\n", program);
+  return kExitInternal;
+}
+
+}  // namespace assay::cli

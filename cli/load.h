@@ -1,0 +1,44 @@
+// What both programs share: model and property files to a kernel problem, exit codes, printed rejections.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "frontends/onnx/import.h"
+#include "frontends/vnnlib/read.h"
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::cli {
+
+// DESIGN section 10.
+enum Exit : int { kExitYes = 0, kExitNo = 1, kExitUsage = 2, kExitUndecided = 3, kExitBadInput = 4, kExitInternal = 70 };
+[[nodiscard]] int exit_code(Rejection::Kind kind);
+
+struct LoadOptions {
+  std::string network_name;     // the name that the property declares for the model; empty: any
+  bool semantics_real = false;  // read float element types as real numbers
+  bool exact = false;           // KernelOptions::exact
+};
+
+struct Loaded {
+  onnx::Model model;  // its graph has moved into the problem
+  vnnlib::PropertyFile property;
+  std::shared_ptr<const kernel::Problem> problem;
+};
+
+[[nodiscard]] Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
+
+// code, place, required, found and advice, one line each; empty fields are left out.
+void print_rejection(std::FILE* out, const char* program, const Rejection& why);
+
+// CPU seconds of the calling thread; wall seconds since the process started this clock.
+[[nodiscard]] double thread_cpu_seconds();
+[[nodiscard]] double wall_seconds();
+
+// Runs `body` and turns exceptions into exit codes: out of memory is 3, anything else 70 with how to report it.
+int guarded(const char* program, int (*body)(int, char**), int argc, char** argv);
+
+}  // namespace assay::cli

@@ -1,0 +1,53 @@
+"""Compile failures: what must not compile does not, and for the right reason.
+
+Each file in forgery/ compiles as it stands; with any one of its FORGE_ macros it must not, and the message has to speak of
+access (private, protected, inaccessible, deleted) or of a value that cannot be changed (const, read-only). Further: the
+trusted files that compute in floating point refuse -ffast-math and -Ofast at compile time.
+"""
+import re
+
+import house
+
+FORGERY = re.compile(r"^#ifdef (FORGE_\w+)$", re.M)
+REASON = re.compile(r"private|protected|inaccessible|deleted|read-only|const|could not convert|no matching", re.I)
+
+
+def forgeries(cxx, root):
+    """-> (problems, number of forgeries tried)"""
+    problems, tried = [], 0
+    for path in sorted((root / "tests/architecture/forgery").glob("*.cpp")):
+        text = path.read_text(encoding="utf-8")
+        twin = house.compile_text(cxx, root, text)
+        if twin.returncode:
+            problems.append(f"{path.name} must compile without a macro:\n{twin.stderr}")
+            continue
+        for macro in FORGERY.findall(text):
+            tried += 1
+            done = house.compile_text(cxx, root, text, f"-D{macro}")
+            if done.returncode == 0:
+                problems.append(f"{path.name} compiles with {macro}: the kernel's constructors are open")
+            elif not REASON.search(done.stderr):
+                problems.append(f"{path.name} with {macro} fails for another reason:\n{done.stderr}")
+    return problems, tried
+
+
+def relaxed(cxx, root):
+    """-> problems: files that compute in floating point say #error under relaxed arithmetic, in both trusted layers."""
+    guards = [p for p in house.sources(root, house.TRUSTED) if "__FAST_MATH__" in (root / p).read_text(encoding="utf-8")]
+    problems = [f"no file of {layer} refuses relaxed arithmetic" for layer in house.TRUSTED if not any(p.parts[0] == layer for p in guards)]
+    for path in guards:
+        text = f'#include "{path}"\n'
+        if house.compile_text(cxx, root, text).returncode:
+            problems.append(f"{path} does not compile")
+        problems += [f"{path} compiles under {flag}" for flag in ("-ffast-math", "-Ofast")
+                     if "#error" not in house.compile_text(cxx, root, text, flag).stderr]
+    return problems
+
+
+if __name__ == "__main__":
+    options = house.arguments()
+    problems, tried = forgeries(options.cxx, options.root)
+    problems += relaxed(options.cxx, options.root)
+    if tried < 10:
+        problems.append(f"only {tried} forgeries were found; the test looks in the wrong place")
+    house.report("compile failure", problems, f"{tried} forgeries refused")

@@ -1,0 +1,28 @@
+// Outside the kernel a Refutation can be held, copied and asked, never made.
+#include "kernel/kernel.h"
+
+namespace k = assay::kernel;
+
+bool ask(const k::Refutation& given) {
+  k::Refutation copy = given;
+  return copy.complete() || copy.vacuous();
+}
+
+#ifdef FORGE_DEFAULT
+k::Refutation forged;
+#endif
+#ifdef FORGE_BRACES
+k::Refutation forge() { return {}; }
+#endif
+#ifdef FORGE_FIELD
+void forge(k::Refutation& given) { given.cases_ = {true}; }
+#endif
+#ifdef FORGE_DERIVED
+struct Forged : k::Refutation {
+  Forged() = default;
+};
+Forged forged;
+#endif
+#ifdef FORGE_AGGREGATE
+k::Refutation forged{.vacuous_ = true};
+#endif

@@ -1,0 +1,30 @@
+// Outside the kernel a Theorem can be held, copied and printed, never made.
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace k = assay::kernel;
+
+std::string print(const k::Theorem& given) {
+  k::Theorem copy = given;
+  return copy.to_text();
+}
+
+#ifdef FORGE_DEFAULT
+k::Theorem forged;
+#endif
+#ifdef FORGE_BRACES
+k::Theorem forge() { return {}; }
+#endif
+#ifdef FORGE_FIELD
+void forge(k::Theorem& given) { given.kind_ = k::Theorem::Kind::unsatisfiable; }
+#endif
+#ifdef FORGE_DERIVED
+struct Forged : k::Theorem {
+  Forged() = default;
+};
+Forged forged;
+#endif
+#ifdef FORGE_CONTAINER
+std::vector<k::Theorem> forge() { return std::vector<k::Theorem>(1); }
+#endif

@@ -1,0 +1,189 @@
+"""Layering: every include, absolute or relative, stays within what its folder may use (the table of borders below).
+
+Each border is also tried: for every folder an include that it must not have is written into a scratch tree and has to be caught.
+"""
+import pathlib
+import re
+import tempfile
+
+import house
+
+# Folder -> prefixes of this tree that it may include; the longest matching folder decides. A folder may always use itself.
+MAY_INCLUDE = {
+    "semantics": [],  # only what lies directly in the folder: outcome.h and the like
+    "semantics/numbers": ["semantics/outcome.h", "semantics/demand.h"],
+    "semantics/graph": ["semantics/outcome.h", "semantics/demand.h", "semantics/numbers/"],
+    "semantics/ops": ["semantics/"],
+    "semantics/contracts": ["semantics/"],
+    "kernel": ["semantics/"],
+    "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "kernel/statement.h"],
+    "formats": [],
+    "certificates/format": ["kernel/", "semantics/", "formats/"],
+    "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/"],
+    "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "formats/"],
+    "gpu": ["runtime/"],
+    "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/"],
+    "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check
+}
+# Layers with a closed list of public headers: everything else below them is private, whatever the table above says.
+PUBLIC = {"kernel": ["kernel/kernel.h", "kernel/linear_map.h", "kernel/session.h", "kernel/statement.h"]}
+# Headers that show a package which headers must not show; only .cpp files of the same layer include them.
+INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]
+
+# Folder -> angle-bracket headers beyond the C++ standard library; those in CPP_ONLY stay out of headers.
+PACKAGES = {
+    "semantics": ["boost/multiprecision/", "boost/numeric/interval", "mpfr.h", "gmp.h", "immintrin.h", "xmmintrin.h"],
+    "kernel": ["immintrin.h", "xmmintrin.h"],
+    "frontends": ["zlib.h"],
+    "formats": ["zlib.h"],
+    "certificates/format": ["sys/stat.h", "unistd.h"],
+    "certificates/search": ["cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],
+    "runtime": ["hwy/", "oneapi/", "dnnl", "immintrin.h", "xmmintrin.h"],
+    "gpu": ["cuda", "cublas"],
+    "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h"],
+    "cli": ["unistd.h", "sys/"],
+}
+CPP_ONLY = ["boost/", "mpfr.h", "gmp.h"]
+
+# Standard headers that trusted code does without: files, streams to the outside, threads, randomness.
+TRUSTED_WITHOUT = {
+    "iostream", "fstream", "filesystem", "syncstream", "thread", "mutex", "shared_mutex", "condition_variable", "future", "atomic",
+    "semaphore", "latch", "barrier", "stop_token", "random", "regex", "locale", "csignal", "csetjmp", "execution", "experimental",
+}
+C_LIBRARY = {"errno.h", "limits.h", "math.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h"}
+
+
+def owner(path, table):
+    """The longest key of `table` that is a folder of `path`, or None."""
+    keys = [k for k in table if path.as_posix().startswith(k + "/")]
+    return max(keys, key=len, default=None)
+
+
+def resolve(root, path, name):
+    """The file of this tree that `name` means inside `path`, or None."""
+    for base in (root / path.parent, root):
+        candidate = (base / name).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root.resolve()):
+            return candidate.relative_to(root.resolve())
+    return None
+
+
+def fault_inside(path, target):  # both relative to the root
+    """Why `path` must not include `target` of this tree, or None."""
+    home, text = owner(path, MAY_INCLUDE), target.as_posix()
+    if text in INTERNAL and (path.suffix != ".cpp" or path.parts[0] != target.parts[0]):
+        return f"includes {text}, which only .cpp files of {target.parts[0]} may"
+    if home is None:
+        return "folder has no row in the table of borders"
+    if target.suffix not in (".h", ".cuh"):
+        return f"includes {text}, which is not a header"
+    layer = target.parts[0]
+    if layer in PUBLIC and path.parts[0] != layer and text not in PUBLIC[layer]:
+        return f"includes {text}, which is private to {layer}"
+    if owner(target, MAY_INCLUDE) == home or any(text.startswith(p) for p in MAY_INCLUDE[home]):
+        return None
+    if path.as_posix().startswith("semantics/") and target.parent.as_posix() == "semantics":
+        return None
+    return f"includes {text}: {home} may use {', '.join(MAY_INCLUDE[home]) or 'only itself'}"
+
+
+def fault_outside(path, name):
+    """Why `path` must not include the foreign header `name`, or None."""
+    home = owner(path, PACKAGES)
+    if path.suffix == ".h" and path.as_posix() not in INTERNAL and any(name.startswith(p) for p in CPP_ONLY):
+        return f"includes <{name}> in a header; it belongs behind a .cpp file"
+    if "/" not in name and "." not in name:
+        trusted = owner(path, dict.fromkeys(house.TRUSTED))
+        return f"includes <{name}>, which trusted code does without" if trusted and name in TRUSTED_WITHOUT else None
+    if name in C_LIBRARY and path.parts[0] not in house.TRUSTED:
+        return None
+    return None if home and any(name.startswith(p) for p in PACKAGES[home]) else f"includes <{name}>, not a package of {home}"
+
+
+def fault(root, path, operand):
+    match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', operand)
+    if not match:
+        return f"includes {operand!r}: write the file's name out"
+    name = match[1] or match[2]
+    if pathlib.PurePath(name).is_absolute():
+        return f"includes an absolute path, {name}"
+    target = resolve(root, path, name)
+    if target:
+        return fault_inside(path, target)
+    return f'includes "{name}", which is not in this tree' if match[1] else fault_outside(path, name)
+
+
+def faults(root, strip):
+    """-> problems of the tree below root."""
+    found = []
+    for path in house.sources(root, house.LAYERS):
+        text = strip((root / path).read_text(encoding="utf-8").replace("\\\n", ""))
+        for line, operand in house.includes(text):
+            why = fault(root, path, operand)
+            if why:
+                found.append(f"{path}:{line}: {why}")
+    return found
+
+
+# Each of these must be caught, in a tree where every named header exists.
+FORBIDDEN = [
+    ("semantics/numbers/a.cpp", '"semantics/graph/graph.h"'),
+    ("semantics/graph/a.cpp", '"semantics/ops/denote.h"'),
+    ("semantics/graph/a.cpp", '"../ops/denote.h"'),
+    ("semantics/ops/a.cpp", '"kernel/kernel.h"'),
+    ("semantics/ops/a.cpp", "<kernel/kernel.h>"),
+    ("semantics/ops/a.cpp", "<iostream>"),
+    ("semantics/numbers/a.h", "<boost/multiprecision/gmp.hpp>"),
+    ("semantics/numbers/a.h", "<mpfr.h>"),
+    ("semantics/numbers/a.h", '"semantics/numbers/mpfr_functions.h"'),
+    ("certificates/search/a.cpp", '"semantics/numbers/mpfr_functions.h"'),
+    ("kernel/a.cpp", '"certificates/format/writer.h"'),
+    ("kernel/a.cpp", '"../certificates/format/writer.h"'),
+    ("kernel/rules/a.cpp", '"../../frontends/onnx/import.h"'),
+    ("kernel/a.cpp", "<mpfr.h>"),
+    ("kernel/a.cpp", "<thread>"),
+    ("kernel/a.cpp", "<fstream>"),
+    ("kernel/a.cpp", "<nlohmann/json.hpp>"),
+    ("kernel/a.cpp", '"kernel/rules/a.cpp"'),
+    ("kernel/a.cpp", "HEADER"),
+    ("kernel/a.cpp", '"/usr/include/math.h"'),
+    ("frontends/onnx/a.cpp", '"semantics/ops/denote.h"'),
+    ("frontends/onnx/a.cpp", '"kernel/kernel.h"'),
+    ("frontends/onnx/a.cpp", "<google/protobuf/message.h>"),
+    ("formats/a.cpp", '"semantics/outcome.h"'),
+    ("certificates/format/a.cpp", '"certificates/search/search.h"'),
+    ("certificates/format/a.cpp", '"../search/search.h"'),
+    ("certificates/search/a.cpp", '"kernel/rules/relu_line.h"'),
+    ("certificates/search/a.cpp", '"frontends/onnx/import.h"'),
+    ("runtime/a.cpp", '"semantics/ops/denote.h"'),
+    ("runtime/a.cpp", '"kernel/kernel.h"'),
+    ("gpu/a.cu", '"kernel/kernel.h"'),
+    ("cli/check_main.cpp", '"certificates/search/search.h"'),
+    ("cli/check_main.cpp", "<nlohmann/json.hpp>"),
+    ("cli/check_main.cpp", '"cli/assay/report.h"'),
+    ("cli/assay/a.cpp", '"kernel/rules/relu_line.h"'),
+    ("elsewhere/a.cpp", '"kernel/kernel.h"'),
+]
+
+
+def controls():
+    """-> FORBIDDEN entries that fault() lets through."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch).resolve()
+        for name in ["semantics/outcome.h", "semantics/graph/graph.h", "semantics/ops/denote.h", "kernel/kernel.h", "kernel/rules/a.cpp",
+                     "semantics/numbers/mpfr_functions.h", "kernel/rules/relu_line.h", "frontends/onnx/import.h", "certificates/format/writer.h", "certificates/search/search.h",
+                     "cli/assay/report.h"]:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("")
+        for name, _ in FORBIDDEN:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+        return [f"control not caught: {name} including {operand}" for name, operand in FORBIDDEN
+                if not fault(root, pathlib.PurePosixPath(name), operand)]
+
+
+if __name__ == "__main__":
+    options = house.arguments()
+    tree = options.root.resolve()
+    problems = faults(tree, house.load_count_lines(tree).without_comments) + controls()
+    count = len(house.sources(tree, house.LAYERS))
+    house.report("layering", problems, f"{count} files respect the borders; {len(FORBIDDEN)} forbidden includes were caught")

@@ -1,0 +1,85 @@
+"""Lone headers: every header compiles as the only include of a file, twice over, without a warning.
+
+For trusted layers also: no header carries a body that computes in floating point (such a body would be compiled again in files
+with other flags, and the linker keeps either copy). The inline functions of each header are emitted and their code is searched
+for scalar and packed arithmetic on doubles and floats; on machines other than x86-64 this half is reported as skipped.
+"""
+import concurrent.futures
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+
+import house
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
+ARITHMETIC = re.compile(r"\b(v?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\w*)[sp][sd])\b")
+FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
+
+
+def floating_bodies(assembly):
+    """-> {function of ours: first arithmetic instruction in it}"""
+    found, name = {}, ""
+    for line in assembly.splitlines():
+        start = FUNCTION.match(line)
+        name = start[1] if start else name
+        hit = ARITHMETIC.search(line)
+        if hit and re.search(r"\bassay::", name) and name not in found:
+            found[name] = hit[1]
+    return found
+
+
+def bodies_of(cxx, root, text, *flags):
+    """-> (compiler messages if it fails, floating_bodies of all that `text` defines inline); -fkeep-inline-functions emits it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "lone.o"
+        command = [cxx, "-std=c++20", "-O0", "-ffp-contract=off", "-fkeep-inline-functions", f"-I{root}", *flags, "-c", "-x", "c++", "-"]
+        done = subprocess.run([*command, "-o", out], input=text, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            return done.stderr, {}
+        return "", floating_bodies(subprocess.run(["objdump", "-dC", out], capture_output=True, text=True, timeout=300).stdout)
+
+
+def problems_of(job):
+    cxx, root, header, inspect = job
+    text = f'#include "{header}"\n#include "{header}"\n'
+    if inspect and header.parts[0] in house.TRUSTED:
+        errors, bodies = bodies_of(cxx, root, text, *WARNINGS)
+    else:
+        done = house.compile_text(cxx, root, text, *WARNINGS)
+        errors, bodies = done.stderr if done.returncode else "", {}
+    if errors:
+        return [f"{header} does not stand alone:\n{errors}"]
+    return [f"{header}: inline {name} computes in floating point ({instruction}); move its body to a .cpp file"
+            for name, instruction in bodies.items()]
+
+
+# The search itself is tried on one body of each kind.
+CONTROLS = [
+    ("namespace assay { struct S { double f(double x) { return x * 2.5; } }; }", True),
+    ("namespace assay { inline float f(float a, float b) { return a - b; } }", True),
+    ("namespace assay { inline bool f(double a, double b) { return a < b; } }", False),
+    ("namespace assay { inline int f(int a, int b) { return a * b; } }", False),
+]
+
+
+def controls(cxx, root):
+    return [f"control: {text} should{'' if bad else ' not'} be caught" for text, bad in CONTROLS
+            if bool(bodies_of(cxx, root, text)[1]) != bad]
+
+
+if __name__ == "__main__":
+    options = house.arguments()
+    inspect = platform.machine() == "x86_64" and shutil.which("objdump") is not None
+    headers = [h for h in house.sources(options.root, house.LAYERS, {".h"}) if h.parts[0] != "gpu"]
+    jobs = [(options.cxx, options.root, header, inspect) for header in headers]
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        problems = [p for found in pool.map(problems_of, jobs) for p in found]
+    if inspect:
+        problems += controls(options.cxx, options.root)
+    else:
+        print("skipped: search for floating-point bodies (needs x86-64 and objdump)")
+    house.report("lone header", problems, f"{len(headers)} headers stand alone")

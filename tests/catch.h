@@ -1,0 +1,8 @@
+// The one place that knows which major version of Catch2 is installed.
+#pragma once
+
+#ifdef ASSAY_CATCH2_V3
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

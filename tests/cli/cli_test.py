@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Behaviour of `assay` and `assay-check`: words, exit codes, streams, JSON. Usage: cli_test.py BIN_DIRECTORY"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import onnx_files
+
+BIN = "."
+HOLDS = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
+(assert (>= X_0 -1)) (assert (<= X_0 1)) (assert (>= X_1 -1.0)) (assert (<= X_1 1))
+(assert (or (and (<= Y_0 -0.25)) (and (>= Y_0 0.25))))
+"""
+FAILS = HOLDS.replace("(<= Y_0 -0.25)", "(<= Y_0 0.125)").replace("(>= X_0 -1)", "(>= X_0 0.3)").replace("(<= X_0 1)", "(<= X_0 0.3)")
+EMPTY = HOLDS.replace("(<= X_0 1)", "(<= X_0 -2)")
+TYPED = """(vnnlib-version <2.0>)
+(declare-network f (declare-input X %s [1,2]) (declare-output Y %s [1,1]))
+(assert (and (>= X[0,0] -1.0) (<= X[0,0] 1.0) (>= X[0,1] -1.0) (<= X[0,1] 1.0)))
+(assert (<= Y[0,0] %s))
+"""
+
+
+class Run:
+    def __init__(self, program, *words):
+        done = subprocess.run([os.path.join(BIN, program), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.exit, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.lines = self.out.splitlines()
+        self.word = self.lines[0] if self.lines else ""
+
+
+class CommandLine(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.write("net.onnx", onnx_files.two_equal_neurons())
+        cls.write("odd.onnx", onnx_files.two_equal_neurons("Celu"))
+        cls.write("cut.onnx", onnx_files.two_equal_neurons()[:-7])
+        for name, text in (("holds", HOLDS), ("fails", FAILS), ("empty", EMPTY), ("cut", HOLDS[:-4]), ("free", HOLDS.replace("(assert (<= X_1 1))", "")),
+                           ("typed", TYPED % ("float32", "float32", "-0.5")), ("real", TYPED % ("real", "real", "-0.5")),
+                           ("real_fails", TYPED % ("real", "real", "0.5"))):
+            cls.write(name + ".vnnlib", text.encode())
+        cls.run_of_proof = Run("assay", "verify", cls.at("net.onnx"), cls.at("holds.vnnlib"), "--proof", cls.at("proof"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def at(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def write(cls, name, data):
+        with open(cls.at(name), "wb") as file:
+            file.write(data)
+
+    def read(self, name):
+        with open(self.at(name), "rb") as file:
+            return file.read()
+
+    def verify(self, *words, model="net.onnx", prop="holds.vnnlib"):
+        return Run("assay", "verify", self.at(model), self.at(prop), *words)
+
+    def check(self, *words, prop="holds.vnnlib", proof="proof", model="net.onnx"):
+        return Run("assay-check", self.at(model), self.at(prop), self.at(proof), *words)
+
+    # verify
+
+    def test_unsat_with_a_certificate_that_is_accepted(self):
+        run = self.run_of_proof
+        self.assertEqual((run.out, run.exit), ("unsat\n", 0), run.err)
+        self.assertIn("property HOLDS: no input of the box reaches the unsafe set", run.err)
+        for words in ((), ("--exact",)):
+            checked = self.check(*words)
+            self.assertEqual((checked.word, checked.exit), ("accepted", 0), checked.err)
+            self.assertGreater(len(checked.lines), 3, "the theorem is printed")
+            self.assertRegex(checked.err, r"(?m)^check cpu seconds: [0-9]+\.[0-9]+$")
+
+    def test_branching_choices_agree(self):
+        for choice in ("auto", "input", "relu"):
+            run = self.verify("--branching", choice, "--proof", self.at("by_" + choice), "--no-attack", "--threads", "1")
+            self.assertEqual((run.out, run.exit), ("unsat\n", 0), choice + run.err)
+            self.assertEqual(self.check(proof="by_" + choice).word, "accepted")
+
+    def test_sat_prints_a_point_of_the_box(self):
+        run = self.verify("--proof", self.at("witness"), prop="fails.vnnlib")
+        self.assertEqual((run.word, run.exit), ("sat", 0), run.err)
+        values = dict(re.findall(r"\((\w+) ([-0-9.e+]+)\)", run.out))
+        self.assertEqual(sorted(values), ["X_0", "X_1", "Y_0"])
+        self.assertEqual(values["X_0"], "0.3", "the decimal of the box, exactly")
+        self.assertLessEqual(abs(float(values["X_1"])), 1)
+        self.assertEqual(float(values["Y_0"]), 0)
+        self.assertIn("property VIOLATED", run.err)
+        self.assertEqual(self.check(prop="fails.vnnlib", proof="witness").word, "accepted")
+
+    def test_empty_box_is_vacuous(self):
+        run = self.verify("--proof", self.at("vacuous"), prop="empty.vnnlib")
+        self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
+        self.assertIn("VACUOUSLY", run.err)
+        self.assertEqual(self.check(prop="empty.vnnlib", proof="vacuous").word, "accepted")
+
+    def test_standard_form(self):
+        for network in (self.at("net.onnx"), "f=" + self.at("net.onnx")):
+            run = Run("assay", "verify", self.at("real.vnnlib"), "--network", network, "--timeout", "60")
+            self.assertEqual((run.out, run.exit), ("unsat\n", 0), run.err)
+        run = Run("assay", "verify", self.at("real_fails.vnnlib"), "--network", "f=" + self.at("net.onnx"))
+        self.assertEqual((run.word, run.exit), ("sat", 0), run.err)
+        self.assertEqual(len(run.lines), 1 + (1 + 2) + (1 + 1), run.out)
+        self.assertRegex(run.lines[1], r"^X real \[1, ?2\]$")
+        wrong = Run("assay", "verify", self.at("real.vnnlib"), "--network", "g=" + self.at("net.onnx"))
+        self.assertEqual((wrong.out, wrong.exit), ("", 4))
+
+    def test_float_types_are_refused_unless_read_as_real(self):
+        run = self.verify(prop="typed.vnnlib")
+        self.assertEqual((run.out, run.exit), ("", 4))
+        self.assertIn("semantics.declared_type", run.err)
+        self.assertIn("unsound analysis for the declared type: write real, or pass --semantics real", run.err)
+        run = self.verify("--semantics", "real", "--proof", self.at("typed"), prop="typed.vnnlib")
+        self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
+        self.assertEqual(self.check(prop="typed.vnnlib", proof="typed").exit, 4)
+        self.assertEqual(self.check("--semantics", "real", prop="typed.vnnlib", proof="typed").word, "accepted")
+
+    def test_expect(self):
+        self.assertEqual(self.verify("--expect", "unsat").exit, 0)
+        self.assertEqual(self.verify("--expect", "sat").exit, 1)
+        self.assertEqual(self.verify("--expect", "sat", prop="fails.vnnlib").exit, 0)
+        self.assertEqual(self.verify("--expect", "maybe").exit, 2)
+
+    def test_json_on_stdout_and_in_a_file(self):
+        bare = self.verify("--json")
+        report = json.loads(bare.out)
+        self.assertEqual((report["schema"], report["answer"], bare.exit), ("assay.verify/1", "unsat", 0))
+        self.assertGreaterEqual(report["statistics"]["cpu_seconds"], 0)
+        self.assertEqual(len(report["statement"]["digest"]), 64)
+        run = self.verify("--json=" + self.at("report"), prop="fails.vnnlib")
+        self.assertEqual(run.word, "sat")
+        report = json.loads(self.read("report"))
+        inputs = report["theorem"]["witness"]["inputs"]
+        self.assertEqual(inputs[0]["exact"], "0.3")
+        self.assertEqual(float.fromhex(inputs[1]["hex"]), inputs[1]["value"])
+        run = self.verify("--json=" + self.at("report"), prop="cut.vnnlib")
+        report = json.loads(self.read("report"))
+        self.assertEqual((run.exit, report["exit"], report["rejection"]["kind"]), (4, 4, "malformed"))
+
+    def test_quiet(self):
+        run = self.verify("-q")
+        self.assertEqual((run.out, run.err, run.exit), ("unsat\n", "", 0))
+
+    def test_an_unwritable_proof_is_an_error(self):
+        run = self.verify("--proof", os.path.join(self.folder.name, "none", "proof"))
+        self.assertNotEqual(run.exit, 0)
+        self.assertIn("certificate.io", run.err)
+
+    def test_unsupported_and_malformed_input(self):
+        for words in (("odd.onnx", "holds.vnnlib"), ("cut.onnx", "holds.vnnlib"), ("net.onnx", "cut.vnnlib"), ("net.onnx", "free.vnnlib"),
+                      ("none.onnx", "holds.vnnlib"), ("net.onnx", "none.vnnlib")):
+            run = self.verify("--proof", self.at("no_proof"), model=words[0], prop=words[1])
+            self.assertEqual((run.out, run.exit), ("", 4), words)
+            self.assertRegex(run.err, r"(?s)^assay: \S+\.\S+\n.*place")
+            self.assertFalse(os.path.exists(self.at("no_proof")))
+            checked = self.check(model=words[0], prop=words[1])
+            self.assertEqual((checked.word, checked.exit), ("declined", 4), words)
+
+    def test_refused_options(self):
+        run = self.verify("--serialise-assignments", self.folder.name)
+        self.assertEqual((run.out, run.exit), ("", 4))
+        self.assertIn("verify.serialise_assignments", run.err)
+        both = ("--network", self.at("net.onnx"), "--network", self.at("net.onnx"))
+        run = Run("assay", "verify", self.at("real.vnnlib"), *both)
+        self.assertEqual((run.out, run.exit), ("", 4))
+        self.assertIn("verify.networks", run.err)
+
+    # check
+
+    def test_a_bent_certificate_is_rejected(self):
+        proof = self.read("proof")
+        for at in range(0, len(proof), 3):
+            self.write("bent", proof[:at] + bytes([proof[at] ^ 0x10]) + proof[at + 1:])
+            run = self.check(proof="bent")
+            self.assertEqual(run.word, "rejected", at)
+            self.assertIn(run.exit, (1, 4))
+            self.assertRegex(run.err, r"(?s)^assay-check: certificate\.\w+\n  place .*\n  required .*\n  found ")
+        self.write("bent", proof[:-1])
+        run = self.check(proof="bent")
+        self.assertEqual((run.word, run.exit), ("rejected", 4))
+        self.assertIn("certificate.truncated", run.err)
+
+    def test_a_certificate_of_another_statement_is_rejected(self):
+        run = self.check(prop="fails.vnnlib")
+        self.assertEqual((run.word, run.exit), ("rejected", 1))
+        self.assertIn("certificate.digest", run.err)
+        run = self.check(proof="none")
+        self.assertEqual((run.word, run.exit), ("rejected", 4))
+
+    def test_check_verb(self):
+        run = Run("assay", "check", self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof"), "--json")
+        report = json.loads(run.out)
+        self.assertEqual((report["schema"], report["verdict"], run.exit), ("assay.check/1", "accepted", 0))
+        self.assertGreater(report["statistics"]["steps"], 2)
+        self.assertEqual(Run("assay", "check", self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof")).out, self.check().out)
+
+    # the other verbs
+
+    def test_bounds(self):
+        for method, limit in (("ibp", 1.751), ("crown", 1.751)):
+            run = Run("assay", "bounds", self.at("net.onnx"), self.at("holds.vnnlib"), "--method", method, "--json")
+            report = json.loads(run.out)
+            output = [n for n in report["groups"][0]["nodes"] if n["output"]][0]
+            self.assertLessEqual(output["lo"][0]["value"], 0)
+            self.assertGreaterEqual(output["hi"][0]["value"], 0)
+            self.assertLess(output["hi"][0]["value"], limit)
+            self.assertEqual(float.fromhex(output["hi"][0]["hex"]), output["hi"][0]["value"])
+        run = Run("assay", "bounds", self.at("net.onnx"), self.at("holds.vnnlib"), "--nodes", "outputs")
+        self.assertEqual(run.exit, 0)
+        self.assertEqual(len([line for line in run.lines if "gemm" in line]), 1, run.out)
+
+    def test_inspect(self):
+        run = Run("assay", "inspect", self.at("proof"))
+        self.assertEqual(run.exit, 0, run.err)
+        self.assertRegex(run.word, r"^certificate version 1, .*, statement [0-9a-f]{64}$")
+        self.assertIn("begin_group 0", run.lines)
+        self.assertRegex(run.lines[-1], r"^depth \d+, \d+ frames?, %d bytes$" % len(self.read("proof")))
+        run = Run("assay", "inspect", self.at("proof"), "--summary", "--json")
+        self.assertEqual(json.loads(run.out)["bytes"], len(self.read("proof")))
+        run = Run("assay", "inspect", self.at("net.onnx"))
+        self.assertEqual(run.exit, 0, run.err)
+        self.assertRegex(run.out, r"(?m)^opset +ai\.onnx 13$")
+        run = Run("assay", "inspect", self.at("holds.vnnlib"), "--network", self.at("net.onnx"))
+        self.assertRegex(run.out, r"(?m)^cases +2 in 1 input boxes$")
+        self.assertEqual(Run("assay", "inspect", self.at("holds.vnnlib")).exit, 4)
+        self.assertEqual(Run("assay", "inspect", self.at("none")).exit, 4)
+
+    def test_lint(self):
+        run = Run("assay", "lint", self.at("net.onnx"))
+        self.assertEqual((run.out, run.exit), ("supported\n", 0))
+        run = Run("assay", "lint", self.at("odd.onnx"))
+        self.assertEqual((run.word, run.exit), ("unsupported", 4))
+        self.assertIn("Celu", run.out)
+        report = json.loads(Run("assay", "lint", self.at("odd.onnx"), "--json").out)
+        self.assertEqual((report["schema"], report["supported"], len(report["problems"])), ("assay.lint/1", False, 1))
+
+    def test_supports(self):
+        permitted = {"hidden-node-theories": {"NH", "H"}, "multiple-input-output-theories": {"SIO", "MIO"},
+                     "multiple-network-theories": {"SNET", "MENET", "MINET", "MNET"}, "multiple-node-comparison-theories": {"SNC", "MNC"},
+                     "arithmetic-complexity-theories": {"BND", "OUTC", "LIN", "POLY"}, "optimised-disjunctive-reasoning": {"true", "false"},
+                     "serialise-assignments": {"true", "false"}, "onnx-element-types": {"real"}}
+        for verb in ("supports", "capabilities"):
+            for question, answers in permitted.items():
+                run = Run("assay", verb, "--" + question)
+                self.assertEqual(run.exit, 0)
+                self.assertTrue(run.lines and set(run.lines) <= answers, question)
+            self.assertLessEqual({"Gemm", "Relu", "Conv", "MatMul"}, set(Run("assay", verb, "--onnx-operators").lines))
+            first, last = map(int, Run("assay", verb, "--onnx-opset-versions").lines)
+            self.assertLess(first, last)
+            self.assertEqual(Run("assay", verb, "--vnnlib-versions").lines, ["1.0", "2.0"])
+        self.assertEqual(Run("assay", "supports").exit, 2)
+        self.assertEqual(Run("assay", "supports", "--onnx-operators", "--vnnlib-versions").exit, 2)
+        self.assertEqual(len(json.loads(Run("assay", "supports", "--json").out)["answers"]), 11)
+
+    # usage
+
+    def test_usage_errors(self):
+        for words in ((), ("frobnicate",), ("verify",), ("verify", "a.onnx"), ("verify", "a", "b", "c"), ("verify", "a.onnx", "b", "--threads", "0"),
+                      ("verify", "a.onnx", "b", "--timeout", "soon"), ("verify", "a.onnx", "b", "--memory", "lots"), ("verify", "b.vnnlib", "a.onnx"),
+                      ("verify", "a", "--branching", "random"), ("verify", "a.onnx", "b", "--nonsense"), ("check", "a", "b"), ("bounds", "a", "b", "--method", "x")):
+            run = Run("assay", *words)
+            self.assertEqual((run.out, run.exit), ("", 2), words)
+            self.assertTrue(run.err)
+        for words in ((), ("a", "b"), ("a", "b", "c", "d"), ("a", "b", "c", "--fast"), ("--semantics", "float32", "a", "b", "c")):
+            run = Run("assay-check", *words)
+            self.assertEqual((run.out, run.exit), ("", 2), words)
+            self.assertIn("usage: assay-check", run.err)
+
+    def test_help_name_and_version(self):
+        for program in ("assay", "assay-check"):
+            self.assertEqual(Run(program, "--help").exit, 0)
+            self.assertRegex(Run(program, "--version").out, r"^[0-9]+\.[0-9]+\.[0-9]+\n$")
+            self.assertEqual(len(Run(program, "--name").lines), 1)
+        for verb in ("verify", "check", "bounds", "inspect", "lint", "supports"):
+            run = Run("assay", verb, "--help")
+            self.assertEqual(run.exit, 0)
+            self.assertIn("--json", run.out)
+
+    def test_start_up_is_quick(self):
+        best = 1.0
+        for _ in range(30):
+            start = time.perf_counter()
+            Run("assay", "--version")
+            best = min(best, time.perf_counter() - start)
+        self.assertLess(best, 0.030, "seconds, best of 30")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BIN = sys.argv.pop(1)
+    unittest.main()

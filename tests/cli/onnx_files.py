@@ -1,0 +1,48 @@
+"""A few ONNX models written byte by byte: enough of the wire format for the command-line tests."""
+import struct
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def block(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def tensor(name, dims, values):
+    raw = struct.pack("<%df" % len(values), *values)
+    return b"".join(number(1, d) for d in dims) + number(2, 1) + block(8, name) + block(9, raw)
+
+
+def value_info(name, dims):
+    shape = b"".join(block(1, number(1, d)) for d in dims)
+    return block(1, name) + block(2, block(1, number(1, 1) + block(2, shape)))
+
+
+def node(op, inputs, outputs, name):
+    return b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(3, name) + block(4, op)
+
+
+def model(nodes, inputs, outputs, tensors):
+    graph = b"".join(block(1, n) for n in nodes) + block(2, "small") + b"".join(block(5, t) for t in tensors)
+    graph += b"".join(block(11, i) for i in inputs) + b"".join(block(12, o) for o in outputs)
+    return number(1, 7) + block(2, "assay tests") + block(7, graph) + block(8, block(1, "") + number(2, 13))
+
+
+def two_equal_neurons(activation="Relu"):
+    """x [1,2] -> z = x W + b -> activation -> y = h0 - h1, which is 0 everywhere."""
+    return model(
+        [node("Gemm", ["x", "w", "b"], ["z"], "first"), node(activation, ["z"], ["h"], "hidden"), node("Gemm", ["h", "v", "c"], ["y"], "last")],
+        [value_info("x", [1, 2])], [value_info("y", [1, 1])],
+        [tensor("w", [2, 2], [1, 1, 0.5, 0.5]), tensor("b", [2], [0.25, 0.25]), tensor("v", [2, 1], [1, -1]), tensor("c", [1], [0])])

@@ -1,0 +1,219 @@
+// One list of op applications that the tests of semantics/ops share: every op with several attribute sets.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/scalar_traits.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::test {
+
+// Which integers an operand may be drawn from.
+enum class Draw { any, non_zero, positive, square };
+
+struct OpCase {
+  std::string name;
+  Op op;
+  std::vector<Shape> shapes;
+  Attributes attributes = NoAttributes{};
+  std::vector<Draw> draws = {};  // missing entries: any
+};
+
+inline WindowAttributes window(std::vector<std::int64_t> kernel, std::vector<std::int64_t> strides, std::vector<std::int64_t> dilations,
+                               std::vector<std::int64_t> pads_begin, std::vector<std::int64_t> pads_end, std::int64_t groups = 1) {
+  WindowAttributes result;
+  result.kernel = std::move(kernel);
+  result.strides = std::move(strides);
+  result.dilations = std::move(dilations);
+  result.pads_begin = std::move(pads_begin);
+  result.pads_end = std::move(pads_end);
+  result.groups = groups;
+  return result;
+}
+
+inline WindowAttributes with_flags(WindowAttributes attributes, bool count_include_pad, bool ceil_mode) {
+  attributes.count_include_pad = count_include_pad;
+  attributes.ceil_mode = ceil_mode;
+  return attributes;
+}
+
+inline WindowAttributes with_output_padding(WindowAttributes attributes, std::vector<std::int64_t> output_padding) {
+  attributes.output_padding = std::move(output_padding);
+  return attributes;
+}
+
+inline std::vector<OpCase> layout_and_arithmetic_cases() {
+  return {
+      {"reshape", Op::reshape, {{2, 6}}, ShapeAttributes{{3, 1, 4}}},
+      {"reshape to a scalar", Op::reshape, {{1, 1}}, ShapeAttributes{{}}},
+      {"reshape, empty", Op::reshape, {{2, 0}}, ShapeAttributes{{0, 5}}},
+      {"permute", Op::permute, {{2, 3, 4}}, PermuteAttributes{{2, 0, 1}}},
+      {"permute, reversed", Op::permute, {{2, 3, 4}}, PermuteAttributes{{2, 1, 0}}},
+      {"slice", Op::slice, {{4, 7}}, SliceAttributes{{1, 6}, {2, -3}, {2, 3}}},
+      {"slice of one, wild step", Op::slice, {{4, 7}}, SliceAttributes{{3, 0}, {-1000, 1000}, {1, 1}}},
+      {"slice of none", Op::slice, {{4, 7}}, SliceAttributes{{9, 0}, {1, 1}, {0, 7}}},
+      {"concat of one", Op::concat, {{2, 3}}, ConcatAttributes{1}},
+      {"concat", Op::concat, {{2, 1, 2}, {2, 3, 2}, {2, 0, 2}}, ConcatAttributes{1}},
+      {"concat, axis 0", Op::concat, {{2, 3}, {1, 3}}, ConcatAttributes{0}},
+      {"pad", Op::pad, {{2, 3}}, PadAttributes{{1, 0}, {0, 2}, 5}},
+      {"pad that crops", Op::pad, {{4, 5}}, PadAttributes{{-1, 2}, {1, -3}, -1}},
+      {"pad, nothing left of x", Op::pad, {{2}}, PadAttributes{{-3}, {4}, 7}},
+      {"gather", Op::gather, {{3, 4, 2}}, GatherAttributes{1, {3, 0, 0, 2, 1, 3}, {2, 3}}},
+      {"gather one", Op::gather, {{3, 4}}, GatherAttributes{0, {2}, {}}},
+      {"gather none", Op::gather, {{3, 4}}, GatherAttributes{0, {}, {0}}},
+      {"expand", Op::expand, {{3, 1}}, ShapeAttributes{{2, 3, 4}}},
+      {"expand a scalar", Op::expand, {{}}, ShapeAttributes{{2, 2}}},
+      {"add", Op::add, {{2, 3}, {2, 3}}},
+      {"add, broadcast", Op::add, {{2, 1, 3}, {4, 1}}},
+      {"add, scalar", Op::add, {{2, 3}, {}}},
+      {"sub, broadcast", Op::sub, {{3}, {2, 3}}},
+      {"mul", Op::mul, {{2, 3}, {2, 3}}},
+      {"mul, broadcast", Op::mul, {{1, 3}, {2, 1}}},
+      {"div", Op::div, {{2, 3}, {2, 3}}, NoAttributes{}, {Draw::any, Draw::non_zero}},
+      {"div, broadcast", Op::div, {{3}, {2, 1}}, NoAttributes{}, {Draw::any, Draw::non_zero}},
+      {"neg", Op::neg, {{2, 3}}},
+      {"scale", Op::scale, {{2, 3}}, ScaleAttributes{-2.5}},
+      {"scale by 0", Op::scale, {{2, 3}}, ScaleAttributes{0}},
+      {"reduce_sum", Op::reduce_sum, {{2, 3, 4}}, ReduceAttributes{{1}, true}},
+      {"reduce_sum, axes dropped", Op::reduce_sum, {{2, 3, 4}}, ReduceAttributes{{2, 0}, false}},
+      {"reduce_sum over nothing", Op::reduce_sum, {{2, 0}}, ReduceAttributes{{1}, false}},
+      {"reduce_sum, no axes", Op::reduce_sum, {{2, 3}}, ReduceAttributes{{}, true}},
+      {"reduce_mean", Op::reduce_mean, {{2, 3, 4}}, ReduceAttributes{{0, 1}, true}},
+      {"reduce_mean, all", Op::reduce_mean, {{2, 3, 2}}, ReduceAttributes{{0, 1, 2}, false}},
+  };
+}
+
+inline std::vector<OpCase> product_and_window_cases() {
+  return {
+      {"gemm", Op::gemm, {{2, 3}, {3, 4}, {4}}, GemmAttributes{}},
+      {"gemm, no c", Op::gemm, {{2, 3}, {3, 4}}, GemmAttributes{2, 3, false, false}},
+      {"gemm, transposed", Op::gemm, {{3, 2}, {11, 3}, {2, 1}}, GemmAttributes{0.5, -2, true, true}},
+      {"gemm, a transposed", Op::gemm, {{3, 2}, {3, 9}, {}}, GemmAttributes{1, 1, true, false}},
+      {"gemm, empty sum", Op::gemm, {{2, 0}, {0, 3}, {2, 3}}, GemmAttributes{}},
+      {"matmul", Op::matmul, {{2, 3}, {3, 10}}},
+      {"matmul, batches", Op::matmul, {{2, 1, 2, 3}, {4, 3, 2}}},
+      {"matmul, vector and matrix", Op::matmul, {{3}, {2, 3, 4}}},
+      {"matmul, matrix and vector", Op::matmul, {{2, 4, 3}, {3}}},
+      {"matmul, vectors", Op::matmul, {{5}, {5}}},
+      {"conv", Op::conv, {{2, 3, 5, 4}, {2, 3, 3, 2}, {2}}, window({3, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0})},
+      {"conv, asymmetric", Op::conv, {{1, 2, 6, 5}, {3, 2, 2, 3}}, window({2, 3}, {2, 1}, {1, 2}, {1, 0}, {0, 3})},
+      {"conv, groups", Op::conv, {{1, 4, 4, 4}, {6, 2, 2, 2}, {6}}, window({2, 2}, {1, 2}, {2, 1}, {1, 1}, {1, 0}, 2)},
+      {"conv, depthwise", Op::conv, {{2, 3, 4, 4}, {3, 1, 3, 3}, {3}}, window({3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 3)},
+      {"conv, one axis", Op::conv, {{2, 2, 7}, {3, 2, 3}, {3}}, window({3}, {2}, {1}, {2}, {1})},
+      {"conv, three axes", Op::conv, {{1, 2, 3, 3, 4}, {2, 2, 2, 2, 2}}, window({2, 2, 2}, {1, 1, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1})},
+      {"conv, all padding", Op::conv, {{1, 1, 1}, {1, 1, 1}, {1}}, window({1}, {1}, {1}, {3}, {3})},
+      {"conv_transpose", Op::conv_transpose, {{1, 2, 3, 3}, {2, 3, 2, 2}, {3}}, window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0})},
+      {"conv_transpose, all attributes", Op::conv_transpose, {{2, 4, 3, 2}, {4, 3, 3, 2}, {6}},
+       with_output_padding(window({3, 2}, {2, 3}, {2, 1}, {1, 0}, {2, 1}, 2), {1, 2})},
+      {"conv_transpose, one axis", Op::conv_transpose, {{1, 1, 4}, {1, 2, 3}}, window({3}, {2}, {1}, {1}, {0})},
+      {"max_pool", Op::max_pool, {{1, 2, 4, 6}}, window({2, 3}, {2, 2}, {1, 1}, {0, 1}, {0, 0})},
+      {"max_pool, ceil", Op::max_pool, {{2, 1, 5, 6}}, with_flags(window({3, 2}, {2, 2}, {1, 2}, {1, 0}, {1, 1}), false, true)},
+      {"max_pool, one axis", Op::max_pool, {{1, 2, 7}}, window({3}, {1}, {2}, {0}, {0})},
+      {"avg_pool", Op::avg_pool, {{1, 2, 4, 4}}, window({2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0})},
+      {"avg_pool, pads left out", Op::avg_pool, {{1, 2, 4, 5}}, window({3, 3}, {1, 2}, {1, 1}, {1, 1}, {0, 1})},
+      {"avg_pool, pads counted", Op::avg_pool, {{1, 2, 4, 5}}, with_flags(window({3, 3}, {2, 2}, {1, 1}, {1, 0}, {1, 1}), true, true)},
+      {"avg_pool, dilated", Op::avg_pool, {{1, 1, 6}}, with_flags(window({3}, {1}, {2}, {1}, {1}), true, false)},
+      {"avg_pool, three axes", Op::avg_pool, {{1, 1, 2, 3, 3}}, window({2, 2, 2}, {1, 1, 1}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0})},
+  };
+}
+
+inline std::vector<OpCase> function_cases() {
+  const double infinity = std::numeric_limits<double>::infinity();
+  return {
+      {"batch_norm", Op::batch_norm, {{2, 3, 4}, {3}, {3}, {3}, {3}}, BatchNormAttributes{1e-5},
+       {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square}},
+      {"batch_norm, no epsilon", Op::batch_norm, {{2, 3}, {3}, {3}, {3}, {3}}, BatchNormAttributes{0},
+       {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square}},
+      {"relu", Op::relu, {{3, 4}}},
+      {"leaky_relu", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{0.25}},
+      {"leaky_relu, steep", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{3}},
+      {"leaky_relu, falling", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{-0.5}},
+      {"abs", Op::abs, {{3, 4}}},
+      {"sign", Op::sign, {{3, 4}}},
+      {"clip", Op::clip, {{3, 4}}, ClipAttributes{-1, 2}},
+      {"clip below", Op::clip, {{3, 4}}, ClipAttributes{-1, infinity}},
+      {"clip above", Op::clip, {{3, 4}}, ClipAttributes{-infinity, 0}},
+      {"min of one", Op::min, {{2, 3}}},
+      {"min", Op::min, {{2, 3}, {3}, {2, 1}}},
+      {"max", Op::max, {{3}, {2, 1}}},
+      {"pow 0", Op::pow, {{3, 4}}, PowAttributes{Rational(0)}},
+      {"pow 3", Op::pow, {{3, 4}}, PowAttributes{Rational(3)}},
+      {"pow 2", Op::pow, {{3, 4}}, PowAttributes{Rational(2)}},
+      {"pow -2", Op::pow, {{3, 4}}, PowAttributes{Rational(-2)}, {Draw::non_zero}},
+      {"pow 3/2", Op::pow, {{3, 4}}, PowAttributes{Rational(3, 2)}, {Draw::positive}},
+      {"sqrt", Op::sqrt, {{3, 4}}, NoAttributes{}, {Draw::positive}},
+      {"sigmoid", Op::sigmoid, {{3, 4}}},
+      {"tanh", Op::tanh, {{3, 4}}},
+      {"exp", Op::exp, {{3, 4}}},
+      {"log", Op::log, {{3, 4}}, NoAttributes{}, {Draw::positive}},
+      {"sin", Op::sin, {{3, 4}}},
+      {"cos", Op::cos, {{3, 4}}},
+      {"softmax", Op::softmax, {{3, 4}}, SoftmaxAttributes{1}},
+      {"softmax, inner axis", Op::softmax, {{2, 3, 2}}, SoftmaxAttributes{1}},
+  };
+}
+
+inline std::vector<OpCase> catalogue() {
+  std::vector<OpCase> all = layout_and_arithmetic_cases();
+  for (OpCase& one : product_and_window_cases()) all.push_back(std::move(one));
+  for (OpCase& one : function_cases()) all.push_back(std::move(one));
+  return all;
+}
+
+inline Draw draw_of(const OpCase& one, std::size_t operand) { return operand < one.draws.size() ? one.draws[operand] : Draw::any; }
+
+// The op with one input per operand; node number shapes.size() is the application.
+inline Graph graph_of(const OpCase& one) {
+  Graph graph;
+  std::vector<NodeId> operands;
+  for (std::size_t i = 0; i < one.shapes.size(); ++i) operands.push_back(graph.append_input(DType::float32, one.shapes[i], "x" + std::to_string(i)));
+  Outcome<NodeId> result = graph.append(one.op, operands, one.attributes, one.name);
+  if (result.ok()) graph.mark_output(result.value(), "y");
+  return graph;
+}
+
+// Small integers, so that every algebraic op is exact in double and float.
+inline std::int64_t draw(std::mt19937_64& random, Draw from) {
+  const auto value = static_cast<std::int64_t>(random() % 9) - 4;
+  switch (from) {
+    case Draw::any: return value;
+    case Draw::non_zero: return value == 0 ? 1 : value;
+    case Draw::positive: return (value < 0 ? -value : value) + 1;
+    case Draw::square: return value == 0 ? 1 : value * value;
+  }
+  return 0;
+}
+
+inline std::vector<std::vector<std::int64_t>> draw_operands(const OpCase& one, std::mt19937_64& random) {
+  std::vector<std::vector<std::int64_t>> values;
+  for (std::size_t operand = 0; operand < one.shapes.size(); ++operand) {
+    values.emplace_back();
+    for (std::size_t i = 0; i < element_count(one.shapes[operand]); ++i) values.back().push_back(draw(random, draw_of(one, operand)));
+  }
+  return values;
+}
+
+template <class S>
+std::vector<Array<S>> arrays_of(const OpCase& one, const std::vector<std::vector<std::int64_t>>& values) {
+  std::vector<Array<S>> arrays;
+  for (std::size_t operand = 0; operand < one.shapes.size(); ++operand) {
+    arrays.push_back({one.shapes[operand], {}});
+    for (const std::int64_t value : values[operand]) arrays.back().values.push_back(ScalarTraits<S>::from_rational(Rational(value)));
+  }
+  return arrays;
+}
+
+// The application's value; the graph is graph_of(one).
+template <class S>
+Outcome<Array<S>> denote_case(const Graph& graph, const std::vector<Array<S>>& operands) {
+  std::vector<const Array<S>*> pointers;
+  for (const Array<S>& operand : operands) pointers.push_back(&operand);
+  return denote<S>(graph.nodes.back(), pointers);
+}
+
+}  // namespace assay::test

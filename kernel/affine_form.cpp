@@ -340,6 +340,17 @@ Outcome<AffineForm> symbolic_form(const Graph& graph, const Node& node, const Co
 
 }  // namespace
 
+std::optional<AffineForm> folded(const AffineForm& outer, const AffineForm& inner) {
+  if (outer.parts.size() != 1 || outer.parts[0].error || !outer.parts[0].map->is_identity()) return std::nullopt;
+  AffineForm result{inner.parts, std::vector<double>(outer.bias.size(), 0.0), {}};
+  const auto around = [](const AffineForm& form, std::size_t i) {
+    const Interval bias(form.bias[i]);
+    return form.bias_error.empty() ? bias : bias + Interval(-form.bias_error[i], form.bias_error[i]);
+  };
+  for (std::size_t i = 0; i < outer.bias.size(); ++i) set_bias(result, i, around(outer, i) + around(inner, i));
+  return result;
+}
+
 Outcome<AffineForm> affine_form(const Graph& graph, NodeId id, const ConstantValues& constants) {
   const Node& node = graph.node(id);
   const OpClass op_class = op_row(node.op).op_class;

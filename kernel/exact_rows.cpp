@@ -20,13 +20,16 @@ constexpr int kGridBits = 54;
 constexpr std::size_t kChunk = 1 << 14;
 constexpr std::size_t kSharing = 1 << 9;  // products that may meet in one operand element of a line
 constexpr double kInflate = 1 + 0x1p-26;  // rounding of sums of non-negative doubles that only ever grow a charge
+constexpr double kUnderflow = 0x1p-1050;  // more than what up to 2^24 products of a charge can lose below the normal range
 
 // Values on one grid, rounded down, up or to nearest.
 struct Grid {
   std::vector<std::int64_t> mantissas;
-  std::vector<bool> infinite;
+  std::vector<bool> infinite;  // not finite, mantissa 0
+  std::vector<bool> rounded;   // not on the grid
   std::int32_t exponent = 0;
-  double half_step = 0;  // of rounding to nearest
+  // How far value i may lie from its grid point. A grid that rounds is coarser than 2^-1074, so this does not vanish.
+  [[nodiscard]] double half_step(std::size_t i) const { return rounded[i] ? std::ldexp(1.0, exponent - 1) : 0.0; }
 };
 enum class Round : std::uint8_t { down, up, nearest };
 
@@ -39,8 +42,8 @@ Grid on_grid(const std::vector<double>& values, Round round) {
   int top = 0;
   std::frexp(largest, &top);
   grid.exponent = largest == 0 ? 0 : std::max(top - kGridBits, -1074);
-  grid.half_step = grid.exponent == -1074 || largest == 0 ? 0.0 : std::ldexp(1.0, grid.exponent - 1);
   grid.infinite.resize(values.size(), false);
+  grid.rounded.resize(values.size(), false);
   grid.mantissas.resize(values.size(), 0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
@@ -52,6 +55,7 @@ Grid on_grid(const std::vector<double>& values, Round round) {
     const double scaled = std::ldexp(values[i], -grid.exponent);
     double integer = round == Round::down ? std::floor(scaled) : round == Round::up ? std::ceil(scaled) : std::nearbyint(scaled);
     if (scaled == 0 && values[i] != 0) integer = round == Round::down && values[i] < 0 ? -1 : round == Round::up && values[i] > 0 ? 1 : 0;
+    grid.rounded[i] = !(integer == scaled && (scaled != 0 || values[i] == 0));
     grid.mantissas[i] = static_cast<std::int64_t>(integer);
   }
   return grid;
@@ -61,6 +65,15 @@ int bit_length(Int128 value) {
   const auto magnitude = static_cast<UnsignedInt128>(value < 0 ? -value : value);
   const auto high = static_cast<std::uint64_t>(magnitude >> 64), low = static_cast<std::uint64_t>(magnitude);
   return high != 0 ? 128 - __builtin_clzll(high) : low != 0 ? 64 - __builtin_clzll(low) : 0;
+}
+
+// value * 2^places, rounded down; `lost` becomes true when that was not exact.
+Int128 shifted(Int128 value, int places, bool& lost) {
+  if (places >= 0) return value << places;
+  const int right = std::min(-places, 126);
+  const Int128 result = value >> right;
+  lost = lost || (right < -places ? value != 0 : result << right != value);
+  return result;
 }
 
 double sum_of(const std::vector<double>& x) {
@@ -114,39 +127,41 @@ void ExactRows::merge(NodeId node, const std::vector<Int128>& fresh, const std::
       present |= a[i] != 0 ? 1 : 0;
     }
     if (largest == 0 && present != 0) continue;
+    demand(largest <= 120, "exact_rows: a sum left its width");
     // Bring both to one exponent: the new part may use 120 bits, the old one has kBits.
     std::int32_t exponent = exponents[row];
-    int shift_new = 0;  // right shift of the new part (drops bits)
-    int shift_old = 0;  // left (positive) or right (negative) shift of the old part
+    int shift_new = 0;  // left (positive) or right (negative) shift of the new part
+    int shift_old = 0;  // and of the old part
     if (present != 0) {
       shift_old = block.exponents[row] - exponent;
-      if (shift_old + kBits > 120) {
-        shift_new = shift_old + kBits - 120;
-        exponent += shift_new;
-        shift_old -= shift_new;
-      }
+      if (shift_old < 0) shift_new = std::min(-shift_old, 120 - largest);
+      else shift_new = std::min(0, 120 - kBits - shift_old);
+      exponent -= shift_new;
+      shift_old += shift_new;
     }
-    const bool drops_old = shift_old < 0;
+    bool lost_new = false, lost_old = false, lost_sum = false;  // bits that were not 0
     int sum_bits = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      const Int128 old = present == 0 ? 0 : drops_old ? static_cast<Int128>(a[i]) >> std::min(-shift_old, 126) : static_cast<Int128>(a[i]) << shift_old;
-      sum[i] = (b[i] >> std::min(shift_new, 126)) + old;
+      sum[i] = shifted(b[i], shift_new, lost_new) + (present == 0 ? 0 : shifted(a[i], shift_old, lost_old));
       sum_bits = std::max(sum_bits, bit_length(sum[i]));
     }
-    demand(largest <= 120 && sum_bits <= 122, "exact_rows: a sum left its width");
+    demand(sum_bits <= 122, "exact_rows: a sum left its width");
     const int drop = std::max(0, sum_bits - kBits);
-    for (std::size_t i = 0; i < size; ++i) a[i] = static_cast<std::int64_t>(sum[i] >> drop);
-    // Each right shift rounds down by less than one unit of the grid it leaves behind; z in [-x, x], so the row loses at
-    // most that unit times sum x.
-    const int dropped = (shift_new > 0 ? 1 : 0) + (drops_old ? 1 : 0) + (drop > 0 ? 1 : 0);
+    for (std::size_t i = 0; i < size; ++i) a[i] = static_cast<std::int64_t>(shifted(sum[i], -drop, lost_sum));
+    // Each lossy shift rounds down by less than one unit of the grid it leaves behind; z in [-x, x], so the row loses at
+    // most that unit times sum x. A unit below 2^-1000 is charged as 2^-1000, so that the charge cannot underflow.
+    const int lossy = (lost_new ? 1 : 0) + (lost_old ? 1 : 0) + (lost_sum ? 1 : 0);
     block.exponents[row] = exponent + drop;
-    if (dropped > 0) charge(row, mul_up(std::ldexp(static_cast<double>(dropped), block.exponents[row]), width));
-    if (dropped > 0 && block.exponents[row] < -1000) failed_[row] = true;  // the charge itself could underflow
+    if (lossy > 0) charge(row, mul_up(std::ldexp(static_cast<double>(lossy), std::max(block.exponents[row], -1000)), width));
   }
 }
 
 void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error) {
   const std::size_t size = graph_.size(node);
+  if (!std::isfinite(coefficient)) {
+    failed_[row] = true;
+    return;
+  }
   std::vector<Int128> fresh(rows_ * size, 0);
   std::vector<std::int32_t> exponents(rows_, 0);
   int exponent = 0;
@@ -181,12 +196,12 @@ void ExactRows::through(NodeId node, const LinearStep& step) {
     if (entries.half_step > 0) {
       std::fill(product_price.begin(), product_price.end(), 0.0);
       part.map->apply_pattern(x.data(), product_price.data());
-      for (std::size_t j = 0; j < size; ++j) price[j] += entries.half_step * product_price[j] * kInflate;
+      for (std::size_t j = 0; j < size; ++j) price[j] += entries.half_step * product_price[j] * kInflate + kUnderflow;
     }
     if (part.error) {
       std::fill(product_price.begin(), product_price.end(), 0.0);
       part.error->apply_magnitude(x.data(), product_price.data());
-      for (std::size_t j = 0; j < size; ++j) price[j] += product_price[j] * kInflate;
+      for (std::size_t j = 0; j < size; ++j) price[j] += product_price[j] * kInflate + kUnderflow;
     }
     std::vector<Int128> fresh(rows_ * part.map->columns(), 0);
     part.map->transpose(entries, rows_, a.mantissas.data(), fresh.data());
@@ -196,7 +211,7 @@ void ExactRows::through(NodeId node, const LinearStep& step) {
   }
   for (std::size_t j = 0; j < size && !form.bias_error.empty(); ++j) price[j] += form.bias_error[j];
   const Grid bias = on_grid(form.bias, Round::nearest);
-  for (double& p : price) p = (p + bias.half_step) * kInflate;
+  for (std::size_t j = 0; j < size; ++j) price[j] = (price[j] + bias.half_step(j)) * kInflate;
   const Grid prices = on_grid(price, Round::up);
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
@@ -224,12 +239,14 @@ void ExactRows::relax(NodeId node, const Line& line) {
     slopes.insert(slopes.end(), part.upper.begin(), part.upper.end());
     const Grid grid = on_grid(slopes, Round::nearest);
     const std::vector<double> x = magnitudes(*boxes_[part.operand]);
-    std::vector<double> price(size, 0.0);
+    std::vector<double> price(2 * size, 0.0);  // of the lower slopes, then of the upper ones
     std::vector<std::size_t> uses(columns, 0);
     for (std::size_t j = 0; j < size; ++j) {
       const std::size_t column = part.index.empty() ? j : part.index[j];
       if (++uses[column] > kSharing) std::fill(failed_.begin(), failed_.end(), true);
-      if (grid.half_step > 0 && (part.lower[j] != 0 || part.upper[j] != 0)) price[j] = grid.half_step * x[column] * kInflate;
+      for (const std::size_t side : {j, size + j}) {
+        if (grid.rounded[side]) price[side] = grid.half_step(side) * x[column] * kInflate + kUnderflow;
+      }
     }
     const Grid prices = on_grid(price, Round::up);
     std::vector<Int128> fresh(rows_ * columns, 0);
@@ -237,12 +254,13 @@ void ExactRows::relax(NodeId node, const Line& line) {
     for (std::size_t row = 0; row < rows_; ++row) {
       if (failed_[row]) continue;
       const std::int64_t* m = a.mantissas.data() + row * size;
+      const auto side = [&](std::size_t j) { return m[j] > 0 ? j : size + j; };
       for (std::size_t j = 0; j < size; ++j) {
         if (m[j] == 0) continue;
-        failed_[row] = failed_[row] || grid.infinite[j] || grid.infinite[size + j] || prices.infinite[j];
-        fresh[row * columns + (part.index.empty() ? j : part.index[j])] += product(m[j], grid.mantissas[m[j] > 0 ? j : size + j]);
+        failed_[row] = failed_[row] || grid.infinite[side(j)] || prices.infinite[side(j)];
+        fresh[row * columns + (part.index.empty() ? j : part.index[j])] += product(m[j], grid.mantissas[side(j)]);
       }
-      constant_[row] -= chunked_sum(size, a.exponents[row] + prices.exponent, [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[j]); });
+      constant_[row] -= chunked_sum(size, a.exponents[row] + prices.exponent, [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[side(j)]); });
       exponents[row] += grid.exponent;
     }
     merge(part.operand, fresh, exponents);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;         // unit roundoff of double
 constexpr double kInflate = 1 + 0x1p-26;  // rounding of the slack sums themselves, up to 2^25 terms
-constexpr double kUnderflow = 0x1p-1050;  // more than any rounding error below the normal range, per product
+constexpr double kUnderflow = 0x1p-900;  // more than any rounding error below the normal range, per product; itself normal
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
 
@@ -133,28 +133,33 @@ std::vector<double> magnitudes(const Box& box) {
   return result;
 }
 
+// Prices of one element are floored at kUnderflow per product: a price that vanished would be missing |A| times.
 Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<double>>& x) {
   const std::size_t size = form.bias.size();
   Penalty penalty{std::vector<double>(size, 0.0), 0.0};
+  std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
+  for (const AffineForm::Part& part : form.parts) most += std::max(part.map->fan_in(), part.map->fan_out());
   std::vector<double> product(size), error(size);
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
     const LinearMap& map = *form.parts[p].map;
     std::fill(product.begin(), product.end(), 0.0);
     map.apply_magnitude(x[p].data(), product.data());
     // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
-    const double factor = 2 * terms(std::max(map.fan_in(), map.fan_out()) + form.parts.size());
+    const double factor = 2 * terms(most);
     for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += factor * product[i] * kInflate;
     if (form.parts[p].error) {
       std::fill(error.begin(), error.end(), 0.0);
       form.parts[p].error->apply_magnitude(x[p].data(), error.data());
       for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += error[i] * kInflate;
     }
-    penalty.absolute += kUnderflow * static_cast<double>(std::max(map.fan_in(), map.fan_out())) * (sum_of(x[p]) + 1);
+    penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
+  // The bias is one of `size` terms of a row's constant, and the first of `most` + 1 terms of apply.
+  const double bias_factor = terms(std::max(size, most));
   for (std::size_t i = 0; i < size; ++i) {
-    penalty.per_element[i] += terms(size) * std::fabs(form.bias[i]);
+    penalty.per_element[i] += bias_factor * std::fabs(form.bias[i]);
     if (!form.bias_error.empty()) penalty.per_element[i] += form.bias_error[i];
-    penalty.per_element[i] *= kInflate;
+    penalty.per_element[i] = penalty.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
   }
   penalty.absolute += kUnderflow * static_cast<double>(size);
   return penalty;
@@ -175,9 +180,10 @@ Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>
     }
     penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
+  const double least = kUnderflow * static_cast<double>(r.parts.size() + 1);
   for (std::size_t j = 0; j < size; ++j) {
     const double intercept = std::fmax(std::fabs(r.lower_intercept[j]), std::fabs(r.upper_intercept[j]));
-    penalty.per_element[j] = (penalty.per_element[j] + terms(size) * intercept) * kInflate;
+    penalty.per_element[j] = (penalty.per_element[j] + terms(size) * intercept) * kInflate + least;
   }
   return penalty;
 }
@@ -249,6 +255,10 @@ void FilterRows::through(NodeId node, const LinearStep& step) {
     slack_[row] += (sums.price + step.penalty->absolute + 2 * kUnit * std::fabs(constant_[row])) * kInflate;
   }
   for (const AffineForm::Part& part : step.form->parts) {
+    if (part.map->is_identity()) {
+      merge(part.operand, a);
+      continue;
+    }
     std::vector<double> fresh(rows_ * part.map->columns(), 0.0);
     part.map->transpose(rows_, a.data(), fresh.data());
     merge(part.operand, std::move(fresh));

@@ -76,7 +76,7 @@ class Problem {
   [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
   // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
   [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }
-  // The nodes that an affine, selected or curved path from the inputs uses, in order: everything but constants.
+  // Inputs, outputs and what lies between them once affine chains are folded, in order; constants excluded.
   [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return active_nodes_; }
   // What a theorem about this problem rests on besides the code of the trusted folders.
   [[nodiscard]] std::vector<std::string> assumptions() const;
@@ -98,6 +98,10 @@ class Problem {
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   friend class Scope;
 };
+
+// Declined (code "kernel.environment") where this thread does not compute as the kernel assumes; checked at every entry
+// that computes.
+[[nodiscard]] Outcome<Done> check_environment();
 
 // The literals from a group's root to a scope; identity matters, not content.
 struct Context {

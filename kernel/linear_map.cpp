@@ -41,14 +41,15 @@ class DenseMap final : public LinearMap {
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) transposed_[j * m + i] = w_[i * n + j];
     }
+    magnitudes_.resize(transposed_.size());
+    std::transform(transposed_.begin(), transposed_.end(), magnitudes_.begin(), [](double v) { return std::fabs(v); });
   }
   void apply(std::size_t batch, const double* x, double* y) const override { product(batch, x, transposed_.data(), y, n_, m_); }
   void transpose(std::size_t batch, const double* a, double* out) const override { product(batch, a, w_.data(), out, m_, n_); }
-  void apply_magnitude(const double* x, double* y) const override {
-    each_row(x, y, [](double w) { return std::fabs(w); });
-  }
+  void apply_magnitude(const double* x, double* y) const override { product(1, x, magnitudes_.data(), y, n_, m_); }
   void apply_pattern(const double* x, double* y) const override {
-    each_row(x, y, [](double) { return 1.0; });
+    const std::vector<double> ones(transposed_.size(), 1.0);
+    product(1, x, ones.data(), y, n_, m_);
   }
   IntegerEntries integer_entries(int bits) const override { return on_grid(w_, bits); }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
@@ -74,20 +75,8 @@ class DenseMap final : public LinearMap {
       for (std::size_t r = 0; r < result.size(); ++r) to[r * inner_ + i] = result[r];
     }
   }
-  template <class F>
-  void each_row(const double* x, double* y, F entry) const {
-    for (std::size_t o = 0; o < outer_; ++o) {
-      for (std::size_t i = 0; i < m_; ++i) {
-        for (std::size_t k = 0; k < inner_; ++k) {
-          double sum = 0;
-          for (std::size_t j = 0; j < n_; ++j) sum += entry(w_[i * n_ + j]) * x[(o * n_ + j) * inner_ + k];
-          y[(o * m_ + i) * inner_ + k] += sum;
-        }
-      }
-    }
-  }
   std::size_t outer_, m_, n_, inner_;
-  std::vector<double> w_, transposed_;
+  std::vector<double> w_, transposed_, magnitudes_;  // [m, n]; [n, m]; |transposed|
 };
 
 class ConvMap final : public LinearMap {
@@ -179,6 +168,8 @@ class SparseMap final : public LinearMap {
       return a.row != b.row ? a.row < b.row : a.column < b.column;
     });
     std::vector<std::size_t> per_row(rows, 0), per_column(columns, 0);
+    identity_ = rows == columns && entries_.size() == rows;
+    for (std::size_t k = 0; identity_ && k < rows; ++k) identity_ = entries_[k].row == k && entries_[k].column == k && entries_[k].value == 1;
     for (const SparseEntry& e : entries_) {
       fan_in_ = std::max(fan_in_, ++per_row[e.row]);
       fan_out_ = std::max(fan_out_, ++per_column[e.column]);
@@ -213,10 +204,12 @@ class SparseMap final : public LinearMap {
       }
     }
   }
+  bool is_identity() const override { return identity_; }
   std::size_t cost() const override { return entries_.size(); }
 
  private:
   std::vector<SparseEntry> entries_;
+  bool identity_;
 };
 
 }  // namespace

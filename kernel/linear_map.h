@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernel/product.h"
@@ -48,6 +49,8 @@ class LinearMap {
   // Largest number of terms in one sum of apply (fan_in) and of transpose (fan_out).
   [[nodiscard]] std::size_t fan_in() const { return fan_in_; }
   [[nodiscard]] std::size_t fan_out() const { return fan_out_; }
+  // Entry (i, i) is exactly 1 for every i, and there are no others.
+  [[nodiscard]] virtual bool is_identity() const { return false; }
   // Multiply-adds of one apply or transpose of one row.
   [[nodiscard]] virtual std::size_t cost() const = 0;
 
@@ -87,6 +90,9 @@ struct AffineForm {
   std::vector<double> bias;        // one per element
   std::vector<double> bias_error;  // empty when exact
 };
+
+// outer after inner, where outer is one exact identity map plus a bias: y = inner + bias. nullopt for any other outer.
+[[nodiscard]] std::optional<AffineForm> folded(const AffineForm& outer, const AffineForm& inner);
 
 // The affine form of a linear or layout node; structured maps (dense, conv) are probed against the denotation on integer
 // data bit for bit, all others are read off the denotation. `constants` holds the values of the nodes that depend on no

@@ -28,6 +28,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
     if (!constant) continue;
     result.is_constant[id] = true;
     if (node.op == Op::constant) {
+      if (node.dtype == DType::complex64) return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
       result.values[id] = lift<Interval>(node.value);
       continue;
     }
@@ -51,7 +52,40 @@ std::vector<bool> nonlinear_operands(const Graph& graph, const std::vector<std::
   return result;
 }
 
+// y = x + bias where x itself is affine is one step: in real arithmetic the sum of the two biases is exact up to bias_error.
+AffineForm without_identity(AffineForm form, const std::vector<std::optional<AffineForm>>& affine) {
+  if (form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
+  auto shorter = folded(form, *affine[form.parts[0].operand]);
+  return shorter ? *std::move(shorter) : form;
+}
+
+// Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
+std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+  std::vector<bool> used(graph.nodes.size(), false);
+  for (const NodeId id : graph.inputs) used[id] = true;
+  for (const NodeId id : graph.outputs) used[id] = true;
+  for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    if (!used[id] || is_constant[id]) continue;
+    if (affine[id]) {
+      for (const AffineForm::Part& part : affine[id]->parts) used[part.operand] = true;
+    } else {
+      for (const NodeId operand : graph.node(id).operands) used[operand] = true;
+    }
+  }
+  std::vector<NodeId> result;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (used[id] && !is_constant[id]) result.push_back(id);
+  }
+  return result;
+}
+
 }  // namespace
+
+Outcome<Done> check_environment() {
+  if (floating_point_environment_is_standard()) return Done{};
+  return refuse(Rejection::Kind::declined, "kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero",
+                "another mode", "a library changed the floating-point mode; start the checker without it");
+}
 
 bool Problem::group_is_empty(std::size_t group) const {
   const InputBox& box = *group_boxes_[group];
@@ -67,10 +101,7 @@ NodeId Problem::node_of(const Variable& variable) const {
 
 Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
   using Kind = Rejection::Kind;
-  if (!floating_point_environment_is_standard()) {
-    return refuse(Kind::declined, "kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "another mode",
-                  "a library changed the floating-point mode; start the checker without it");
-  }
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (statement.semantics.kind != ExecutionModel::Kind::real) {
     return refuse(Kind::declined, "kernel.semantics", "statement", "a semantics that this kernel knows: real arithmetic", to_string(statement.semantics));
   }
@@ -90,12 +121,12 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   problem->affine_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (problem->is_constant_[id]) continue;
-    problem->active_nodes_.push_back(id);
     if (graph.node(id).op == Op::input) continue;
     auto form = affine_form(graph, id, problem->constants_);
-    if (form) problem->affine_[id] = std::move(form).value();
+    if (form) problem->affine_[id] = without_identity(std::move(form).value(), problem->affine_);
     else if (form.rejection().code != "linear_map.not_linear") return form.rejection();
   }
+  problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   const std::vector<bool> nonlinear = nonlinear_operands(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {
     if (graph.node(id).op != Op::input && nonlinear[id]) problem->pre_activations_.push_back(id);
@@ -118,8 +149,8 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written",
                                   "real arithmetic is meant: a float execution of the network may differ by its rounding errors"};
-  for (const NodeId id : active_nodes_) {
-    switch (graph().node(id).op) {
+  for (const Node& node : graph().nodes) {  // constants too: their values were computed the same way
+    switch (node.op) {
       case Op::exp: case Op::log: case Op::sqrt: case Op::sigmoid: case Op::tanh: case Op::sin: case Op::cos: case Op::pow: case Op::softmax:
       case Op::batch_norm:
         result.emplace_back("MPFR rounds its functions in the stated direction");
@@ -155,8 +186,8 @@ Boxes Problem::root_boxes(std::size_t group) const {
     }
     boxes[id] = std::move(box);
   };
-  for (const NodeId id : active_nodes_) {
-    if (affine_[id]) continue;
+  for (NodeId id = 0; id < graph().nodes.size(); ++id) {
+    if (is_constant_[id] || affine_[id]) continue;
     for (const NodeId operand : graph().node(id).operands) add_constant(operand);
   }
   for (const NodeId id : graph().outputs) add_constant(id);

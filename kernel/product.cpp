@@ -49,50 +49,59 @@ using UnalignedLanes = double __attribute__((vector_size(64), aligned(8), may_al
 #define ASSAY_LANES(address) (*reinterpret_cast<UnalignedLanes*>(address))
 #define ASSAY_CONST_LANES(address) (*reinterpret_cast<const UnalignedLanes*>(address))
 
-ASSAY_TARGETS void multiply_tile(const PackedTile& tile, std::size_t terms, std::size_t rows, std::size_t columns, const double* w,
-                                 std::size_t w_stride, double* out, std::size_t out_stride) {
-  std::size_t j = 0;
-  for (; rows == kTileRows && j + 2 * kLanes <= columns; j += 2 * kLanes) {
-    Lanes sum[kTileRows][2];
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      sum[r][0] = ASSAY_LANES(out + r * out_stride + j);
-      sum[r][1] = ASSAY_LANES(out + r * out_stride + j + kLanes);
-    }
-    for (std::size_t t = 0; t < terms; ++t) {
-      const double* row = w + tile.index[t] * w_stride + j;
-      const Lanes w0 = ASSAY_CONST_LANES(row), w1 = ASSAY_CONST_LANES(row + kLanes);
-      for (std::size_t r = 0; r < kTileRows; ++r) {
-        sum[r][0] += tile.coefficient[t][r] * w0;
-        sum[r][1] += tile.coefficient[t][r] * w1;
-      }
-    }
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      ASSAY_LANES(out + r * out_stride + j) = sum[r][0];
-      ASSAY_LANES(out + r * out_stride + j + kLanes) = sum[r][1];
+// kRows rows by kGroups groups of lanes from column j; the last group keeps only its lanes from `keep` on.
+template <std::size_t kRows, std::size_t kGroups>
+__attribute__((always_inline)) inline void multiply_block(const PackedTile& tile, std::size_t terms, std::size_t first_row, const double* w,
+                                                          std::size_t w_stride, double* out, std::size_t out_stride, std::size_t keep) {
+  Lanes sum[kRows][kGroups];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] = ASSAY_LANES(out + r * out_stride + g * kLanes);
+  }
+  for (std::size_t t = 0; t < terms; ++t) {
+    const double* row = w + tile.index[t] * w_stride;
+    for (std::size_t g = 0; g < kGroups; ++g) {
+      const Lanes entries = ASSAY_CONST_LANES(row + g * kLanes);
+      for (std::size_t r = 0; r < kRows; ++r) sum[r][g] += tile.coefficient[t][first_row + r] * entries;
     }
   }
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::size_t c = j;
-    for (; c + 4 * kLanes <= columns; c += 4 * kLanes) {
-      Lanes sum[4];
-      for (std::size_t q = 0; q < 4; ++q) sum[q] = ASSAY_LANES(out + r * out_stride + c + q * kLanes);
-      for (std::size_t t = 0; t < terms; ++t) {
-        const double* row = w + tile.index[t] * w_stride + c;
-        for (std::size_t q = 0; q < 4; ++q) sum[q] += tile.coefficient[t][r] * ASSAY_CONST_LANES(row + q * kLanes);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t g = 0; g < kGroups; ++g) {
+      if (keep == 0) {
+        ASSAY_LANES(out + r * out_stride + g * kLanes) = sum[r][g];
+        continue;
       }
-      for (std::size_t q = 0; q < 4; ++q) ASSAY_LANES(out + r * out_stride + c + q * kLanes) = sum[q];
+      for (std::size_t lane = keep; lane < kLanes; ++lane) out[r * out_stride + g * kLanes + lane] = sum[r][g][lane];
     }
-    for (; c + kLanes <= columns; c += kLanes) {
-      Lanes sum = ASSAY_LANES(out + r * out_stride + c);
-      for (std::size_t t = 0; t < terms; ++t) sum += tile.coefficient[t][r] * ASSAY_CONST_LANES(w + tile.index[t] * w_stride + c);
-      ASSAY_LANES(out + r * out_stride + c) = sum;
-    }
-    for (; c < columns; ++c) {
+  }
+}
+
+template <std::size_t kRows, std::size_t kGroups>
+__attribute__((always_inline)) inline void multiply_rows(const PackedTile& tile, std::size_t terms, std::size_t first_row, std::size_t columns,
+                                                         const double* w, std::size_t w_stride, double* out, std::size_t out_stride) {
+  std::size_t j = 0;
+  for (; j + kGroups * kLanes <= columns; j += kGroups * kLanes) {
+    multiply_block<kRows, kGroups>(tile, terms, first_row, w + j, w_stride, out + j, out_stride, 0);
+  }
+  for (; j + kLanes <= columns; j += kLanes) multiply_block<kRows, 1>(tile, terms, first_row, w + j, w_stride, out + j, out_stride, 0);
+  if (j == columns) return;
+  if (columns >= kLanes) {  // the last, overlapping group: lanes that are already done are computed again and dropped
+    const std::size_t at = columns - kLanes;
+    multiply_block<kRows, 1>(tile, terms, first_row, w + at, w_stride, out + at, out_stride, j - at);
+    return;
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t c = j; c < columns; ++c) {
       double sum = out[r * out_stride + c];
-      for (std::size_t t = 0; t < terms; ++t) sum += tile.coefficient[t][r] * w[tile.index[t] * w_stride + c];
+      for (std::size_t t = 0; t < terms; ++t) sum += tile.coefficient[t][first_row + r] * w[tile.index[t] * w_stride + c];
       out[r * out_stride + c] = sum;
     }
   }
+}
+
+ASSAY_TARGETS void multiply_tile(const PackedTile& tile, std::size_t terms, std::size_t rows, std::size_t columns, const double* w,
+                                 std::size_t w_stride, double* out, std::size_t out_stride) {
+  if (rows == kTileRows) return multiply_rows<kTileRows, 2>(tile, terms, 0, columns, w, w_stride, out, out_stride);
+  for (std::size_t r = 0; r < rows; ++r) multiply_rows<1, 4>(tile, terms, r, columns, w, w_stride, out + r * out_stride, out_stride);
 }
 
 }  // namespace

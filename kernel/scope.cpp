@@ -53,7 +53,7 @@ struct Scope::Bound {
 };
 
 Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
-  if (!floating_point_environment_is_standard()) return reject("kernel.environment", "this thread", "round to nearest, no flush-to-zero", "another mode");
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (group >= problem->group_count()) return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
   Scope scope;
   scope.boxes_ = problem->root_boxes(group);
@@ -145,6 +145,7 @@ Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalt
 
 // Rule box. S1: every operand has a box. S2: the op's result is defined on them.
 Outcome<Done> Scope::derive_box(NodeId node) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
@@ -312,6 +313,7 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
 // Rule back-substitution as a fact. S1: the node has a box. S2: the mask and the claims have one entry per element they
 // speak of. S3: each claimed bound is implied by the derived one.
 Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node)) return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
   if (contradiction_) return Done{};
@@ -359,6 +361,7 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
 // a strict row takes part), so not all rows can hold.
 Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& group = problem_->group_cases(context_->group);
   if (diagnosis != nullptr) *diagnosis = {};
   if (contradiction_) return empty();

@@ -11,7 +11,9 @@ namespace assay::kernel {
 namespace {
 
 // The order of the terms of a row has no meaning: by side (inputs first), tensor, element.
-std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) { return {v.side == Variable::Side::output, v.tensor, v.element}; }
+std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) {
+  return {v.side == Variable::Side::output, v.tensor, v.element};
+}
 
 // ---- canonical bytes (docs/canonical-graph.md) ----
 
@@ -22,7 +24,9 @@ void put(std::vector<std::byte>& out, std::string_view text) {
   put(out, std::uint64_t{text.size()});
   for (const char c : text) out.push_back(static_cast<std::byte>(c));
 }
-void put(std::vector<std::byte>& out, const Rational& value) { put(out, value.to_string()); }
+void put(std::vector<std::byte>& out, const Rational& value) {
+  put(out, value.to_string());
+}
 void put(std::vector<std::byte>& out, const Digest& digest) {
   for (const std::uint8_t byte : digest) out.push_back(static_cast<std::byte>(byte));
 }
@@ -90,7 +94,8 @@ class Validator {
     if (statement_.property.cases.empty()) {
       add("statement.no_case", "property", "at least one case", "none", "a property without cases claims nothing");
     }
-    for (std::size_t i = 0; i < statement_.property.cases.size(); ++i) check_case(statement_.property.cases[i], "case " + std::to_string(i));
+    for (std::size_t i = 0; i < statement_.property.cases.size(); ++i)
+      check_case(statement_.property.cases[i], "case " + std::to_string(i));
     return std::move(problems_);
   }
 
@@ -154,7 +159,9 @@ class Validator {
 
 }  // namespace
 
-Digest graph_digest(const Graph& graph) { return sha256(canonical_bytes(graph)); }
+Digest graph_digest(const Graph& graph) {
+  return sha256(canonical_bytes(graph));
+}
 
 Digest statement_digest(const Statement& statement) {
   std::vector<std::byte> out;
@@ -165,6 +172,8 @@ Digest statement_digest(const Statement& statement) {
   return sha256(out);
 }
 
-std::vector<Rejection> validate(const Statement& statement) { return Validator(statement).run(); }
+std::vector<Rejection> validate(const Statement& statement) {
+  return Validator(statement).run();
+}
 
 }  // namespace assay::kernel

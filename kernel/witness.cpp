@@ -77,6 +77,7 @@ Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_
 }  // namespace
 
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
   if (!(witness.case_index < cases.size())) return reject("witness.S1", place, "a case of the property", "none such");

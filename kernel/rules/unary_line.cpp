@@ -50,9 +50,7 @@ Dual<Interval> function(const Node& node, const Dual<Interval>& x) {
     case Op::tanh: return tanh(x);
     case Op::mul: return square(x);  // only reached for mul(x, x)
     case Op::pow: {
-      const Rational& r = std::get<PowAttributes>(node.attributes).exponent;
-      if (r.is_integer() && r.is_double()) return pow(x, static_cast<std::int64_t>(r.double_down()));
-      return pow(x, r);
+      return pow(x, std::get<PowAttributes>(node.attributes).exponent);
     }
     default: return Dual<Interval>(Interval::whole());
   }

@@ -37,14 +37,22 @@ class Bytes {
  private:
   static std::uint8_t code_of(DType dtype) {
     switch (dtype) {
-      case DType::float32: return 0;
-      case DType::float64: return 1;
-      case DType::int64: return 2;
-      case DType::int32: return 3;
-      case DType::uint8: return 4;
-      case DType::int8: return 5;
-      case DType::boolean: return 6;
-      case DType::complex64: return 7;
+      case DType::float32:
+        return 0;
+      case DType::float64:
+        return 1;
+      case DType::int64:
+        return 2;
+      case DType::int32:
+        return 3;
+      case DType::uint8:
+        return 4;
+      case DType::int8:
+        return 5;
+      case DType::boolean:
+        return 6;
+      case DType::complex64:
+        return 7;
     }
     return 255;
   }

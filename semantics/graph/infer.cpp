@@ -13,16 +13,20 @@ std::string describe(const Call& call) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const Node& operand = *call.operands[i];
     if (i > 0) text += ", ";
-    text += "node " + std::to_string(call.ids[i]);
-    if (!operand.name.empty()) text += " '" + operand.name + "'";
-    text += " " + std::string(to_string(operand.dtype)) + to_string(operand.shape);
+    text.append("node ").append(std::to_string(call.ids[i]));
+    if (!operand.name.empty()) text.append(" '").append(operand.name).append("'");
+    text.append(" ").append(to_string(operand.dtype)).append(to_string(operand.shape));
   }
   return text + ")";
 }
 
 Rejection violated(const Call& call, int condition, std::string required, std::string found) {
   const std::string name(op_row(call.op).name);
-  return {Rejection::Kind::malformed, name + ".S" + std::to_string(condition), describe(call), std::move(required), std::move(found),
+  return {Rejection::Kind::malformed,
+          name + ".S" + std::to_string(condition),
+          describe(call),
+          std::move(required),
+          std::move(found),
           "see the side conditions of " + name + " in semantics/ops"};
 }
 
@@ -78,29 +82,36 @@ Outcome<Done> check_dtypes(const Call& call) {
 Outcome<Shape> shape_of(const Call& call) {
   switch (call.op) {
     case Op::input:
-    case Op::constant: break;  // refused by infer()
+    case Op::constant:
+      break;  // refused by infer()
     case Op::reshape:
     case Op::permute:
     case Op::slice:
     case Op::concat:
     case Op::pad:
     case Op::gather:
-    case Op::expand: return layout_shape(call);
+    case Op::expand:
+      return layout_shape(call);
     case Op::add:
     case Op::sub:
     case Op::mul:
     case Op::div:
     case Op::min:
-    case Op::max: return broadcast_shape(call);
+    case Op::max:
+      return broadcast_shape(call);
     case Op::gemm:
-    case Op::matmul: return product_shape(call);
+    case Op::matmul:
+      return product_shape(call);
     case Op::conv:
     case Op::conv_transpose:
     case Op::max_pool:
-    case Op::avg_pool: return window_shape(call);
-    case Op::batch_norm: return normalise_shape(call);
+    case Op::avg_pool:
+      return window_shape(call);
+    case Op::batch_norm:
+      return normalise_shape(call);
     case Op::reduce_sum:
-    case Op::reduce_mean: return reduce_shape(call);
+    case Op::reduce_mean:
+      return reduce_shape(call);
     case Op::neg:
     case Op::scale:
     case Op::relu:
@@ -116,7 +127,8 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::log:
     case Op::sin:
     case Op::cos:
-    case Op::softmax: return elementwise_shape(call);
+    case Op::softmax:
+      return elementwise_shape(call);
   }
   return violated(call, 0, "an op with operands", "a leaf");
 }

@@ -81,6 +81,8 @@ static_assert(rows_are_in_order(), "one row per op, in the order of enum Op");
 
 }  // namespace
 
-const OpRow& op_row(Op op) { return kTable[static_cast<std::size_t>(op)]; }
+const OpRow& op_row(Op op) {
+  return kTable[static_cast<std::size_t>(op)];
+}
 
 }  // namespace assay

@@ -7,7 +7,9 @@ namespace assay::shape_rules {
 
 namespace {
 
-bool is_finite(double value) { return value - value == 0; }  // false for NaN and infinities
+bool is_finite(double value) {
+  return value - value == 0;
+}  // false for NaN and infinities
 
 }  // namespace
 
@@ -69,7 +71,9 @@ Outcome<Shape> matmul_shape(const Call& call) {
 
 }  // namespace
 
-Outcome<Shape> product_shape(const Call& call) { return call.op == Op::gemm ? gemm_shape(call) : matmul_shape(call); }
+Outcome<Shape> product_shape(const Call& call) {
+  return call.op == Op::gemm ? gemm_shape(call) : matmul_shape(call);
+}
 
 // semantics/ops/batch_norm.cpp
 Outcome<Shape> normalise_shape(const Call& call) {
@@ -126,7 +130,8 @@ Outcome<Shape> elementwise_shape(const Call& call) {
   }
   if (call.op == Op::softmax) {
     const std::int64_t axis = call.get<SoftmaxAttributes>().axis;
-    if (axis < 0 || axis >= static_cast<std::int64_t>(x.size())) return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));
+    if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
+      return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));
   }
   return x;
 }

@@ -28,7 +28,9 @@ struct Call {
   [[nodiscard]] const Shape& shape(std::size_t operand) const { return operands[operand]->shape; }
   [[nodiscard]] DType dtype() const { return operands[0]->dtype; }
   template <class T>
-  [[nodiscard]] const T& get() const { return std::get<T>(attributes); }
+  [[nodiscard]] const T& get() const {
+    return std::get<T>(attributes);
+  }
 };
 
 // "conv(node 3 'x' [1, 3, 8, 8], node 4 [4, 3, 3, 3])"

@@ -31,8 +31,7 @@ bool attributes_fit(Op op, const WindowAttributes& w, std::size_t rank) {
   const bool pools = op == Op::max_pool || op == Op::avg_pool;
   const bool common = entries_from(w.kernel, rank, 1) && entries_from(w.strides, rank, 1) && entries_from(w.dilations, rank, 1) &&
                       entries_from(w.pads_begin, rank, 0) && entries_from(w.pads_end, rank, 0);
-  const bool output_padding =
-      is_unused(w.output_padding) || (op == Op::conv_transpose && entries_from(w.output_padding, rank, 0));
+  const bool output_padding = is_unused(w.output_padding) || (op == Op::conv_transpose && entries_from(w.output_padding, rank, 0));
   const bool groups = pools ? w.groups == 1 : w.groups >= 1;
   return common && output_padding && groups && (pools || !w.ceil_mode) && (op == Op::avg_pool || !w.count_include_pad);
 }
@@ -58,14 +57,22 @@ Wide positions(Op op, const WindowAttributes& w, std::size_t axis, std::int64_t 
   return (count - 1) * stride >= static_cast<Wide>(extent) + w.pads_begin[axis] ? count - 1 : count;
 }
 
-// Every window position has a kernel position inside the operand.
+// Window position o has a kernel position inside the operand: the first k whose index is >= 0 has one < extent.
+bool window_meets_the_operand(const WindowAttributes& w, std::size_t axis, std::int64_t extent, std::int64_t o) {
+  const std::int64_t start = o * w.strides[axis] - w.pads_begin[axis];  // below 2^63: o and the stride are below 2^31
+  const std::int64_t k = start >= 0 ? 0 : (-start + w.dilations[axis] - 1) / w.dilations[axis];
+  return k < w.kernel[axis] && start + k * w.dilations[axis] < extent;
+}
+
+// Every window position has a kernel position inside the operand. Behind the start of the operand the last position is the
+// worst. Before it, the first needs the largest k; the index met there is start modulo the dilation, which is inside if
+// extent >= dilation; otherwise these residues repeat with a period, and extent + 1 distinct ones cannot all be < extent.
 bool every_window_meets_the_operand(const WindowAttributes& w, std::size_t axis, std::int64_t extent, std::int64_t count) {
-  for (std::int64_t o = 0; o < count; ++o) {
-    const std::int64_t start = o * w.strides[axis] - w.pads_begin[axis];  // below 2^63: o and the stride are below 2^31
-    const std::int64_t k = start >= 0 ? 0 : (-start + w.dilations[axis] - 1) / w.dilations[axis];
-    if (k >= w.kernel[axis] || start + k * w.dilations[axis] >= extent) return false;
+  const std::int64_t different = extent >= w.dilations[axis] ? 1 : extent + 1;
+  for (std::int64_t o = 0; o < count && o < different; ++o) {
+    if (!window_meets_the_operand(w, axis, extent, o)) return false;
   }
-  return true;
+  return window_meets_the_operand(w, axis, extent, count - 1);
 }
 
 // S1 .. S5: ranks, attributes, weights, channels, bias. The result's channels.
@@ -87,7 +94,8 @@ Outcome<std::int64_t> check_convolution(const Call& call) {
   const bool channels_agree =
       transposed ? w[0] == x[1] && x[1] % groups == 0 : x[1] % groups == 0 && w[1] == x[1] / groups && channels_of_weight == w[0];
   if (!channels_agree) {
-    return violated(call, 4, transposed ? "weight [C, M/groups, ...], groups divides C" : "weight [M, C/groups, ...], groups divides C and M",
+    return violated(call, 4,
+                    transposed ? "weight [C, M/groups, ...], groups divides C" : "weight [M, C/groups, ...], groups divides C and M",
                     to_string(x) + " and " + to_string(w) + ", groups " + std::to_string(groups));
   }
   const Wide features = transposed ? static_cast<Wide>(w[1]) * groups : w[0];
@@ -129,7 +137,8 @@ Outcome<Shape> window_shape(const Call& call) {
     result.push_back(static_cast<std::int64_t>(count));
   }
   std::size_t elements = 0;
-  if (!checked_element_count(result, kMaximumElements, elements)) return violated(call, fits, "at most 2^31 - 1 elements", to_string(result));
+  if (!checked_element_count(result, kMaximumElements, elements))
+    return violated(call, fits, "at most 2^31 - 1 elements", to_string(result));
   for (std::size_t axis = 0; pools && axis + 2 < x.size(); ++axis) {
     if (!every_window_meets_the_operand(attributes, axis, x[axis + 2], result[axis + 2])) {
       return violated(call, 4, "every window holds an element of x",

@@ -55,14 +55,22 @@ bool broadcast(const Shape& a, const Shape& b, Shape& result) {
 
 std::size_t byte_size(DType dtype) {
   switch (dtype) {
-    case DType::float32: return 4;
-    case DType::float64: return 8;
-    case DType::int64: return 8;
-    case DType::int32: return 4;
-    case DType::uint8: return 1;
-    case DType::int8: return 1;
-    case DType::boolean: return 1;
-    case DType::complex64: return 8;
+    case DType::float32:
+      return 4;
+    case DType::float64:
+      return 8;
+    case DType::int64:
+      return 8;
+    case DType::int32:
+      return 4;
+    case DType::uint8:
+      return 1;
+    case DType::int8:
+      return 1;
+    case DType::boolean:
+      return 1;
+    case DType::complex64:
+      return 8;
   }
   demand(false, "byte_size: unknown dtype");
   return 0;
@@ -70,20 +78,30 @@ std::size_t byte_size(DType dtype) {
 
 const char* to_string(DType dtype) {
   switch (dtype) {
-    case DType::float32: return "float32";
-    case DType::float64: return "float64";
-    case DType::int64: return "int64";
-    case DType::int32: return "int32";
-    case DType::uint8: return "uint8";
-    case DType::int8: return "int8";
-    case DType::boolean: return "bool";
-    case DType::complex64: return "complex64";
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
+    case DType::int64:
+      return "int64";
+    case DType::int32:
+      return "int32";
+    case DType::uint8:
+      return "uint8";
+    case DType::int8:
+      return "int8";
+    case DType::boolean:
+      return "bool";
+    case DType::complex64:
+      return "complex64";
   }
   demand(false, "to_string: unknown dtype");
   return "";
 }
 
-bool is_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
+bool is_float(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float64;
+}
 
 namespace {
 
@@ -110,9 +128,15 @@ Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<const std::vector<std::
   demand(bytes_->size() == size_ * byte_size(dtype_), "Tensor: shape and data disagree");
 }
 
-Tensor Tensor::of_floats(Shape shape, std::span<const float> values) { return tensor_of(DType::float32, std::move(shape), values); }
-Tensor Tensor::of_doubles(Shape shape, std::span<const double> values) { return tensor_of(DType::float64, std::move(shape), values); }
-Tensor Tensor::of_ints(Shape shape, std::span<const std::int64_t> values) { return tensor_of(DType::int64, std::move(shape), values); }
+Tensor Tensor::of_floats(Shape shape, std::span<const float> values) {
+  return tensor_of(DType::float32, std::move(shape), values);
+}
+Tensor Tensor::of_doubles(Shape shape, std::span<const double> values) {
+  return tensor_of(DType::float64, std::move(shape), values);
+}
+Tensor Tensor::of_ints(Shape shape, std::span<const std::int64_t> values) {
+  return tensor_of(DType::int64, std::move(shape), values);
+}
 
 double Tensor::as_double(std::size_t i) const {
   demand(i < size_ && dtype_ != DType::complex64, "Tensor::as_double: no such real element");
@@ -128,14 +152,20 @@ double Tensor::as_double(std::size_t i) const {
 std::int64_t Tensor::as_int(std::size_t i) const {
   demand(i < size_, "Tensor::as_int: no such element");
   switch (dtype_) {
-    case DType::int64: return element_at<std::int64_t>(*bytes_, i);
-    case DType::int32: return element_at<std::int32_t>(*bytes_, i);
-    case DType::uint8: return element_at<std::uint8_t>(*bytes_, i);
-    case DType::int8: return element_at<std::int8_t>(*bytes_, i);
-    case DType::boolean: return element_at<std::uint8_t>(*bytes_, i) != 0 ? 1 : 0;
+    case DType::int64:
+      return element_at<std::int64_t>(*bytes_, i);
+    case DType::int32:
+      return element_at<std::int32_t>(*bytes_, i);
+    case DType::uint8:
+      return element_at<std::uint8_t>(*bytes_, i);
+    case DType::int8:
+      return element_at<std::int8_t>(*bytes_, i);
+    case DType::boolean:
+      return element_at<std::uint8_t>(*bytes_, i) != 0 ? 1 : 0;
     case DType::float32:
     case DType::float64:
-    case DType::complex64: break;
+    case DType::complex64:
+      break;
   }
   demand(false, "Tensor::as_int: not an integer tensor");
   return 0;
@@ -153,6 +183,8 @@ std::vector<std::int64_t> Tensor::to_ints() const {
   return values;
 }
 
-Tensor Tensor::reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), bytes_); }
+Tensor Tensor::reshaped(Shape shape) const {
+  return Tensor(dtype_, std::move(shape), bytes_);
+}
 
 }  // namespace assay

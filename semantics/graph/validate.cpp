@@ -28,7 +28,8 @@ class Validator {
 
  private:
   void add(std::string code, std::string place, std::string required, std::string found, std::string advice) {
-    problems_.push_back({Rejection::Kind::malformed, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)});
+    problems_.push_back(
+        {Rejection::Kind::malformed, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)});
   }
 
   [[nodiscard]] std::string place(NodeId id) const {
@@ -40,11 +41,13 @@ class Validator {
   void check_node(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (static_cast<int>(node.op) >= kOpCount) {
-      return add("graph.op", "node " + std::to_string(id), "an op of the table", std::to_string(static_cast<int>(node.op)), "see the op table");
+      return add("graph.op", "node " + std::to_string(id), "an op of the table", std::to_string(static_cast<int>(node.op)),
+                 "see the op table");
     }
     std::size_t count = 0;
     if (!checked_element_count(node.shape, kMaximumElements, count)) {
-      return add("graph.limit", place(id), "0 <= extents, at most 2^31 - 1 elements", "shape " + to_string(node.shape), "use a smaller batch");
+      return add("graph.limit", place(id), "0 <= extents, at most 2^31 - 1 elements", "shape " + to_string(node.shape),
+                 "use a smaller batch");
     }
     if (op_row(node.op).op_class == OpClass::leaf) return check_leaf(id, count);
     for (const NodeId operand : node.operands) {
@@ -84,10 +87,12 @@ class Validator {
 
   void check_constant(NodeId id, std::size_t count) {
     const Node& node = graph_.nodes[id];
-    if (node.value.dtype() != node.dtype || node.value.shape() != node.shape || node.value.bytes().size() != count * byte_size(node.dtype)) {
+    if (node.value.dtype() != node.dtype || node.value.shape() != node.shape ||
+        node.value.bytes().size() != count * byte_size(node.dtype)) {
       return add("graph.constant_type", place(id), "data of type " + std::string(to_string(node.dtype)) + to_string(node.shape),
                  std::string(to_string(node.value.dtype())) + to_string(node.value.shape()) + ", " +
-                     std::to_string(node.value.bytes().size()) + " bytes", "give the node its tensor's type");
+                     std::to_string(node.value.bytes().size()) + " bytes",
+                 "give the node its tensor's type");
     }
     for (std::size_t i = 0; is_float(node.dtype) && i < count; ++i) {
       const double value = node.value.as_double(i);
@@ -118,7 +123,8 @@ class Validator {
           "use append_input");
     }
     if (graph_.input_names.size() != graph_.inputs.size()) {
-      add("graph.names", "inputs", std::to_string(graph_.inputs.size()) + " names", std::to_string(graph_.input_names.size()), "name every input");
+      add("graph.names", "inputs", std::to_string(graph_.inputs.size()) + " names", std::to_string(graph_.input_names.size()),
+          "name every input");
     }
   }
 
@@ -140,6 +146,8 @@ class Validator {
 
 }  // namespace
 
-std::vector<Rejection> validate(const Graph& graph) { return Validator(graph).run(); }
+std::vector<Rejection> validate(const Graph& graph) {
+  return Validator(graph).run();
+}
 
 }  // namespace assay

@@ -99,16 +99,36 @@ double cold_root(double a, Direction direction) {
 
 using directed::Direction;
 
-double add_down(double a, double b) { return directed::sum<Direction::down>(a, b); }
-double add_up(double a, double b) { return directed::sum<Direction::up>(a, b); }
-double sub_down(double a, double b) { return directed::sum<Direction::down>(a, -b); }
-double sub_up(double a, double b) { return directed::sum<Direction::up>(a, -b); }
-double mul_down(double a, double b) { return directed::product<Direction::down>(a, b); }
-double mul_up(double a, double b) { return directed::product<Direction::up>(a, b); }
-double div_down(double a, double b) { return directed::quotient<Direction::down>(a, b); }
-double div_up(double a, double b) { return directed::quotient<Direction::up>(a, b); }
-double sqrt_down(double a) { return directed::root<Direction::down>(a); }
-double sqrt_up(double a) { return directed::root<Direction::up>(a); }
+double add_down(double a, double b) {
+  return directed::sum<Direction::down>(a, b);
+}
+double add_up(double a, double b) {
+  return directed::sum<Direction::up>(a, b);
+}
+double sub_down(double a, double b) {
+  return directed::sum<Direction::down>(a, -b);
+}
+double sub_up(double a, double b) {
+  return directed::sum<Direction::up>(a, -b);
+}
+double mul_down(double a, double b) {
+  return directed::product<Direction::down>(a, b);
+}
+double mul_up(double a, double b) {
+  return directed::product<Direction::up>(a, b);
+}
+double div_down(double a, double b) {
+  return directed::quotient<Direction::down>(a, b);
+}
+double div_up(double a, double b) {
+  return directed::quotient<Direction::up>(a, b);
+}
+double sqrt_down(double a) {
+  return directed::root<Direction::down>(a);
+}
+double sqrt_up(double a) {
+  return directed::root<Direction::up>(a);
+}
 
 float float_down(double a) {
   const float nearest = static_cast<float>(a);
@@ -130,8 +150,8 @@ bool behaves_as_nearest_with_subnormals() {
   volatile double half = 0.5;
   volatile double smallest = 0x1p-1074;
   volatile double large = 0x1p60;
-  const double above = one + quarter_ulp;    // > 1 when rounding up
-  const double below = -one - quarter_ulp;   // < -1 when rounding down
+  const double above = one + quarter_ulp;          // > 1 when rounding up
+  const double below = -one - quarter_ulp;         // < -1 when rounding down
   const double inside = one - quarter_ulp * half;  // < 1 when rounding down or towards zero
   const double flushed = smallest_normal * half;   // 0 when results are flushed
   const double read = smallest * large;            // 0 when subnormal operands are read as zero

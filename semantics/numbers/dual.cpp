@@ -20,26 +20,46 @@ S half() {
   return ScalarTraits<S>::from_rational(Rational(1, 2));
 }
 
-bool surely_below(const Interval& a, const Interval& b) { return a.hi() < b.lo(); }
-bool surely_below(const WideInterval& a, const WideInterval& b) { return certainly_less(a, b); }
-bool surely_below(const Rational& a, const Rational& b) { return a < b; }
+bool surely_below(const Interval& a, const Interval& b) {
+  return a.hi() < b.lo();
+}
+bool surely_below(const WideInterval& a, const WideInterval& b) {
+  return certainly_less(a, b);
+}
+bool surely_below(const Rational& a, const Rational& b) {
+  return a < b;
+}
 
 // Where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
-Interval joined(const Interval& a, const Interval& b) { return hull(a, b); }
-WideInterval joined(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
-Rational joined(const Rational& a, const Rational& b) { return (a + b) * Rational(1, 2); }
+Interval joined(const Interval& a, const Interval& b) {
+  return hull(a, b);
+}
+WideInterval joined(const WideInterval& a, const WideInterval& b) {
+  return hull(a, b);
+}
+Rational joined(const Rational& a, const Rational& b) {
+  return (a + b) * Rational(1, 2);
+}
 
 // The tangent at a jump, and at a possible one.
-Rational at_jump(const Rational&) { return {}; }
-Interval at_jump(const Interval&) { return Interval::undefined(); }
-WideInterval at_jump(const WideInterval&) { return WideInterval::undefined(); }
+Rational at_jump(const Rational&) {
+  return {};
+}
+Interval at_jump(const Interval&) {
+  return Interval::undefined();
+}
+WideInterval at_jump(const WideInterval&) {
+  return WideInterval::undefined();
+}
 
 // Does v contain an integer? Its floor is then not below it everywhere.
 template <class S>
 bool may_be_integer(const S& v, const S& floor_of_v) {
   return !surely_below(floor_of_v, v) || v.is_undefined();
 }
-bool may_be_integer(const Rational& v, const Rational&) { return v.is_integer(); }
+bool may_be_integer(const Rational& v, const Rational&) {
+  return v.is_integer();
+}
 
 template <class S>
 S two_over_root_pi();

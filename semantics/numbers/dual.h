@@ -22,8 +22,8 @@ namespace assay {
 template <class S>
 class Dual {
  public:
-  Dual() = default;                                        // 0, a constant
-  Dual(S value) : value_(std::move(value)) {}              // NOLINT(google-explicit-constructor); a constant
+  Dual() = default;                            // 0, a constant
+  Dual(S value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor); a constant
   Dual(S value, S tangent) : value_(std::move(value)), tangent_(std::move(tangent)) {}
 
   [[nodiscard]] const S& value() const { return value_; }
@@ -44,21 +44,37 @@ class Dual {
   S tangent_{};
 };
 
-template <class S> [[nodiscard]] Dual<S> square(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> abs(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> sign(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> floor(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> min(const Dual<S>& a, const Dual<S>& b);
-template <class S> [[nodiscard]] Dual<S> max(const Dual<S>& a, const Dual<S>& b);
-template <class S> [[nodiscard]] Dual<S> sqrt(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> exp(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> log(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> tanh(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> sigmoid(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> erf(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> sin(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> cos(const Dual<S>& x);
-template <class S> [[nodiscard]] Dual<S> pow(const Dual<S>& x, std::int64_t n);
-template <class S> [[nodiscard]] Dual<S> pow(const Dual<S>& x, const Rational& r);
+template <class S>
+[[nodiscard]] Dual<S> square(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> abs(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> sign(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> floor(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> min(const Dual<S>& a, const Dual<S>& b);
+template <class S>
+[[nodiscard]] Dual<S> max(const Dual<S>& a, const Dual<S>& b);
+template <class S>
+[[nodiscard]] Dual<S> sqrt(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> exp(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> log(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> tanh(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> sigmoid(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> erf(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> sin(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> cos(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> pow(const Dual<S>& x, std::int64_t n);
+template <class S>
+[[nodiscard]] Dual<S> pow(const Dual<S>& x, const Rational& r);
 
 }  // namespace assay

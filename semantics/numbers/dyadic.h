@@ -17,7 +17,7 @@ __extension__ using Int128 = __int128;
 class Dyadic {
  public:
   Dyadic() = default;
-  Dyadic(std::int64_t value);  // NOLINT(google-explicit-constructor)
+  Dyadic(std::int64_t value);                      // NOLINT(google-explicit-constructor)
   Dyadic(Int128 mantissa, std::int32_t exponent);  // exponents beyond +-2^26 are demanded away here and in results
   Dyadic(const Dyadic& other) : mantissa_(other.mantissa_), exponent_(other.exponent_), big_(other.big_ ? clone(*other.big_) : nullptr) {}
   Dyadic(Dyadic&&) noexcept = default;  // leaves an unspecified valid value

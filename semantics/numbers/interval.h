@@ -12,11 +12,11 @@ namespace assay {
 
 class Interval {
  public:
-  Interval() = default;                                        // [0, 0]
-  Interval(double point);                                      // NOLINT; NaN gives undefined()
-  Interval(double lo, double hi);                              // NaN or lo > hi gives undefined()
-  explicit Interval(const Rational& value);                    // tightest enclosure
-  static Interval whole();                                     // [-inf, +inf]
+  Interval() = default;                      // [0, 0]
+  Interval(double point);                    // NOLINT; NaN gives undefined()
+  Interval(double lo, double hi);            // NaN or lo > hi gives undefined()
+  explicit Interval(const Rational& value);  // tightest enclosure
+  static Interval whole();                   // [-inf, +inf]
   // The result of an op that may have left its domain (log of a negative, division by zero). Contagious.
   static Interval undefined();
 
@@ -27,9 +27,9 @@ class Interval {
   [[nodiscard]] bool contains(double value) const;
   [[nodiscard]] bool contains(const Rational& value) const;
   [[nodiscard]] bool contains(const Interval& other) const;
-  [[nodiscard]] double width_up() const;      // hi - lo, rounded up
-  [[nodiscard]] double magnitude() const;     // max |x|
-  [[nodiscard]] double midpoint() const;      // a double inside, not rigorous otherwise
+  [[nodiscard]] double width_up() const;   // hi - lo, rounded up
+  [[nodiscard]] double magnitude() const;  // max |x|
+  [[nodiscard]] double midpoint() const;   // a double inside, not rigorous otherwise
 
   Interval operator-() const;
   friend Interval operator+(const Interval&, const Interval&);

@@ -28,18 +28,33 @@ Interval outward(const Interval& x, Image compute) {
 }
 
 Interval apply(Function f, const Interval& x) {
-  return outward(x, [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image(f, out_lo, out_hi, lo, hi); });
+  return outward(x,
+                 [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image(f, out_lo, out_hi, lo, hi); });
 }
 
 }  // namespace
 
-Interval exp(const Interval& x) { return apply(Function::exp, x); }
-Interval log(const Interval& x) { return apply(Function::log, x); }
-Interval tanh(const Interval& x) { return apply(Function::tanh, x); }
-Interval sigmoid(const Interval& x) { return apply(Function::sigmoid, x); }
-Interval erf(const Interval& x) { return apply(Function::erf, x); }
-Interval sin(const Interval& x) { return apply(Function::sin, x); }
-Interval cos(const Interval& x) { return apply(Function::cos, x); }
+Interval exp(const Interval& x) {
+  return apply(Function::exp, x);
+}
+Interval log(const Interval& x) {
+  return apply(Function::log, x);
+}
+Interval tanh(const Interval& x) {
+  return apply(Function::tanh, x);
+}
+Interval sigmoid(const Interval& x) {
+  return apply(Function::sigmoid, x);
+}
+Interval erf(const Interval& x) {
+  return apply(Function::erf, x);
+}
+Interval sin(const Interval& x) {
+  return apply(Function::sin, x);
+}
+Interval cos(const Interval& x) {
+  return apply(Function::cos, x);
+}
 
 Interval pow(const Interval& x, std::int64_t n) {
   if (n == 1) {
@@ -48,9 +63,8 @@ Interval pow(const Interval& x, std::int64_t n) {
   if (n == 2) {
     return square(x);
   }
-  return outward(x, [n](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
-    return mpfr::image_of_power(out_lo, out_hi, lo, hi, n);
-  });
+  return outward(
+      x, [n](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image_of_power(out_lo, out_hi, lo, hi, n); });
 }
 
 Interval pow(const Interval& x, const Rational& r) {

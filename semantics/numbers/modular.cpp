@@ -12,7 +12,9 @@ constexpr std::uint64_t kPrime = Modular::kPrime;
 constexpr int kPrimeBits = 61;
 
 // x mod p for x < p + 2^61: 2^61 = 1 (mod p).
-std::uint64_t folded(std::uint64_t x) { return x >= kPrime ? x - kPrime : x; }
+std::uint64_t folded(std::uint64_t x) {
+  return x >= kPrime ? x - kPrime : x;
+}
 
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   const UInt128 product = static_cast<UInt128>(a) * b;  // < 2^122
@@ -30,7 +32,9 @@ std::uint64_t raised(std::uint64_t base, std::uint64_t exponent) {
   return result;
 }
 
-Modular from_residue(std::uint64_t residue) { return Modular(static_cast<std::int64_t>(residue)); }
+Modular from_residue(std::uint64_t residue) {
+  return Modular(static_cast<std::int64_t>(residue));
+}
 
 }  // namespace
 
@@ -72,18 +76,26 @@ Modular Modular::inverse() const {
   return from_residue(raised(value_, kPrime - 2));
 }
 
-Modular Modular::operator-() const { return is_undefined() ? *this : from_residue(folded(kPrime - value_)); }
+Modular Modular::operator-() const {
+  return is_undefined() ? *this : from_residue(folded(kPrime - value_));
+}
 
 Modular operator+(Modular a, Modular b) {
   return a.is_undefined() || b.is_undefined() ? Modular::undefined() : from_residue(folded(a.value_ + b.value_));
 }
-Modular operator-(Modular a, Modular b) { return a + (-b); }
+Modular operator-(Modular a, Modular b) {
+  return a + (-b);
+}
 Modular operator*(Modular a, Modular b) {
   return a.is_undefined() || b.is_undefined() ? Modular::undefined() : from_residue(times(a.value_, b.value_));
 }
-Modular operator/(Modular a, Modular b) { return a * b.inverse(); }
+Modular operator/(Modular a, Modular b) {
+  return a * b.inverse();
+}
 
-Modular square(Modular x) { return x * x; }
+Modular square(Modular x) {
+  return x * x;
+}
 
 Modular pow(Modular x, std::int64_t n) {
   if (x.is_undefined()) {

@@ -14,8 +14,8 @@ class Modular {
   static constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 
   Modular() = default;
-  Modular(std::int64_t value);  // NOLINT(google-explicit-constructor); the residue class of value
-  static Modular from_double(double value);            // exact; undefined() for NaN and infinities
+  Modular(std::int64_t value);                          // NOLINT(google-explicit-constructor); the residue class of value
+  static Modular from_double(double value);             // exact; undefined() for NaN and infinities
   static Modular from_rational(const Rational& value);  // undefined() if p divides the denominator
   // The quotient by zero. Contagious, and equal to nothing.
   static Modular undefined();

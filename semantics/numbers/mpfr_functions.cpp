@@ -5,7 +5,7 @@
 namespace assay::mpfr {
 namespace {
 
-constexpr mpfr_prec_t kGuardBits = 64;       // beyond the result's precision, where an intermediate is rounded
+constexpr mpfr_prec_t kGuardBits = 64;      // beyond the result's precision, where an intermediate is rounded
 constexpr mpfr_exp_t kMaxAngleBits = 4096;  // reducing an angle of e bits takes e more bits: give [-1, 1] beyond
 
 static_assert(sizeof(long) == sizeof(std::int64_t), "mpfr_pow_si takes every int64");
@@ -22,7 +22,9 @@ void keep_thread_cache() {
   static_cast<void>(cache);
 }
 
-mpfr_rnd_t opposite(mpfr_rnd_t direction) { return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD; }
+mpfr_rnd_t opposite(mpfr_rnd_t direction) {
+  return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD;
+}
 
 // 1 / (1 + exp(-x)): decreasing in exp(-x), so that is rounded the other way.
 int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
@@ -112,13 +114,20 @@ void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
 int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   keep_thread_cache();
   switch (f) {
-    case Function::exp: return mpfr_exp(out, x, direction);
-    case Function::log: return mpfr_log(out, x, direction);
-    case Function::tanh: return mpfr_tanh(out, x, direction);
-    case Function::sigmoid: return evaluate_sigmoid(out, x, direction);
-    case Function::erf: return mpfr_erf(out, x, direction);
-    case Function::sin: return mpfr_sin(out, x, direction);
-    case Function::cos: return mpfr_cos(out, x, direction);
+    case Function::exp:
+      return mpfr_exp(out, x, direction);
+    case Function::log:
+      return mpfr_log(out, x, direction);
+    case Function::tanh:
+      return mpfr_tanh(out, x, direction);
+    case Function::sigmoid:
+      return evaluate_sigmoid(out, x, direction);
+    case Function::erf:
+      return mpfr_erf(out, x, direction);
+    case Function::sin:
+      return mpfr_sin(out, x, direction);
+    case Function::cos:
+      return mpfr_cos(out, x, direction);
   }
   demand_failed("mpfr::evaluate: unknown function");
 }

@@ -23,8 +23,12 @@ struct Rational::Big {
   mpq_rational value;
 };
 
-void Rational::BigDelete::operator()(Big* big) const noexcept { delete big; }
-Rational::BigPointer Rational::clone(const Big& big) { return BigPointer(new Big(big)); }
+void Rational::BigDelete::operator()(Big* big) const noexcept {
+  delete big;
+}
+Rational::BigPointer Rational::clone(const Big& big) {
+  return BigPointer(new Big(big));
+}
 
 namespace {
 
@@ -32,8 +36,12 @@ constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr long kMaxPowerBits = long{1} << 20;  // of the result of an exact power
 
-bool fits(Int128 value) { return kMin <= value && value <= kMax; }
-bool fits(mpz_srcptr value) { return mpz_fits_slong_p(value) != 0; }
+bool fits(Int128 value) {
+  return kMin <= value && value <= kMax;
+}
+bool fits(mpz_srcptr value) {
+  return mpz_fits_slong_p(value) != 0;
+}
 static_assert(sizeof(long) == sizeof(std::int64_t), "GMP's long conversions are used for int64");
 
 std::uint64_t magnitude(std::int64_t value) {
@@ -158,9 +166,13 @@ std::optional<Rational> Rational::from_double(double value) {
   return RationalAccess::from_canonical(result.value);
 }
 
-int Rational::sign() const { return big_ ? big_->value.sign() : (numerator_ > 0) - (numerator_ < 0); }
+int Rational::sign() const {
+  return big_ ? big_->value.sign() : (numerator_ > 0) - (numerator_ < 0);
+}
 
-bool Rational::is_integer() const { return big_ ? mpz_cmp_ui(mpq_denref(big_->value.backend().data()), 1) == 0 : denominator_ == 1; }
+bool Rational::is_integer() const {
+  return big_ ? mpz_cmp_ui(mpq_denref(big_->value.backend().data()), 1) == 0 : denominator_ == 1;
+}
 
 std::optional<std::int64_t> Rational::to_int64() const {
   return !big_ && denominator_ == 1 ? std::optional(numerator_) : std::nullopt;
@@ -222,11 +234,21 @@ std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
   return Int128{a.numerator_} * b.denominator_ <=> Int128{b.numerator_} * a.denominator_;
 }
 
-Rational square(const Rational& x) { return x * x; }
-Rational abs(const Rational& x) { return x.sign() < 0 ? -x : x; }
-Rational sign(const Rational& x) { return Rational(x.sign()); }
-Rational min(const Rational& a, const Rational& b) { return b < a ? b : a; }
-Rational max(const Rational& a, const Rational& b) { return a < b ? b : a; }
+Rational square(const Rational& x) {
+  return x * x;
+}
+Rational abs(const Rational& x) {
+  return x.sign() < 0 ? -x : x;
+}
+Rational sign(const Rational& x) {
+  return Rational(x.sign());
+}
+Rational min(const Rational& a, const Rational& b) {
+  return b < a ? b : a;
+}
+Rational max(const Rational& a, const Rational& b) {
+  return a < b ? b : a;
+}
 
 Rational floor(const Rational& x) {
   const ExactFraction source(x);

@@ -15,9 +15,10 @@ namespace assay {
 class Rational {
  public:
   Rational() = default;
-  Rational(std::int64_t value) : numerator_(value) {}  // NOLINT(google-explicit-constructor)
+  Rational(std::int64_t value) : numerator_(value) {}          // NOLINT(google-explicit-constructor)
   Rational(std::int64_t numerator, std::int64_t denominator);  // denominator != 0 (demanded)
-  Rational(const Rational& other) : numerator_(other.numerator_), denominator_(other.denominator_), big_(other.big_ ? clone(*other.big_) : nullptr) {}
+  Rational(const Rational& other)
+      : numerator_(other.numerator_), denominator_(other.denominator_), big_(other.big_ ? clone(*other.big_) : nullptr) {}
   Rational(Rational&&) noexcept = default;  // leaves an unspecified valid value
   Rational& operator=(const Rational& other) { return *this = Rational(other); }
   Rational& operator=(Rational&&) noexcept = default;

@@ -92,7 +92,7 @@ struct ScalarTraits<float> {
   static constexpr bool is_ordered = true, has_piecewise = true, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = false;
   static bool can_hold(double) { return true; }
-  static float from_double(double value);              // nearest, ties to even
+  static float from_double(double value);             // nearest, ties to even
   static float from_rational(const Rational& value);  // nearest, ties to even
   static bool may_divide_by(float) { return true; }
   static bool may_raise(float, std::int64_t) { return true; }

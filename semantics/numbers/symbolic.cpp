@@ -8,7 +8,9 @@ namespace {
 using Term = std::pair<std::uint32_t, Interval>;
 
 // An exact zero: the variable does not occur. (False for undefined coefficients.)
-bool is_zero(const Interval& x) { return x.lo() == 0 && x.hi() == 0; }
+bool is_zero(const Interval& x) {
+  return x.lo() == 0 && x.hi() == 0;
+}
 
 template <class Function>
 Symbolic of_constant(const Symbolic& x, Function f) {
@@ -76,7 +78,9 @@ Symbolic operator+(const Symbolic& a, const Symbolic& b) {
   return result += b;
 }
 
-Symbolic operator-(const Symbolic& a, const Symbolic& b) { return a + -b; }
+Symbolic operator-(const Symbolic& a, const Symbolic& b) {
+  return a + -b;
+}
 
 Symbolic operator*(const Symbolic& a, const Symbolic& b) {
   if (!a.linear_ || !b.linear_ || (!a.terms_.empty() && !b.terms_.empty())) {
@@ -116,18 +120,42 @@ Symbolic max(const Symbolic& a, const Symbolic& b) {
   return a.is_constant() && b.is_constant() ? Symbolic(max(a.constant(), b.constant())) : Symbolic::nonlinear();
 }
 
-Symbolic square(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return square(c); }); }
-Symbolic abs(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return abs(c); }); }
-Symbolic sign(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return sign(c); }); }
-Symbolic floor(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return floor(c); }); }
-Symbolic sqrt(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return sqrt(c); }); }
-Symbolic exp(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return exp(c); }); }
-Symbolic log(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return log(c); }); }
-Symbolic tanh(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return tanh(c); }); }
-Symbolic sigmoid(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return sigmoid(c); }); }
-Symbolic erf(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return erf(c); }); }
-Symbolic sin(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return sin(c); }); }
-Symbolic cos(const Symbolic& x) { return of_constant(x, [](const Interval& c) { return cos(c); }); }
+Symbolic square(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return square(c); });
+}
+Symbolic abs(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return abs(c); });
+}
+Symbolic sign(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return sign(c); });
+}
+Symbolic floor(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return floor(c); });
+}
+Symbolic sqrt(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return sqrt(c); });
+}
+Symbolic exp(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return exp(c); });
+}
+Symbolic log(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return log(c); });
+}
+Symbolic tanh(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return tanh(c); });
+}
+Symbolic sigmoid(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return sigmoid(c); });
+}
+Symbolic erf(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return erf(c); });
+}
+Symbolic sin(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return sin(c); });
+}
+Symbolic cos(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return cos(c); });
+}
 
 Symbolic pow(const Symbolic& x, std::int64_t n) {
   if (x.is_linear() && (n == 0 || n == 1)) {

@@ -16,11 +16,11 @@ namespace assay {
 
 class WideInterval {
  public:
-  WideInterval();                                 // [0, 0]
-  WideInterval(double point);                     // NOLINT(google-explicit-constructor); NaN gives undefined()
-  WideInterval(const Interval& enclosed);         // NOLINT(google-explicit-constructor); exact
-  WideInterval(double lo, double hi);             // NaN or lo > hi gives undefined()
-  explicit WideInterval(const Rational& value);   // tightest enclosure
+  WideInterval();                                        // [0, 0]
+  WideInterval(double point);                            // NOLINT(google-explicit-constructor); NaN gives undefined()
+  WideInterval(const Interval& enclosed);                // NOLINT(google-explicit-constructor); exact
+  WideInterval(double lo, double hi);                    // NaN or lo > hi gives undefined()
+  explicit WideInterval(const Rational& value);          // tightest enclosure
   WideInterval(const Rational& lo, const Rational& hi);  // tightest enclosure; lo > hi gives undefined()
   static WideInterval whole();
   static WideInterval undefined();

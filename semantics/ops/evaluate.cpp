@@ -10,14 +10,22 @@ namespace ops {
 
 Rejection no_function(const Node& node, const char* scalar) {
   const std::string name(op_row(node.op).name);
-  return {Rejection::Kind::declined, "denote.scalar", "node '" + node.name + "' (" + name + ")", "a scalar on which " + name + " is defined",
-          scalar, "evaluate over Interval or WideInterval"};
+  return {Rejection::Kind::declined,
+          "denote.scalar",
+          "node '" + node.name + "' (" + name + ")",
+          "a scalar on which " + name + " is defined",
+          scalar,
+          "evaluate over Interval or WideInterval"};
 }
 
 Rejection domain_fault(const Node& node, std::size_t element, const char* required, const char* found) {
   const std::string name(op_row(node.op).name);
-  return {Rejection::Kind::rejected, name + ".domain", "node '" + node.name + "' (" + name + "), element " + std::to_string(element), required,
-          found, "the exact function has no value there"};
+  return {Rejection::Kind::rejected,
+          name + ".domain",
+          "node '" + node.name + "' (" + name + "), element " + std::to_string(element),
+          required,
+          found,
+          "the exact function has no value there"};
 }
 
 namespace {
@@ -55,36 +63,45 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
   demand(operands.size() == node.operands.size(), "denote: one array per operand");
   switch (node.op) {
     case Op::input:
-    case Op::constant: break;  // no function of operands
+    case Op::constant:
+      break;  // no function of operands
     case Op::reshape:
     case Op::permute:
     case Op::slice:
     case Op::concat:
     case Op::pad:
     case Op::gather:
-    case Op::expand: return ops::denote_layout<S>(node, operands);
+    case Op::expand:
+      return ops::denote_layout<S>(node, operands);
     case Op::add:
     case Op::sub:
     case Op::neg:
     case Op::scale:
     case Op::mul:
-    case Op::div: return ops::denote_arithmetic<S>(node, operands);
+    case Op::div:
+      return ops::denote_arithmetic<S>(node, operands);
     case Op::gemm:
-    case Op::matmul: return ops::denote_product<S>(node, operands);
+    case Op::matmul:
+      return ops::denote_product<S>(node, operands);
     case Op::conv:
-    case Op::conv_transpose: return ops::denote_convolution<S>(node, operands);
-    case Op::batch_norm: return ops::denote_batch_norm<S>(node, operands);
+    case Op::conv_transpose:
+      return ops::denote_convolution<S>(node, operands);
+    case Op::batch_norm:
+      return ops::denote_batch_norm<S>(node, operands);
     case Op::reduce_sum:
-    case Op::reduce_mean: return ops::denote_reduce<S>(node, operands);
+    case Op::reduce_mean:
+      return ops::denote_reduce<S>(node, operands);
     case Op::avg_pool:
-    case Op::max_pool: return ops::denote_pool<S>(node, operands);
+    case Op::max_pool:
+      return ops::denote_pool<S>(node, operands);
     case Op::relu:
     case Op::leaky_relu:
     case Op::abs:
     case Op::sign:
     case Op::clip:
     case Op::min:
-    case Op::max: return ops::denote_piecewise<S>(node, operands);
+    case Op::max:
+      return ops::denote_piecewise<S>(node, operands);
     case Op::sigmoid:
     case Op::tanh:
     case Op::sqrt:
@@ -92,8 +109,10 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
     case Op::exp:
     case Op::log:
     case Op::sin:
-    case Op::cos: return ops::denote_transcendental<S>(node, operands);
-    case Op::softmax: return ops::denote_softmax<S>(node, operands);
+    case Op::cos:
+      return ops::denote_transcendental<S>(node, operands);
+    case Op::softmax:
+      return ops::denote_softmax<S>(node, operands);
   }
   demand(false, "denote: a leaf has no denotation");
   return ops::no_function(node, ScalarTraits<S>::name);

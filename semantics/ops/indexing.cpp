@@ -1,5 +1,7 @@
 #include "semantics/ops/indexing.h"
 
+#include <algorithm>
+
 namespace assay::ops {
 
 Shape row_major_strides(const Shape& shape) {
@@ -40,14 +42,16 @@ void Window::set_position(std::size_t result_position) {
   }
 }
 
-// Taps of several axes are the products of the taps of each; meets(axis, k) is the operand position or -1.
-template <class Meets>
-void Window::collect(const Meets& meets) {
+// Taps of several axes are the products of the taps of each. Along one axis: the k from first(axis) to last(axis) whose
+// operand position meets(axis, k) is not -1.
+template <class First, class Last, class Meets>
+void Window::collect(const First& first, const Last& last, const Meets& meets) {
   taps_.assign(1, Tap{0, 0});
   for (std::size_t axis = 0; axis < operand_.size(); ++axis) {
+    const std::int64_t begin = first(axis), end = last(axis);
     grown_.clear();
     for (const Tap& tap : taps_) {
-      for (std::int64_t k = 0; k < attributes_.kernel[axis]; ++k) {
+      for (std::int64_t k = begin; k <= end; ++k) {
         const std::int64_t i = meets(axis, k);
         if (i < 0) continue;
         grown_.push_back({tap.kernel * static_cast<std::size_t>(attributes_.kernel[axis]) + static_cast<std::size_t>(k),
@@ -60,16 +64,24 @@ void Window::collect(const Meets& meets) {
 
 const std::vector<Tap>& Window::taps(std::size_t result_position) {
   set_position(result_position);
-  collect([this](std::size_t axis, std::int64_t k) {
-    const std::int64_t i = position_[axis] * attributes_.strides[axis] - attributes_.pads_begin[axis] + k * attributes_.dilations[axis];
-    return i >= 0 && i < operand_[axis] ? i : -1;
-  });
+  const auto start = [this](std::size_t axis) { return position_[axis] * attributes_.strides[axis] - attributes_.pads_begin[axis]; };
+  const auto first = [&](std::size_t axis) {  // the first k with i >= 0
+    const std::int64_t dilation = attributes_.dilations[axis];
+    return start(axis) >= 0 ? 0 : (-start(axis) + dilation - 1) / dilation;
+  };
+  const auto last = [&](std::size_t axis) {  // the last k with i < extent
+    const std::int64_t room = operand_[axis] - 1 - start(axis);
+    return room < 0 ? -1 : std::min(room / attributes_.dilations[axis], attributes_.kernel[axis] - 1);
+  };
+  collect(first, last, [&](std::size_t axis, std::int64_t k) { return start(axis) + k * attributes_.dilations[axis]; });
   return taps_;
 }
 
 const std::vector<Tap>& Window::transposed_taps(std::size_t result_position) {
   set_position(result_position);
-  collect([this](std::size_t axis, std::int64_t k) {
+  const auto first = [](std::size_t) { return std::int64_t{0}; };
+  const auto last = [this](std::size_t axis) { return attributes_.kernel[axis] - 1; };
+  collect(first, last, [this](std::size_t axis, std::int64_t k) {
     const std::int64_t scaled = position_[axis] + attributes_.pads_begin[axis] - k * attributes_.dilations[axis];
     const std::int64_t stride = attributes_.strides[axis];
     return scaled >= 0 && scaled % stride == 0 && scaled / stride < operand_[axis] ? scaled / stride : -1;

@@ -59,8 +59,8 @@ class Window {
 
  private:
   void set_position(std::size_t result_position);
-  template <class Meets>
-  void collect(const Meets& meets);
+  template <class First, class Last, class Meets>
+  void collect(const First& first, const Last& last, const Meets& meets);
 
   const WindowAttributes& attributes_;
   Shape operand_, result_, position_;  // spatial axes only

@@ -126,7 +126,9 @@ std::vector<T> move_elements(const Node& node, std::span<const Array<T>* const> 
   return read(x.values, node.shape, broadcast_strides(x.shape, node.shape), 0);
 }
 
-double padding_value(const Node& node) { return node.op == Op::pad ? std::get<PadAttributes>(node.attributes).value : 0.0; }
+double padding_value(const Node& node) {
+  return node.op == Op::pad ? std::get<PadAttributes>(node.attributes).value : 0.0;
+}
 
 // Where an element comes from: element `index` of the operand of interest, or (-1) the constant `fill`.
 struct Origin {

@@ -21,8 +21,9 @@ namespace assay::ops {
 namespace {
 
 Rejection too_large(const Node& node, std::int64_t n) {
-  return {Rejection::Kind::declined, "denote.size", "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
-          "exponent " + std::to_string(n), "evaluate over intervals"};
+  return {Rejection::Kind::declined,        "denote.size",
+          "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
+          "exponent " + std::to_string(n),  "evaluate over intervals"};
 }
 
 template <class S>

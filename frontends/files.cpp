@@ -33,7 +33,8 @@ Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64
     const std::size_t got = std::fread(bytes.data() + old, 1, kChunk, file.get());
     bytes.resize(old + got);
     if (bytes.size() > limit) {
-      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes", "a larger file", "split the file or raise the limit");
+      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes", "a larger file",
+                     "split the file or raise the limit");
     }
     if (got < kChunk) break;
   }
@@ -73,7 +74,8 @@ Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const 
     const std::size_t got = kChunk - z.avail_out;
     const auto* from = reinterpret_cast<const std::byte*>(window.data());
     if (bytes.size() + got > limit) {
-      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "more", "check the file; expand it by hand");
+      return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "more",
+                     "check the file; expand it by hand");
     }
     bytes.insert(bytes.end(), from, from + got);
     const bool at_end = z.avail_in == 0 && position == stored.size();

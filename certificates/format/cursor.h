@@ -1,10 +1,12 @@
 // Cursor: a bounds-checked walk over the bytes of one frame. The first fault sticks; later reads give zeros.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "semantics/outcome.h"
 
@@ -15,23 +17,66 @@ class Cursor {
   // `offset` is the position of bytes[0] in the file, for messages.
   explicit Cursor(std::string_view bytes = {}, std::uint64_t offset = 0) : bytes_(bytes), offset_(offset) {}
 
-  std::uint8_t byte();
-  std::uint64_t varint();            // LEB128, minimal form
-  std::uint32_t varint32();          // ... at most 2^32 - 1
-  std::uint64_t count(std::uint64_t bytes_each);  // a varint n with n * bytes_each <= remaining()
-  float f32();
-  double f64();
-  std::string_view take(std::uint64_t count);
-
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
   [[nodiscard]] std::uint64_t remaining() const { return bytes_.size() - at_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_ + at_; }
-
-  void fail(const char* code, std::string required, std::string found);
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
+  void fail(const char* code, std::string required, std::string found) {
+    if (!fault_) fault_ = Rejection{Rejection::Kind::malformed, code, "byte " + std::to_string(offset()), std::move(required), std::move(found),
+                                    "the file is damaged or was written by another program: see certificates/FORMAT.md"};
+    at_ = bytes_.size();
+  }
+
+  std::string_view take(std::uint64_t count) {
+    if (!(count <= remaining())) {
+      fail("certificate.frame", "the record ends inside its frame", std::to_string(count) + " bytes wanted, " + std::to_string(remaining()) + " left");
+      return {};
+    }
+    at_ += count;
+    return bytes_.substr(at_ - count, count);
+  }
+
+  // LEB128 in its shortest form.
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+      const std::uint64_t read = byte();
+      if (fault_) return 0;
+      if ((shift > 0 && read == 0) || (shift == 63 && read > 1)) break;
+      value |= (read & 127) << shift;
+      if (read < 128) return value;
+    }
+    fail("certificate.varint", "a varint in its shortest form, below 2^64", "a longer one");
+    return 0;
+  }
+
+  std::uint32_t varint32() {
+    const std::uint64_t value = varint();
+    if (value >> 32 != 0) fail("certificate.value", "an index below 2^32", std::to_string(value));
+    return static_cast<std::uint32_t>(value);
+  }
+
+  // A varint n with n * bytes_each <= remaining().
+  std::uint64_t count(std::uint64_t bytes_each) {
+    const std::uint64_t value = varint();
+    if (value <= remaining() / bytes_each) return value;
+    fail("certificate.length", "as many entries as the frame has room for", std::to_string(value));
+    return 0;
+  }
+
+  std::uint8_t byte() { return static_cast<std::uint8_t>(little_endian(1)); }
+  float f32() { return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(4))); }
+  double f64() { return std::bit_cast<double>(little_endian(8)); }
+
  private:
-  std::uint64_t little_endian(int bytes);
+  std::uint64_t little_endian(std::uint64_t size) {
+    const std::string_view taken = take(size);
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < taken.size(); ++i) value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(taken[i])) << (8 * i);
+    return value;
+  }
+
   std::string_view bytes_;
   std::uint64_t offset_ = 0;
   std::size_t at_ = 0;

@@ -56,8 +56,9 @@ inline constexpr std::uint8_t kRoundToFloat = 64;
 inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
 inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;       // the writer closes a frame that has reached this many bytes
 inline constexpr std::size_t kMaxNameBytes = 255;                       // semantics name
-inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;      // in one conclude record
-inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;   // of one array read without a graph
+inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;      // in one record, and rows of one case
+inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;      // of a graph that is not known (dump)
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;   // of one of its nodes
 inline constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{8} << 30;  // open splits times the boxes that one of them can hold
 inline constexpr std::size_t kMaxRationalBytes = 20000;                 // text of one witness coordinate
 

@@ -191,17 +191,18 @@ class HintEncoder {
 
 namespace {
 
+// A single row with multiplier 1 is what absent multipliers mean.
+bool is_default(const std::vector<float>& rows) { return rows.empty() || (rows.size() == 1 && same_bits(rows[0], 1.0f)); }
+
 // 2 * count + 1 when the cases are positions 0 .. count - 1 without multipliers; else 2 * count and the list.
 void put_cases(std::string& out, std::span<const CaseMultipliers> cases) {
   bool plain = true;
-  for (std::size_t i = 0; i < cases.size(); ++i) plain = plain && cases[i].position == i && cases[i].rows.empty();
+  for (std::size_t i = 0; i < cases.size(); ++i) plain = plain && cases[i].position == i && is_default(cases[i].rows);
   put_varint(out, 2 * static_cast<std::uint64_t>(cases.size()) + (plain ? 1 : 0));
   if (plain) return;
   for (const CaseMultipliers& entry : cases) {
-    put_varint(out, 2 * static_cast<std::uint64_t>(entry.position) + (entry.rows.empty() ? 0 : 1));
-    if (entry.rows.empty()) continue;
-    put_varint(out, entry.rows.size());
-    put_floats(out, entry.rows);
+    put_varint(out, 2 * static_cast<std::uint64_t>(entry.position) + (is_default(entry.rows) ? 0 : 1));
+    if (!is_default(entry.rows)) HintEncoder(out, nullptr).put_array(entry.rows, {Slot::Side::beta});
   }
 }
 

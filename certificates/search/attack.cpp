@@ -302,4 +302,42 @@ std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOp
   return std::nullopt;
 }
 
+std::optional<kernel::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
+                                           std::span<const double> x, int steps, Workspace& workspace) {
+  constexpr double kFirst = 0.1, kShrink = 0.8;  // of the box's width; per step
+  const std::size_t n = network.input_size();
+  const std::vector<RowView>& rows = network.rows(case_index);
+  std::vector<double> point(n), y(network.output_size()), y_bar(y.size()), x_bar(n), inputs_bar(n);
+  for (std::size_t i = 0; i < n; ++i) point[i] = box.snap(i, x[i]);
+  double size = kFirst;
+  for (int t = 0; t < steps && !box.is_empty(); ++t, size *= kShrink) {
+    network.evaluate(1, point.data(), workspace);
+    network.outputs(1, workspace, y.data());
+    const double worst = worst_slack(rows, y.data(), point.data());
+    if (worst >= 0) {
+      Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), {case_index, box.exact(point)});
+      if (theorem.ok()) return std::move(theorem).value();
+    }
+    if (!network.has_gradient()) break;
+    std::fill(y_bar.begin(), y_bar.end(), 0.0);
+    std::fill(x_bar.begin(), x_bar.end(), 0.0);
+    for (const RowView& row : rows) {
+      if (slack(row, y.data(), point.data()) / row.scale > worst) continue;
+      for (const auto& [element, coefficient] : row.outputs) y_bar[element] -= coefficient / row.scale;
+      for (const auto& [element, coefficient] : row.inputs) x_bar[element] -= coefficient / row.scale;
+    }
+    network.vjp(1, workspace, y_bar.data(), inputs_bar.data());
+    double largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      x_bar[i] = (x_bar[i] + inputs_bar[i]) * (box.hi()[i] - box.lo()[i]);
+      largest = std::max(largest, std::fabs(x_bar[i]));
+    }
+    if (!(largest > 0)) break;
+    for (std::size_t i = 0; i < n; ++i) {
+      point[i] = box.snap(i, point[i] + size * (box.hi()[i] - box.lo()[i]) * x_bar[i] / largest);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace assay::search

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 
+#include "certificates/search/candidate_point.h"
 #include "certificates/search/network.h"
 #include "certificates/search/search.h"
 #include "kernel/kernel.h"
@@ -27,5 +29,9 @@ std::optional<kernel::Theorem> attack(const Network& network, std::size_t group,
                                       Statistics& statistics);
 std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
                                           Statistics& statistics);
+
+// A few gradient steps on one case from a point that a bound suggests; snapped, and the kernel is asked as above.
+std::optional<kernel::Theorem> attack_from(const Network& network, const CandidateBox& box, std::uint32_t case_index,
+                                           std::span<const double> x, int steps, Workspace& workspace);
 
 }  // namespace assay::search

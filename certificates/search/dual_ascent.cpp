@@ -5,30 +5,20 @@
 #include <limits>
 
 #include "certificates/search/dual_loops.h"
+#include "certificates/search/dual_row.h"
 #include "certificates/search/lines.h"
 
 namespace assay::search {
 namespace {
 
 constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
+constexpr double kLeastGain = 1e-9;       // of a row's scale: smaller gains are rounding, and not worth other parameters
+constexpr double kLeastGradient = 1e-9;   // of a row's scale: added to Adam's normaliser, for the same reason
+constexpr double kLeastWeight = 1e-4;     // of a case's row against the others: keeps every row within reach
 constexpr std::size_t kBufferDoubles = 120'000;            // per-row state of a chunk, about 1 MB: stays in the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
-struct Multiplier {
-  double value = 0, moment = 0, square = 0, scale = 0, best = 0;
-};
-
 }  // namespace
-
-// What a batch row carries besides its slots.
-struct DualAscent::Row {
-  const DualTask* task = nullptr;
-  DualResult* result = nullptr;
-  std::vector<Multiplier> beta, weights;
-  std::vector<double> best_x;
-  double bound = 0, best = 0;
-  bool fresh = true;  // no iteration yet: multipliers have no scale
-};
 
 DualAscent::~DualAscent() = default;
 
@@ -65,6 +55,9 @@ void DualAscent::run(std::span<const DualTask> tasks, const DualOptions& options
 void DualAscent::load(std::size_t b, const DualTask& task) {
   Row& row = rows_[b];
   row.fresh = true;
+  row.final = false;
+  row.extra = 0;
+  row.checkpoint = -std::numeric_limits<double>::infinity();
   row.best = -std::numeric_limits<double>::infinity();
   row.best_x.assign(n_, 0);
   row.beta.assign(task.literals.size(), {});
@@ -72,6 +65,9 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   const DualParameters* start = task.start;
   for (std::size_t k = 0; start != nullptr && k < std::min(row.beta.size(), start->beta.size()); ++k) {
     row.beta[k].value = row.beta[k].best = static_cast<double>(start->beta[k]);
+  }
+  if (start != nullptr && start->beta.size() + 1 == row.beta.size()) {
+    row.beta.back().value = row.beta.back().best = static_cast<double>(task.last_beta);
   }
   for (std::size_t k = 0; k < row.weights.size(); ++k) {
     const bool known = start != nullptr && start->weights.size() == row.weights.size();
@@ -259,7 +255,7 @@ namespace {
 void adam(Multiplier& m, double gradient, double rate) {
   m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
   m.square = kSecondMoment * m.square + (1 - kSecondMoment) * gradient * gradient;
-  m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + 1e-300));
+  m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
 }
 
 }  // namespace
@@ -318,8 +314,8 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
     const double gradient = -slack(view, y.data(), x_.data() + b * n_) / view.scale;
     weight.moment = kFirstMoment * weight.moment + (1 - kFirstMoment) * gradient;
     weight.square = kSecondMoment * weight.square + (1 - kSecondMoment) * gradient * gradient;
-    const double move = weight.moment / (std::sqrt(weight.square) + 1e-300);
-    weight.value = std::max(weight.value, 1e-6 / view.scale) * std::exp(rate * options.weight_rate * move);
+    const double move = weight.moment / (std::sqrt(weight.square) + kLeastGradient);
+    weight.value = std::max(weight.value, kLeastWeight / view.scale) * std::exp(rate * options.weight_rate * move);
     total += weight.value * view.scale;
   }
   for (Multiplier& weight : row.weights) weight.value /= total;
@@ -327,7 +323,7 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
 
 void DualAscent::save_best(std::size_t b) {
   Row& row = rows_[b];
-  if (!(row.bound > row.best)) return;
+  if (!(row.bound > row.best + kLeastGain) && std::isfinite(row.best)) return;
   row.best = row.bound;
   std::copy_n(slots(low_slope_, b), r_, slots(best_, b));
   if (!graph_.relu_only()) std::copy_n(slots(up_slope_, b), r_, slots(up_best_, b));
@@ -336,23 +332,13 @@ void DualAscent::save_best(std::size_t b) {
   std::copy_n(x_.data() + b * n_, n_, row.best_x.data());
 }
 
-// How much the bound loses at x* because a slot's line is not the function, plus a share of the loss at the worst point.
-void DualAscent::score(std::size_t b, std::vector<float>& scores) const {
-  constexpr double kAreaShare = 0.2;
-  scores.assign(r_, 0.0F);
-  for (const DualGraph::Activation& activation : graph_.activations()) {
-    if (activation.step->op != Op::relu) continue;
-    const std::size_t size = activation.step->size, at = activation.first_slot;
-    const double* a = a_[activation.step->node].data() + b * size;
-    const double* z = z_[activation.operand].data() + b * size;
-    const double* y = z_[activation.step->node].data() + b * size;
-    for (std::size_t j = 0; j < size; ++j) {
-      if (slots(free_, b)[at + j] == 0) continue;
-      const double gap = a[j] * (std::max(z[j], 0.0) - y[j]);
-      const double area = std::fabs(a[j]) * slots(up_icpt_, b)[at + j];
-      scores[at + j] = static_cast<float>(std::max(gap, 0.0) + kAreaShare * area + 1e-30);
-    }
-  }
+void DualAscent::restore_best(std::size_t b) {
+  Row& row = rows_[b];
+  std::copy_n(slots(best_, b), r_, slots(latent_, b));
+  if (!graph_.relu_only()) std::copy_n(slots(up_best_, b), r_, slots(up_latent_, b));
+  for (Multiplier& m : row.beta) m.value = m.best;
+  for (Multiplier& m : row.weights) m.value = m.best;
+  row.final = true;
 }
 
 void DualAscent::move_row(std::size_t from, std::size_t to) {
@@ -364,47 +350,63 @@ void DualAscent::move_row(std::size_t from, std::size_t to) {
   std::swap(rows_[from], rows_[to]);
 }
 
+void DualAscent::finish(std::size_t b) {
+  Row& row = rows_[b];
+  DualParameters& parameters = row.result->parameters;
+  row.result->bound = row.best;
+  parameters.lower.assign(slots(best_, b), slots(best_, b) + r_);
+  if (!graph_.relu_only()) parameters.upper.assign(slots(up_best_, b), slots(up_best_, b) + r_);
+  parameters.beta.clear();
+  for (const Multiplier& m : row.beta) parameters.beta.push_back(static_cast<float>(m.best));
+  parameters.weights.clear();
+  for (const Multiplier& m : row.weights) parameters.weights.push_back(static_cast<float>(m.best));
+  row.result->x = row.best_x;
+}
+
 void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+  constexpr int kCheckEvery = 6;         // iterations between looks at the progress
+  constexpr double kHopeless = 12;       // given up when this many further periods like the last would not do
   active_ = tasks.size();
   for (std::size_t b = 0; b < active_; ++b) {
     rows_[b].task = &tasks[b];
     rows_[b].result = &results[b];
     load(b, tasks[b]);
   }
-  const auto finish = [&](std::size_t b) {
-    Row& row = rows_[b];
-    row.result->bound = row.best;
-    DualParameters& parameters = row.result->parameters;
-    parameters.lower.assign(slots(best_, b), slots(best_, b) + r_);
-    if (!graph_.relu_only()) parameters.upper.assign(slots(up_best_, b), slots(up_best_, b) + r_);
-    parameters.beta.clear();
-    for (const Multiplier& m : row.beta) parameters.beta.push_back(static_cast<float>(m.best));
-    parameters.weights.clear();
-    for (const Multiplier& m : row.weights) parameters.weights.push_back(static_cast<float>(m.best));
-    row.result->x = row.best_x;
-  };
   double rate = 1;
-  for (int t = 0; t < options.iterations && active_ > 0; ++t, rate *= options.decay) {
+  for (int t = 1; active_ > 0; ++t, rate *= options.decay) {
     for (std::size_t b = 0; b < active_; ++b) choose_lines(b);
     seed();
     reverse();
     concretize();
-    const bool last = t + 1 == options.iterations;
     for (std::size_t b = 0; b < active_; ++b) save_best(b);
-    if (!last || options.scores) forward();
-    // Rows leave from the back, so that a moved row has been looked at.
+    if (options.iterations > 1 || options.scores) forward();
     for (std::size_t b = active_; b-- > 0;) {
-      const bool closed = rows_[b].best > options.target;
-      if (!closed && !last) {
-        ascend(b, options, rate);
-        continue;
+      Row& row = rows_[b];
+      bool last = t >= options.iterations;
+      if (t % kCheckEvery == 0) {
+        last = last || options.target - row.best > kHopeless * (row.best - row.checkpoint);
+        row.checkpoint = row.best;
       }
-      if (!closed && options.scores) score(b, rows_[b].result->scores);
-      finish(b);
-    }
-    // Compact: closed rows are replaced by the last ones.
-    for (std::size_t b = active_; b-- > 0;) {
-      if (rows_[b].best > options.target) move_row(--active_, b);
+      bool closed = row.best > options.target;
+      if (closed && !row.final && row.extra < options.extra_iterations) {
+        ++row.extra;
+        closed = false;
+        last = row.extra == options.extra_iterations;  // then once more, with the best parameters
+      }
+      if (closed || row.final || (last && !options.scores)) {
+        if (row.final && row.extra > 0) {
+          find_needed(b, *row.result);
+        } else if (row.final) {
+          score(b, *row.result);
+          probe(b, *row.result);
+        }
+        finish(b);
+        move_row(--active_, b);  // the row that moves has been looked at
+      } else if (last) {
+        restore_best(b);  // the next iteration scores them
+      } else {
+        ascend(b, options, rate);
+      }
     }
   }
 }

@@ -38,11 +38,29 @@ class DualGraph {
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
   [[nodiscard]] std::size_t slot_count() const { return slot_count_; }
   [[nodiscard]] const Activation& activation_of(std::uint32_t slot) const { return activations_[activation_of_slot_[slot]]; }
-  // The first slot whose operand is this element, or nothing.
+  // The slots whose operand is this element.
   [[nodiscard]] std::vector<std::uint32_t> slots_of(NodeId operand, std::uint32_t element) const;
 
+  // Slots whose operand is affine in the inputs alone: z = <row, x> + offset.
+  struct InputRow {
+    std::uint32_t slot;
+    double offset;
+    std::uint32_t first, last;  // range of the entries
+  };
+  [[nodiscard]] const std::vector<InputRow>& input_rows() const { return input_rows_; }
+  [[nodiscard]] bool has_input_row(std::uint32_t slot) const { return input_row_of_[slot] != kNone; }
+  [[nodiscard]] const InputRow* input_row(std::uint32_t slot) const { return has_input_row(slot) ? &input_rows_[input_row_of_[slot]] : nullptr; }
+  [[nodiscard]] const std::vector<std::uint32_t>& row_indices() const { return row_indices_; }
+  [[nodiscard]] const std::vector<double>& row_values() const { return row_values_; }
+
  private:
+  void add_input_rows(const Activation& activation);
   const Network* network_;
+  std::vector<InputRow> input_rows_;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  std::vector<std::uint32_t> input_row_of_;  // by slot
+  std::vector<std::uint32_t> row_indices_;
+  std::vector<double> row_values_;
   std::vector<Activation> activations_;
   std::vector<std::uint32_t> activation_of_slot_;
   std::size_t slot_count_ = 0;
@@ -71,13 +89,31 @@ struct DualTask {
   const DualBoxes* boxes = nullptr;
   std::span<const kernel::Literal> literals;
   const DualParameters* start = nullptr;  // may lack trailing betas; null: the policy's slopes, equal weights
+  float last_beta = 0;                    // where the last literal's is missing
+  const DualBoxes* wider = nullptr;       // without the literals, to find out which are needed
 };
+
+// A split of a first-layer relu at 0, with the exact gain of its two sides when all other parameters stay.
+struct Probe {
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  std::uint32_t slot = kNone;
+  double at_most = 0, at_least = 0;            // bounds of the children
+  float beta_at_most = 0, beta_at_least = 0;   // multipliers of the new literal that give them
+};
+
+// How good a split is: both children should gain, and no gain counts beyond what closes a child.
+[[nodiscard]] double split_value(double parent, double at_most, double at_least);
 
 struct DualResult {
   double bound = 0;                // of the best parameters, in units of the rows' scales
   DualParameters parameters;
   std::vector<double> x;           // x* of the best parameters
-  std::vector<float> scores;       // by slot, when asked for: how much an exact slot would help
+  std::vector<float> scores;       // by slot, when asked for: how much an exact slot would help; then by input
+  Probe probe;                     // the best split of a first-layer slot, when scores were asked for
+  std::vector<float> influence;    // by slot, when no probe gains: how much the undecided slots depend on it
+  // By literal, for a closed task when asked for: true where the bound would not stay positive without the literal (only
+  // first-layer slots can be told; the others count as needed iff their multiplier is not 0).
+  std::vector<bool> needed;
 };
 
 struct DualOptions {
@@ -85,6 +121,7 @@ struct DualOptions {
   double target = 1e-7;            // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
   bool scores = false;
+  int extra_iterations = 0;        // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
 // One per thread: owns the buffers.
@@ -107,7 +144,12 @@ class DualAscent {
   void forward();
   void ascend(std::size_t b, const DualOptions& options, double rate);
   void save_best(std::size_t b);
-  void score(std::size_t b, std::vector<float>& scores) const;
+  void restore_best(std::size_t b);
+  void score(std::size_t b, DualResult& result) const;
+  void probe(std::size_t b, DualResult& result) const;
+  void find_influence(std::size_t b, DualResult& result) const;
+  void find_needed(std::size_t b, DualResult& result) const;
+  void finish(std::size_t b);
   void move_row(std::size_t from, std::size_t to);
   [[nodiscard]] double* slots(std::vector<double>& array, std::size_t b) { return array.data() + b * r_; }
   [[nodiscard]] const double* slots(const std::vector<double>& array, std::size_t b) const { return array.data() + b * r_; }

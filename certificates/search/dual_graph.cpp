@@ -20,6 +20,8 @@ DualGraph::DualGraph(const Network& network) : network_(&network) {
         activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
         activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
         slot_count_ += step.size;
+        input_row_of_.resize(slot_count_, kNone);
+        if (step.op == Op::relu) add_input_rows(activations_.back());
         break;
       case Step::Kind::binary:
       case Step::Kind::max_pool:
@@ -28,6 +30,37 @@ DualGraph::DualGraph(const Network& network) : network_(&network) {
         supported_ = false;
         break;
     }
+  }
+}
+
+void DualGraph::add_input_rows(const Activation& activation) {
+  constexpr std::size_t kMaxEntries = 4'000'000;  // 12 bytes each
+  const Graph& graph = network_->problem()->graph();
+  const Step& operand = network_->step_of(activation.operand);
+  const std::size_t n = network_->input_size(), size = operand.size;
+  if (operand.kind != Step::Kind::affine || n == 0 || size > kMaxEntries / n) return;
+  for (const Step::Part& part : operand.parts) {
+    if (graph.node(part.operand).op != Op::input) return;
+  }
+  std::vector<double> unit(size, 0), row, piece;
+  for (std::size_t i = 0; i < size; ++i) {
+    row.assign(n, 0);
+    unit[i] = 1;
+    for (const Step::Part& part : operand.parts) {
+      piece.assign(part.map->columns(), 0);
+      part.map->transpose(1, unit.data(), piece.data());
+      for (std::size_t j = 0; j < piece.size(); ++j) row[network_->input_offset(part.operand) + j] += piece[j];
+    }
+    unit[i] = 0;
+    InputRow entry{activation.first_slot + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()), 0};
+    for (std::uint32_t j = 0; j < n; ++j) {
+      if (row[j] == 0) continue;
+      row_indices_.push_back(j);
+      row_values_.push_back(row[j]);
+    }
+    entry.last = static_cast<std::uint32_t>(row_values_.size());
+    input_row_of_[entry.slot] = static_cast<std::uint32_t>(input_rows_.size());
+    input_rows_.push_back(entry);
   }
 }
 

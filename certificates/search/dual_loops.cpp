@@ -9,6 +9,11 @@
 #endif
 
 namespace assay::search {
+namespace {
+
+constexpr double kLeastGradient = 1e-12;  // added to Adam's normaliser: smaller gradients are rounding
+
+}  // namespace
 
 ASSAY_SEARCH_CLONES double back_through_lines(std::size_t size, const LineArrays& lines, const double* __restrict a,
                                               double* __restrict z_bar) {
@@ -74,6 +79,31 @@ ASSAY_SEARCH_CLONES void quantize_slopes(std::size_t size, const double* __restr
   }
 }
 
+ASSAY_SEARCH_CLONES FormChange change_of_minimum(std::size_t count, const unsigned* __restrict index, const double* __restrict row,
+                                                  double step, const double* __restrict form, const double* __restrict lo,
+                                                  const double* __restrict hi) {
+  constexpr std::size_t kLanes = 8;
+  double changes[kLanes] = {}, values[kLanes] = {};
+  const auto at = [&](std::size_t k, std::size_t lane) {
+    const unsigned i = index[k];
+    const double old_form = form[i], new_form = old_form + step * row[k];
+    const double old_point = old_form > 0 ? lo[i] : hi[i], point = new_form > 0 ? lo[i] : hi[i];
+    changes[lane] += new_form * point - old_form * old_point;
+    values[lane] += row[k] * point;
+  };
+  std::size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) at(k + lane, lane);
+  }
+  for (; k < count; ++k) at(k, 0);
+  FormChange total{0, 0};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    total.change += changes[lane];
+    total.row_value += values[lane];
+  }
+  return total;
+}
+
 ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates, const double* __restrict free, const double* __restrict a,
                                        const double* __restrict z, double* __restrict latent, double* __restrict moment,
                                        double* __restrict square) {
@@ -85,7 +115,7 @@ ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates,
     const double v = second * square[j] + (1 - second) * gradient * gradient;
     moment[j] = m;
     square[j] = v;
-    const double moved = latent[j] + rate * m / (std::sqrt(v) + 1e-300);
+    const double moved = latent[j] + rate * m / (std::sqrt(v) + kLeastGradient);
     const double above = moved > 0 ? moved : 0;
     latent[j] = above < 1 ? above : 1;
   }

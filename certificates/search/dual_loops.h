@@ -19,6 +19,14 @@ void relu_lines(std::size_t size, const double* lo, const double* hi, double* lo
 // low_slope = latent rounded to k/128 where free.
 void quantize_slopes(std::size_t size, const double* latent, const double* free, double* low_slope);
 
+// What adding `step` times a sparse row to a linear form does to its minimum over a box: the change, and the row's value at
+// the minimiser (the derivative of the change by step).
+struct FormChange {
+  double change, row_value;
+};
+FormChange change_of_minimum(std::size_t count, const unsigned* index, const double* row, double step, const double* form, const double* lo,
+                             const double* hi);
+
 struct AdamRates {
   double rate, first, second;  // step, decay rates of the two moments
 };

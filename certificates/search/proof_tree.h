@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "certificates/format/writer.h"
 #include "kernel/kernel.h"
@@ -31,7 +32,10 @@ class ProofTree {
   // Splits a leaf; returns the number of the `<=` child, the `>=` child is the next one.
   std::uint32_t split(std::uint32_t node, const Split& split);
 
-  [[nodiscard]] std::size_t size() const;
+  // Makes a node a leaf again: its own steps stay, everything below it is dropped (the numbers are not used again).
+  void prune(std::uint32_t node);
+
+  [[nodiscard]] std::size_t size() const;  // of the nodes that are not dropped
   [[nodiscard]] std::uint64_t byte_size() const;  // of all steps
 
   // Depth first, without the group brackets. The caller has written begin_group.
@@ -46,6 +50,7 @@ class ProofTree {
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
   std::uint64_t byte_size_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 inline void write(const ProofTree& tree, certificate::Writer& writer) { tree.write(writer); }

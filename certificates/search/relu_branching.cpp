@@ -1,123 +1,21 @@
 #include "certificates/search/relu_branching.h"
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <limits>
-#include <mutex>
-#include <numeric>
+#include <array>
 #include <thread>
 #include <vector>
 
-#include "certificates/search/candidate_point.h"
+#include "certificates/search/attack.h"
+#include "certificates/search/branching_engine.h"
 
 namespace assay::search {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;  // nodes that a thread treats at once
+constexpr std::uint64_t kFirstRound = 100;              // leaves before the first restart; doubled every time
+constexpr double kBlindShare = 0.3;                     // of the splits, for learning to begin
 
-constexpr double kNoBound = -std::numeric_limits<double>::infinity();
-
-// A node of the tree as long as something below it is open.
-struct Record {
-  std::shared_ptr<Record> parent;
-  kernel::Literal literal;  // that led here; unused at the root
-  std::uint32_t depth = 0, tree_node = ProofTree::kRoot;
-  std::optional<kernel::Scope> scope;  // made when first needed, dropped when both children have theirs
-  int scopes_made_below = 0;
-  std::optional<kernel::Refutation> own, child[2];
-};
-
-struct OpenCase {
-  std::uint32_t position = 0;
-  double bound = kNoBound;
-  std::shared_ptr<const DualParameters> parameters;
-};
-
-struct OpenNode {
-  std::shared_ptr<Record> record;
-  std::vector<OpenCase> cases;
-};
-
-class Branching {
- public:
-  Branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, const BranchingOptions& options,
-            const std::stop_token& stop, Statistics& statistics)
-      : graph_(graph),
-        network_(graph.network()),
-        group_(group),
-        options_(options),
-        stop_(stop),
-        statistics_(statistics),
-        candidates_(graph.network(), group),
-        root_boxes_(DualBoxes::of(graph, root)),
-        root_literals_(root.literals()),
-        tree_(std::make_unique<ProofTree>()) {
-    root_ = std::make_shared<Record>();
-    root_->scope = root;
-  }
-
-  Outcome<GroupResult> run(std::span<const std::uint32_t> positions);
-
- private:
-  struct Worker;
-  // One popped node while a worker treats it.
-  struct Treated {
-    OpenNode node;
-    DualBoxes boxes;
-    std::vector<kernel::Literal> literals;
-    std::vector<DualResult> results;  // by open case
-    certificate::Fragment steps;
-    std::size_t worst = 0;            // the open case with the smallest bound
-    std::vector<kernel::Literal> splits;  // candidates (their `<=` side)
-  };
-
-  void work();
-  bool pop(Worker& worker);
-  void push(std::vector<OpenNode> nodes);
-  void load(Treated& treated) const;
-  void evaluate(Worker& worker);
-  void close_cases(Worker& worker, Treated& treated);
-  bool close_empty(Treated& treated);
-  void propose_splits(Treated& treated) const;
-  void choose_and_split(Worker& worker);
-  void split(Treated& treated, const kernel::Literal& at_most, std::vector<OpenNode>& children);
-  void complete(std::shared_ptr<Record> record, kernel::Refutation refutation);
-  const kernel::Scope* scope_of(const std::shared_ptr<Record>& record);
-  void finish(std::string reason);
-  void report(double seconds) const;
-  [[nodiscard]] bool is_root(const Treated& treated) const { return treated.node.record == root_; }
-
-  const DualGraph& graph_;
-  const Network& network_;
-  const std::size_t group_;
-  const BranchingOptions& options_;
-  const std::stop_token& stop_;
-  Statistics& statistics_;
-  const CandidateBox candidates_;
-  const DualBoxes root_boxes_;
-  const std::vector<kernel::Literal> root_literals_;
-
-  mutable std::mutex mutex_;        // of everything below but the records' scopes
-  std::condition_variable changed_;
-  std::vector<OpenNode> open_;
-  std::size_t in_work_ = 0;
-  bool finished_ = false;
-  std::string reason_;
-  std::optional<kernel::Refutation> refutation_;
-  std::optional<kernel::Theorem> witness_;
-  std::uint64_t nodes_ = 0, leaves_ = 0;
-  std::shared_ptr<Record> root_;
-  std::unique_ptr<ProofTree> tree_;
-  std::mutex scopes_;               // of the records' scopes
-};
-
-struct Branching::Worker {
-  explicit Worker(const DualGraph& graph) : ascent(graph) {}
-  DualAscent ascent;
-  Workspace workspace;
-  std::vector<Treated> batch;
-};
+}  // namespace
 
 void Branching::finish(std::string reason) {
   const std::lock_guard lock(mutex_);
@@ -134,7 +32,12 @@ bool Branching::pop(Worker& worker) {
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
   std::size_t tasks = 0;
   worker.batch.clear();
-  while (!open_.empty() && worker.batch.size() < fair && (worker.batch.empty() || tasks + open_.back().cases.size() <= worker.ascent.capacity())) {
+  const std::size_t limit = std::min(worker.ascent.capacity(), learning_ ? kDeepBatch : kWideBatch);
+  while (!open_.empty() && worker.batch.size() < fair && (worker.batch.empty() || tasks + open_.back().cases.size() <= limit)) {
+    if (tree_->is_void(open_.back().record)) {
+      open_.pop_back();
+      continue;
+    }
     tasks += open_.back().cases.size();
     Treated& treated = worker.batch.emplace_back();
     treated.node = std::move(open_.back());
@@ -148,6 +51,12 @@ bool Branching::pop(Worker& worker) {
 void Branching::push(std::vector<OpenNode> nodes) {
   const std::lock_guard lock(mutex_);
   for (OpenNode& node : nodes) open_.push_back(std::move(node));
+  // An open node holds at most its own slopes, its scope's changed boxes and some words.
+  const std::uint64_t node_bytes = graph_.slot_count() * 20 + 2000;
+  if (options_.memory_limit_bytes > 0 && open_.size() * node_bytes + tree_->byte_size() > options_.memory_limit_bytes && !finished_) {
+    reason_ = "memory";
+    finished_ = true;
+  }
   changed_.notify_all();
 }
 
@@ -156,7 +65,7 @@ void Branching::load(Treated& treated) const {
   treated.literals = root_literals_;
   treated.literals.resize(root_literals_.size() + treated.node.record->depth);
   std::size_t at = treated.literals.size();
-  for (const Record* record = treated.node.record.get(); record->parent; record = record->parent.get()) treated.literals[--at] = record->literal;
+  for (const BranchRecord* record = treated.node.record.get(); record->parent; record = record->parent.get()) treated.literals[--at] = record->literal;
   for (std::size_t k = root_literals_.size(); k < treated.literals.size(); ++k) treated.boxes.meet(graph_, treated.literals[k]);
   treated.results.resize(treated.node.cases.size());
 }
@@ -169,12 +78,16 @@ void Branching::evaluate(Worker& worker) {
     load(treated);
     root = root || is_root(treated);
     for (const OpenCase& one : treated.node.cases) {
-      tasks.push_back({&network_.rows(cases[one.position]), &treated.boxes, treated.literals, one.parameters.get()});
+      tasks.push_back({&network_.rows(cases[one.position]), &treated.boxes, treated.literals, one.parameters.get(), one.last_beta, &root_boxes_});
     }
   }
   DualOptions options;
   options.iterations = root ? options_.root_iterations : options_.node_iterations;
   options.scores = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (learning_) options.extra_iterations = 6;
+  }
   std::vector<DualResult> results(tasks.size());
   worker.ascent.run(tasks, options, results);
   std::size_t at = 0;
@@ -183,32 +96,32 @@ void Branching::evaluate(Worker& worker) {
   }
 }
 
-// The scope of a record, with those of its ancestors; null if the kernel refuses a literal.
-const kernel::Scope* Branching::scope_of(const std::shared_ptr<Record>& record) {
-  const std::lock_guard lock(scopes_);
-  std::vector<Record*> missing;
-  for (Record* at = record.get(); !at->scope; at = at->parent.get()) missing.push_back(at);
-  while (!missing.empty()) {
-    Record* at = missing.back();
-    missing.pop_back();
-    kernel::Scope scope = *at->parent->scope;
-    if (!scope.assume(at->literal).ok()) return nullptr;
-    at->scope = std::move(scope);
-    // Nobody derives from the parent's scope any more (its own cases were concluded before it was split).
-    if (++at->parent->scopes_made_below == 2) at->parent->scope.reset();
-  }
-  return &*record->scope;
-}
-
 bool Branching::close_empty(Treated& treated) {
   if (!treated.boxes.is_empty()) return false;
-  const kernel::Scope* scope = scope_of(treated.node.record);
+  const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(treated.node.record);
   if (scope == nullptr) return false;
   Outcome<kernel::Refutation> refutation = scope->empty();
   if (!refutation.ok()) return false;
   treated.steps.empty();
   treated.node.record->own = std::move(refutation).value();
   treated.node.cases.clear();
+  return true;
+}
+
+// x* may be a counterexample, or close to one. Where all activations are decided the bound is exact and x* deserves more
+// steps, as does a sample of the other nodes.
+bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result) {
+  constexpr std::uint64_t kSampleEvery = 16;
+  constexpr int kFewSteps = 1, kManySteps = 25;
+  const bool decided = std::none_of(result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.slot_count())),
+                                    [](float score) { return score > 0; });
+  const int steps = decided || ++worker.minimisers % kSampleEvery == 0 ? kManySteps : kFewSteps;
+  auto theorem = attack_from(network_, candidates_, network_.problem()->group_cases(group_)[position], result.x, steps, worker.workspace);
+  if (!theorem) return false;
+  const std::lock_guard lock(mutex_);
+  witness_ = std::move(theorem);
+  finished_ = true;
+  changed_.notify_all();
   return true;
 }
 
@@ -221,7 +134,7 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
     DualResult& result = treated.results[k];
     one.bound = result.bound;
     if (result.bound > 0) {
-      const kernel::Scope* scope = scope_of(treated.node.record);
+      const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(treated.node.record);
       const std::vector<kernel::CaseMultipliers> multipliers{{one.position, result.parameters.weights}};
       const kernel::Hints hints = to_hints(graph_, result.parameters);
       if (scope != nullptr) {
@@ -234,14 +147,11 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
           } else if (Outcome<kernel::Refutation> both = kernel::merge(*own, refutation.value()); both.ok()) {
             own = std::move(both).value();
           }
+          treated.closed.push_back(std::move(result));
           continue;
         }
       }
-    } else if (auto theorem = try_point(network_, candidates_, group_, result.x, worker.workspace)) {
-      const std::lock_guard lock(mutex_);
-      witness_ = std::move(theorem);
-      finished_ = true;
-      changed_.notify_all();
+    } else if (try_minimiser(worker, one.position, result)) {
       return;
     }
     one.parameters = std::make_shared<const DualParameters>(std::move(result.parameters));
@@ -252,24 +162,39 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
   treated.results = std::move(open_results);
 }
 
+kernel::Literal Branching::literal_at(std::uint32_t slot) const {
+  const DualGraph::Activation& activation = graph_.activation_of(slot);
+  return {activation.operand, slot - activation.first_slot, false, 0};
+}
+
 // The most promising splits for the case that is furthest from closed; an input's middle where no activation is left.
-void Branching::propose_splits(Treated& treated) const {
+void Branching::propose_splits(Treated& treated, bool learning_here) const {
   for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
     if (treated.node.cases[k].bound < treated.node.cases[treated.worst].bound) treated.worst = k;
   }
-  const std::vector<float>& scores = treated.results[treated.worst].scores;
+  const DualResult& result = treated.results[treated.worst];
+  const std::vector<float>& scores = result.scores;
+  const double bound = treated.node.cases[treated.worst].bound;
+  // A probed split that gains on some side needs no evaluation; it competes with the slots that could not be probed.
+  treated.probe = result.probe;
+  treated.probe_value = split_value(bound, result.probe.at_most, result.probe.at_least);
+  const bool probed = result.probe.slot != Probe::kNone;
+  if (!probed && learning_here) {
+    const std::uint32_t slot = most_active(result);
+    if (slot != Probe::kNone) {
+      treated.splits.push_back(literal_at(slot));
+      return;
+    }
+  }
   std::vector<std::uint32_t> order;
   for (std::uint32_t slot = 0; slot < graph_.slot_count() && slot < scores.size(); ++slot) {
-    if (scores[slot] > 0) order.push_back(slot);
+    if (scores[slot] > 0 && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
   }
   const std::size_t keep = std::min(order.size(), static_cast<std::size_t>(options_.candidates));
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(keep), order.end(),
                     [&](std::uint32_t a, std::uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-  for (std::size_t k = 0; k < keep; ++k) {
-    const DualGraph::Activation& activation = graph_.activation_of(order[k]);
-    treated.splits.push_back({activation.operand, order[k] - activation.first_slot, false, 0});
-  }
-  if (!treated.splits.empty()) return;
+  for (std::size_t k = 0; k < keep; ++k) treated.splits.push_back(literal_at(order[k]));
+  if (!treated.splits.empty() || probed) return;
   double widest = 0;
   for (const NodeId id : network_.problem()->graph().inputs) {
     const std::size_t offset = network_.input_offset(id);
@@ -284,29 +209,19 @@ void Branching::propose_splits(Treated& treated) const {
   }
 }
 
-namespace {
-
-// Product rule: both children should gain, and no gain counts beyond what closes a child.
-double split_value(double parent, double at_most, double at_least) {
-  const double needed = -parent + 1e-9;
-  const auto gain = [&](double child) { return std::clamp(child - parent, 1e-6 * needed, needed); };
-  return gain(at_most) * gain(at_least);
-}
-
-}  // namespace
-
 void Branching::choose_and_split(Worker& worker) {
   const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
+  const auto needs_evaluation = [](const Treated& treated) { return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1; };
   // Both children of every candidate, one step each. Their boxes and literals must not move: reserved.
   std::size_t count = 0;
-  for (const Treated& treated : worker.batch) count += treated.splits.size() > 1 ? 2 * treated.splits.size() : 0;
+  for (const Treated& treated : worker.batch) count += 2 * treated.splits.size();
   std::vector<DualBoxes> boxes;
   std::vector<std::vector<kernel::Literal>> literals;
   boxes.reserve(count);
   literals.reserve(count);
   std::vector<DualTask> tasks;
   for (Treated& treated : worker.batch) {
-    if (treated.splits.size() < 2) continue;
+    if (!needs_evaluation(treated)) continue;
     const OpenCase& one = treated.node.cases[treated.worst];
     for (const kernel::Literal& split : treated.splits) {
       for (const bool at_least : {false, true}) {
@@ -316,7 +231,7 @@ void Branching::choose_and_split(Worker& worker) {
         boxes.back().meet(graph_, literal);
         literals.push_back(treated.literals);
         literals.back().push_back(literal);
-        tasks.push_back({&network_.rows(cases[one.position]), &boxes.back(), literals.back(), one.parameters.get()});
+        tasks.push_back({&network_.rows(cases[one.position]), &boxes.back(), literals.back(), one.parameters.get(), 0, nullptr});
       }
     }
   }
@@ -325,56 +240,51 @@ void Branching::choose_and_split(Worker& worker) {
   options.iterations = 1;
   worker.ascent.run(tasks, options, results);
   std::size_t at = 0;
+  std::uint64_t splits = 0, blind = 0;
   std::vector<OpenNode> children;
   for (Treated& treated : worker.batch) {
-    if (treated.splits.empty()) continue;
-    std::size_t best = 0;
-    double best_value = kNoBound;
-    for (std::size_t k = 0; k < treated.splits.size() && treated.splits.size() > 1; ++k, at += 2) {
+    if (treated.node.cases.empty()) continue;
+    const bool probed = treated.probe.slot != Probe::kNone;
+    kernel::Literal best = probed ? literal_at(treated.probe.slot) : treated.splits[0];
+    double best_value = probed ? treated.probe_value : kNoBound;
+    bool by_probe = probed;
+    for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
       const double value = split_value(treated.node.cases[treated.worst].bound, results[at].bound, results[at + 1].bound);
       if (!(value > best_value)) continue;
       best_value = value;
-      best = k;
+      best = treated.splits[k];
+      by_probe = false;
     }
-    split(treated, treated.splits[best], children);
+    split(treated, best, by_probe, children);
+    ++splits;
+    const double bound = treated.node.cases[treated.worst].bound;
+    if (!(best_value > 1.01 * split_value(bound, bound, bound))) ++blind;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    splits_ += splits;
+    blind_splits_ += blind;
+    learning_ = splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
   }
   push(std::move(children));
 }
 
-void Branching::split(Treated& treated, const kernel::Literal& at_most, std::vector<OpenNode>& children) {
-  const std::shared_ptr<Record>& parent = treated.node.record;
-  const std::uint32_t first = tree_->split(parent->tree_node, {at_most.node, at_most.element, at_most.threshold});
-  for (const bool at_least : {false, true}) {
-    auto record = std::make_shared<Record>();
-    record->parent = parent;
-    record->literal = at_most;
-    record->literal.at_least = at_least;
-    record->depth = parent->depth + 1;
-    record->tree_node = first + (at_least ? 1 : 0);
-    children.push_back({std::move(record), treated.node.cases});
+void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, std::vector<OpenNode>& children) {
+  const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
+  for (const Record& record : records) {
+    OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases});
+    for (OpenCase& one : child.cases) one.last_beta = 0;
+    if (by_probe) child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
   }
 }
 
-// Joins upwards as far as both sides are there.
-void Branching::complete(std::shared_ptr<Record> record, kernel::Refutation refutation) {
+void Branching::close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
+  const BranchTree::Closed closed = tree_->close(record, std::move(refutation), steps);
   const std::lock_guard lock(mutex_);
   ++leaves_;
-  while (record->parent) {
-    const std::shared_ptr<Record> parent = record->parent;
-    parent->child[record->literal.at_least ? 1 : 0] = std::move(refutation);
-    if (!parent->child[0] || !parent->child[1]) return;
-    Outcome<kernel::Refutation> joined = kernel::join(*parent->child[0], *parent->child[1]);
-    if (joined.ok() && parent->own) joined = kernel::merge(*parent->own, joined.value());
-    if (!joined.ok()) {
-      reason_ = joined.rejection().to_text();
-      finished_ = true;
-      changed_.notify_all();
-      return;
-    }
-    refutation = std::move(joined).value();
-    record = parent;
-  }
-  refutation_ = std::move(refutation);
+  ++round_leaves_;
+  if (closed == BranchTree::Closed::below) return;
+  if (closed == BranchTree::Closed::refused) reason_ = tree_->refusal();
   finished_ = true;
   changed_.notify_all();
 }
@@ -388,18 +298,28 @@ void Branching::work() {
     }
     evaluate(worker);
     for (Treated& treated : worker.batch) {
+      const std::vector<OpenCase> before = treated.node.cases;
       if (!close_empty(treated)) close_cases(worker, treated);
+      bool learning = false;
       {
         const std::lock_guard lock(mutex_);
         if (finished_) return;
+        learning = learning_;
       }
-      if (treated.steps.byte_size() > 0) tree_->append(treated.node.record->tree_node, treated.steps);
       if (treated.node.cases.empty()) {
-        complete(treated.node.record, *treated.node.record->own);
+        const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
+        treated.node.cases = before;
+        if (learning && alone) jump_back(worker, treated);
+        else close(treated.node.record, std::nullopt, treated.steps);
+        treated.node.cases.clear();
         continue;
       }
-      propose_splits(treated);
-      if (treated.splits.empty()) {
+      tree_->append(treated.node.record, treated.steps);
+      {
+        const std::lock_guard lock(mutex_);
+        propose_splits(treated, learning);
+      }
+      if (treated.splits.empty() && treated.probe.slot == Probe::kNone) {
         finish("a node without anything to split stays open");
         return;
       }
@@ -407,6 +327,7 @@ void Branching::work() {
     choose_and_split(worker);
     const std::lock_guard lock(mutex_);
     in_work_ -= worker.batch.size();
+    if (learning_ && round_leaves_ >= round_limit_ && !finished_) restart_ = finished_ = true;
     changed_.notify_all();
   }
 }
@@ -428,39 +349,42 @@ void Branching::report(double seconds) const {
   options_.on_progress(progress);
 }
 
-Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
-  OpenNode first{root_, {}};
-  for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr});
+void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_point start) {
+  tree_ = std::make_unique<BranchTree>(root_scope_);
+  OpenNode first{tree_->root(), {}};
+  for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr, 0});
+  open_.clear();
   open_.push_back(std::move(first));
-  const Clock::time_point start = Clock::now();
-  {
-    std::vector<std::jthread> threads;
-    for (int k = 0; k < std::max(1, options_.threads); ++k) threads.emplace_back([this] { work(); });
-    std::unique_lock lock(mutex_);
-    while (!finished_ && !(open_.empty() && in_work_ == 0)) {
-      changed_.wait_for(lock, std::chrono::milliseconds(100));
-      const std::uint64_t bytes = options_.memory_limit_bytes > 0 ? open_.size() * (graph_.slot_count() * 8 + 2000) + tree_->byte_size() : 0;
-      if (bytes > options_.memory_limit_bytes) {
-        reason_ = "memory";
-        finished_ = true;
-        changed_.notify_all();
-      }
-      lock.unlock();
-      report(std::chrono::duration<double>(Clock::now() - start).count());
-      lock.lock();
-    }
+  in_work_ = 0;
+  round_leaves_ = 0;
+  finished_ = restart_ = false;
+  std::vector<std::jthread> threads;
+  for (int k = 0; k < std::max(1, options_.threads); ++k) threads.emplace_back([this] { work(); });
+  std::unique_lock lock(mutex_);
+  while (!finished_ && !(open_.empty() && in_work_ == 0)) {
+    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    lock.unlock();
+    report(std::chrono::duration<double>(Clock::now() - start).count());
+    lock.lock();
   }
+}
+
+Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
+  const Clock::time_point start = Clock::now();
+  round_limit_ = kFirstRound;
+  do {
+    run_round(positions, start);
+    round_limit_ *= 2;
+  } while (restart_ && reason_.empty() && !witness_);
   statistics_.nodes += nodes_;
   statistics_.leaves += leaves_;
   GroupResult result;
-  result.refutation = std::move(refutation_);
+  result.refutation = tree_->refutation();
   result.witness = std::move(witness_);
-  result.tree = std::move(tree_);
+  result.tree = tree_->take_proof();
   if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;
   return result;
 }
-
-}  // namespace
 
 Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
                                     std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,

@@ -164,8 +164,9 @@ std::string certificate_json(const std::string& file, const certificate::Header&
   for (std::size_t type = 1; type <= certificate::kRecordTypes; ++type) {
     if (summary.records[type] == 0) continue;
     Json& entry = json["records"][to_string(static_cast<certificate::RecordType>(type))];
-    entry["count"] = summary.records[type] + entry.value("count", std::uint64_t{0});
-    entry["bytes"] = summary.bytes[type] + entry.value("bytes", std::uint64_t{0});
+    if (entry.is_null()) entry = {{"count", std::uint64_t{0}}, {"bytes", std::uint64_t{0}}};  // the three forms of split count together
+    entry["count"] = summary.records[type] + entry["count"].get<std::uint64_t>();
+    entry["bytes"] = summary.bytes[type] + entry["bytes"].get<std::uint64_t>();
   }
   json["depth"] = summary.depth;
   json["frames"] = summary.frames;

@@ -20,11 +20,19 @@ Maybe checked(std::int64_t a, std::int64_t b) {
   if (Overflows(a, b, &result)) return std::nullopt;
   return result;
 }
-bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_add_overflow(a, b, result); }
-bool sub_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_sub_overflow(a, b, result); }
-bool mul_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_mul_overflow(a, b, result); }
+bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
+  return __builtin_add_overflow(a, b, result);
+}
+bool sub_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
+  return __builtin_sub_overflow(a, b, result);
+}
+bool mul_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
+  return __builtin_mul_overflow(a, b, result);
+}
 
-bool divides(std::int64_t a, std::int64_t b) { return b != 0 && !(b == -1 && a == std::numeric_limits<std::int64_t>::min()); }
+bool divides(std::int64_t a, std::int64_t b) {
+  return b != 0 && !(b == -1 && a == std::numeric_limits<std::int64_t>::min());
+}
 
 // Rounds towards zero.
 Maybe quotient(std::int64_t a, std::int64_t b) {
@@ -85,23 +93,28 @@ constexpr std::array<UnaryRow, 4> kUnary = {{{"Neg", negated},
                                              {"Not", [](std::int64_t a) -> Maybe { return a == 0 ? 1 : 0; }}}};
 
 std::int64_t defined(const Call& call, Maybe value) {
-  if (!value) call.malformed("onnx.integer_overflow", "integer results within 64 bits, divisors other than 0", "an overflow or a zero divisor");
+  if (!value)
+    call.malformed("onnx.integer_overflow", "integer results within 64 bits, divisors other than 0", "an overflow or a zero divisor");
   return *value;
 }
 
 // Both operands at the shape that they broadcast to, element by element.
 Operand fold_binary(Call& call, const BinaryRow& row, const Operand& a, const Operand& b) {
   Shape shape;
-  if (!broadcast(a->shape, b->shape, shape)) call.malformed("onnx.shape", "operands that broadcast", to_string(a->shape) + " and " + to_string(b->shape));
-  if (a->dtype != b->dtype) call.malformed("onnx.input", "operands of one type", std::string(to_string(a->dtype)) + " and " + to_string(b->dtype));
+  if (!broadcast(a->shape, b->shape, shape))
+    call.malformed("onnx.shape", "operands that broadcast", to_string(a->shape) + " and " + to_string(b->shape));
+  if (a->dtype != b->dtype)
+    call.malformed("onnx.input", "operands of one type", std::string(to_string(a->dtype)) + " and " + to_string(b->dtype));
   call.limit_fold(shape, DType::int64);
   const auto wide = [&](const Operand& operand) {
-    return operand->shape == shape ? operand->constant->to_ints() : call.emit(Op::expand, {operand}, ShapeAttributes{shape})->constant->to_ints();
+    return operand->shape == shape ? operand->constant->to_ints()
+                                   : call.emit(Op::expand, {operand}, ShapeAttributes{shape})->constant->to_ints();
   };
   Ints left = wide(a);
   const Ints right = wide(b);
   const bool truncates = row.name == "Mod" && call.attribute("fmod", std::int64_t{0}) != 0;
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = defined(call, truncates ? remainder(left[i], right[i]) : row.apply(left[i], right[i]));
+  for (std::size_t i = 0; i < left.size(); ++i)
+    left[i] = defined(call, truncates ? remainder(left[i], right[i]) : row.apply(left[i], right[i]));
   return call.make_ints(row.gives_boolean ? DType::boolean : a->dtype, shape, left);
 }
 
@@ -121,7 +134,9 @@ std::vector<T> exact_reals(const Call& call, const Tensor& tensor) {
     values[i] = is_float(tensor.dtype()) ? static_cast<T>(tensor.as_double(i)) : static_cast<T>(whole);
     const bool same = is_float(tensor.dtype()) ? static_cast<double>(values[i]) == tensor.as_double(i) || std::isnan(tensor.as_double(i))
                                                : std::abs(values[i]) < T(0x1p62) && static_cast<std::int64_t>(values[i]) == whole;
-    if (!same) call.unsupported("onnx.cast", "values that the new type represents exactly", "element " + std::to_string(i), "store the constant in its final type");
+    if (!same)
+      call.unsupported("onnx.cast", "values that the new type represents exactly", "element " + std::to_string(i),
+                       "store the constant in its final type");
   }
   return values;
 }
@@ -132,7 +147,8 @@ Ints exact_integers(const Call& call, const Tensor& tensor) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = tensor.as_double(i);
     if (!(std::abs(value) < 0x1p62 && std::floor(value) == value)) {
-      call.unsupported("onnx.cast", "whole numbers", "element " + std::to_string(i) + " is " + std::to_string(value), "store the constant as integers");
+      call.unsupported("onnx.cast", "whole numbers", "element " + std::to_string(i) + " is " + std::to_string(value),
+                       "store the constant as integers");
     }
     values[i] = static_cast<std::int64_t>(value);
   }
@@ -182,7 +198,8 @@ Results fold_integer_op(Call& call) {
     for (std::size_t i = 1; i < call.inputs.size(); ++i) result = fold_binary(call, row, result, call.in(i));
     return {result};
   }
-  call.unsupported("onnx.element_type", type + " of floats", std::string(to_string(call.in(0)->dtype)) + " operands", "export the model in float32");
+  call.unsupported("onnx.element_type", type + " of floats", std::string(to_string(call.in(0)->dtype)) + " operands",
+                   "export the model in float32");
 }
 
 Results lower_integer_only(Call& call) {
@@ -199,8 +216,12 @@ Results lower_integer_only(Call& call) {
 
 Results fold_integer_reduction(Call& call, const Ints& axes, bool keep_dims) {
   const std::string& type = call.node.op_type;
-  const std::string_view name = type == "ReduceSum" ? "Add" : type == "ReduceProd" ? "Mul" : type == "ReduceMax" ? "Max" : type == "ReduceMin" ? "Min" : "";
-  const auto* row = std::find_if(kBinary.begin(), kBinary.end(), [&](const BinaryRow& one) { return one.name == name; });
+  const std::string_view name = type == "ReduceSum"    ? "Add"
+                                : type == "ReduceProd" ? "Mul"
+                                : type == "ReduceMax"  ? "Max"
+                                : type == "ReduceMin"  ? "Min"
+                                                       : "";
+  const auto row = std::find_if(kBinary.begin(), kBinary.end(), [&](const BinaryRow& one) { return one.name == name; });
   if (row == kBinary.end()) call.unsupported("onnx.element_type", type + " of floats", "integers", "export the model in float32");
   const Ints values = call.constant(0, "an integer").to_ints();
   const std::vector<std::size_t> targets = reduction_targets(call.shape(0), axes);
@@ -230,7 +251,8 @@ Results lower_constant(Call& call) {
     demand(tensor != nullptr, "Constant: the attribute was there");
     return {call.make(call.lowering.read(tensor->tensor))};
   }
-  if (value.name == "value_float" && value.kind == AttributeKind::real) return {call.make(Tensor::of_floats({}, std::vector<float>{real(value.real)}))};
+  if (value.name == "value_float" && value.kind == AttributeKind::real)
+    return {call.make(Tensor::of_floats({}, std::vector<float>{real(value.real)}))};
   if (value.name == "value_int" && value.kind == AttributeKind::integer) return {call.make_ints(DType::int64, {}, {value.integer})};
   if (value.name == "value_ints" && value.kind == AttributeKind::integers) {
     return {call.make_ints(DType::int64, {static_cast<std::int64_t>(value.integers.size())}, value.integers)};
@@ -240,8 +262,8 @@ Results lower_constant(Call& call) {
     for (const std::uint32_t bits : value.reals) floats.push_back(real(bits));
     return {call.make(Tensor::of_floats({static_cast<std::int64_t>(floats.size())}, floats))};
   }
-  call.unsupported("onnx.attribute", "value, value_float, value_floats, value_int or value_ints", printable(value.name) + " of type " + value.kind_name,
-                   "store the constant as a dense tensor");
+  call.unsupported("onnx.attribute", "value, value_float, value_floats, value_int or value_ints",
+                   printable(value.name) + " of type " + value.kind_name, "store the constant as a dense tensor");
 }
 
 Results lower_constant_of_shape(Call& call) {
@@ -266,25 +288,30 @@ Results lower_shape(Call& call) {
   return {call.make_ints(DType::int64, {end - start}, part)};
 }
 
-Results lower_size(Call& call) { return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})}; }
+Results lower_size(Call& call) {
+  return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})};
+}
 
 Results lower_cast(Call& call) {
   DType to = DType::float32;
   const std::int64_t code = call.attribute("to", std::int64_t{0});
   const bool known = dtype_of(code, to);
   if (!known || code == kFloat16 || code == kBfloat16) {
-    call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code), "export the model in float32");
+    call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
+                     "export the model in float32");
   }
   const Operand& x = call.in(0);
   if (x->dtype == to) return {x};
   if (!x->constant) {
-    call.unsupported("onnx.cast", std::string("a cast of a ") + to_string(x->dtype) + " activation to its own type", to_string(to), "export the model in one float type");
+    call.unsupported("onnx.cast", std::string("a cast of a ") + to_string(x->dtype) + " activation to its own type", to_string(to),
+                     "export the model in one float type");
   }
   return {cast_constant(call, *x->constant, to)};
 }
 
 Results lower_range(Call& call) {
-  if (!call.all_integers()) call.unsupported("onnx.integers_only", "a Range of constant integers", "floats", "store the range as a constant");
+  if (!call.all_integers())
+    call.unsupported("onnx.integers_only", "a Range of constant integers", "floats", "store the range as a constant");
   Ints parameters;
   for (std::size_t i = 0; i < 3; ++i) {
     const Ints one = call.ints(i, "a bound of the range");

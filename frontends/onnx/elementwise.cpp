@@ -14,10 +14,23 @@ struct NamedOp {
   Op op;
 };
 
-constexpr std::array<NamedOp, 17> kDirect = {{{"Relu", Op::relu}, {"Sigmoid", Op::sigmoid}, {"Tanh", Op::tanh}, {"Abs", Op::abs},
-                                              {"Sign", Op::sign}, {"Neg", Op::neg}, {"Sqrt", Op::sqrt}, {"Exp", Op::exp},
-                                              {"Log", Op::log}, {"Sin", Op::sin}, {"Cos", Op::cos}, {"Add", Op::add},
-                                              {"Sub", Op::sub}, {"Mul", Op::mul}, {"Div", Op::div}, {"Min", Op::min}, {"Max", Op::max}}};
+constexpr std::array<NamedOp, 17> kDirect = {{{"Relu", Op::relu},
+                                              {"Sigmoid", Op::sigmoid},
+                                              {"Tanh", Op::tanh},
+                                              {"Abs", Op::abs},
+                                              {"Sign", Op::sign},
+                                              {"Neg", Op::neg},
+                                              {"Sqrt", Op::sqrt},
+                                              {"Exp", Op::exp},
+                                              {"Log", Op::log},
+                                              {"Sin", Op::sin},
+                                              {"Cos", Op::cos},
+                                              {"Add", Op::add},
+                                              {"Sub", Op::sub},
+                                              {"Mul", Op::mul},
+                                              {"Div", Op::div},
+                                              {"Min", Op::min},
+                                              {"Max", Op::max}}};
 
 Op direct_op(const Call& call) {
   for (const NamedOp& row : kDirect) {
@@ -48,7 +61,8 @@ Rational exponent_of(const Call& call) {
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
-  return static_cast<std::int64_t>(element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.begin() + static_cast<std::ptrdiff_t>(last))));
+  return static_cast<std::int64_t>(
+      element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.begin() + static_cast<std::ptrdiff_t>(last))));
 }
 
 }  // namespace
@@ -83,7 +97,8 @@ Results lower_leaky_relu(Call& call) {
 }
 
 Results lower_clip(Call& call) {
-  if (!is_float(call.in(0)->dtype)) call.unsupported("onnx.element_type", "a Clip of floats", to_string(call.in(0)->dtype), "export the model in float32");
+  if (!is_float(call.in(0)->dtype))
+    call.unsupported("onnx.element_type", "a Clip of floats", to_string(call.in(0)->dtype), "export the model in float32");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ClipAttributes bounds{-kInfinity, kInfinity};
   if (call.opset < 11) {
@@ -94,7 +109,8 @@ Results lower_clip(Call& call) {
     if (call.has(2)) bounds.hi = call.real(2, "an upper bound");
   }
   if (!(bounds.lo <= bounds.hi)) {
-    call.unsupported("onnx.clip", "min <= max", std::to_string(bounds.lo) + " and " + std::to_string(bounds.hi), "replace the Clip by a constant");
+    call.unsupported("onnx.clip", "min <= max", std::to_string(bounds.lo) + " and " + std::to_string(bounds.hi),
+                     "replace the Clip by a constant");
   }
   return {call.emit(Op::clip, {call.in(0)}, bounds)};
 }
@@ -110,7 +126,9 @@ Results lower_pow(Call& call) {
   return {call.emit(Op::expand, {power}, ShapeAttributes{shape})};
 }
 
-Results lower_reciprocal(Call& call) { return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})}; }
+Results lower_reciprocal(Call& call) {
+  return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})};
+}
 
 // From version 13 along one axis; before, over all axes from `axis` on, taken together.
 Results lower_softmax(Call& call) {

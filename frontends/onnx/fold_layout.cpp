@@ -138,13 +138,20 @@ Tensor fold_layout(Op op, const std::vector<const Tensor*>& operands, const Attr
   if (op == Op::reshape) return source.reshaped(shape);
   std::vector<std::byte> bytes;
   if (element_count(shape) != 0) {
-    if (op == Op::permute) bytes = permuted(source, std::get<PermuteAttributes>(attributes), shape);
-    else if (op == Op::slice) bytes = sliced(source, std::get<SliceAttributes>(attributes), shape);
-    else if (op == Op::expand) bytes = expanded(source, shape);
-    else if (op == Op::concat) bytes = concatenated(operands, std::get<ConcatAttributes>(attributes), shape);
-    else if (op == Op::gather) bytes = gathered(source, std::get<GatherAttributes>(attributes));
-    else if (op == Op::pad) bytes = padded(source, std::get<PadAttributes>(attributes), shape);
-    else demand(false, "fold_layout: not a layout op");
+    if (op == Op::permute)
+      bytes = permuted(source, std::get<PermuteAttributes>(attributes), shape);
+    else if (op == Op::slice)
+      bytes = sliced(source, std::get<SliceAttributes>(attributes), shape);
+    else if (op == Op::expand)
+      bytes = expanded(source, shape);
+    else if (op == Op::concat)
+      bytes = concatenated(operands, std::get<ConcatAttributes>(attributes), shape);
+    else if (op == Op::gather)
+      bytes = gathered(source, std::get<GatherAttributes>(attributes));
+    else if (op == Op::pad)
+      bytes = padded(source, std::get<PadAttributes>(attributes), shape);
+    else
+      demand(false, "fold_layout: not a layout op");
   }
   return {source.dtype(), shape, std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
 }

@@ -8,9 +8,9 @@ namespace assay::onnx {
 using Results = std::vector<Operand>;
 
 // elementwise.cpp
-Results lower_unary(Call& call);       // Relu Sigmoid Tanh Abs Sign Neg Sqrt Exp Log Sin Cos
-Results lower_binary(Call& call);      // Add Sub Mul Div
-Results lower_variadic(Call& call);    // Min Max Sum Mean
+Results lower_unary(Call& call);     // Relu Sigmoid Tanh Abs Sign Neg Sqrt Exp Log Sin Cos
+Results lower_binary(Call& call);    // Add Sub Mul Div
+Results lower_variadic(Call& call);  // Min Max Sum Mean
 Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);
@@ -21,13 +21,13 @@ Results lower_softmax(Call& call);
 Results lower_gemm(Call& call);
 Results lower_matmul(Call& call);
 Results lower_batch_norm(Call& call);
-Results lower_reduce(Call& call);      // ReduceSum ReduceMean; ReduceProd ReduceMax ReduceMin on integers
+Results lower_reduce(Call& call);  // ReduceSum ReduceMean; ReduceProd ReduceMax ReduceMin on integers
 Results lower_global_average_pool(Call& call);
 
 // window.cpp
 Results lower_conv(Call& call);
 Results lower_conv_transpose(Call& call);
-Results lower_pool(Call& call);        // MaxPool AveragePool
+Results lower_pool(Call& call);  // MaxPool AveragePool
 Results lower_global_max_pool(Call& call);
 
 // layout.cpp
@@ -47,7 +47,7 @@ Results lower_where(Call& call);
 
 // resample.cpp
 Results lower_pad(Call& call);
-Results lower_resize(Call& call);      // Upsample Resize, nearest, integer factors
+Results lower_resize(Call& call);  // Upsample Resize, nearest, integer factors
 Results lower_depth_to_space(Call& call);
 Results lower_space_to_depth(Call& call);
 
@@ -64,7 +64,7 @@ Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes
 
 // Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> axes_of(const Call& call, std::size_t i);
-// Positions of an integer scale along one axis and the like: gather by constant indices on one axis.
+// Elements `indices` of one axis, in that order.
 [[nodiscard]] Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, std::vector<std::int64_t> indices);
 
 }  // namespace assay::onnx

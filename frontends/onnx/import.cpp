@@ -11,24 +11,24 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::int64_t kFirstIrVersion = 3;   // the first with opset imports
+constexpr std::int64_t kFirstIrVersion = 3;  // the first with opset imports
 constexpr std::int64_t kLastIrVersion = 14;
 
 // What a name stands for while the nodes are walked.
 struct Entry {
-  Operand operand;                            // null until known
-  const TensorProto* initializer = nullptr;   // read when first used
-  std::size_t producer = kNone;               // index of the node that gives it
-  std::size_t output = 0;                     // which of its outputs
-  bool blocked = false;                       // behind a problem that has been reported
-  bool done = false;                          // the producer has been lowered
+  Operand operand;                           // null until known
+  const TensorProto* initializer = nullptr;  // read when first used
+  std::size_t producer = kNone;              // index of the node that gives it
+  std::size_t output = 0;                    // which of its outputs
+  bool blocked = false;                      // behind a problem that has been reported
+  bool done = false;                         // the producer has been lowered
 
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 };
 
-bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-
-std::string quoted(const std::string& name) { return "\"" + printable(name) + "\""; }
+bool is_standard(const std::string& domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
 
 class Importer {
  public:
@@ -77,19 +77,23 @@ class Importer {
 void Importer::check_versions() {
   if (!proto_.graph) refuse_malformed("onnx.model", "the model", "a graph", "none", "this is not a complete ONNX model");
   if (proto_.ir_version < kFirstIrVersion || proto_.ir_version > kLastIrVersion) {
-    refuse_unsupported("onnx.ir_version", "the model", "IR version 3 to 14", std::to_string(proto_.ir_version), "export the model with a current exporter");
+    refuse_unsupported("onnx.ir_version", "the model", "IR version 3 to 14", std::to_string(proto_.ir_version),
+                       "export the model with a current exporter");
   }
   for (const auto& [domain, version] : proto_.opsets) {
     if (!is_standard(domain)) continue;
-    if (opset_ != 0 && opset_ != version) refuse_malformed("onnx.opset", "the model", "one version of ai.onnx", "two", "export the model again");
+    if (opset_ != 0 && opset_ != version)
+      refuse_malformed("onnx.opset", "the model", "one version of ai.onnx", "two", "export the model again");
     opset_ = version;
   }
   if (opset_ < kFirstOpset || opset_ > kLastOpset) {
-    refuse_unsupported("onnx.opset", "the model", "an opset from 7 to 28", std::to_string(opset_), "convert it with onnx.version_converter, or export it again");
+    refuse_unsupported("onnx.opset", "the model", "an opset from 7 to 28", std::to_string(opset_),
+                       "convert it with onnx.version_converter, or export it again");
   }
   for (const std::string& domain : proto_.function_domains) {
     if (is_standard(domain)) {
-      refuse_unsupported("onnx.function", "the model", "no functions that redefine standard operators", "one", "inline the functions (onnx.inliner)");
+      refuse_unsupported("onnx.function", "the model", "no functions that redefine standard operators", "one",
+                         "inline the functions (onnx.inliner)");
     }
   }
   if (proto_.graph->has_sparse_initializers) {
@@ -103,7 +107,8 @@ void Importer::declare_values() {
     Entry entry;
     entry.initializer = &tensor;
     if (tensor.name.empty() || !values_.emplace(tensor.name, entry).second) {
-      refuse_malformed("onnx.duplicate_value", "initializer " + quoted(tensor.name), "a name of its own", "an empty or repeated name", "export the model again");
+      refuse_malformed("onnx.duplicate_value", "initializer " + in_quotes(tensor.name), "a name of its own", "an empty or repeated name",
+                       "export the model again");
     }
   }
   for (const ValueInfo& info : graph.value_infos) declared_.emplace(info.name, &info);
@@ -115,7 +120,8 @@ void Importer::declare_inputs() {
   std::set<std::string> names;
   for (const ValueInfo& input : proto_.graph->inputs) {
     if (input.name.empty() || !names.insert(input.name).second) {
-      refuse_malformed("onnx.duplicate_value", "input " + quoted(input.name), "a name of its own", "an empty or repeated name", "export the model again");
+      refuse_malformed("onnx.duplicate_value", "input " + in_quotes(input.name), "a name of its own", "an empty or repeated name",
+                       "export the model again");
     }
     if (values_.contains(input.name)) {
       lowering_.note("inputs with initializers are constants");
@@ -136,27 +142,29 @@ void Importer::declare_nodes() {
       entry.producer = i;
       entry.output = j;
       if (!values_.emplace(nodes[i].outputs[j], entry).second) {
-        refuse_malformed("onnx.duplicate_value", place_of(nodes[i]), "results with names of their own", quoted(nodes[i].outputs[j]) + " twice", "export the model again");
+        refuse_malformed("onnx.duplicate_value", place_of(nodes[i]), "results with names of their own",
+                         in_quotes(nodes[i].outputs[j]) + " twice", "export the model again");
       }
     }
   }
 }
 
 Shape Importer::input_shape(const ValueInfo& input) {
-  const std::string place = "input " + quoted(input.name);
-  if (!input.has_shape) refuse_unsupported("onnx.input_shape", place, "a declared shape", "none", "export the model with fixed input shapes");
+  const std::string place = "input " + in_quotes(input.name);
+  if (!input.has_shape)
+    refuse_unsupported("onnx.input_shape", place, "a declared shape", "none", "export the model with fixed input shapes");
   Shape shape;
   for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
     const Dimension& dim = input.dims[axis];
-    const std::string shown = dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : quoted(dim.symbol);
+    const std::string shown = dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : in_quotes(dim.symbol);
     if (dim.value.value_or(0) > 0) {
       shape.push_back(*dim.value);
     } else if (axis == 0) {
       shape.push_back(1);
       lowering_.note("axis 0 of " + place + " (" + shown + ") is the batch, fixed to 1");
     } else {
-      refuse_unsupported("onnx.input_shape", place + ", axis " + std::to_string(axis), "a fixed extent (only axis 0 may be symbolic)", shown,
-                         "export without dynamic axes, or set the extent (onnxruntime.tools.make_dynamic_shape_fixed)");
+      refuse_unsupported("onnx.input_shape", place + ", axis " + std::to_string(axis), "a fixed extent (only axis 0 may be symbolic)",
+                         shown, "export without dynamic axes, or set the extent (onnxruntime.tools.make_dynamic_shape_fixed)");
     }
   }
   return shape;
@@ -165,13 +173,14 @@ Shape Importer::input_shape(const ValueInfo& input) {
 void Importer::import_input(const ValueInfo& input) {
   const bool is_real = input.is_tensor && (input.element_type == kFloat || input.element_type == kDouble);
   if (!is_real) {
-    refuse_unsupported("onnx.input_type", "input " + quoted(input.name), "a dense tensor of float or double",
+    refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name), "a dense tensor of float or double",
                        input.is_tensor ? element_type_name(input.element_type) : "another type", "export the model with float32 inputs");
   }
   const Shape shape = input_shape(input);
   std::size_t count = 0;
   if (shape.size() > 64 || !checked_element_count(shape, (std::size_t{1} << 31) - 1, count)) {
-    refuse_malformed("onnx.input_shape", "input " + quoted(input.name), "at most 64 axes and fewer than 2^31 elements", to_string(shape), "export the model again");
+    refuse_malformed("onnx.input_shape", "input " + in_quotes(input.name), "at most 64 axes and fewer than 2^31 elements", to_string(shape),
+                     "export the model again");
   }
   const DType dtype = input.element_type == kFloat ? DType::float32 : DType::float64;
   const NodeId id = lowering_.graph.append_input(dtype, shape, input.name);
@@ -202,7 +211,7 @@ std::vector<bool> Importer::needed_nodes() const {
 Entry& Importer::entry_of(const std::string& name, const std::string& user) {
   const auto found = values_.find(name);
   if (found == values_.end()) {
-    refuse_malformed("onnx.undefined_value", user, "a value named " + quoted(name), "nothing of that name", "export the model again");
+    refuse_malformed("onnx.undefined_value", user, "a value named " + in_quotes(name), "nothing of that name", "export the model again");
   }
   Entry& entry = found->second;
   if (entry.operand || entry.blocked) return entry;
@@ -215,7 +224,7 @@ Entry& Importer::entry_of(const std::string& name, const std::string& user) {
   }
   const NodeProto& producer = proto_.graph->nodes[entry.producer];
   if (!entry.done) {
-    refuse_malformed("onnx.order", user, "operands that earlier nodes give", quoted(name) + " from the later " + place_of(producer),
+    refuse_malformed("onnx.order", user, "operands that earlier nodes give", in_quotes(name) + " from the later " + place_of(producer),
                      "sort the nodes; if the graph has a cycle, export it again");
   }
   refuse_unsupported("onnx.output", user, "only the main result of " + place_of(producer), "its output " + std::to_string(entry.output),
@@ -246,11 +255,14 @@ void check_counts(const NodeProto& node, const OperatorRow& row) {
   const auto inputs = static_cast<std::int64_t>(node.inputs.size());
   const auto outputs = static_cast<std::int64_t>(node.outputs.size());
   if (inputs < row.fewest_inputs || (row.most_inputs >= 0 && inputs > row.most_inputs)) {
-    refuse_malformed("onnx.arity", place_of(node), std::to_string(row.fewest_inputs) + (row.most_inputs < 0 ? " or more" : " to " + std::to_string(row.most_inputs)) + " inputs",
-                     std::to_string(inputs), "check the model with onnx.checker");
+    refuse_malformed(
+        "onnx.arity", place_of(node),
+        std::to_string(row.fewest_inputs) + (row.most_inputs < 0 ? " or more" : " to " + std::to_string(row.most_inputs)) + " inputs",
+        std::to_string(inputs), "check the model with onnx.checker");
   }
   if (outputs < 1 || (row.most_outputs >= 0 && outputs > row.most_outputs)) {
-    refuse_malformed("onnx.arity", place_of(node), "1 to " + std::to_string(row.most_outputs) + " outputs", std::to_string(outputs), "check the model with onnx.checker");
+    refuse_malformed("onnx.arity", place_of(node), "1 to " + std::to_string(row.most_outputs) + " outputs", std::to_string(outputs),
+                     "check the model with onnx.checker");
   }
 }
 
@@ -258,18 +270,19 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
   std::set<std::string> seen;
   for (const AttributeProto& attribute : node.attributes) {
     if (!lists(row.attributes, attribute.name)) {
-      refuse_unsupported("onnx.attribute", place_of(node), "an attribute known to this version of the operator", quoted(attribute.name),
+      refuse_unsupported("onnx.attribute", place_of(node), "an attribute known to this version of the operator", in_quotes(attribute.name),
                          "remove the attribute, or convert the model to a version that defines it");
     }
     if (!seen.insert(attribute.name).second) {
-      refuse_malformed("onnx.attribute", place_of(node), "each attribute once", quoted(attribute.name) + " twice", "export the model again");
+      refuse_malformed("onnx.attribute", place_of(node), "each attribute once", in_quotes(attribute.name) + " twice",
+                       "export the model again");
     }
   }
 }
 
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
   if (!is_standard(node.domain)) {
-    refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + quoted(node.domain),
+    refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + in_quotes(node.domain),
                        "export with standard operators, or inline the model's functions (onnx.inliner)");
   }
   std::string versions;
@@ -284,7 +297,8 @@ const OperatorRow& Importer::row_of(const NodeProto& node) const {
   }
   const std::string found = printable(node.op_type) + " of domain ai.onnx, opset " + std::to_string(opset_);
   if (versions.empty()) refuse_unsupported("onnx.unknown_op", place_of(node), "a supported operator", found, advice_for(node.op_type));
-  refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions, found, "convert the model to one of these opsets (onnx.version_converter)");
+  refuse_unsupported("onnx.version", place_of(node), node.op_type + " of opset " + versions, found,
+                     "convert the model to one of these opsets (onnx.version_converter)");
 }
 
 void Importer::define(const NodeProto& node, const std::vector<Operand>& results) {
@@ -333,13 +347,15 @@ void Importer::lower(const NodeProto& node) {
 }
 
 void Importer::import_output(const ValueInfo& output) {
-  const std::string place = "output " + quoted(output.name);
+  const std::string place = "output " + in_quotes(output.name);
   const Entry& entry = entry_of(output.name, place);
   if (entry.blocked) return;
   Value& value = *entry.operand;
-  const bool fits_type = output.element_type == 0 || (value.dtype == DType::float32 ? output.element_type == kFloat : output.element_type == kDouble);
+  const bool fits_type =
+      output.element_type == 0 || (value.dtype == DType::float32 ? output.element_type == kFloat : output.element_type == kDouble);
   if (!is_float(value.dtype) || !fits_type) {
-    refuse_unsupported("onnx.output_type", place, "float or double, as declared", std::string(to_string(value.dtype)) + ", declared " + element_type_name(output.element_type),
+    refuse_unsupported("onnx.output_type", place, "float or double, as declared",
+                       std::string(to_string(value.dtype)) + ", declared " + element_type_name(output.element_type),
                        "let the network end before the integer part");
   }
   bool agrees = !output.has_shape || output.dims.size() == value.shape.size();
@@ -361,7 +377,8 @@ void Importer::import_outputs() {
   for (const ValueInfo& output : proto_.graph->outputs) {
     attempt([&] {
       if (!names.insert(output.name).second) {
-        refuse_malformed("onnx.duplicate_value", "output " + quoted(output.name), "a name of its own", "a repeated name", "export the model again");
+        refuse_malformed("onnx.duplicate_value", "output " + in_quotes(output.name), "a name of its own", "a repeated name",
+                         "export the model again");
       }
       import_output(output);
     });
@@ -396,7 +413,8 @@ Model Importer::run(const std::string& path) {
 }
 
 Rejection out_of_memory(const std::string& path) {
-  return {Rejection::Kind::malformed, "onnx.memory", printable(path), "memory for the model", "too little", "free some memory or use a smaller model"};
+  return {Rejection::Kind::malformed, "onnx.memory", printable(path),
+          "memory for the model",     "too little",  "free some memory or use a smaller model"};
 }
 
 }  // namespace

@@ -17,12 +17,12 @@
 namespace assay::onnx {
 
 struct Model {
-  Graph graph;                           // validated
-  std::vector<kernel::Source> sources;   // the file as stored, then each file of external data
+  Graph graph;                          // validated
+  std::vector<kernel::Source> sources;  // the file as stored, then each file of external data
   std::int64_t ir_version = 0;
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;
-  std::vector<std::string> notes;        // what the importer decided: a batch fixed to 1, weights widened, ...
+  std::vector<std::string> notes;  // what the importer decided: a batch fixed to 1, weights widened, ...
 };
 
 // Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed` or `unsupported`, with the node and what would

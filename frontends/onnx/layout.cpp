@@ -15,7 +15,9 @@ std::int64_t product(Ints::const_iterator first, Ints::const_iterator last) {
   return static_cast<std::int64_t>(element_count(Shape(first, last)));
 }
 
-SliceAttributes whole(const Shape& shape) { return {Ints(shape.size(), 0), Ints(shape.size(), 1), shape}; }
+SliceAttributes whole(const Shape& shape) {
+  return {Ints(shape.size(), 0), Ints(shape.size(), 1), shape};
+}
 
 // start:end:step on one axis of this extent, clamped as ONNX says (a start below the axis reads as its first element).
 void restrict_axis(SliceAttributes& slice, std::size_t axis, std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -55,14 +57,18 @@ Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, Ints 
   return call.emit(Op::gather, {operand}, GatherAttributes{axis, std::move(indices), {count}});
 }
 
-Results lower_identity(Call& call) { return {call.in(0)}; }
+Results lower_identity(Call& call) {
+  return {call.in(0)};
+}
 
 // Inference: the identity. The mask is no result here; using it is refused as an undefined value.
 Results lower_dropout(Call& call) {
   if (call.has(2)) {
     const Tensor& training = call.constant(2, "a training mode");
-    if (training.dtype() != DType::boolean || training.size() != 1) call.malformed("onnx.input", "training_mode as one boolean", to_string(training.dtype()));
-    if (training.as_int(0) != 0) call.unsupported("onnx.training", "a Dropout in inference mode", "training_mode = true", "export the model after model.eval()");
+    if (training.dtype() != DType::boolean || training.size() != 1)
+      call.malformed("onnx.input", "training_mode as one boolean", to_string(training.dtype()));
+    if (training.as_int(0) != 0)
+      call.unsupported("onnx.training", "a Dropout in inference mode", "training_mode = true", "export the model after model.eval()");
   }
   return {call.in(0)};
 }
@@ -138,7 +144,8 @@ Results lower_unsqueeze(Call& call) {
 Results lower_slice(Call& call) {
   const Shape& shape = call.shape(0);
   const bool as_inputs = call.opset >= 10;
-  if (!as_inputs && (!call.attribute_ints("starts") || !call.attribute_ints("ends"))) call.malformed("onnx.attribute", "starts and ends", "none");
+  if (!as_inputs && (!call.attribute_ints("starts") || !call.attribute_ints("ends")))
+    call.malformed("onnx.attribute", "starts and ends", "none");
   const Ints starts = as_inputs ? call.ints(1, "starts") : *call.attribute_ints("starts");
   const Ints ends = as_inputs ? call.ints(2, "ends") : *call.attribute_ints("ends");
   Ints axes(starts.size());
@@ -147,7 +154,8 @@ Results lower_slice(Call& call) {
   if (const auto given = call.attribute_ints("axes")) axes = *given;
   const Ints steps = as_inputs && call.has(4) ? call.ints(4, "steps") : Ints(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
-    call.malformed("onnx.shape", "starts, ends, axes and steps of one length", to_string(starts) + ", " + to_string(ends) + ", " + to_string(axes) + ", " + to_string(steps));
+    call.malformed("onnx.shape", "starts, ends, axes and steps of one length",
+                   to_string(starts) + ", " + to_string(ends) + ", " + to_string(axes) + ", " + to_string(steps));
   }
   (void)call.distinct_axes(axes, shape.size());
   SliceAttributes slice = whole(shape);
@@ -169,7 +177,8 @@ Results lower_split(Call& call) {
     fine = fine && size >= 0 && size <= left;
     if (fine) left -= size;
   }
-  if (!fine || left != 0) call.malformed("onnx.shape", "one size per output, adding up to " + std::to_string(shape[axis]), to_string(sizes));
+  if (!fine || left != 0)
+    call.malformed("onnx.shape", "one size per output, adding up to " + std::to_string(shape[axis]), to_string(sizes));
   Results results;
   SliceAttributes slice = whole(shape);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -197,7 +206,8 @@ Results lower_gather(Call& call) {
   if (is_float(given.dtype())) call.malformed("onnx.input", "integer indices", to_string(given.dtype()));
   Ints indices = given.to_ints();
   for (std::int64_t& index : indices) {
-    if (index < -extent || index >= extent) call.malformed("onnx.index", "-" + std::to_string(extent) + " <= index < " + std::to_string(extent), std::to_string(index));
+    if (index < -extent || index >= extent)
+      call.malformed("onnx.index", std::to_string(-extent) + " <= index < " + std::to_string(extent), std::to_string(index));
     if (index < 0) index += extent;
   }
   return {call.emit(Op::gather, {call.in(0)}, GatherAttributes{axis, std::move(indices), given.shape()})};
@@ -206,7 +216,8 @@ Results lower_gather(Call& call) {
 Results lower_expand(Call& call) {
   const Shape given = call.ints(1, "a shape");
   Shape target;
-  if (!broadcast(call.shape(0), given, target)) call.malformed("onnx.shape", "a shape that broadcasts", to_string(call.shape(0)) + " and " + to_string(given));
+  if (!broadcast(call.shape(0), given, target))
+    call.malformed("onnx.shape", "a shape that broadcasts", to_string(call.shape(0)) + " and " + to_string(given));
   if (target == call.shape(0)) return {call.in(0)};
   return {call.emit(Op::expand, {call.in(0)}, ShapeAttributes{target})};
 }
@@ -217,7 +228,8 @@ Results lower_where(Call& call) {
   if (condition.dtype() != DType::boolean) call.malformed("onnx.input", "a boolean condition", to_string(condition.dtype()));
   Shape shape;
   if (!broadcast(call.shape(1), call.shape(2), shape) || !broadcast(shape, call.shape(0), shape)) {
-    call.malformed("onnx.shape", "operands that broadcast", to_string(call.shape(0)) + ", " + to_string(call.shape(1)) + ", " + to_string(call.shape(2)));
+    call.malformed("onnx.shape", "operands that broadcast",
+                   to_string(call.shape(0)) + ", " + to_string(call.shape(1)) + ", " + to_string(call.shape(2)));
   }
   call.limit_fold(shape, DType::int64);
   const auto count = static_cast<std::int64_t>(element_count(shape));

@@ -22,7 +22,9 @@ Results lower_gemm(Call& call) {
   return {call.emit(Op::gemm, operands, attributes)};
 }
 
-Results lower_matmul(Call& call) { return {call.emit(Op::matmul, {call.in(0), call.in(1)})}; }
+Results lower_matmul(Call& call) {
+  return {call.emit(Op::matmul, {call.in(0), call.in(1)})};
+}
 
 Results lower_batch_norm(Call& call) {
   if (call.attribute("training_mode", std::int64_t{0}) != 0 || (call.opset < 14 && call.node.outputs.size() > 1)) {
@@ -49,7 +51,8 @@ Results lower_reduce(Call& call) {
   const std::string& type = call.node.op_type;
   if (!is_float(call.in(0)->dtype)) return fold_integer_reduction(call, axes, keep_dims);
   if (type != "ReduceSum" && type != "ReduceMean") {
-    call.unsupported("onnx.integers_only", type + " of constant integers", "float operands", "replace it by MaxPool, or by ReduceSum or ReduceMean");
+    call.unsupported("onnx.integers_only", type + " of constant integers", "float operands",
+                     "replace it by MaxPool, or by ReduceSum or ReduceMean");
   }
   return {call.emit(type == "ReduceSum" ? Op::reduce_sum : Op::reduce_mean, {call.in(0)}, ReduceAttributes{axes, keep_dims})};
 }

@@ -21,7 +21,7 @@ NodeId Lowering::in_graph(Value& value, const std::string& user) {
   for (std::size_t i = 0; is_float(tensor.dtype()) && i < tensor.size(); ++i) {
     if (std::isfinite(tensor.as_double(i))) continue;
     refuse_unsupported("onnx.nonfinite", user, "finite weights",
-                       "in \"" + printable(value.name) + "\" element " + std::to_string(i) + " is " + std::to_string(tensor.as_double(i)),
+                       "in " + in_quotes(value.name) + " element " + std::to_string(i) + " is " + std::to_string(tensor.as_double(i)),
                        "repair the weights of the model");
   }
   value.id = graph.append_constant(tensor, printable(value.name));
@@ -29,8 +29,8 @@ NodeId Lowering::in_graph(Value& value, const std::string& user) {
 }
 
 std::string place_of(const NodeProto& node) {
-  const std::string output = node.outputs.empty() ? std::string() : ", giving \"" + printable(node.outputs.front()) + "\"";
-  return "node \"" + printable(node.name) + "\" (" + printable(node.op_type) + output + ")";
+  const std::string output = node.outputs.empty() ? std::string() : ", giving " + in_quotes(node.outputs.front());
+  return "node " + in_quotes(node.name) + " (" + printable(node.op_type) + output + ")";
 }
 
 void Lowering::note(const std::string& text) {
@@ -45,7 +45,8 @@ Tensor Lowering::read(const TensorProto& proto) {
 }
 
 void Call::malformed(std::string code, std::string required, std::string found) const {
-  refuse_malformed(std::move(code), place_of(node), std::move(required), std::move(found), "check the model with onnx.checker and export it again");
+  refuse_malformed(std::move(code), place_of(node), std::move(required), std::move(found),
+                   "check the model with onnx.checker and export it again");
 }
 
 void Call::unsupported(std::string code, std::string required, std::string found, std::string advice) const {
@@ -61,7 +62,7 @@ const Tensor& Call::constant(std::size_t i, std::string_view what) const {
   const Operand& operand = in(i);
   if (!operand->constant) {
     unsupported("onnx.not_constant", std::string(what) + " that does not depend on the network's inputs",
-                "\"" + printable(operand->name) + "\", computed from them", "export with fixed shapes, or simplify the model (onnxsim)");
+                in_quotes(operand->name) + ", computed from them", "export with fixed shapes, or simplify the model (onnxsim)");
   }
   return *operand->constant;
 }
@@ -69,7 +70,8 @@ const Tensor& Call::constant(std::size_t i, std::string_view what) const {
 std::vector<std::int64_t> Call::ints(std::size_t i, std::string_view what) const {
   const Tensor& tensor = constant(i, what);
   if (is_float(tensor.dtype()) || tensor.shape().size() > 1) {
-    malformed("onnx.input", std::string(what) + " as integers of rank 0 or 1", std::string(to_string(tensor.dtype())) + to_string(tensor.shape()));
+    malformed("onnx.input", std::string(what) + " as integers of rank 0 or 1",
+              std::string(to_string(tensor.dtype())) + to_string(tensor.shape()));
   }
   return tensor.to_ints();
 }
@@ -140,7 +142,8 @@ Operand Call::emit(Op op, const std::vector<Operand>& operands, Attributes attri
   std::vector<NodeId> ids;
   for (const Operand& operand : operands) {
     if (!fold && !is_float(operand->dtype)) {
-      unsupported("onnx.element_type", "float operands", "\"" + printable(operand->name) + "\" of " + to_string(operand->dtype), "export the model in float32");
+      unsupported("onnx.element_type", "float operands", in_quotes(operand->name) + " of " + to_string(operand->dtype),
+                  "export the model in float32");
     }
     ids.push_back(fold ? scratch.append_constant(*operand->constant) : lowering.in_graph(*operand, place_of(node)));
   }
@@ -168,7 +171,8 @@ Operand Call::reshape(const Operand& operand, Shape target) {
 void Call::limit_fold(const Shape& shape, DType dtype) const {
   std::size_t count = 0;
   if (!checked_element_count(shape, kMostFoldedElements, count) || lowering.folded_bytes + count * byte_size(dtype) > kMostFoldedBytes) {
-    unsupported("onnx.limit", "constants of at most 2^27 elements, folded ones of 2 GiB together", "shape " + to_string(shape), "export a smaller constant");
+    unsupported("onnx.limit", "constants of at most 2^27 elements, folded ones of 2 GiB together", "shape " + to_string(shape),
+                "export a smaller constant");
   }
 }
 

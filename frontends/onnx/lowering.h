@@ -36,9 +36,9 @@ struct Lowering {
   std::uint64_t folded_bytes = 0;  // produced so far by folding, limited
 
   explicit Lowering(const std::string& path) : external(path) {}
-  void note(const std::string& text);  // each text once
+  void note(const std::string& text);                      // each text once
   NodeId in_graph(Value& value, const std::string& user);  // a constant enters the graph on its first use; finite ones only
-  Tensor read(const TensorProto& proto);  // read_tensor, with a note where it widens
+  Tensor read(const TensorProto& proto);                   // read_tensor, with a note where it widens
 };
 
 // One node with its operands: what a handler sees. Everything that goes wrong is thrown as Refused.
@@ -100,10 +100,10 @@ using Handler = std::vector<Operand> (*)(Call& call);
 // One version range of one operator.
 struct OperatorRow {
   std::string_view op;
-  std::int64_t first, last;           // opset versions
-  int fewest_inputs, most_inputs;     // -1: any number
-  int most_outputs;                   // -1: any number
-  std::string_view attributes;        // names, separated by blanks
+  std::int64_t first, last;        // opset versions
+  int fewest_inputs, most_inputs;  // -1: any number
+  int most_outputs;                // -1: any number
+  std::string_view attributes;     // names, separated by blanks
   Handler lower;
   std::string_view notes;
 };

@@ -16,7 +16,15 @@ namespace assay::onnx {
 
 // TensorProto.DataType, the codes that have a meaning here.
 enum ElementType : std::int32_t {
-  kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBool = 9, kFloat16 = 10, kDouble = 11, kBfloat16 = 16,
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kInt32 = 6,
+  kInt64 = 7,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kBfloat16 = 16,
 };
 [[nodiscard]] std::string element_type_name(std::int64_t code);  // "float16 (10)"
 
@@ -25,10 +33,10 @@ struct TensorProto {
   std::vector<std::int64_t> dims;
   std::int64_t element_type = 0;
   std::optional<Slice> raw;
-  std::vector<std::uint32_t> floats;      // bits
-  std::vector<std::uint64_t> doubles;     // bits
+  std::vector<std::uint32_t> floats;   // bits
+  std::vector<std::uint64_t> doubles;  // bits
   std::vector<std::int64_t> int32s, int64s;
-  std::string other_data;                 // name of a data field that no supported element type uses
+  std::string other_data;  // name of a data field that no supported element type uses
   bool external = false;
   std::vector<std::pair<std::string, std::string>> external_keys;
   std::size_t offset = 0;
@@ -40,7 +48,7 @@ enum class AttributeKind : std::uint8_t { real = 1, integer = 2, text = 3, tenso
 struct AttributeProto {
   std::string name;
   AttributeKind kind = AttributeKind::other;
-  std::string kind_name;  // "graph", "sparse tensor", ... for messages
+  std::string kind_name;   // "graph", "sparse tensor", ... for messages
   std::uint32_t real = 0;  // bits
   std::int64_t integer = 0;
   std::string text;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "frontends/files.h"
@@ -16,12 +17,23 @@ struct Refused {
   Rejection why;
 };
 
-[[noreturn]] inline void refuse_malformed(std::string code, std::string place, std::string required, std::string found, std::string advice) {
+[[noreturn]] inline void refuse_malformed(std::string code, std::string place, std::string required, std::string found,
+                                          std::string advice) {
   throw Refused{{Rejection::Kind::malformed, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)}};
 }
 
-[[noreturn]] inline void refuse_unsupported(std::string code, std::string place, std::string required, std::string found, std::string advice) {
-  throw Refused{{Rejection::Kind::unsupported, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)}};
+[[noreturn]] inline void refuse_unsupported(std::string code, std::string place, std::string required, std::string found,
+                                            std::string advice) {
+  throw Refused{
+      {Rejection::Kind::unsupported, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)}};
+}
+
+// A name from the file, printable and in quotes.
+[[nodiscard]] inline std::string in_quotes(std::string_view name) {
+  std::string text(1, '"');
+  text += printable(name);
+  text += '"';
+  return text;
 }
 
 }  // namespace assay::onnx

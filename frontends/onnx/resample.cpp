@@ -25,13 +25,15 @@ Pads pads_of(const Call& call, std::size_t rank) {
   std::iota(axes.begin(), axes.end(), 0);
   if (call.has(3)) axes = call.ints(3, "axes");
   (void)call.distinct_axes(axes, rank);
-  if (given.size() != 2 * axes.size()) call.malformed("onnx.shape", std::to_string(2 * axes.size()) + " pads", std::to_string(given.size()));
+  if (given.size() != 2 * axes.size())
+    call.malformed("onnx.shape", std::to_string(2 * axes.size()) + " pads", std::to_string(given.size()));
   Pads pads{Ints(rank, 0), Ints(rank, 0)};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<std::size_t>(call.axis(axes[i], rank));
     pads.before[axis] = given[i];
     pads.after[axis] = given[i + axes.size()];
-    if (std::max(std::abs(given[i] / 2), std::abs(given[i + axes.size()] / 2)) > kLargest) call.malformed("onnx.shape", "pads below 2^32", to_string(given));
+    if (std::max(std::abs(given[i] / 2), std::abs(given[i + axes.size()] / 2)) > kLargest)
+      call.malformed("onnx.shape", "pads below 2^32", to_string(given));
   }
   return pads;
 }
@@ -41,7 +43,8 @@ double pad_value(const Call& call) {
   if (!call.has(2)) return 0;
   if (is_float(call.in(0)->dtype)) return call.real(2, "a padding value");
   const Ints value = call.ints(2, "a padding value");
-  if (value.size() != 1 || std::abs(value.front()) > (std::int64_t{1} << 53) || !fits(call.in(0)->dtype, value.front())) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // integers up to here are doubles
+  if (value.size() != 1 || value.front() < -kExact || value.front() > kExact || !fits(call.in(0)->dtype, value.front())) {
     call.malformed("onnx.input", "one padding value of the operand's type", to_string(value));
   }
   return static_cast<double>(value.front());
@@ -61,7 +64,8 @@ Operand pad_by_index(Call& call, const std::string& mode, const Pads& pads) {
   for (std::size_t axis = 0; axis < pads.before.size(); ++axis) {
     const std::int64_t extent = call.shape(0)[axis], before = pads.before[axis], after = pads.after[axis];
     if (before == 0 && after == 0) continue;
-    if (before < 0 || after < 0 || extent == 0) call.unsupported("onnx.pad", "pads >= 0 of a non-empty axis in mode " + mode, to_string(call.shape(0)), "crop with Slice");
+    if (before < 0 || after < 0 || extent == 0)
+      call.unsupported("onnx.pad", "pads >= 0 of a non-empty axis in mode " + mode, to_string(call.shape(0)), "crop with Slice");
     call.limit_fold({before + extent + after}, DType::int64);
     Ints indices(static_cast<std::size_t>(before + extent + after));
     for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = mirrored(mode, static_cast<std::int64_t>(i) - before, extent);
@@ -74,7 +78,8 @@ Operand pad_by_index(Call& call, const std::string& mode, const Pads& pads) {
 // coordinates rounded down, and half-pixel coordinates rounded to nearest (|offset| < 1/2, so there are no ties).
 void require_repetition(const Call& call) {
   if (call.attribute("mode", "nearest") != "nearest") {
-    call.unsupported("onnx.resize", "mode nearest", printable(call.attribute("mode", "nearest")), "use ConvTranspose, or nearest with an integer factor");
+    call.unsupported("onnx.resize", "mode nearest", printable(call.attribute("mode", "nearest")),
+                     "use ConvTranspose, or nearest with an integer factor");
   }
   if (call.node.op_type == "Upsample" || call.opset < 11) return;
   const std::string where = call.attribute("coordinate_transformation_mode", "half_pixel");
@@ -82,8 +87,8 @@ void require_repetition(const Call& call) {
   const bool half_pixel = where == "half_pixel" || where == "pytorch_half_pixel" || where == "half_pixel_symmetric";
   const bool to_nearest = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
   if (!((where == "asymmetric" && rounding == "floor") || (half_pixel && to_nearest))) {
-    call.unsupported("onnx.resize", "asymmetric coordinates with floor, or half_pixel ones with round_prefer_*", printable(where + " with " + rounding),
-                     "export with one of these pairs");
+    call.unsupported("onnx.resize", "asymmetric coordinates with floor, or half_pixel ones with round_prefer_*",
+                     printable(where + " with " + rounding), "export with one of these pairs");
   }
   if (call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" || call.attribute("antialias", std::int64_t{0}) != 0) {
     call.unsupported("onnx.resize", "keep_aspect_ratio_policy stretch, antialias 0", "another value", "export without them");
@@ -99,7 +104,8 @@ std::vector<double> scales_of(const Call& call) {
   const std::size_t position = call.node.op_type == "Resize" && call.opset >= 11 ? 2 : 1;
   const Tensor* tensor = call.has(position) ? &call.constant(position, "scales") : nullptr;
   if (tensor == nullptr || tensor->size() == 0) return scales;
-  if (!is_float(tensor->dtype()) || tensor->shape().size() != 1) call.malformed("onnx.input", "scales as floats of rank 1", to_string(tensor->dtype()));
+  if (!is_float(tensor->dtype()) || tensor->shape().size() != 1)
+    call.malformed("onnx.input", "scales as floats of rank 1", to_string(tensor->dtype()));
   return tensor->to_doubles();
 }
 
@@ -117,7 +123,8 @@ Ints factors_of(const Call& call, const Ints& axes) {
     const bool whole = by_scale ? scales[i] >= 1 && scales[i] <= static_cast<double>(kLargest) && scales[i] == std::floor(scales[i])
                                 : extent > 0 && sizes[i] >= extent && sizes[i] % extent == 0;
     if (!whole) {
-      call.unsupported("onnx.resize", "an integer enlargement along each axis", by_scale ? std::to_string(scales[i]) : std::to_string(sizes[i]) + " from " + std::to_string(extent),
+      call.unsupported("onnx.resize", "an integer enlargement along each axis",
+                       by_scale ? std::to_string(scales[i]) : std::to_string(sizes[i]) + " from " + std::to_string(extent),
                        "choose an integer factor");
     }
     factors.push_back(by_scale ? static_cast<std::int64_t>(scales[i]) : sizes[i] / extent);
@@ -128,7 +135,8 @@ Ints factors_of(const Call& call, const Ints& axes) {
 std::int64_t block_size(const Call& call) {
   const std::int64_t size = call.attribute("blocksize", std::int64_t{0});
   if (size < 1 || size > 32768 || call.shape(0).size() != 4) {
-    call.malformed("onnx.shape", "blocksize from 1 to 32768 and an operand [N, C, H, W]", std::to_string(size) + " and " + to_string(call.shape(0)));
+    call.malformed("onnx.shape", "blocksize from 1 to 32768 and an operand [N, C, H, W]",
+                   std::to_string(size) + " and " + to_string(call.shape(0)));
   }
   return size;
 }
@@ -148,7 +156,8 @@ Results lower_pad(Call& call) {
   if (mode != "constant") call.malformed("onnx.attribute", "mode constant, reflect, edge or wrap", printable(mode));
   const auto is_zero = [](std::int64_t pad) { return pad == 0; };
   const double value = pad_value(call);
-  if (std::all_of(pads.before.begin(), pads.before.end(), is_zero) && std::all_of(pads.after.begin(), pads.after.end(), is_zero)) return {call.in(0)};
+  if (std::all_of(pads.before.begin(), pads.before.end(), is_zero) && std::all_of(pads.after.begin(), pads.after.end(), is_zero))
+    return {call.in(0)};
   return {call.emit(Op::pad, {call.in(0)}, PadAttributes{pads.before, pads.after, value})};
 }
 
@@ -187,7 +196,8 @@ Results lower_space_to_depth(Call& call) {
   const std::int64_t b = block_size(call);
   const Shape& x = call.shape(0);
   const Operand blocks = call.reshape(call.in(0), {x[0], x[1], x[2] / b, b, x[3] / b, b});
-  const Operand moved = call.emit(Op::permute, {blocks}, PermuteAttributes{depth_first(call) ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4}});
+  const Operand moved =
+      call.emit(Op::permute, {blocks}, PermuteAttributes{depth_first(call) ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4}});
   return {call.reshape(moved, {x[0], x[1] * b * b, x[2] / b, x[3] / b})};
 }
 

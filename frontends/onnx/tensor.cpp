@@ -17,7 +17,7 @@ constexpr std::size_t kMostElements = (std::size_t{1} << 31) - 1;
 constexpr std::size_t kHighestRank = 64;
 
 std::string place_of(const TensorProto& tensor) {
-  return "tensor \"" + printable(tensor.name) + "\" at byte " + std::to_string(tensor.offset);
+  return "tensor " + in_quotes(tensor.name) + " at byte " + std::to_string(tensor.offset);
 }
 
 [[noreturn]] void malformed(const TensorProto& tensor, std::string required, std::string found) {
@@ -33,12 +33,16 @@ std::size_t width_of(std::int64_t element_type) {
   switch (element_type) {
     case kUint8:
     case kInt8:
-    case kBool: return 1;
+    case kBool:
+      return 1;
     case kFloat16:
-    case kBfloat16: return 2;
+    case kBfloat16:
+      return 2;
     case kFloat:
-    case kInt32: return 4;
-    default: return 8;  // double, int64
+    case kInt32:
+      return 4;
+    default:
+      return 8;  // double, int64
   }
 }
 
@@ -81,14 +85,21 @@ std::vector<std::byte> narrow(const TensorProto& tensor, const std::vector<V>& v
 // The typed field that carries this element type, as little-endian elements.
 std::vector<std::byte> typed_bytes(const TensorProto& tensor) {
   switch (tensor.element_type) {
-    case kFloat: return pack(tensor.floats);
-    case kDouble: return pack(tensor.doubles);
-    case kInt64: return pack(tensor.int64s);
-    case kInt32: return narrow<std::int32_t>(tensor, tensor.int32s);
-    case kInt8: return narrow<std::int8_t>(tensor, tensor.int32s);
+    case kFloat:
+      return pack(tensor.floats);
+    case kDouble:
+      return pack(tensor.doubles);
+    case kInt64:
+      return pack(tensor.int64s);
+    case kInt32:
+      return narrow<std::int32_t>(tensor, tensor.int32s);
+    case kInt8:
+      return narrow<std::int8_t>(tensor, tensor.int32s);
     case kFloat16:
-    case kBfloat16: return narrow<std::uint16_t>(tensor, tensor.int32s);
-    default: return narrow<std::uint8_t>(tensor, tensor.int32s);  // uint8, bool
+    case kBfloat16:
+      return narrow<std::uint16_t>(tensor, tensor.int32s);
+    default:
+      return narrow<std::uint8_t>(tensor, tensor.int32s);  // uint8, bool
   }
 }
 
@@ -118,7 +129,8 @@ std::vector<std::byte> stored_bytes(const TensorProto& tensor, std::size_t count
   if (tensor.raw) {
     if (given != 0) malformed(tensor, "raw_data alone", "typed data too");
     if (tensor.raw->bytes.size() != length) {
-      malformed(tensor, std::to_string(length) + " bytes of raw_data for shape " + to_string(tensor.dims), std::to_string(tensor.raw->bytes.size()));
+      malformed(tensor, std::to_string(length) + " bytes of raw_data for shape " + to_string(tensor.dims),
+                std::to_string(tensor.raw->bytes.size()));
     }
     return {tensor.raw->bytes.begin(), tensor.raw->bytes.end()};
   }
@@ -129,7 +141,7 @@ std::vector<std::byte> stored_bytes(const TensorProto& tensor, std::size_t count
 std::uint64_t parse_count(const TensorProto& tensor, const std::string& key, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) bad_location(tensor, key + " as a decimal number", "\"" + printable(text) + "\"");
+  if (error != std::errc{} || end != text.data() + text.size()) bad_location(tensor, key + " as a decimal number", in_quotes(text));
   return value;
 }
 
@@ -142,11 +154,11 @@ const FileContents& ExternalData::file(const TensorProto& tensor, const std::str
   const fs::path relative(location);
   bool climbs = location.empty() || location.find('\0') != std::string::npos || relative.is_absolute();
   for (const fs::path& part : relative) climbs = climbs || part == "..";
-  if (climbs) bad_location(tensor, "a location inside the model's folder", "\"" + printable(location) + "\"");
+  if (climbs) bad_location(tensor, "a location inside the model's folder", in_quotes(location));
   std::error_code error;
   const fs::path folder = fs::canonical(fs::absolute(fs::path(model_path_)).parent_path(), error);
   const fs::path target = error ? fs::path() : fs::canonical(folder / relative, error);
-  if (error) bad_location(tensor, "the file \"" + printable(location) + "\" beside the model", error.message());
+  if (error) bad_location(tensor, "the file " + in_quotes(location) + " beside the model", error.message());
   const fs::path inside = target.lexically_relative(folder);
   if (inside.empty() || *inside.begin() == "..") bad_location(tensor, "a location inside the model's folder", "a link that leaves it");
   Outcome<FileContents> contents = read_file(target.string(), {.stored = FileLimits{}.expanded, .expanded = 0});
@@ -159,15 +171,21 @@ Bytes ExternalData::bytes_of(const TensorProto& tensor, std::size_t length) {
   std::uint64_t offset = 0;
   std::uint64_t given = length;
   for (const auto& [key, text] : tensor.external_keys) {
-    if (key == "location") location = text;
-    else if (key == "offset") offset = parse_count(tensor, key, text);
-    else if (key == "length") given = parse_count(tensor, key, text);
-    else if (key != "checksum") bad_location(tensor, "the keys location, offset, length, checksum", "\"" + printable(key) + "\"");
+    if (key == "location")
+      location = text;
+    else if (key == "offset")
+      offset = parse_count(tensor, key, text);
+    else if (key == "length")
+      given = parse_count(tensor, key, text);
+    else if (key != "checksum")
+      bad_location(tensor, "the keys location, offset, length, checksum", in_quotes(key));
   }
-  if (given != length) bad_location(tensor, "length " + std::to_string(length) + " for shape " + to_string(tensor.dims), std::to_string(given));
+  if (given != length)
+    bad_location(tensor, "length " + std::to_string(length) + " for shape " + to_string(tensor.dims), std::to_string(given));
   const std::vector<std::byte>& bytes = file(tensor, location).bytes;
   if (offset > bytes.size() || bytes.size() - offset < length) {
-    bad_location(tensor, std::to_string(length) + " bytes from offset " + std::to_string(offset), std::to_string(bytes.size()) + " bytes in the file");
+    bad_location(tensor, std::to_string(length) + " bytes from offset " + std::to_string(offset),
+                 std::to_string(bytes.size()) + " bytes in the file");
   }
   return Bytes(bytes).subspan(static_cast<std::size_t>(offset), length);
 }
@@ -182,14 +200,29 @@ bool dtype_of(std::int64_t element_type, DType& dtype) {
   switch (element_type) {
     case kFloat:
     case kFloat16:
-    case kBfloat16: dtype = DType::float32; return true;
-    case kDouble: dtype = DType::float64; return true;
-    case kInt64: dtype = DType::int64; return true;
-    case kInt32: dtype = DType::int32; return true;
-    case kUint8: dtype = DType::uint8; return true;
-    case kInt8: dtype = DType::int8; return true;
-    case kBool: dtype = DType::boolean; return true;
-    default: return false;
+    case kBfloat16:
+      dtype = DType::float32;
+      return true;
+    case kDouble:
+      dtype = DType::float64;
+      return true;
+    case kInt64:
+      dtype = DType::int64;
+      return true;
+    case kInt32:
+      dtype = DType::int32;
+      return true;
+    case kUint8:
+      dtype = DType::uint8;
+      return true;
+    case kInt8:
+      dtype = DType::int8;
+      return true;
+    case kBool:
+      dtype = DType::boolean;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -222,14 +255,20 @@ Tensor read_tensor(const TensorProto& tensor, ExternalData& external) {
 
 bool fits(DType dtype, std::int64_t value) {
   switch (dtype) {
-    case DType::int64: return true;
-    case DType::int32: return value == static_cast<std::int32_t>(value);
-    case DType::int8: return value == static_cast<std::int8_t>(value);
-    case DType::uint8: return value == static_cast<std::uint8_t>(value);
-    case DType::boolean: return value == 0 || value == 1;
+    case DType::int64:
+      return true;
+    case DType::int32:
+      return value == static_cast<std::int32_t>(value);
+    case DType::int8:
+      return value == static_cast<std::int8_t>(value);
+    case DType::uint8:
+      return value == static_cast<std::uint8_t>(value);
+    case DType::boolean:
+      return value == 0 || value == 1;
     case DType::float32:
     case DType::float64:
-    case DType::complex64: break;
+    case DType::complex64:
+      break;
   }
   return false;
 }

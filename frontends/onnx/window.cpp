@@ -13,7 +13,9 @@ Ints entries(const Call& call, const char* name, std::size_t count, std::int64_t
   bool fine = given.size() == count;
   for (const std::int64_t one : given) fine = fine && one >= least && one <= kLargest;
   if (!fine) {
-    call.malformed("onnx.window", std::string(name) + " as " + std::to_string(count) + " numbers from " + std::to_string(least) + " to 2^31 - 1", to_string(given));
+    call.malformed("onnx.window",
+                   std::string(name) + " as " + std::to_string(count) + " numbers from " + std::to_string(least) + " to 2^31 - 1",
+                   to_string(given));
   }
   return given;
 }
@@ -36,7 +38,9 @@ void split_pads(WindowAttributes& window, std::size_t axis, std::int64_t total, 
   window.pads_end[axis] = odd_at_end ? total - small : small;
 }
 
-std::int64_t covered(const WindowAttributes& window, std::size_t axis) { return (window.kernel[axis] - 1) * window.dilations[axis] + 1; }
+std::int64_t covered(const WindowAttributes& window, std::size_t axis) {
+  return (window.kernel[axis] - 1) * window.dilations[axis] + 1;
+}
 
 // Kernel, strides, dilations and explicit pads; auto_pad is left to the caller.
 WindowAttributes common_window(const Call& call, const Ints& kernel) {
@@ -94,11 +98,12 @@ void pad_to_output_shape(const Call& call, WindowAttributes& window) {
   for (std::size_t axis = 0; axis < axes; ++axis) wanted.push_back(call.shape(0)[axis + 2] * window.strides[axis]);
   if (call.attribute_ints("output_shape")) wanted = entries(call, "output_shape", axes, 1, {});
   for (std::size_t axis = 0; axis < axes; ++axis) {
-    const std::int64_t unpadded = window.strides[axis] * (call.shape(0)[axis + 2] - 1) + window.output_padding[axis] + covered(window, axis);
+    const std::int64_t unpadded =
+        window.strides[axis] * (call.shape(0)[axis + 2] - 1) + window.output_padding[axis] + covered(window, axis);
     const std::int64_t total = unpadded - wanted[axis];
     if (total < 0) {
-      call.unsupported("onnx.window", "an output shape of at most " + std::to_string(unpadded) + " along each axis", std::to_string(wanted[axis]),
-                       "give pads and output_padding instead of output_shape");
+      call.unsupported("onnx.window", "an output shape of at most " + std::to_string(unpadded) + " along each axis",
+                       std::to_string(wanted[axis]), "give pads and output_padding instead of output_shape");
     }
     if (!same && total % 2 != 0) {
       call.unsupported("onnx.window", "an even total padding, or auto_pad, with output_shape", std::to_string(total),

@@ -5,15 +5,19 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::size_t kLongestVarint = 10;                                   // bytes, ceil(64 / 7)
-constexpr std::uint64_t kLargestTag = (std::uint64_t{1} << 32) - 1;          // field number 2^29 - 1, wire type 7
+constexpr std::size_t kLongestVarint = 10;                           // bytes, ceil(64 / 7)
+constexpr std::uint64_t kLargestTag = (std::uint64_t{1} << 32) - 1;  // field number 2^29 - 1, wire type 7
 
 const char* to_string(WireType type) {
   switch (type) {
-    case WireType::varint: return "varint";
-    case WireType::fixed64: return "64-bit value";
-    case WireType::bytes: return "length-delimited value";
-    case WireType::fixed32: return "32-bit value";
+    case WireType::varint:
+      return "varint";
+    case WireType::fixed64:
+      return "64-bit value";
+    case WireType::bytes:
+      return "length-delimited value";
+    case WireType::fixed32:
+      return "32-bit value";
   }
   return "value";
 }
@@ -54,9 +58,15 @@ bool Message::next(Field& field) {
   if (tag > kLargestTag || tag >> 3 == 0) fail(field.offset, "a field number from 1 to 2^29 - 1", std::to_string(tag >> 3));
   field.number = static_cast<std::uint32_t>(tag >> 3);
   switch (tag & 7) {
-    case 0: field.value = varint(slice_, position_); break;
-    case 1: field.value = little_endian(slice_, position_, 8); break;
-    case 5: field.value = little_endian(slice_, position_, 4); break;
+    case 0:
+      field.value = varint(slice_, position_);
+      break;
+    case 1:
+      field.value = little_endian(slice_, position_, 8);
+      break;
+    case 5:
+      field.value = little_endian(slice_, position_, 4);
+      break;
     case 2: {
       const std::uint64_t length = varint(slice_, position_);
       const std::size_t left = slice_.bytes.size() - position_;
@@ -65,14 +75,16 @@ bool Message::next(Field& field) {
       position_ += static_cast<std::size_t>(length);
       break;
     }
-    default: fail(field.offset, "wire type 0, 1, 2 or 5", std::to_string(tag & 7));
+    default:
+      fail(field.offset, "wire type 0, 1, 2 or 5", std::to_string(tag & 7));
   }
   field.type = static_cast<WireType>(tag & 7);
   return true;
 }
 
 void Message::expect(const Field& field, WireType type) const {
-  if (field.type != type) fail(field.offset, "field " + std::to_string(field.number) + " as a " + to_string(type), std::string("a ") + to_string(field.type));
+  if (field.type != type)
+    fail(field.offset, "field " + std::to_string(field.number) + " as a " + to_string(type), std::string("a ") + to_string(field.type));
 }
 
 void Message::once(const Field& field) {
@@ -123,7 +135,8 @@ void Message::append_fixed32(const Field& field, std::vector<std::uint32_t>& val
   if (field.type == WireType::fixed32) return values.push_back(static_cast<std::uint32_t>(field.value));
   const Slice packed = repeated_bytes(field);
   values.reserve(values.size() + packed.bytes.size() / 4);
-  for (std::size_t position = 0; position < packed.bytes.size();) values.push_back(static_cast<std::uint32_t>(little_endian(packed, position, 4)));
+  for (std::size_t position = 0; position < packed.bytes.size();)
+    values.push_back(static_cast<std::uint32_t>(little_endian(packed, position, 4)));
 }
 
 void Message::append_fixed64(const Field& field, std::vector<std::uint64_t>& values) const {

@@ -278,7 +278,7 @@ TEST_CASE("absurd lengths are refused before anything is allocated") {
   const std::string huge = bytes_of({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01});
   CHECK(replay_records(open + bytes_of({5, kZ, 0x20}) + huge).text == "certificate.length");             // claims
   CHECK(replay_records(open + bytes_of({7}) + huge + bytes_of({0})).text == "certificate.length");       // cases
-  CHECK(replay_records(open + bytes_of({7, 2, 1}) + huge).text == "certificate.length");                 // rows of a case
+  CHECK(replay_records(open + bytes_of({7, 2, 1}) + huge).text == "certificate.hint");                   // rows of a case
   CHECK(replay_records(open + bytes_of({7, 1, 1}) + huge).text == "certificate.length");                 // slopes
   CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu}) + huge).text == "certificate.hint");         // elements of one
   CHECK(replay_records(open + bytes_of({5, kZ, 0x10}) + huge).text == "certificate.hint");               // mask
@@ -315,7 +315,7 @@ TEST_CASE("NaN and infinities are refused where they stand") {
   CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 0}) + nan).text == "certificate.hint");      // fill
   CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 3}) + inf + nan).text == "certificate.hint");  // f32
   CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 5, 0, 1, 0}) + nan).text == "certificate.hint");  // list
-  CHECK(replay_records(open + bytes_of({7, 2, 1, 1}) + nan).text == "certificate.value");                   // row multiplier
+  CHECK(replay_records(open + bytes_of({7, 2, 1, 1, 0}) + nan).text == "certificate.hint");                 // row multiplier
   CHECK(replay_records(open + bytes_of({5, kZ, 0x28, 2}) + nan + nan + nan + nan).text == "certificate.value");  // claim
 }
 

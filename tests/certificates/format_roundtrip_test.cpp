@@ -130,7 +130,7 @@ TEST_CASE("long masks come back") {
 
 TEST_CASE("the cases of a conclusion come back") {
   Fragment steps;
-  const std::vector<CaseMultipliers> plain{{0, {}}, {1, {}}, {2, {}}}, listed{{5, {}}, {1, {0.5f, 3.0f}}, {70000, {}}};
+  const std::vector<CaseMultipliers> plain{{0, {}}, {1, {1.0f}}, {2, {}}}, listed{{5, {}}, {1, {0.5f, 3.0f}}, {70000, {}}};
   steps.conclude(plain, {});
   CHECK(steps.byte_size() == 3);
   steps.conclude(listed, {});

@@ -235,6 +235,17 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(Run("assay", "inspect", self.at("holds.vnnlib")).exit, 4)
         self.assertEqual(Run("assay", "inspect", self.at("none")).exit, 4)
 
+    def test_the_file_in_the_format_page_is_as_described(self):
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "certificates", "FORMAT.md")
+        with open(page, encoding="utf-8") as file:
+            example = file.read().split("## 5.")[1]
+        rows = re.findall(r"(?m)^    [0-9a-f]{4}  ((?:[0-9a-f]{2} ?)+)$", example)
+        self.write("example", bytes.fromhex("".join(rows)))
+        listing = [line[4:] for line in example[example.index("    certificate version"):].splitlines() if line.startswith("    ")]
+        run = Run("assay", "inspect", self.at("example"))
+        self.assertEqual(run.exit, 0, run.err)
+        self.assertEqual(run.lines[:len(listing)], listing)
+
     def test_lint(self):
         run = Run("assay", "lint", self.at("net.onnx"))
         self.assertEqual((run.out, run.exit), ("supported\n", 0))

@@ -70,17 +70,27 @@ inline std::string ints(const std::string& name, const std::vector<std::int64_t>
 }
 
 // AttributeProto.
-inline std::string attr(const std::string& name, std::int64_t value) { return Wire().bytes(1, name).number(3, value).number(20, 2).text; }
-inline std::string attr(const std::string& name, int value) { return attr(name, std::int64_t{value}); }
-inline std::string attr(const std::string& name, float value) { return Wire().bytes(1, name).real(2, value).number(20, 1).text; }
-inline std::string attr(const std::string& name, const char* value) { return Wire().bytes(1, name).bytes(4, value).number(20, 3).text; }
+inline std::string attr(const std::string& name, std::int64_t value) {
+  return Wire().bytes(1, name).number(3, value).number(20, 2).text;
+}
+inline std::string attr(const std::string& name, int value) {
+  return attr(name, std::int64_t{value});
+}
+inline std::string attr(const std::string& name, float value) {
+  return Wire().bytes(1, name).real(2, value).number(20, 1).text;
+}
+inline std::string attr(const std::string& name, const char* value) {
+  return Wire().bytes(1, name).bytes(4, value).number(20, 3).text;
+}
 inline std::string attr(const std::string& name, const std::vector<std::int64_t>& values) {
   Wire wire;
   wire.bytes(1, name);
   for (const std::int64_t value : values) wire.number(8, value);
   return wire.number(20, 7).text;
 }
-inline std::string tensor_attr(const std::string& name, const std::string& value) { return Wire().bytes(1, name).bytes(5, value).number(20, 4).text; }
+inline std::string tensor_attr(const std::string& name, const std::string& value) {
+  return Wire().bytes(1, name).bytes(5, value).number(20, 4).text;
+}
 
 // NodeProto.
 inline std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
@@ -96,9 +106,9 @@ inline std::string node(const std::string& op, const std::vector<std::string>& i
 
 // ValueInfoProto of a tensor; a dimension is a number or, when its text is not empty, a symbol.
 struct Dim {
-  Dim(int extent) : value(extent) {}                    // NOLINT(google-explicit-constructor)
-  Dim(std::int64_t extent) : value(extent) {}           // NOLINT(google-explicit-constructor)
-  Dim(const char* name) : value(0), symbol(name) {}     // NOLINT(google-explicit-constructor)
+  Dim(int extent) : value(extent) {}                 // NOLINT(google-explicit-constructor)
+  Dim(std::int64_t extent) : value(extent) {}        // NOLINT(google-explicit-constructor)
+  Dim(const char* name) : value(0), symbol(name) {}  // NOLINT(google-explicit-constructor)
   std::int64_t value;
   std::string symbol;
 };
@@ -107,7 +117,9 @@ inline std::string value(const std::string& name, const std::vector<Dim>& dims, 
   for (const Dim& dim : dims) shape.bytes(1, dim.symbol.empty() ? Wire().number(1, dim.value).text : Wire().bytes(2, dim.symbol).text);
   return Wire().bytes(1, name).bytes(2, Wire().bytes(1, Wire().number(1, type).bytes(2, shape.text).text).text).text;
 }
-inline std::string untyped(const std::string& name) { return Wire().bytes(1, name).text; }
+inline std::string untyped(const std::string& name) {
+  return Wire().bytes(1, name).text;
+}
 
 struct ModelText {
   std::vector<std::string> nodes, initializers, inputs, outputs, infos;

@@ -12,7 +12,9 @@ namespace {
 using namespace assay;
 using namespace assay::onnx_test;
 
-onnx::Bytes view(const std::string& text) { return std::as_bytes(std::span<const char>(text)); }
+onnx::Bytes view(const std::string& text) {
+  return std::as_bytes(std::span<const char>(text));
+}
 
 // The rejection of decoding `text` as a model; fails the test when there is none.
 Rejection decode_rejection(const std::string& text) {
@@ -73,12 +75,14 @@ TEST_CASE("packed and unpacked numbers are the same", "[onnx][wire]") {
   const std::string loose = Wire().number(1, 2).number(2, 1).real(4, 0.25F).real(4, -3).text;
   CHECK(decode_tensor(packed).to_doubles() == std::vector<double>{0.25, -3});
   CHECK(decode_tensor(loose).to_doubles() == std::vector<double>{0.25, -3});
-  const std::string negative = Wire().number(1, 2).number(2, 7).bytes(7, Wire::varint(static_cast<std::uint64_t>(-5)) + Wire::varint(300)).text;
+  const std::string negative =
+      Wire().number(1, 2).number(2, 7).bytes(7, Wire::varint(static_cast<std::uint64_t>(-5)) + Wire::varint(300)).text;
   CHECK(decode_tensor(negative).to_ints() == std::vector<std::int64_t>{-5, 300});
 }
 
 TEST_CASE("unknown fields of every wire type are skipped", "[onnx][wire]") {
-  const std::string extra = Wire().number(1000, -1).bytes(1001, "abc").real(1002, 1).text + Wire::varint(1003 << 3 | 1) + std::string(8, 'x');
+  const std::string extra =
+      Wire().number(1000, -1).bytes(1001, "abc").real(1002, 1).text + Wire::varint(1003 << 3 | 1) + std::string(8, 'x');
   const onnx::ModelProto model = onnx::decode_model(view(extra + ModelText{}.bytes() + extra));
   CHECK(model.ir_version == 8);
 }
@@ -89,23 +93,23 @@ TEST_CASE("broken bytes are malformed, with the offset", "[onnx][wire]") {
   };
   const std::string long_varint(11, '\xff');
   const std::vector<Row> rows = {
-      {"\x08", "byte 1", "the end of the message"},                                    // tag without value
-      {"\x08\x80", "byte 1", "the end of the message"},                                // unfinished varint
-      {"\x08" + long_varint, "byte 1", "a longer one"},                                // eleven bytes
-      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "a longer one"},            // bit 65
-      {std::string("\x00\x01", 2), "byte 0", "0"},                                     // field number 0
-      {"\xff\xff\xff\xff\x7f\x01", "byte 0", "4294967295"},                            // field number 2^32 - 1
-      {"\x0b", "byte 0", "3"},                                                         // start of a group
-      {"\x0f", "byte 0", "7"},                                                         // no such wire type
-      {"\x3a\x05\x0a", "byte 0", "5"},                                                 // five bytes announced, one there
-      {"\x3a" + Wire::varint(~std::uint64_t{0}), "byte 0", "18446744073709551615"},    // absurd length
-      {"\x0d\x01\x02\x03", "byte 1", "the end of the message"},                        // three of four bytes
-      {"\x09\x01\x02\x03\x04\x05\x06\x07", "byte 1", "the end of the message"},        // seven of eight bytes
-      {"\x0a\x01x", "byte 0", "a length-delimited value"},                             // ir_version as text
-      {"\x38\x01", "byte 0", "a varint"},                                              // graph as a number
-      {"\x08\x01\x08\x02", "byte 2", "a second one"},                                  // ir_version twice
-      {std::string("\x3a\x00\x3a\x00", 4), "byte 2", "a second one"},                  // graph twice
-      {"\x3a\x04\x0a\x02\x0a\x05", "byte 4", "5"},                                     // a node's input longer than the node
+      {"\x08", "byte 1", "the end of the message"},                                  // tag without value
+      {"\x08\x80", "byte 1", "the end of the message"},                              // unfinished varint
+      {"\x08" + long_varint, "byte 1", "a longer one"},                              // eleven bytes
+      {"\x08" + std::string(9, '\xff') + "\x02", "byte 1", "a longer one"},          // bit 65
+      {std::string("\x00\x01", 2), "byte 0", "0"},                                   // field number 0
+      {"\xff\xff\xff\xff\x7f\x01", "byte 0", "4294967295"},                          // field number 2^32 - 1
+      {"\x0b", "byte 0", "3"},                                                       // start of a group
+      {"\x0f", "byte 0", "7"},                                                       // no such wire type
+      {"\x3a\x05\x0a", "byte 0", "5"},                                               // five bytes announced, one there
+      {"\x3a" + Wire::varint(~std::uint64_t{0}), "byte 0", "18446744073709551615"},  // absurd length
+      {"\x0d\x01\x02\x03", "byte 1", "the end of the message"},                      // three of four bytes
+      {"\x09\x01\x02\x03\x04\x05\x06\x07", "byte 1", "the end of the message"},      // seven of eight bytes
+      {"\x0a\x01x", "byte 0", "a length-delimited value"},                           // ir_version as text
+      {"\x38\x01", "byte 0", "a varint"},                                            // graph as a number
+      {"\x08\x01\x08\x02", "byte 2", "a second one"},                                // ir_version twice
+      {std::string("\x3a\x00\x3a\x00", 4), "byte 2", "a second one"},                // graph twice
+      {"\x3a\x04\x0a\x02\x0a\x05", "byte 4", "5"},                                   // a node's input longer than the node
   };
   for (const Row& row : rows) {
     const Rejection why = decode_rejection(row.bytes);
@@ -118,7 +122,9 @@ TEST_CASE("broken bytes are malformed, with the offset", "[onnx][wire]") {
 }
 
 TEST_CASE("attribute types must match their values", "[onnx][wire]") {
-  const auto model_with = [](const std::string& attribute) { return Wire().bytes(7, Wire().bytes(1, Wire().bytes(5, attribute).text).text).text; };
+  const auto model_with = [](const std::string& attribute) {
+    return Wire().bytes(7, Wire().bytes(1, Wire().bytes(5, attribute).text).text).text;
+  };
   const Rejection untyped = decode_rejection(model_with(Wire().bytes(1, "a").number(3, 1).text));
   CHECK(untyped.code == "onnx.attribute");
   CHECK(untyped.found == "0");
@@ -129,7 +135,9 @@ TEST_CASE("attribute types must match their values", "[onnx][wire]") {
 }
 
 TEST_CASE("element types are read exactly", "[onnx][wire]") {
-  const auto of = [](std::int64_t type, const std::string& raw, std::int64_t count) { return decode_tensor(tensor("t", type, {count}, raw)); };
+  const auto of = [](std::int64_t type, const std::string& raw, std::int64_t count) {
+    return decode_tensor(tensor("t", type, {count}, raw));
+  };
   CHECK(of(11, Wire::little_endian(std::bit_cast<std::uint64_t>(0.1), 8), 1).as_double(0) == 0.1);
   CHECK(of(6, Wire::little_endian(0xfffffffe, 4), 1).as_int(0) == -2);
   CHECK(of(3, "\xff\x7f", 2).to_ints() == std::vector<std::int64_t>{-1, 127});
@@ -164,20 +172,20 @@ TEST_CASE("tensors whose data does not fit their shape are malformed", "[onnx][w
   constexpr auto kUnsupported = Rejection::Kind::unsupported;
   const std::string four = raw_floats({1});
   const std::vector<Row> rows = {
-      {tensor("t", 1, {2}, four), "onnx.tensor", kMalformed},                                      // four of eight bytes
-      {tensor("t", 1, {1}, four + four), "onnx.tensor", kMalformed},                               // eight of four bytes
-      {tensor("t", 1, {-1}, ""), "onnx.tensor", kMalformed},                                       // negative extent
+      {tensor("t", 1, {2}, four), "onnx.tensor", kMalformed},                                           // four of eight bytes
+      {tensor("t", 1, {1}, four + four), "onnx.tensor", kMalformed},                                    // eight of four bytes
+      {tensor("t", 1, {-1}, ""), "onnx.tensor", kMalformed},                                            // negative extent
       {tensor("t", 1, {std::int64_t{1} << 40, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},  // product beyond 2^64
-      {tensor("t", 1, {0, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},                 // extent beyond 2^31 beside 0
-      {Wire().number(1, 1).number(2, 1).text, "onnx.tensor", kMalformed},                          // no data
-      {Wire().number(1, 1).number(2, 1).number(7, 5).text, "onnx.tensor", kMalformed},             // int64_data of a float
-      {Wire().number(1, 1).number(2, 1).bytes(9, four).real(4, 1).text, "onnx.tensor", kMalformed},  // raw and typed
-      {Wire().number(1, 1).number(2, 3).number(5, 128).text, "onnx.tensor", kMalformed},           // int8 out of range
-      {tensor("t", 9, {1}, "\x02"), "onnx.tensor", kMalformed},                                    // boolean 2
+      {tensor("t", 1, {0, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},                      // extent beyond 2^31 beside 0
+      {Wire().number(1, 1).number(2, 1).text, "onnx.tensor", kMalformed},                               // no data
+      {Wire().number(1, 1).number(2, 1).number(7, 5).text, "onnx.tensor", kMalformed},                  // int64_data of a float
+      {Wire().number(1, 1).number(2, 1).bytes(9, four).real(4, 1).text, "onnx.tensor", kMalformed},     // raw and typed
+      {Wire().number(1, 1).number(2, 3).number(5, 128).text, "onnx.tensor", kMalformed},                // int8 out of range
+      {tensor("t", 9, {1}, "\x02"), "onnx.tensor", kMalformed},                                         // boolean 2
       {Wire().number(1, 1).number(2, 1).bytes(9, four).bytes(6, "s").text, "onnx.tensor", kMalformed},  // strings beside
-      {tensor("t", 8, {1}, ""), "onnx.element_type", kUnsupported},                                // string
-      {tensor("t", 14, {1}, std::string(8, 'x')), "onnx.element_type", kUnsupported},              // complex64
-      {tensor("t", 17, {1}, "x"), "onnx.element_type", kUnsupported},                              // float8
+      {tensor("t", 8, {1}, ""), "onnx.element_type", kUnsupported},                                     // string
+      {tensor("t", 14, {1}, std::string(8, 'x')), "onnx.element_type", kUnsupported},                   // complex64
+      {tensor("t", 17, {1}, "x"), "onnx.element_type", kUnsupported},                                   // float8
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Rejection why = tensor_rejection(rows[i].proto);

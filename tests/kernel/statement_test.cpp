@@ -39,7 +39,9 @@ InputBox& own_box(Statement& s, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("a well-formed statement has no defects", "[statement]") { CHECK(validate(small_statement()).empty()); }
+TEST_CASE("a well-formed statement has no defects", "[statement]") {
+  CHECK(validate(small_statement()).empty());
+}
 
 TEST_CASE("validate finds each planted defect of a statement", "[statement]") {
   struct {
@@ -70,12 +72,15 @@ TEST_CASE("validate finds each planted defect of a statement", "[statement]") {
        "case 0, row 0, term 2"},
       {"no such output tensor", [](Statement& s) { s.property.cases[1].rows[0].terms[0].variable.tensor = 1; }, "statement.variable",
        "case 1, row 0, term 0"},
-      {"no such input element", [](Statement& s) { s.property.cases[0].rows[0].terms[2].variable = {Variable::Side::input, 1, 1}; },
+      {"no such input element",
+       [](Statement& s) {
+         s.property.cases[0].rows[0].terms[2].variable = {Variable::Side::input, 1, 1};
+       },
        "statement.variable", "case 0, row 0, term 2"},
       {"no such output element", [](Statement& s) { s.property.cases[0].rows[1].terms[0].variable.element = 2; }, "statement.variable",
        "case 0, row 1, term 0"},
-      {"coefficient 0", [](Statement& s) { s.property.cases[0].rows[0].terms[1].coefficient = Rational(0); },
-       "statement.zero_coefficient", "case 0, row 0, term 1"},
+      {"coefficient 0", [](Statement& s) { s.property.cases[0].rows[0].terms[1].coefficient = Rational(0); }, "statement.zero_coefficient",
+       "case 0, row 0, term 1"},
       {"variable twice", [](Statement& s) { s.property.cases[0].rows[0].terms[1].variable.element = 0; }, "statement.repeated_variable",
        "case 0, row 0, term 1"},
   };
@@ -111,7 +116,10 @@ TEST_CASE("the statement digest changes with every part of the meaning", "[state
       {"sign", [](Statement& s) { s.property.cases[0].rows[0].terms[0].coefficient = Rational(-1); }},
       {"variable's element", [](Statement& s) { s.property.cases[0].rows[1].terms[0].variable.element = 1; }},
       {"variable's side", [](Statement& s) { s.property.cases[0].rows[1].terms[0].variable.side = Variable::Side::input; }},
-      {"variable's tensor", [](Statement& s) { s.property.cases[0].rows[0].terms[2].variable = {Variable::Side::input, 1, 0}; }},
+      {"variable's tensor",
+       [](Statement& s) {
+         s.property.cases[0].rows[0].terms[2].variable = {Variable::Side::input, 1, 0};
+       }},
       {"bound", [](Statement& s) { s.property.cases[0].rows[0].bound = Rational(70000001, 100000000); }},
       {"strictness", [](Statement& s) { s.property.cases[0].rows[0].strict = true; }},
       {"term dropped", [](Statement& s) { s.property.cases[0].rows[0].terms.pop_back(); }},

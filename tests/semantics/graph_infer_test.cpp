@@ -1,5 +1,7 @@
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <random>
 
 #include "semantics/graph/graph.h"
 #include "tests/catch.h"
@@ -262,4 +264,124 @@ TEST_CASE("a message names op, operands and shapes", "[graph]") {
   CHECK(why.place == "conv(node 0 'image' float32[1, 2, 5], node 1 'weight' float32[4, 3, 3])");
   CHECK_FALSE(why.required.empty());
   CHECK_FALSE(why.found.empty());
+}
+
+namespace {
+
+// Attributes and shapes full of border values.
+std::vector<std::int64_t> wild(std::mt19937_64& random, std::size_t count) {
+  const std::int64_t pool[] = {0,
+                               1,
+                               1,
+                               1,
+                               2,
+                               3,
+                               -1,
+                               5,
+                               1 << 16,
+                               (std::int64_t{1} << 31) - 1,
+                               std::int64_t{1} << 31,
+                               std::int64_t{1} << 62,
+                               std::numeric_limits<std::int64_t>::max(),
+                               std::numeric_limits<std::int64_t>::min()};
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(pool[random() % std::size(pool)]);
+  return values;
+}
+
+Attributes wild_attributes(Op op, std::mt19937_64& random, std::size_t rank) {
+  const std::size_t spatial = rank < 2 ? 0 : rank - 2;
+  switch (op) {
+    case Op::reshape:
+    case Op::expand:
+      return ShapeAttributes{wild(random, rank)};
+    case Op::permute:
+      return PermuteAttributes{wild(random, rank)};
+    case Op::slice:
+      return SliceAttributes{wild(random, rank), wild(random, rank), wild(random, rank)};
+    case Op::concat:
+      return ConcatAttributes{wild(random, 1)[0]};
+    case Op::pad:
+      return PadAttributes{wild(random, rank), wild(random, rank), 0};
+    case Op::gather:
+      return GatherAttributes{wild(random, 1)[0], wild(random, 2), wild(random, 1)};
+    case Op::reduce_sum:
+    case Op::reduce_mean:
+      return ReduceAttributes{wild(random, 2), true};
+    case Op::softmax:
+      return SoftmaxAttributes{wild(random, 1)[0]};
+    default:
+      break;
+  }
+  WindowAttributes w;
+  for (auto* entries : {&w.kernel, &w.strides, &w.dilations, &w.pads_begin, &w.pads_end, &w.output_padding})
+    *entries = wild(random, spatial);
+  if (op != Op::conv_transpose) w.output_padding.clear();
+  w.groups = random() % 4 == 0 ? wild(random, 1)[0] : 1;
+  w.ceil_mode = random() % 4 == 0;
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("hostile attributes and shapes are refused or give a possible shape, and quickly", "[graph]") {
+  std::mt19937_64 random(3);
+  int accepted = 0;
+  const Op ops[] = {Op::reshape,    Op::expand,      Op::permute, Op::slice, Op::concat,         Op::pad,      Op::gather,
+                    Op::reduce_sum, Op::reduce_mean, Op::softmax, Op::conv,  Op::conv_transpose, Op::max_pool, Op::avg_pool};
+  for (int round = 0; round < 30000; ++round) {
+    const Op op = ops[random() % std::size(ops)];
+    const bool weighted = op == Op::conv || op == Op::conv_transpose;
+    const std::size_t rank = weighted || random() % 2 == 0 ? 3 + random() % 2 : random() % 3;
+    Graph graph;
+    std::vector<NodeId> operands = {graph.append_input(DType::float32, wild(random, rank), "x")};
+    const Attributes attributes = wild_attributes(op, random, rank);
+    if (weighted) {
+      Shape weight = wild(random, 2);
+      const auto& kernel = std::get<WindowAttributes>(attributes).kernel;
+      weight.insert(weight.end(), kernel.begin(), kernel.end());
+      operands.push_back(graph.append_input(DType::float32, weight, "w"));
+    }
+    const Outcome<ResultType> type = infer(graph, op, operands, attributes);
+    if (!type) continue;
+    ++accepted;
+    std::size_t count = 0;
+    REQUIRE(checked_element_count(type.value().shape, (std::size_t{1} << 31) - 1, count));
+  }
+  CHECK(accepted > 100);
+}
+
+TEST_CASE("a window that misses the operand is found wherever it stands", "[graph]") {
+  // Every small geometry, against trying all windows and kernel positions.
+  int refused = 0, accepted = 0;
+  for (std::int64_t extent = 1; extent <= 4; ++extent) {
+    for (std::int64_t kernel = 1; kernel <= 4; ++kernel) {
+      for (std::int64_t stride = 1; stride <= 4; ++stride) {
+        for (std::int64_t dilation = 1; dilation <= 6; ++dilation) {
+          for (std::int64_t begin = 0; begin <= 7; ++begin) {
+            for (std::int64_t end = 0; end <= 5; ++end) {
+              const std::int64_t room = extent + begin + end - dilation * (kernel - 1) - 1;
+              if (room < 0) continue;
+              bool all_meet = true;
+              for (std::int64_t o = 0; o <= room / stride; ++o) {
+                bool meets = false;
+                for (std::int64_t k = 0; k < kernel; ++k) {
+                  const std::int64_t i = o * stride - begin + k * dilation;
+                  meets = meets || (i >= 0 && i < extent);
+                }
+                all_meet = all_meet && meets;
+              }
+              const OpCase one{"", Op::max_pool, {{1, 1, extent}}, window({kernel}, {stride}, {dilation}, {begin}, {end})};
+              const Outcome<ResultType> type = infer_case(one);
+              REQUIRE(type.ok() == all_meet);
+              if (!all_meet) REQUIRE(type.rejection().code == "max_pool.S4");
+              (all_meet ? accepted : refused) += 1;
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(refused > 1000);
+  CHECK(accepted > 1000);
 }

@@ -21,7 +21,8 @@ inline Graph network_of_all_attributes() {
   const NodeId s = g.append_input(DType::float32, {4, 4}, "s");
   const std::vector<float> weights(4 * 2 * 2 * 2, 0.5F), ones(4, 1), zeros(4, 0);
   const NodeId w = g.append_constant(Tensor::of_floats({4, 2, 2, 2}, weights), "w");
-  const NodeId one = g.append_constant(Tensor::of_floats({4}, ones), "one"), zero = g.append_constant(Tensor::of_floats({4}, zeros), "zero");
+  const NodeId one = g.append_constant(Tensor::of_floats({4}, ones), "one"),
+               zero = g.append_constant(Tensor::of_floats({4}, zeros), "zero");
   NodeId a = add(Op::conv, {x, w, zero}, window({2, 2}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 2));  // [2, 4, 4, 4]
   a = add(Op::conv_transpose, {a, w}, with_output_padding(window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 2), {0, 0}));
   a = add(Op::avg_pool, {a}, window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}));
@@ -31,11 +32,11 @@ inline Graph network_of_all_attributes() {
   a = add(Op::concat, {a, a}, ConcatAttributes{3});
   a = add(Op::pad, {a}, PadAttributes{{0, 0, 1, 0}, {0, 0, 0, 0}, 0.5});
   a = add(Op::gather, {a}, GatherAttributes{2, {0, 1}, {2}});
-  a = add(Op::reduce_sum, {a}, ReduceAttributes{{0, 1}, false});                  // [2, 4]
+  a = add(Op::reduce_sum, {a}, ReduceAttributes{{0, 1}, false});  // [2, 4]
   a = add(Op::reshape, {a}, ShapeAttributes{{1, 8}});
   a = add(Op::expand, {a}, ShapeAttributes{{3, 8}});
   a = add(Op::reshape, {a}, ShapeAttributes{{6, 4}});
-  a = add(Op::gemm, {a, s}, GemmAttributes{1, 1, false, false});                  // [6, 4]
+  a = add(Op::gemm, {a, s}, GemmAttributes{1, 1, false, false});  // [6, 4]
   a = add(Op::scale, {a}, ScaleAttributes{2});
   a = add(Op::leaky_relu, {a}, LeakyReluAttributes{0.1});
   a = add(Op::clip, {a}, ClipAttributes{-1, 1});
@@ -72,7 +73,10 @@ inline std::vector<std::pair<std::string, std::function<void(Graph&)>>> graph_mu
       {"op", [](Graph& g) { node_of(g, Op::avg_pool).op = Op::max_pool; }},
       {"dtype", [](Graph& g) { g.nodes[0].dtype = DType::float64; }},
       {"dtype of a node", [](Graph& g) { node_of(g, Op::scale).dtype = DType::int64; }},
-      {"shape", [](Graph& g) { g.nodes[0].shape = {2, 4, 16}; }},
+      {"shape",
+       [](Graph& g) {
+         g.nodes[0].shape = {2, 4, 16};
+       }},
       {"rank", [](Graph& g) { g.nodes[0].shape.push_back(1); }},
       {"input order", [](Graph& g) { std::swap(g.inputs[0], g.inputs[1]); }},
       {"output order", [](Graph& g) { std::swap(g.outputs[0], g.outputs[1]); }},
@@ -81,8 +85,14 @@ inline std::vector<std::pair<std::string, std::function<void(Graph&)>>> graph_mu
       {"constant's first bit", [](Graph& g) { g.nodes[2].value = with_flipped_bit(g.nodes[2].value, 0, 0); }},
       {"constant's last bit", [](Graph& g) { g.nodes[2].value = with_flipped_bit(g.nodes[2].value, 127, 7); }},
       {"sign of a zero", [](Graph& g) { g.nodes[4].value = with_flipped_bit(g.nodes[4].value, 3, 7); }},
-      {"reshape", [](Graph& g) { attributes_of<ShapeAttributes>(g, Op::reshape).shape = {8, 1}; }},
-      {"permute", [](Graph& g) { attributes_of<PermuteAttributes>(g, Op::permute).axes = {0, 1, 2, 3}; }},
+      {"reshape",
+       [](Graph& g) {
+         attributes_of<ShapeAttributes>(g, Op::reshape).shape = {8, 1};
+       }},
+      {"permute",
+       [](Graph& g) {
+         attributes_of<PermuteAttributes>(g, Op::permute).axes = {0, 1, 2, 3};
+       }},
       {"slice starts", [](Graph& g) { attributes_of<SliceAttributes>(g, Op::slice).starts[3] = 1; }},
       {"slice steps", [](Graph& g) { attributes_of<SliceAttributes>(g, Op::slice).steps[3] = 2; }},
       {"slice extents", [](Graph& g) { attributes_of<SliceAttributes>(g, Op::slice).extents[3] = 1; }},
@@ -92,14 +102,20 @@ inline std::vector<std::pair<std::string, std::function<void(Graph&)>>> graph_mu
       {"pad value", [](Graph& g) { attributes_of<PadAttributes>(g, Op::pad).value = 0.25; }},
       {"gather axis", [](Graph& g) { attributes_of<GatherAttributes>(g, Op::gather).axis = 3; }},
       {"gather indices", [](Graph& g) { attributes_of<GatherAttributes>(g, Op::gather).indices[0] = 1; }},
-      {"gather index shape", [](Graph& g) { attributes_of<GatherAttributes>(g, Op::gather).index_shape = {2, 1}; }},
+      {"gather index shape",
+       [](Graph& g) {
+         attributes_of<GatherAttributes>(g, Op::gather).index_shape = {2, 1};
+       }},
       {"scale", [](Graph& g) { attributes_of<ScaleAttributes>(g, Op::scale).factor = 3; }},
       {"gemm alpha", [](Graph& g) { attributes_of<GemmAttributes>(g, Op::gemm).alpha = 2; }},
       {"gemm beta", [](Graph& g) { attributes_of<GemmAttributes>(g, Op::gemm).beta = 2; }},
       {"gemm transpose a", [](Graph& g) { attributes_of<GemmAttributes>(g, Op::gemm).transpose_a = true; }},
       {"gemm transpose b", [](Graph& g) { attributes_of<GemmAttributes>(g, Op::gemm).transpose_b = true; }},
       {"batch_norm", [](Graph& g) { attributes_of<BatchNormAttributes>(g, Op::batch_norm).epsilon = 1e-4; }},
-      {"reduce axes", [](Graph& g) { attributes_of<ReduceAttributes>(g, Op::reduce_sum).axes = {0, 2}; }},
+      {"reduce axes",
+       [](Graph& g) {
+         attributes_of<ReduceAttributes>(g, Op::reduce_sum).axes = {0, 2};
+       }},
       {"reduce keep dims", [](Graph& g) { attributes_of<ReduceAttributes>(g, Op::reduce_sum).keep_dims = true; }},
       {"leaky_relu", [](Graph& g) { attributes_of<LeakyReluAttributes>(g, Op::leaky_relu).slope = 0.2; }},
       {"clip lo", [](Graph& g) { attributes_of<ClipAttributes>(g, Op::clip).lo = -2; }},

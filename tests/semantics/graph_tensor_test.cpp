@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "semantics/graph/execution_model.h"
@@ -44,14 +45,8 @@ TEST_CASE("broadcast follows NumPy", "[graph]") {
     bool matches;
     Shape result;
   } const rows[] = {
-      {{}, {}, true, {}},
-      {{3}, {}, true, {3}},
-      {{2, 3}, {3}, true, {2, 3}},
-      {{2, 1, 3}, {4, 1}, true, {2, 4, 3}},
-      {{1}, {0}, true, {0}},
-      {{2}, {0}, false, {}},
-      {{2, 3}, {2}, false, {}},
-      {{4, 3}, {2, 3}, false, {}},
+      {{}, {}, true, {}},    {{3}, {}, true, {3}},  {{2, 3}, {3}, true, {2, 3}}, {{2, 1, 3}, {4, 1}, true, {2, 4, 3}},
+      {{1}, {0}, true, {0}}, {{2}, {0}, false, {}}, {{2, 3}, {2}, false, {}},    {{4, 3}, {2, 3}, false, {}},
   };
   for (const auto& row : rows) {
     CAPTURE(to_string(row.a), to_string(row.b));

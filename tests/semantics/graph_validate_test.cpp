@@ -51,12 +51,32 @@ TEST_CASE("validate finds each planted defect and names its place", "[graph]") {
       {"leaf with an operand", [](Graph& g) { g.nodes[2].operands.push_back(0); }, "graph.arity", "node 2 'b' (constant)"},
       {"leaf with attributes", [](Graph& g) { g.nodes[2].attributes = ConcatAttributes{0}; }, "graph.attributes", "node 2"},
       {"wrong attributes", [](Graph& g) { g.nodes[3].attributes = NoAttributes{}; }, "graph.attributes", "node 3"},
-      {"wrong shape", [](Graph& g) { g.nodes[3].shape = {1, 4}; }, "graph.type", "node 3"},
+      {"wrong shape",
+       [](Graph& g) {
+         g.nodes[3].shape = {1, 4};
+       },
+       "graph.type", "node 3"},
       {"wrong dtype", [](Graph& g) { g.nodes[4].dtype = DType::float64; }, "graph.type", "node 4"},
-      {"shapes that do not fit", [](Graph& g) { g.nodes[0].shape = {1, 5}; }, "gemm.S2", "node 3"},
-      {"negative extent", [](Graph& g) { g.nodes[0].shape = {-1, 2}; }, "graph.limit", "node 0 'x' (input)"},
-      {"too many elements", [](Graph& g) { g.nodes[0].shape = {std::int64_t{1} << 40, 2}; }, "graph.limit", "node 0"},
-      {"constant of another shape", [](Graph& g) { g.nodes[2].shape = {1, 3}; }, "graph.constant_type", "node 2"},
+      {"shapes that do not fit",
+       [](Graph& g) {
+         g.nodes[0].shape = {1, 5};
+       },
+       "gemm.S2", "node 3"},
+      {"negative extent",
+       [](Graph& g) {
+         g.nodes[0].shape = {-1, 2};
+       },
+       "graph.limit", "node 0 'x' (input)"},
+      {"too many elements",
+       [](Graph& g) {
+         g.nodes[0].shape = {std::int64_t{1} << 40, 2};
+       },
+       "graph.limit", "node 0"},
+      {"constant of another shape",
+       [](Graph& g) {
+         g.nodes[2].shape = {1, 3};
+       },
+       "graph.constant_type", "node 2"},
       {"constant of another dtype", [](Graph& g) { g.nodes[2].dtype = DType::int32; }, "graph.constant_type", "node 2"},
       {"constant without data", [](Graph& g) { g.nodes[2].value = Tensor(); }, "graph.constant_type", "node 2"},
       {"NaN", [](Graph& g) { g.nodes[1].value = with_float(g.nodes[1].value, 4, std::numeric_limits<float>::quiet_NaN()); },

@@ -37,9 +37,12 @@ bool leaves_the_rationals(const OpCase& one) {
     case Op::log:
     case Op::sin:
     case Op::cos:
-    case Op::softmax: return true;
-    case Op::pow: return !std::get<PowAttributes>(one.attributes).exponent.is_integer();
-    default: return false;
+    case Op::softmax:
+      return true;
+    case Op::pow:
+      return !std::get<PowAttributes>(one.attributes).exponent.is_integer();
+    default:
+      return false;
   }
 }
 
@@ -197,7 +200,8 @@ TEST_CASE("Dual values are the plain values, and tangents of quadratic ops are e
     // f(x + d) - f(x - d) = 2 J d for polynomials of degree <= 2
     if (one.op == Op::div || (c != OpClass::layout && c != OpClass::linear && c != OpClass::bilinear)) return;
     const Array<Rational> plus = over<Rational>(one, graph, forth).value(), minus = over<Rational>(one, graph, back).value();
-    for (std::size_t i = 0; i < exact.values.size(); ++i) CHECK(dual.values[i].tangent() == (plus.values[i] - minus.values[i]) / Rational(2));
+    for (std::size_t i = 0; i < exact.values.size(); ++i)
+      CHECK(dual.values[i].tangent() == (plus.values[i] - minus.values[i]) / Rational(2));
   });
 }
 

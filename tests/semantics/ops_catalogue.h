@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -108,7 +109,9 @@ inline std::vector<OpCase> product_and_window_cases() {
       {"conv, three axes", Op::conv, {{1, 2, 3, 3, 4}, {2, 2, 2, 2, 2}}, window({2, 2, 2}, {1, 1, 2}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1})},
       {"conv, all padding", Op::conv, {{1, 1, 1}, {1, 1, 1}, {1}}, window({1}, {1}, {1}, {3}, {3})},
       {"conv_transpose", Op::conv_transpose, {{1, 2, 3, 3}, {2, 3, 2, 2}, {3}}, window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0})},
-      {"conv_transpose, all attributes", Op::conv_transpose, {{2, 4, 3, 2}, {4, 3, 3, 2}, {6}},
+      {"conv_transpose, all attributes",
+       Op::conv_transpose,
+       {{2, 4, 3, 2}, {4, 3, 3, 2}, {6}},
        with_output_padding(window({3, 2}, {2, 3}, {2, 1}, {1, 0}, {2, 1}, 2), {1, 2})},
       {"conv_transpose, one axis", Op::conv_transpose, {{1, 1, 4}, {1, 2, 3}}, window({3}, {2}, {1}, {1}, {0})},
       {"max_pool", Op::max_pool, {{1, 2, 4, 6}}, window({2, 3}, {2, 2}, {1, 1}, {0, 1}, {0, 0})},
@@ -125,9 +128,15 @@ inline std::vector<OpCase> product_and_window_cases() {
 inline std::vector<OpCase> function_cases() {
   const double infinity = std::numeric_limits<double>::infinity();
   return {
-      {"batch_norm", Op::batch_norm, {{2, 3, 4}, {3}, {3}, {3}, {3}}, BatchNormAttributes{1e-5},
+      {"batch_norm",
+       Op::batch_norm,
+       {{2, 3, 4}, {3}, {3}, {3}, {3}},
+       BatchNormAttributes{1e-5},
        {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square}},
-      {"batch_norm, no epsilon", Op::batch_norm, {{2, 3}, {3}, {3}, {3}, {3}}, BatchNormAttributes{0},
+      {"batch_norm, no epsilon",
+       Op::batch_norm,
+       {{2, 3}, {3}, {3}, {3}, {3}},
+       BatchNormAttributes{0},
        {Draw::any, Draw::any, Draw::any, Draw::any, Draw::square}},
       {"relu", Op::relu, {{3, 4}}},
       {"leaky_relu", Op::leaky_relu, {{3, 4}}, LeakyReluAttributes{0.25}},
@@ -165,13 +174,16 @@ inline std::vector<OpCase> catalogue() {
   return all;
 }
 
-inline Draw draw_of(const OpCase& one, std::size_t operand) { return operand < one.draws.size() ? one.draws[operand] : Draw::any; }
+inline Draw draw_of(const OpCase& one, std::size_t operand) {
+  return operand < one.draws.size() ? one.draws[operand] : Draw::any;
+}
 
 // The op with one input per operand; node number shapes.size() is the application.
 inline Graph graph_of(const OpCase& one) {
   Graph graph;
   std::vector<NodeId> operands;
-  for (std::size_t i = 0; i < one.shapes.size(); ++i) operands.push_back(graph.append_input(DType::float32, one.shapes[i], "x" + std::to_string(i)));
+  for (std::size_t i = 0; i < one.shapes.size(); ++i)
+    operands.push_back(graph.append_input(DType::float32, one.shapes[i], "x" + std::to_string(i)));
   Outcome<NodeId> result = graph.append(one.op, operands, one.attributes, one.name);
   if (result.ok()) graph.mark_output(result.value(), "y");
   return graph;
@@ -181,10 +193,14 @@ inline Graph graph_of(const OpCase& one) {
 inline std::int64_t draw(std::mt19937_64& random, Draw from) {
   const auto value = static_cast<std::int64_t>(random() % 9) - 4;
   switch (from) {
-    case Draw::any: return value;
-    case Draw::non_zero: return value == 0 ? 1 : value;
-    case Draw::positive: return (value < 0 ? -value : value) + 1;
-    case Draw::square: return value == 0 ? 1 : value * value;
+    case Draw::any:
+      return value;
+    case Draw::non_zero:
+      return value == 0 ? 1 : value;
+    case Draw::positive:
+      return (value < 0 ? -value : value) + 1;
+    case Draw::square:
+      return value == 0 ? 1 : value * value;
   }
   return 0;
 }

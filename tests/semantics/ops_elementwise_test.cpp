@@ -68,7 +68,8 @@ TEST_CASE("powers with integer exponents are exact", "[ops]") {
 
 TEST_CASE("a point outside the domain is a rejection over exact scalars", "[ops]") {
   const OpCase quotient{"", Op::div, {{2}, {2}}};
-  const Outcome<Array<Rational>> result = denote_case<Rational>(graph_of(quotient), {{{2}, {Rational(1), Rational(1)}}, {{2}, {Rational(1), Rational(0)}}});
+  const Outcome<Array<Rational>> result =
+      denote_case<Rational>(graph_of(quotient), {{{2}, {Rational(1), Rational(1)}}, {{2}, {Rational(1), Rational(0)}}});
   REQUIRE_FALSE(result.ok());
   CHECK(result.rejection().code == "div.domain");
   CHECK(result.rejection().place.find("element 1") != std::string::npos);
@@ -79,7 +80,8 @@ TEST_CASE("a point outside the domain is a rejection over exact scalars", "[ops]
 }
 
 TEST_CASE("an exact power that would not fit is declined", "[ops]") {
-  const Outcome<Array<Rational>> result = apply(Op::pow, PowAttributes{Rational(std::int64_t{1} << 62)}, std::vector<Rational>{Rational(3)});
+  const Outcome<Array<Rational>> result =
+      apply(Op::pow, PowAttributes{Rational(std::int64_t{1} << 62)}, std::vector<Rational>{Rational(3)});
   REQUIRE_FALSE(result.ok());
   CHECK(result.rejection().code == "denote.size");
   CHECK(result.rejection().kind == Rejection::Kind::declined);

@@ -1,4 +1,7 @@
 // Layout ops: hand-computed cases, and index_map against denote.
+#include <cmath>
+#include <limits>
+
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
 

@@ -83,8 +83,8 @@ TEST_CASE("wide products keep their columns apart", "[ops]") {
 
 TEST_CASE("conv by hand", "[ops]") {
   const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-  CHECK(value_of({"", Op::conv, {{1, 1, 3, 3}, {1, 1, 2, 2}, {1}}, window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0})}, {x, {1, 0, 0, -1}, {10}}) ==
-        std::vector<double>{6, 6, 6, 6});
+  CHECK(value_of({"", Op::conv, {{1, 1, 3, 3}, {1, 1, 2, 2}, {1}}, window({2, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0})},
+                 {x, {1, 0, 0, -1}, {10}}) == std::vector<double>{6, 6, 6, 6});
   CHECK(value_of({"", Op::conv, {{1, 1, 3, 3}, {1, 1, 2, 2}}, window({2, 2}, {2, 2}, {1, 1}, {1, 1}, {0, 0})}, {x, {1, 2, 3, 4}}) ==
         std::vector<double>{0, 3 * 1 + 4 * 2, 2 * 3 + 4 * 6, 4 + 2 * 5 + 3 * 7 + 4 * 8});
 }
@@ -101,13 +101,16 @@ TEST_CASE("pools by hand", "[ops]") {
   const std::vector<double> x = {1, -2, 3, 4, 5};
   CHECK(value_of({"", Op::max_pool, {{1, 1, 5}}, window({2}, {2}, {1}, {1}, {0})}, {x}) == std::vector<double>{1, 3, 5});
   CHECK(value_of({"", Op::max_pool, {{1, 1, 5}}, window({2}, {1}, {2}, {0}, {0})}, {x}) == std::vector<double>{3, 4, 5});
-  CHECK(value_of({"", Op::max_pool, {{1, 1, 5}}, with_flags(window({2}, {2}, {1}, {0}, {0}), false, true)}, {x}) == std::vector<double>{1, 4, 5});
+  CHECK(value_of({"", Op::max_pool, {{1, 1, 5}}, with_flags(window({2}, {2}, {1}, {0}, {0}), false, true)}, {x}) ==
+        std::vector<double>{1, 4, 5});
   // All-negative windows beside padding: padding is no 0.
   CHECK(value_of({"", Op::max_pool, {{1, 1, 2}}, window({2}, {1}, {1}, {1}, {1})}, {{-3, -2}}) == std::vector<double>{-3, -2, -2});
   CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, window({2}, {2}, {1}, {1}, {0})}, {x}) == std::vector<double>{1, 0.5, 4.5});
-  CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({2}, {2}, {1}, {1}, {0}), true, false)}, {x}) == std::vector<double>{0.5, 0.5, 4.5});
+  CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({2}, {2}, {1}, {1}, {0}), true, false)}, {x}) ==
+        std::vector<double>{0.5, 0.5, 4.5});
   // In ceil_mode the last window reaches behind the padding; what lies there is not counted.
-  CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({4}, {3}, {1}, {0}, {1}), true, true)}, {x}) == std::vector<double>{1.5, 3});
+  CHECK(value_of({"", Op::avg_pool, {{1, 1, 5}}, with_flags(window({4}, {3}, {1}, {0}, {1}), true, true)}, {x}) ==
+        std::vector<double>{1.5, 3});
 }
 
 TEST_CASE("conv and pools agree with plain loops on random geometry", "[ops]") {
@@ -154,7 +157,8 @@ TEST_CASE("conv and pools agree with plain loops on random geometry", "[ops]") {
     Plane p = random_plane(random);
     p.G = 1;
     const bool ceil_mode = random() % 2 == 0, include_pad = random() % 2 == 0;
-    const int OH = windows(p.H, p.kh, p.sh, p.dh, p.top, p.bottom, ceil_mode), OW = windows(p.W, p.kw, p.sw, p.dw, p.left, p.right, ceil_mode);
+    const int OH = windows(p.H, p.kh, p.sh, p.dh, p.top, p.bottom, ceil_mode),
+              OW = windows(p.W, p.kw, p.sw, p.dw, p.left, p.right, ceil_mode);
     const OpCase average{"", Op::avg_pool, {{p.N, p.C, p.H, p.W}}, with_flags(p.attributes(), include_pad, ceil_mode)};
     const OpCase maximum{"", Op::max_pool, {{p.N, p.C, p.H, p.W}}, with_flags(p.attributes(), false, ceil_mode)};
     const std::vector<double> x = random_integers(static_cast<std::size_t>(p.N * p.C * p.H * p.W), random);

@@ -63,16 +63,21 @@ void compare(const Operation& operation, double a, double b, Reference& referenc
   const double up = operation.up(a, b);
   const bool holds = same(down, reference.binary(operation.reference, a, b, MPFR_RNDD)) &&
                      same(up, reference.binary(operation.reference, a, b, MPFR_RNDU));
-  result.expect_lazily(holds, [&] { return std::string(operation.name) + " " + hex(a) + " " + hex(b) + " gave " + hex(down) + " " + hex(up); });
+  result.expect_lazily(holds,
+                       [&] { return std::string(operation.name) + " " + hex(a) + " " + hex(b) + " gave " + hex(down) + " " + hex(up); });
 }
 
 // b such that a o b meets the case that is hard for the operation.
 double hard_partner(double a, Operands& operands) {
   switch (operands.bits() % 4) {
-    case 0: return operands.any();
-    case 1: return std::ldexp(operands.with_exponent(0, 0), -1074 - std::ilogb(a) + static_cast<int>(operands.integer(-3, 120)));
-    case 2: return std::ldexp(operands.with_exponent(0, 0), std::ilogb(a) + static_cast<int>(operands.integer(-110, 110)));
-    default: return std::ldexp(operands.with_exponent(0, 0), 1023 - std::ilogb(a) + static_cast<int>(operands.integer(-2, 2)));
+    case 0:
+      return operands.any();
+    case 1:
+      return std::ldexp(operands.with_exponent(0, 0), -1074 - std::ilogb(a) + static_cast<int>(operands.integer(-3, 120)));
+    case 2:
+      return std::ldexp(operands.with_exponent(0, 0), std::ilogb(a) + static_cast<int>(operands.integer(-110, 110)));
+    default:
+      return std::ldexp(operands.with_exponent(0, 0), 1023 - std::ilogb(a) + static_cast<int>(operands.integer(-2, 2)));
   }
 }
 

@@ -61,7 +61,9 @@ Piece piece(const Entry& entry, const Rational& a, const Rational& b) {
   return {fb - fa, WideInterval(b) - WideInterval(a), entry.f(WideDual(WideInterval(a, b), one))};
 }
 
-bool meets(const WideInterval& a, const WideInterval& b) { return !a.is_undefined() && !b.is_undefined() && !certainly_less(a, b) && !certainly_less(b, a); }
+bool meets(const WideInterval& a, const WideInterval& b) {
+  return !a.is_undefined() && !b.is_undefined() && !certainly_less(a, b) && !certainly_less(b, a);
+}
 
 }  // namespace
 
@@ -189,11 +191,12 @@ TEST_CASE("dual: exact scalars follow the product, quotient and power rules", "[
   CHECK((R(Rational(1)) / x).tangent() == Rational(-9, 4));
   CHECK(pow(x, 0).tangent() == Rational(0));
   R y = x;
-  y /= y;
+  const R& alias = y;
+  y /= alias;
   CHECK(y.value() == Rational(1));
   CHECK(y.tangent() == Rational(0));
   y = x;
-  y *= y;
+  y *= alias;
   CHECK(y.tangent() == Rational(4, 3));
   using M = Dual<Modular>;
   const M m(Modular(5), Modular(1));

@@ -22,13 +22,20 @@ struct Row {
   double lo, hi;
 };
 
-const std::vector<Row> kRows = {{"sqrt", sqrt, sqrt, sqrt, 0, 100},      {"exp", exp, exp, exp, -760, 715},       {"log", log, log, log, 1e-300, 1e3},
-                                {"tanh", tanh, tanh, tanh, -20, 20},     {"sigmoid", sigmoid, sigmoid, sigmoid, -760, 40}, {"erf", erf, erf, erf, -6, 6},
-                                {"sin", sin, sin, sin, -30, 30},         {"cos", cos, cos, cos, -30, 30}};
+const std::vector<Row> kRows = {{"sqrt", sqrt, sqrt, sqrt, 0, 100},
+                                {"exp", exp, exp, exp, -760, 715},
+                                {"log", log, log, log, 1e-300, 1e3},
+                                {"tanh", tanh, tanh, tanh, -20, 20},
+                                {"sigmoid", sigmoid, sigmoid, sigmoid, -760, 40},
+                                {"erf", erf, erf, erf, -6, 6},
+                                {"sin", sin, sin, sin, -30, 30},
+                                {"cos", cos, cos, cos, -30, 30}};
 
 // Is y nearest to every point of `exact`? Compared on the midpoints to y's neighbours, exactly.
 bool is_nearest(const WideInterval& exact, double y, double below, double above) {
-  const auto midpoint = [](double a, double b) { return WideInterval((*Rational::from_double(a) + *Rational::from_double(b)) * Rational(1, 2)); };
+  const auto midpoint = [](double a, double b) {
+    return WideInterval((*Rational::from_double(a) + *Rational::from_double(b)) * Rational(1, 2));
+  };
   return certainly_less_equal(midpoint(below, y), exact) && certainly_less_equal(exact, midpoint(y, above));
 }
 
@@ -42,7 +49,8 @@ TEST_CASE("floating: functions are correctly rounded in double and in float", "[
       const double x = operands.uniform(row.lo, row.hi);
       const double y = row.in_double(x);
       if (std::isfinite(y) && std::fabs(y) < DBL_MAX) {
-        result.expect(is_nearest(row.exact(WideInterval(x)), y, std::nextafter(y, -kInfinity), std::nextafter(y, kInfinity)), "double " + hex(x));
+        result.expect(is_nearest(row.exact(WideInterval(x)), y, std::nextafter(y, -kInfinity), std::nextafter(y, kInfinity)),
+                      "double " + hex(x));
       }
       const auto narrow = static_cast<float>(x);
       const float z = row.in_float(narrow);
@@ -119,7 +127,8 @@ TEST_CASE("floating: nearest conversion of fractions, ties to even, also to subn
     const double a = operands.finite();
     const auto b = operands.integer(1, 1000);
     if (std::fabs(a) < 0x1p1000) {  // division of doubles rounds the same quotient to nearest
-      result.expect(D::from_rational(*Rational::from_double(a) / Rational(b)) == a / static_cast<double>(b), hex(a) + " / " + std::to_string(b));
+      result.expect(D::from_rational(*Rational::from_double(a) / Rational(b)) == a / static_cast<double>(b),
+                    hex(a) + " / " + std::to_string(b));
     }
   }
   INFO("seed 82: " << result.first());

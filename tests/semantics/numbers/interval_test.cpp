@@ -36,11 +36,16 @@ double extreme_corner(MpfrBinary operation, const Interval& a, const Interval& b
 Interval random_interval(Operands& operands) {
   const double a = operands.finite();
   switch (operands.bits() % 8) {
-    case 0: return Interval(a);
-    case 1: return {std::min(a, 0.0), std::max(a, 0.0)};
-    case 2: return {a, kInfinity};
-    case 3: return {-kInfinity, a};
-    case 4: return {-std::fabs(a), std::fabs(operands.finite())};
+    case 0:
+      return Interval(a);
+    case 1:
+      return {std::min(a, 0.0), std::max(a, 0.0)};
+    case 2:
+      return {a, kInfinity};
+    case 3:
+      return {-kInfinity, a};
+    case 4:
+      return {-std::fabs(a), std::fabs(operands.finite())};
     default: {
       const double b = operands.finite();
       return {std::min(a, b), std::max(a, b)};
@@ -48,7 +53,9 @@ Interval random_interval(Operands& operands) {
   }
 }
 
-std::string text(const Interval& x) { return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]"; }
+std::string text(const Interval& x) {
+  return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]";
+}
 
 }  // namespace
 
@@ -59,7 +66,8 @@ TEST_CASE("interval: sums and differences have MPFR's ends", "[numbers]") {
     const Interval a = random_interval(operands);
     const Interval b = random_interval(operands);
     const Interval sum = a + b;
-    result.expect_lazily(sum.lo() == add_down(a.lo(), b.lo()) && sum.hi() == add_up(a.hi(), b.hi()), [&] { return text(a) + " + " + text(b); });
+    result.expect_lazily(sum.lo() == add_down(a.lo(), b.lo()) && sum.hi() == add_up(a.hi(), b.hi()),
+                         [&] { return text(a) + " + " + text(b); });
     const Interval difference = a - b;
     result.expect_lazily(difference.lo() == sub_down(a.lo(), b.hi()) && difference.hi() == sub_up(a.hi(), b.lo()),
                          [&] { return text(a) + " - " + text(b); });
@@ -73,7 +81,8 @@ TEST_CASE("interval: products have MPFR's ends for every combination of signs", 
   Mismatches result;
   const auto check = [&](const Interval& a, const Interval& b) {
     const Interval product = a * b;
-    const bool holds = product.lo() == extreme_corner(mpfr_mul, a, b, MPFR_RNDD) && product.hi() == extreme_corner(mpfr_mul, a, b, MPFR_RNDU);
+    const bool holds =
+        product.lo() == extreme_corner(mpfr_mul, a, b, MPFR_RNDD) && product.hi() == extreme_corner(mpfr_mul, a, b, MPFR_RNDU);
     result.expect_lazily(holds && b * a == product, [&] { return text(a) + " * " + text(b) + " = " + text(product); });
   };
   const std::vector<double> ends = {-kInfinity, -3, -kTiny, 0, kTiny, 0.1, 7, DBL_MAX, kInfinity};
@@ -110,7 +119,8 @@ TEST_CASE("interval: quotients have MPFR's ends, and are undefined when the divi
     }
     const bool both_unbounded = (std::isinf(a.lo()) || std::isinf(a.hi())) && (std::isinf(b.lo()) || std::isinf(b.hi()));
     if (!both_unbounded) {
-      const bool holds = quotient.lo() == extreme_corner(mpfr_div, a, b, MPFR_RNDD) && quotient.hi() == extreme_corner(mpfr_div, a, b, MPFR_RNDU);
+      const bool holds =
+          quotient.lo() == extreme_corner(mpfr_div, a, b, MPFR_RNDD) && quotient.hi() == extreme_corner(mpfr_div, a, b, MPFR_RNDU);
       result.expect_lazily(holds, [&] { return text(a) + " / " + text(b) + " = " + text(quotient); });
     }
   }
@@ -158,10 +168,41 @@ TEST_CASE("interval: undefined is contagious and answers no question with yes", 
   CHECK(Interval(2, 1).is_undefined());
   CHECK(Interval(kNaN, 1).is_undefined());
   CHECK(Interval(1, kNaN).is_undefined());
-  for (const Interval& x : {u + one, one + u, u - one, one - u, u * one, one * u, u * Interval(-1, 1), Interval(-1, 1) * u, Interval(0) * u, u / one,
-                            one / u, -u, hull(u, one), hull(one, u), intersect(one, u), square(u), abs(u), sign(u), floor(u), min(u, one), min(one, u),
-                            max(u, one), max(one, u), sqrt(u), exp(u), log(u), tanh(u), sigmoid(u), erf(u), sin(u), cos(u), pow(u, 0), pow(u, 1),
-                            pow(u, 3), pow(u, Rational(1, 2))}) {
+  for (const Interval& x : {u + one,
+                            one + u,
+                            u - one,
+                            one - u,
+                            u * one,
+                            one * u,
+                            u * Interval(-1, 1),
+                            Interval(-1, 1) * u,
+                            Interval(0) * u,
+                            u / one,
+                            one / u,
+                            -u,
+                            hull(u, one),
+                            hull(one, u),
+                            intersect(one, u),
+                            square(u),
+                            abs(u),
+                            sign(u),
+                            floor(u),
+                            min(u, one),
+                            min(one, u),
+                            max(u, one),
+                            max(one, u),
+                            sqrt(u),
+                            exp(u),
+                            log(u),
+                            tanh(u),
+                            sigmoid(u),
+                            erf(u),
+                            sin(u),
+                            cos(u),
+                            pow(u, 0),
+                            pow(u, 1),
+                            pow(u, 3),
+                            pow(u, Rational(1, 2))}) {
     CHECK(x.is_undefined());
   }
   CHECK_FALSE(u.contains(0.0));
@@ -212,8 +253,9 @@ TEST_CASE("interval: operations are isotone", "[numbers]") {
     const Interval wider_a = hull(a, random_interval(operands));
     const Interval wider_b = hull(b, random_interval(operands));
     const bool quotient = wider_b.contains(0.0) || (wider_a / wider_b).is_undefined() || (wider_a / wider_b).contains(a / b);
-    result.expect_lazily((wider_a + wider_b).contains(a + b) && (wider_a - wider_b).contains(a - b) && (wider_a * wider_b).contains(a * b) && quotient,
-                         [&] { return text(a) + " " + text(b); });
+    result.expect_lazily(
+        (wider_a + wider_b).contains(a + b) && (wider_a - wider_b).contains(a - b) && (wider_a * wider_b).contains(a * b) && quotient,
+        [&] { return text(a) + " " + text(b); });
   }
   INFO(result.first());
   CHECK(result.failed() == 0);

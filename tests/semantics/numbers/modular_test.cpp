@@ -9,7 +9,8 @@ namespace assay::test {
 namespace {
 
 Modular draw(Operands& operands) {
-  const std::int64_t edges[] = {0, 1, 2, -1, -2, static_cast<std::int64_t>(Modular::kPrime) - 1, static_cast<std::int64_t>(Modular::kPrime), INT64_MAX, INT64_MIN};
+  const std::int64_t edges[] = {
+      0, 1, 2, -1, -2, static_cast<std::int64_t>(Modular::kPrime) - 1, static_cast<std::int64_t>(Modular::kPrime), INT64_MAX, INT64_MIN};
   return operands.bits() % 4 == 0 ? Modular(edges[operands.bits() % 9]) : Modular(static_cast<std::int64_t>(operands.bits()));
 }
 
@@ -73,7 +74,8 @@ TEST_CASE("modular: conversion from double and Rational is a ring homomorphism",
     const Modular p = Modular::from_double(a);
     const Modular q = Modular::from_double(b);
     result.expect_lazily(p == Modular::from_rational(x), [&] { return hex(a); });
-    result.expect_lazily(p + q == Modular::from_rational(x + y) && p * q == Modular::from_rational(x * y), [&] { return hex(a) + " " + hex(b); });
+    result.expect_lazily(p + q == Modular::from_rational(x + y) && p * q == Modular::from_rational(x * y),
+                         [&] { return hex(a) + " " + hex(b); });
     if (y.sign() != 0 && q.value() != 0) {
       result.expect_lazily(p / q == Modular::from_rational(x / y), [&] { return hex(a) + " / " + hex(b); });
     }

@@ -17,11 +17,42 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kTiny = 0x1p-1074;
 
-inline constexpr std::array kEdges = {0.0, -0.0, kTiny, -kTiny, 3 * kTiny, 0x1p-1023, DBL_MIN, -DBL_MIN, 0x1.fffffffffffffp-1023,
-                                      0x1p-968, 0x1p-960, 0x1.8p-537, 0x1p-537, -0x1p-538, 1.0, -1.0, 0x1.0000000000001p0,
-                                      0x1.fffffffffffffp-1, 3.0, -7.0, 0.1, 1.0 / 3.0, 0x1p52, 0x1.fffffffffffffp52, 0x1p53, 0x1p511,
-                                      0x1p512, 0x1.fffffffffffffp511, 0x1p970, 0x1p971, 0x1p1023, DBL_MAX, -DBL_MAX,
-                                      0x1.ffffffffffffep1023, kInfinity, -kInfinity};
+inline constexpr std::array kEdges = {0.0,
+                                      -0.0,
+                                      kTiny,
+                                      -kTiny,
+                                      3 * kTiny,
+                                      0x1p-1023,
+                                      DBL_MIN,
+                                      -DBL_MIN,
+                                      0x1.fffffffffffffp-1023,
+                                      0x1p-968,
+                                      0x1p-960,
+                                      0x1.8p-537,
+                                      0x1p-537,
+                                      -0x1p-538,
+                                      1.0,
+                                      -1.0,
+                                      0x1.0000000000001p0,
+                                      0x1.fffffffffffffp-1,
+                                      3.0,
+                                      -7.0,
+                                      0.1,
+                                      1.0 / 3.0,
+                                      0x1p52,
+                                      0x1.fffffffffffffp52,
+                                      0x1p53,
+                                      0x1p511,
+                                      0x1p512,
+                                      0x1.fffffffffffffp511,
+                                      0x1p970,
+                                      0x1p971,
+                                      0x1p1023,
+                                      DBL_MAX,
+                                      -DBL_MAX,
+                                      0x1.ffffffffffffep1023,
+                                      kInfinity,
+                                      -kInfinity};
 
 inline std::string hex(double value) {
   std::array<char, 64> text{};
@@ -30,7 +61,9 @@ inline std::string hex(double value) {
 }
 
 // Same number (zeros of either sign are one number), or both NaN.
-inline bool same(double a, double b) { return a == b || (a != a && b != b); }
+inline bool same(double a, double b) {
+  return a == b || (a != a && b != b);
+}
 
 class Operands {
  public:
@@ -46,9 +79,15 @@ class Operands {
     const std::uint64_t random = bits();
     std::uint64_t mantissa = random >> 12;
     switch (random % 4) {
-      case 0: mantissa &= ~std::uint64_t{0} << (bits() % 52); break;
-      case 1: mantissa |= (~std::uint64_t{0} >> 12) << (bits() % 52); mantissa &= ~std::uint64_t{0} >> 12; break;
-      default: break;
+      case 0:
+        mantissa &= ~std::uint64_t{0} << (bits() % 52);
+        break;
+      case 1:
+        mantissa |= (~std::uint64_t{0} >> 12) << (bits() % 52);
+        mantissa &= ~std::uint64_t{0} >> 12;
+        break;
+      default:
+        break;
     }
     const double size = std::bit_cast<double>((std::uint64_t{1023} << 52) | mantissa);
     const double value = std::ldexp(size, static_cast<int>(integer(lo, hi)));
@@ -58,13 +97,20 @@ class Operands {
   // All kinds in turn.
   double any() {
     switch (bits() % 8) {
-      case 0: return edge();
-      case 1: return static_cast<double>(integer(-64, 64));
-      case 2: return with_exponent(-1074, -1000);
-      case 3: return with_exponent(960, 1023);
-      case 4: return with_exponent(-560, -460);
-      case 5: return with_exponent(-1074, 1023);
-      default: return with_exponent(-30, 30);
+      case 0:
+        return edge();
+      case 1:
+        return static_cast<double>(integer(-64, 64));
+      case 2:
+        return with_exponent(-1074, -1000);
+      case 3:
+        return with_exponent(960, 1023);
+      case 4:
+        return with_exponent(-560, -460);
+      case 5:
+        return with_exponent(-1074, 1023);
+      default:
+        return with_exponent(-30, 30);
     }
   }
   double finite() {

@@ -40,24 +40,30 @@ class Exact {
   mpq_t value_;
 };
 
-const std::vector<std::int64_t> kBorders = {INT64_MIN, INT64_MIN + 1, -4611686018427387904, -3037000500, -2, -1, 0, 1, 2, 3, 6,
-                                            3037000499, 3037000500, 4611686018427387904, INT64_MAX - 1, INT64_MAX};
+const std::vector<std::int64_t> kBorders = {INT64_MIN,  INT64_MIN + 1, -4611686018427387904, -3037000500,   -2,       -1, 0, 1, 2, 3, 6,
+                                            3037000499, 3037000500,    4611686018427387904,  INT64_MAX - 1, INT64_MAX};
 
 Rational random_rational(Operands& operands) {
   const auto part = [&]() -> std::int64_t {
     switch (operands.bits() % 4) {
-      case 0: return kBorders[operands.bits() % kBorders.size()];
-      case 1: return static_cast<std::int64_t>(operands.bits());
-      default: return operands.integer(-1000, 1000);
+      case 0:
+        return kBorders[operands.bits() % kBorders.size()];
+      case 1:
+        return static_cast<std::int64_t>(operands.bits());
+      default:
+        return operands.integer(-1000, 1000);
     }
   };
   std::int64_t denominator = part();
   denominator = denominator == 0 ? 1 : denominator;
   Rational result(part(), denominator);
   switch (operands.bits() % 8) {
-    case 0: return result * Rational(part(), denominator);
-    case 1: return result + *Rational::from_double(operands.finite());
-    default: return result;
+    case 0:
+      return result * Rational(part(), denominator);
+    case 1:
+      return result + *Rational::from_double(operands.finite());
+    default:
+      return result;
   }
 }
 
@@ -67,7 +73,8 @@ void compare(const Rational& a, const Rational& b, Mismatches& result) {
   const auto check = [&](const char* name, const Rational& got, void (*operation)(mpq_ptr, mpq_srcptr, mpq_srcptr)) {
     Exact want("0");
     operation(want.get(), x.get(), y.get());
-    result.expect_lazily(got.to_string() == want.text(), [&] { return a.to_string() + " " + name + " " + b.to_string() + " gave " + got.to_string(); });
+    result.expect_lazily(got.to_string() == want.text(),
+                         [&] { return a.to_string() + " " + name + " " + b.to_string() + " gave " + got.to_string(); });
     // Equal values are equal however they came about, also across the border of the two representations.
     result.expect_lazily(got == *Rational::parse(want.text()), [&] { return "not canonical: " + want.text(); });
   };
@@ -141,7 +148,8 @@ TEST_CASE("rational: copies, moves and assignment to itself keep the value", "[n
   CHECK(copy == Rational(5));
   moved += moved;
   CHECK(moved == large * Rational(2));
-  moved -= moved;
+  const Rational& other = moved;
+  moved -= other;
   CHECK(moved == Rational());
 }
 
@@ -193,12 +201,27 @@ TEST_CASE("rational: conversions to double are directed and tight everywhere", "
 }
 
 TEST_CASE("rational: numbers that are read", "[numbers]") {
-  const std::vector<std::pair<const char*, const char*>> cases = {
-      {"0", "0"}, {"-0", "0"}, {"7", "7"}, {"+7", "7"}, {"-12.50e-3", "-1/80"}, {"1/3", "1/3"}, {"-6/4", "-3/2"}, {"0.1", "1/10"},
-      {"1.", "1"}, {".5", "1/2"}, {"1e3", "1000"}, {"1E+03", "1000"}, {"1e-0002", "1/100"}, {"000123", "123"}, {"0/5", "0"},
-      {"9223372036854775807", "9223372036854775807"}, {"9223372036854775808", "9223372036854775808"},
-      {"-9223372036854775808", "-9223372036854775808"}, {"123456789012345678.9", "1234567890123456789/10"},
-      {"0.0000000000000000001", "1/10000000000000000000"}, {"18446744073709551616/2", "9223372036854775808"}};
+  const std::vector<std::pair<const char*, const char*>> cases = {{"0", "0"},
+                                                                  {"-0", "0"},
+                                                                  {"7", "7"},
+                                                                  {"+7", "7"},
+                                                                  {"-12.50e-3", "-1/80"},
+                                                                  {"1/3", "1/3"},
+                                                                  {"-6/4", "-3/2"},
+                                                                  {"0.1", "1/10"},
+                                                                  {"1.", "1"},
+                                                                  {".5", "1/2"},
+                                                                  {"1e3", "1000"},
+                                                                  {"1E+03", "1000"},
+                                                                  {"1e-0002", "1/100"},
+                                                                  {"000123", "123"},
+                                                                  {"0/5", "0"},
+                                                                  {"9223372036854775807", "9223372036854775807"},
+                                                                  {"9223372036854775808", "9223372036854775808"},
+                                                                  {"-9223372036854775808", "-9223372036854775808"},
+                                                                  {"123456789012345678.9", "1234567890123456789/10"},
+                                                                  {"0.0000000000000000001", "1/10000000000000000000"},
+                                                                  {"18446744073709551616/2", "9223372036854775808"}};
   for (const auto& [text, want] : cases) {
     const auto value = Rational::parse(text);
     INFO(text);
@@ -210,9 +233,41 @@ TEST_CASE("rational: numbers that are read", "[numbers]") {
 }
 
 TEST_CASE("rational: texts that are not one number are refused", "[numbers]") {
-  const std::vector<std::string> cases = {"", " ", "-", "+", ".", "e5", "1e", "1e+", "1e5.0", "--1", "+-1", "1 ", " 1", "1,5", "0x10", "1/0", "1/",
-                                          "/2", "1/-2", "1/2/3", "1.5/2", "1/2.5", "1/2e3", "nan", "inf", "-inf", "1e10001", "1e-10001",
-                                          "1e99999999999999999999", "0e10001", "1.2.3", "1_000", "\xC3\xA9", std::string("1\0", 2), "1d5",
+  const std::vector<std::string> cases = {"",
+                                          " ",
+                                          "-",
+                                          "+",
+                                          ".",
+                                          "e5",
+                                          "1e",
+                                          "1e+",
+                                          "1e5.0",
+                                          "--1",
+                                          "+-1",
+                                          "1 ",
+                                          " 1",
+                                          "1,5",
+                                          "0x10",
+                                          "1/0",
+                                          "1/",
+                                          "/2",
+                                          "1/-2",
+                                          "1/2/3",
+                                          "1.5/2",
+                                          "1/2.5",
+                                          "1/2e3",
+                                          "nan",
+                                          "inf",
+                                          "-inf",
+                                          "1e10001",
+                                          "1e-10001",
+                                          "1e99999999999999999999",
+                                          "0e10001",
+                                          "1.2.3",
+                                          "1_000",
+                                          "\xC3\xA9",
+                                          std::string("1\0", 2),
+                                          "1d5",
                                           std::string(20001, '1')};
   for (const std::string& text : cases) {
     INFO("\"" << text.substr(0, 40) << "\"");
@@ -222,8 +277,9 @@ TEST_CASE("rational: texts that are not one number are refused", "[numbers]") {
 }
 
 TEST_CASE("rational: decimal texts are exact where they are finite", "[numbers]") {
-  const std::vector<std::pair<const char*, const char*>> cases = {{"1/8", "0.125"}, {"-1/80", "-0.0125"}, {"5", "5"}, {"0", "0"}, {"1/3", "1/3"},
-                                                                  {"-7/6", "-7/6"}, {"123456/1000", "123.456"}, {"-1/2", "-0.5"}, {"100", "100"}};
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"1/8", "0.125"}, {"-1/80", "-0.0125"},       {"5", "5"},       {"0", "0"},    {"1/3", "1/3"},
+      {"-7/6", "-7/6"}, {"123456/1000", "123.456"}, {"-1/2", "-0.5"}, {"100", "100"}};
   for (const auto& [text, want] : cases) {
     CHECK(Rational::parse(text)->to_decimal() == want);
   }

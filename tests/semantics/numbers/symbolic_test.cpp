@@ -7,7 +7,9 @@ namespace assay::test {
 namespace {
 
 using Terms = std::vector<std::pair<std::uint32_t, Interval>>;
-Symbolic x(std::uint32_t index) { return Symbolic::variable(index); }
+Symbolic x(std::uint32_t index) {
+  return Symbolic::variable(index);
+}
 
 }  // namespace
 
@@ -35,7 +37,8 @@ TEST_CASE("symbolic: sums in place, also with itself", "[numbers]") {
   sum += sum;
   CHECK(sum.terms().size() == 100);
   CHECK(sum.terms()[41].second == Interval(84));
-  sum -= sum;
+  const Symbolic& alias = sum;
+  sum -= alias;
   CHECK(sum.is_constant());
 }
 

@@ -26,11 +26,14 @@ bool misses(const DefaultInterval& x, const Rational& value) {
   return !inside;
 }
 
-std::string text(const WideInterval& x) { return "[" + hex(x.lo_down()) + ", " + hex(x.hi_up()) + "]"; }
+std::string text(const WideInterval& x) {
+  return "[" + hex(x.lo_down()) + ", " + hex(x.hi_up()) + "]";
+}
 
 Rational random_fraction(Operands& operands) {
   const std::int64_t denominator = operands.integer(1, 1000000);
-  return Rational(operands.integer(-1000000000, 1000000000), denominator) * *Rational::from_double(std::ldexp(1.0, static_cast<int>(operands.integer(-40, 40))));
+  return Rational(operands.integer(-1000000000, 1000000000), denominator) *
+         *Rational::from_double(std::ldexp(1.0, static_cast<int>(operands.integer(-40, 40))));
 }
 
 WideInterval random_interval(Operands& operands, Rational& inside) {
@@ -46,7 +49,9 @@ WideInterval random_interval(Operands& operands, Rational& inside) {
   return {lo, hi};
 }
 
-double relative_width(const WideInterval& x) { return x.width_up() / x.magnitude_up(); }
+double relative_width(const WideInterval& x) {
+  return x.width_up() / x.magnitude_up();
+}
 
 }  // namespace
 
@@ -99,9 +104,11 @@ TEST_CASE("wide interval: random products, quotients and roots are enclosed, whi
     const Rational b = Rational(operands.integer(1, 1000), 7);
     const WideInterval x(a);
     const WideInterval y(b);
-    ours.expect_lazily((x * y).contains(a * b) && (x / y).contains(a / b) && (x + y).contains(a + b) && (x - y).contains(a - b), [&] { return a.to_string(); });
+    ours.expect_lazily((x * y).contains(a * b) && (x / y).contains(a / b) && (x + y).contains(a + b) && (x - y).contains(a - b),
+                       [&] { return a.to_string(); });
     const WideInterval root = sqrt(x);
-    ours.expect_lazily(certainly_less_equal(square(WideInterval(*root.lo())), WideInterval(*x.hi())) && square(root).contains(a), [&] { return a.to_string(); });
+    ours.expect_lazily(certainly_less_equal(square(WideInterval(*root.lo())), WideInterval(*x.hi())) && square(root).contains(a),
+                       [&] { return a.to_string(); });
     const std::int64_t p = operands.integer(1, 1000000);
     const std::int64_t q = 2 * operands.integer(1, 1000000) + 1;
     if (p % q != 0) {
@@ -124,8 +131,10 @@ TEST_CASE("wide interval: every operation contains the exact value at a point in
     const auto say = [&] { return text(a) + " " + text(b) + " at " + p.to_string() + ", " + q.to_string(); };
     result.expect_lazily((a + b).contains(p + q) && (a - b).contains(p - q) && (a * b).contains(p * q) && (-a).contains(-p), say);
     result.expect_lazily(b.contains(0.0) ? (a / b).is_undefined() : (a / b).contains(p / q), say);
-    result.expect_lazily(square(a).contains(p * p) && abs(a).contains(abs(p)) && sign(a).contains(sign(p)) && floor(a).contains(floor(p)), say);
-    result.expect_lazily(min(a, b).contains(min(p, q)) && max(a, b).contains(max(p, q)) && hull(a, b).contains(p) && hull(a, b).contains(q), say);
+    result.expect_lazily(square(a).contains(p * p) && abs(a).contains(abs(p)) && sign(a).contains(sign(p)) && floor(a).contains(floor(p)),
+                         say);
+    result.expect_lazily(min(a, b).contains(min(p, q)) && max(a, b).contains(max(p, q)) && hull(a, b).contains(p) && hull(a, b).contains(q),
+                         say);
     result.expect_lazily(pow(a, 3).contains(p * p * p), say);
     result.expect_lazily(a.to_interval().contains(p) && a.to_interval().contains(Interval(a.lo_down(), a.hi_up())), say);
   }
@@ -144,7 +153,8 @@ TEST_CASE("wide interval: agrees with Interval, and is narrower", "[numbers]") {
     const Interval x(a, a + (operands.bits() % 2 == 0 ? 0 : operands.uniform(0, 4)));
     for (const auto& [wide, narrow] : functions) {
       const WideInterval fine = wide(WideInterval(x));
-      result.expect_lazily(narrow(x).contains(fine.to_interval()) && WideInterval(narrow(x)).contains(fine), [&] { return hex(x.lo()) + " " + hex(x.hi()); });
+      result.expect_lazily(narrow(x).contains(fine.to_interval()) && WideInterval(narrow(x)).contains(fine),
+                           [&] { return hex(x.lo()) + " " + hex(x.hi()); });
       result.expect_lazily(!x.is_point() || fine.width_up() <= std::ldexp(fine.magnitude_up(), -250), [&] { return "width at " + hex(a); });
     }
   }
@@ -155,7 +165,9 @@ TEST_CASE("wide interval: agrees with Interval, and is narrower", "[numbers]") {
 TEST_CASE("wide interval: identities between functions meet", "[numbers]") {
   Operands operands(54);
   Mismatches result;
-  const auto meet = [](const WideInterval& a, const WideInterval& b) { return !certainly_less(a, b) && !certainly_less(b, a) && !a.is_undefined() && !b.is_undefined(); };
+  const auto meet = [](const WideInterval& a, const WideInterval& b) {
+    return !certainly_less(a, b) && !certainly_less(b, a) && !a.is_undefined() && !b.is_undefined();
+  };
   const WideInterval one(1.0);
   for (int i = 0; i < 200; ++i) {
     const WideInterval x(operands.uniform(-10, 10));
@@ -183,9 +195,33 @@ TEST_CASE("wide interval: undefined, unbounded and ends", "[numbers]") {
   CHECK(WideInterval(2.0, 1.0).is_undefined());
   CHECK(WideInterval(Rational(2), Rational(1)).is_undefined());
   CHECK(WideInterval(Interval::undefined()).is_undefined());
-  for (const WideInterval& x : {u + one, one - u, u * WideInterval(0.0), u / one, one / u, -u, hull(u, one), intersect(one, u), square(u), abs(u), sign(u),
-                                floor(u), min(u, one), max(one, u), sqrt(u), exp(u), log(u), tanh(u), sigmoid(u), erf(u), sin(u), cos(u), pow(u, 0),
-                                pow(u, Rational(1, 2)), log(WideInterval(0.0)), sqrt(WideInterval(-1.0, 1.0)), one / WideInterval(0.0, 1.0),
+  for (const WideInterval& x : {u + one,
+                                one - u,
+                                u * WideInterval(0.0),
+                                u / one,
+                                one / u,
+                                -u,
+                                hull(u, one),
+                                intersect(one, u),
+                                square(u),
+                                abs(u),
+                                sign(u),
+                                floor(u),
+                                min(u, one),
+                                max(one, u),
+                                sqrt(u),
+                                exp(u),
+                                log(u),
+                                tanh(u),
+                                sigmoid(u),
+                                erf(u),
+                                sin(u),
+                                cos(u),
+                                pow(u, 0),
+                                pow(u, Rational(1, 2)),
+                                log(WideInterval(0.0)),
+                                sqrt(WideInterval(-1.0, 1.0)),
+                                one / WideInterval(0.0, 1.0),
                                 intersect(one, WideInterval(2.0))}) {
     CHECK(x.is_undefined());
     CHECK_FALSE(x.lo().has_value());

@@ -1,0 +1,247 @@
+// Reader::Decoder: the records of a frame (FORMAT.md section 2). Internal to the reader.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "certificates/format/cursor.h"
+#include "certificates/format/reader.h"
+
+namespace assay::certificate {
+
+class Reader::Decoder {
+ public:
+  Cursor cursor;  // over the payload of the current frame
+
+  // Decodes one record; cursor.fault() says whether it is well-formed.
+  const Record* next(const Graph* graph) {
+    const std::uint64_t number = record_.number;
+    graph_ = graph;
+    record_ = Record{};
+    record_.number = number + 1;
+    record_.offset = cursor.offset();
+    const std::uint8_t type = cursor.byte();
+    record_.type = static_cast<RecordType>(type);
+    if (type < 1 || type > kRecordTypes) cursor.fail("certificate.record", "a known record type (1..15)", std::to_string(type));
+    else decode();
+    record_.bytes = cursor.offset() - record_.offset;
+    return &record_;
+  }
+
+ private:
+  struct Definition {
+    std::uint32_t id;
+    std::size_t depth;  // open splits where it was defined
+    kernel::Hints hints;
+  };
+
+  void decode() {
+    switch (record_.type) {
+      case RecordType::begin_group: record_.group = cursor.varint(); return;
+      case RecordType::end_group: return forget(0);
+      case RecordType::sweep: record_.round_to_float = cursor.byte() != 0; [[fallthrough]];
+      case RecordType::box: record_.node = node(); return;
+      case RecordType::refine: return refine();
+      case RecordType::define_hints: return define();
+      case RecordType::conclude: cases(); return hints(cursor.byte());
+      case RecordType::conclude_with: cases(); return defined();
+      case RecordType::empty: return;
+      case RecordType::split_zero:
+      case RecordType::split_f32:
+      case RecordType::split_f64: return split();
+      case RecordType::next: return forget(depth_);
+      case RecordType::done:
+        forget(depth_);
+        depth_ -= depth_ > 0 ? 1 : 0;
+        return;
+      case RecordType::witness: return witness();
+    }
+  }
+
+  // A branch with this many open splits ends: what it and its descendants defined is out of force.
+  void forget(std::size_t depth) {
+    while (!definitions_.empty() && definitions_.back().depth >= depth) definitions_.pop_back();
+  }
+
+  [[nodiscard]] const Definition* find(std::uint64_t id) const {
+    const auto found = std::ranges::lower_bound(definitions_, id, {}, &Definition::id);
+    return found != definitions_.end() && found->id == id ? &*found : nullptr;
+  }
+
+  NodeId node() {
+    const NodeId id = cursor.varint32();
+    const std::uint64_t nodes = graph_ != nullptr ? graph_->nodes.size() : kMaxNodes;
+    if (!(id < nodes)) cursor.fail("certificate.value", "a node below " + std::to_string(nodes), std::to_string(id));
+    return id;
+  }
+
+  [[nodiscard]] std::uint64_t elements(NodeId id) const { return graph_ == nullptr || cursor.fault() ? kMaxElements : graph_->size(id); }
+
+  void split() {
+    ++depth_;
+    record_.node = node();
+    record_.element = cursor.varint32();
+    const std::uint64_t size = elements(record_.node);
+    if (!(record_.element < size)) cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(record_.element));
+    if (record_.type == RecordType::split_f32) record_.threshold = static_cast<double>(cursor.f32());
+    if (record_.type == RecordType::split_f64) record_.threshold = cursor.f64();
+    if (!std::isfinite(record_.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
+  }
+
+  void refine() {
+    record_.node = node();
+    const std::uint8_t flags = cursor.byte();
+    record_.selection.kind = static_cast<kernel::Selection::Kind>(flags >> kSelectionShift & 3);
+    record_.claimed = (flags & kHasClaims) != 0;
+    record_.round_to_float = (flags & kRoundToFloat) != 0;
+    if (record_.selection.kind > kernel::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
+    if (record_.selection.kind == kernel::Selection::Kind::mask) {
+      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return nullptr; })) record_.selection.mask.push_back(value != 0.0f);
+    }
+    hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
+    if (!record_.claimed) return;
+    const std::uint64_t count = cursor.count(8);
+    record_.claims.lo = floats(count);
+    record_.claims.hi = floats(count);
+  }
+
+  void cases() {
+    const std::uint64_t head = cursor.varint(), count = head >> 1;
+    if (!(count <= kMaxCases)) return cursor.fail("certificate.length", "at most 2^20 cases", std::to_string(count));
+    for (std::uint32_t i = 0; i < count && !cursor.fault(); ++i) {
+      kernel::CaseMultipliers entry{i, {}};
+      if ((head & 1) == 0) {
+        const std::uint64_t code = cursor.varint();
+        if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
+        entry.position = static_cast<std::uint32_t>(code >> 1);
+        if ((code & 1) != 0) entry.rows = array(kMaxCases, [](const kernel::Hints&) { return nullptr; });
+      }
+      record_.cases.push_back(std::move(entry));
+    }
+  }
+
+  void hints(int flags) {
+    if ((flags & ~kHintFlags) != 0) return cursor.fail("certificate.value", "only known flags", std::to_string(flags));
+    if ((flags & kHasLower) != 0) slopes(&kernel::Hints::lower);
+    if ((flags & kHasUpper) != 0) slopes(&kernel::Hints::upper);
+    if ((flags & kHasBeta) != 0) record_.hints.beta = beta();
+  }
+
+  void define() {
+    record_.hints_id = cursor.varint32();
+    hints(cursor.byte());
+    if (!definitions_.empty() && !(definitions_.back().id < record_.hints_id))
+      return cursor.fail("certificate.hint", "an id above those in force", std::to_string(record_.hints_id));
+    definitions_.push_back({record_.hints_id, depth_, record_.hints});
+  }
+
+  void defined() {
+    record_.hints_id = cursor.varint32();
+    const Definition* definition = find(record_.hints_id);
+    if (definition == nullptr) return cursor.fail("certificate.hint", "an id of hints in force", std::to_string(record_.hints_id));
+    record_.hints = definition->hints;
+    record_.hints.beta = beta();
+  }
+
+  std::vector<float> beta() {
+    return array(depth_, [](const kernel::Hints& base) { return &base.beta; });
+  }
+
+  void slopes(std::vector<std::vector<float>> kernel::Hints::*side) {
+    for (std::uint64_t left = cursor.count(3); left > 0 && !cursor.fault(); --left) {
+      const NodeId id = node();
+      auto& arrays = record_.hints.*side;
+      if (id < arrays.size()) cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
+      if (cursor.fault()) return;
+      arrays.resize(id + 1);
+      arrays[id] = node_array(id, [&](const kernel::Hints& base) { return id < (base.*side).size() ? &(base.*side)[id] : nullptr; });
+    }
+  }
+
+  std::vector<float> floats(std::uint64_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = cursor.f32();
+    if (std::ranges::any_of(values, [](float value) { return std::isnan(value); })) cursor.fail("certificate.value", "no NaN", "NaN");
+    return values;
+  }
+
+  // One value per element of the node.
+  std::vector<float> node_array(NodeId id, auto&& base_of) {
+    const std::uint64_t size = elements(id);
+    std::vector<float> values = array(size, base_of);
+    if (graph_ != nullptr && values.size() != size)
+      cursor.fail("certificate.hint", std::to_string(size) + " values for node " + std::to_string(id), std::to_string(values.size()));
+    return values;
+  }
+
+  // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or null.
+  std::vector<float> array(std::uint64_t limit, auto&& base_of) {
+    const std::uint64_t count = cursor.varint();
+    if (!(count <= limit)) cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
+    if (count == 0 || cursor.fault()) return {};
+    const std::uint8_t kind = cursor.byte();
+    if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
+    std::vector<float> values(count, 0.0f);
+    std::uint8_t bits = 0;
+    const float fill = kind == static_cast<std::uint8_t>(ArrayKind::fill) ? cursor.f32() : 0.0f;
+    for (std::size_t i = 0; i < count && !cursor.fault(); ++i) {
+      switch (static_cast<ArrayKind>(kind)) {
+        case ArrayKind::fill: values[i] = fill; break;
+        case ArrayKind::bits:
+          bits = i % 8 == 0 ? cursor.byte() : static_cast<std::uint8_t>(bits >> 1);
+          values[i] = static_cast<float>(bits & 1);
+          break;
+        case ArrayKind::u8: values[i] = static_cast<float>(cursor.byte()) / 128.0f; break;
+        default: values[i] = cursor.f32();
+      }
+    }
+    return finite(std::move(values));
+  }
+
+  std::vector<float> list(std::uint8_t kind, std::uint64_t count, auto&& base_of) {
+    if (kind >= kArrayKinds) cursor.fail("certificate.hint", "a known array encoding (0..5)", std::to_string(kind));
+    const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
+    const Definition* definition = base > 0 ? find(base - 1) : nullptr;
+    const std::vector<float>* start = definition != nullptr ? base_of(definition->hints) : nullptr;
+    if (base > 0 && (start == nullptr || start->size() != count))
+      cursor.fail("certificate.hint", "hints in force with this array in this length", "hints " + std::to_string(base - 1) + " have none");
+    if (cursor.fault()) return {};
+    std::vector<float> values = start != nullptr ? *start : std::vector<float>(count, 0.0f);
+    std::uint64_t index = 0;
+    for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
+      const std::uint64_t gap = cursor.varint();
+      if (!(index < count && gap < count - index)) cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
+      if (cursor.fault()) return {};
+      index += gap;
+      values[index] = kind == static_cast<std::uint8_t>(ArrayKind::list_u8) ? static_cast<float>(cursor.byte()) / 128.0f : cursor.f32();
+    }
+    return finite(std::move(values));
+  }
+
+  std::vector<float> finite(std::vector<float> values) {
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) cursor.fail("certificate.hint", "finite hints", "NaN or an infinity");
+    return values;
+  }
+
+  void witness() {
+    record_.witness.case_index = cursor.varint32();
+    for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
+      const std::uint64_t length = cursor.count(1);
+      if (!(length <= kMaxRationalBytes)) return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
+      const std::string_view text = cursor.take(length);
+      auto value = Rational::parse(text);
+      if (!value) return cursor.fail("certificate.value", "a rational number", std::string(text.substr(0, 40)));
+      record_.witness.inputs.push_back(*std::move(value));
+    }
+  }
+
+  Record record_;
+  const Graph* graph_ = nullptr;
+  std::size_t depth_ = 0;                // open splits, as far as the records say
+  std::vector<Definition> definitions_;  // in force, ids ascending
+};
+
+}  // namespace assay::certificate

@@ -1,0 +1,240 @@
+#include "certificates/search/dual_ascent.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "certificates/search/lines.h"
+#include "certificates/search/sweep.h"
+#include "tests/catch.h"
+#include "tests/certificates/search_graphs.h"
+
+namespace assay::search {
+namespace {
+
+using search_test::make_case;
+using search_test::open;
+using search_test::output_row;
+using search_test::random_network;
+
+constexpr std::size_t kInputs = 4;
+
+struct Setup {
+  std::shared_ptr<const kernel::Problem> problem;
+  Network network;
+  DualGraph graph;
+  kernel::Scope scope;
+
+  static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
+    auto scope = kernel::Scope::root(problem, 0);
+    REQUIRE(scope.ok());
+    REQUIRE(sweep(scope.value(), *problem, false).ok());
+    return std::move(scope).value();
+  }
+  // y_0 - y_1 <= bound is to be refuted.
+  Setup(const Graph& model, const Rational& bound)
+      : problem(open(model, {make_case(kInputs, Rational(-1, 2), Rational(1, 2), {output_row({{0, 1}, {1, -1}}, bound)})})),
+        network(problem),
+        graph(network),
+        scope(swept(problem)) {}
+
+  [[nodiscard]] DualResult run(int iterations, const std::vector<kernel::Literal>& literals, const DualParameters* start = nullptr) const {
+    DualBoxes boxes = DualBoxes::of(graph, scope);
+    for (const kernel::Literal& literal : literals) boxes.meet(graph, literal);
+    DualTask task;
+    task.rows = &network.rows(0);
+    task.boxes = &boxes;
+    task.literals = literals;
+    task.start = start;
+    DualOptions options;
+    options.iterations = iterations;
+    options.target = INFINITY;
+    options.scores = true;
+    DualResult result;
+    DualAscent ascent(graph);
+    ascent.run({&task, 1}, options, {&result, 1});
+    return result;
+  }
+  // The smallest sampled value of (terms - bound) / scale, over points that satisfy the literals.
+  [[nodiscard]] double sampled_minimum(const std::vector<kernel::Literal>& literals, std::uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> uniform(-0.5, 0.5);
+    Workspace workspace;
+    double smallest = INFINITY;
+    for (int k = 0; k < 20000; ++k) {
+      std::vector<double> x(kInputs), y(network.output_size());
+      for (double& value : x) value = k % 2 == 0 ? uniform(random) : std::copysign(0.5, uniform(random));
+      network.evaluate(1, x.data(), workspace);
+      const bool inside = std::all_of(literals.begin(), literals.end(), [&](const kernel::Literal& literal) {
+        const double z = workspace.values[literal.node][literal.element];
+        return literal.at_least ? z >= literal.threshold : z <= literal.threshold;
+      });
+      if (!inside) continue;
+      network.outputs(1, workspace, y.data());
+      smallest = std::min(smallest, -slack(network.rows(0)[0], y.data(), x.data()) / network.rows(0)[0].scale);
+    }
+    return smallest;
+  }
+};
+
+std::vector<kernel::Literal> some_literals(const Setup& setup, std::size_t count) {
+  std::vector<kernel::Literal> literals;
+  const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
+  for (std::uint32_t slot = 0; slot < setup.graph.slot_count() && literals.size() < count; ++slot) {
+    if (!(boxes.lo[slot] < 0 && boxes.hi[slot] > 0)) continue;
+    const DualGraph::Activation& activation = setup.graph.activation_of(slot);
+    literals.push_back({activation.operand, slot - activation.first_slot, slot % 2 == 0, 0});
+  }
+  REQUIRE(literals.size() == count);
+  return literals;
+}
+
+}  // namespace
+
+TEST_CASE("bounds lie below all points, and ascent only raises them", "[search][dual]") {
+  for (const Op op : {Op::relu, Op::sigmoid, Op::tanh, Op::leaky_relu, Op::abs}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      Graph model = random_network({kInputs, 8, 8, 2}, seed, Op::relu);
+      for (Node& node : model.nodes) {
+        if (node.op != Op::relu) continue;
+        node.op = op;
+        if (op == Op::leaky_relu) node.attributes = LeakyReluAttributes{0.125};
+      }
+      const Setup setup(model, 0);
+      REQUIRE(setup.graph.supported());
+      const double first = setup.run(1, {}).bound, last = setup.run(60, {}).bound, sampled = setup.sampled_minimum({}, seed);
+      CHECK(first <= last);
+      CHECK(last <= sampled + 1e-9);
+      CHECK(sampled - last <= 1.01 * (sampled - first) + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("ascent with literals: below all their points, and tighter than without multipliers", "[search][dual]") {
+  double gained = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Setup setup(random_network({kInputs, 10, 10, 2}, seed), 0);
+    const std::vector<kernel::Literal> literals = some_literals(setup, 3);
+    const DualResult first = setup.run(1, literals), last = setup.run(80, literals);
+    const double sampled = setup.sampled_minimum(literals, seed);
+    if (std::isfinite(sampled)) CHECK(last.bound <= sampled + 1e-9);
+    CHECK(last.bound >= first.bound);
+    REQUIRE(last.parameters.beta.size() == 3);
+    for (const float beta : last.parameters.beta) gained += static_cast<double>(beta);
+  }
+  CHECK(gained > 0);
+}
+
+TEST_CASE("the kernel concludes from the hints exactly what the search computed", "[search][dual]") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Graph model = random_network({kInputs, 8, 8, 2}, seed);
+    const Setup probe(model, 0);
+    const std::vector<kernel::Literal> literals = some_literals(probe, 2);
+    const double bound = probe.run(40, literals).bound * probe.network.rows(0)[0].scale;
+    // A right-hand side just below (above) the computed bound is refuted (is not).
+    for (const double margin : {1e-6, -1e-6}) {
+      const Setup setup(model, *Rational::from_double(bound - margin));
+      const DualResult result = setup.run(40, literals);
+      kernel::Scope scope = setup.scope;
+      for (const kernel::Literal& literal : literals) REQUIRE(scope.assume(literal).ok());
+      const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+      CHECK(scope.conclude(cases, to_hints(setup.graph, result.parameters)).ok() == (margin > 0));
+    }
+  }
+}
+
+TEST_CASE("warm starts reproduce the bound", "[search][dual]") {
+  const Setup setup(random_network({kInputs, 8, 8, 2}, 3), 0);
+  const std::vector<kernel::Literal> literals = some_literals(setup, 2);
+  const DualResult result = setup.run(30, literals);
+  CHECK(setup.run(1, literals, &result.parameters).bound == Approx(result.bound).margin(1e-9));
+}
+
+TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dual]") {
+  const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
+  const DualResult result = setup.run(17, {});
+  REQUIRE(result.parameters.lower.size() == 16);
+  for (const float slope : result.parameters.lower) {
+    CHECK(slope >= 0);
+    CHECK(slope <= 1);
+    CHECK(slope * 128 == std::floor(slope * 128));
+  }
+}
+
+TEST_CASE("a probed split gives the bounds of its children", "[search][dual]") {
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Setup setup(random_network({kInputs, 12, 2}, seed), 0);
+    const DualResult parent = setup.run(40, {});
+    if (parent.probe.slot == Probe::kNone) continue;
+    const DualGraph::Activation& activation = setup.graph.activation_of(parent.probe.slot);
+    for (const bool at_least : {false, true}) {
+      const kernel::Literal literal{activation.operand, parent.probe.slot - activation.first_slot, at_least, 0};
+      DualParameters start = parent.parameters;
+      start.beta.push_back(at_least ? parent.probe.beta_at_least : parent.probe.beta_at_most);
+      const double expected = at_least ? parent.probe.at_least : parent.probe.at_most;
+      CHECK(setup.run(1, {literal}, &start).bound == Approx(expected).margin(1e-6));
+      CHECK(expected >= parent.bound - 1e-9);
+      ++compared;
+    }
+  }
+  CHECK(compared > 0);
+}
+
+TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
+  // y = x on [-1, 1]: y <= -1/4 and -y <= -1/4 together are impossible, each alone is not.
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 1}, "x");
+  const NodeId relu = search_test::unary(graph, Op::relu, search_test::dense(graph, x, 1, 2, {1, -1}, {0, 0}));
+  graph.mark_output(search_test::dense(graph, relu, 2, 1, {1, -1}, {0}), "y");
+  const auto problem = open(graph, {make_case(1, -1, 1, {output_row({{0, 1}}, Rational(-1, 4)), output_row({{0, -1}}, Rational(-1, 4))})});
+  const Network network(problem);
+  const DualGraph dual(network);
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  const DualBoxes boxes = DualBoxes::of(dual, scope.value());
+  DualParameters skewed;
+  skewed.weights = {1, 0.01F};
+  DualTask task;
+  task.rows = &network.rows(0);
+  task.boxes = &boxes;
+  task.start = &skewed;
+  DualResult result;
+  DualOptions options;
+  options.iterations = 200;
+  DualAscent(dual).run({&task, 1}, options, {&result, 1});
+  REQUIRE(result.bound > 0);
+  const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+  CHECK(scope.value().conclude(cases, to_hints(dual, result.parameters)).ok());
+}
+
+TEST_CASE("lines stay on their side and touch", "[search][lines]") {
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> uniform(-4, 4), slopes(-0.5, 1.5);
+  for (const Op op : {Op::relu, Op::leaky_relu, Op::abs, Op::tanh, Op::sigmoid}) {
+    Step step;
+    step.op = op;
+    step.first = 0.125;
+    const auto f = [&](double z) {
+      return op == Op::relu ? std::max(z, 0.0) : op == Op::leaky_relu ? std::max(z, 0.125 * z) : op == Op::abs ? std::fabs(z)
+             : op == Op::tanh ? std::tanh(z) : 1 / (1 + std::exp(-z));
+    };
+    for (int trial = 0; trial < 200; ++trial) {
+      const double a = uniform(random), b = uniform(random), l = std::min(a, b), u = std::max(a, b);
+      const double slope = trial % 2 == 0 ? slopes(random) : first_slope_below(step, l, u);
+      const double slope_above = trial % 2 == 0 ? slope : first_slope_above(step, l, u);
+      const Line below = line_below(step, slope, l, u), above = line_above(step, slope_above, l, u);
+      for (int k = 0; k <= 50; ++k) {
+        const double z = l + (u - l) * k / 50;
+        CHECK(below.slope * z + below.intercept <= f(z) + 1e-9);
+        CHECK(above.slope * z + above.intercept >= f(z) - 1e-9);
+      }
+      CHECK(std::fabs(below.slope * below.point + below.intercept - f(below.point)) <= 1e-9);
+      CHECK(std::fabs(above.slope * above.point + above.intercept - f(above.point)) <= 1e-9);
+    }
+  }
+}
+
+}  // namespace assay::search

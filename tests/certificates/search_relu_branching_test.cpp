@@ -1,0 +1,168 @@
+#include "certificates/search/relu_branching.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "certificates/format/replay.h"
+#include "certificates/search/sweep.h"
+#include "tests/catch.h"
+#include "tests/certificates/search_graphs.h"
+
+namespace assay::search {
+namespace {
+
+using search_test::make_case;
+using search_test::open;
+using search_test::output_row;
+using search_test::random_network;
+
+// A case that the network misses by `margin`, judged by samples: y_0 <= smallest sampled value - margin.
+std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases) {
+  const auto any = open(graph, {make_case(inputs, -1, 1, {output_row({{0, 1}}, 0)})});
+  const Network network(any);
+  Workspace workspace;
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<double> smallest(network.output_size(), 1e300);
+  for (int k = 0; k < 50000; ++k) {
+    std::vector<double> x(inputs), y(network.output_size());
+    for (double& value : x) value = k % 2 == 0 ? uniform(random) : uniform(random) > 0 ? 1 : -1;
+    network.evaluate(1, x.data(), workspace);
+    network.outputs(1, workspace, y.data());
+    for (std::size_t i = 0; i < y.size(); ++i) smallest[i] = std::min(smallest[i], y[i]);
+  }
+  std::vector<kernel::Case> list;
+  const kernel::Case first = make_case(inputs, -1, 1, {});
+  for (int k = 0; k < cases; ++k) {
+    const auto element = static_cast<std::uint64_t>(k) % smallest.size();
+    list.push_back({first.box, {output_row({{element, 1}}, *Rational::from_double(smallest[element] - margin))}});
+  }
+  return open(graph, std::move(list));
+}
+
+struct Run {
+  GroupResult result;
+  certificate::Fragment root_steps;
+  Statistics statistics;
+};
+
+Run branch(const DualGraph& graph, const BranchingOptions& options, const std::stop_token& stop = {}) {
+  const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  std::vector<std::uint32_t> positions(problem->group_cases(0).size());
+  for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
+  Run run;
+  run.root_steps.sweep(0, false);
+  auto result = relu_branching(graph, 0, scope.value(), positions, options, stop, run.statistics);
+  REQUIRE(result.ok());
+  run.result = std::move(result).value();
+  return run;
+}
+
+// Writes the run as a certificate and replays it.
+bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_search_" + name + ".assay");
+  auto writer = certificate::Writer::open(path.string(), *problem);
+  REQUIRE(writer.ok());
+  writer.value()->begin_group(0);
+  writer.value()->append(run.root_steps);
+  run.result.tree->write(*writer.value());
+  writer.value()->end_group();
+  REQUIRE(writer.value()->finish().ok());
+  auto reader = certificate::Reader::open(path.string());
+  REQUIRE(reader.ok());
+  const auto theorem = certificate::replay(*reader.value(), problem);
+  std::filesystem::remove(path);
+  if (!theorem.ok()) WARN(theorem.rejection().to_text());
+  return theorem.ok() && theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+}
+
+}  // namespace
+
+TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "[search][branching]") {
+  for (const int threads : {1, 2}) {
+    const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+    const Network network(problem);
+    const DualGraph graph(network);
+    BranchingOptions options;
+    options.threads = threads;
+    options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    const Run run = branch(graph, options);
+    REQUIRE(run.result.refutation.has_value());
+    CHECK(run.result.refutation->complete());
+    CHECK_FALSE(run.result.witness.has_value());
+    CHECK(run.statistics.leaves > 1);  // the root bound does not do it alone
+    CHECK(run.result.tree->size() >= 3);
+    const auto theorem = kernel::unsatisfiable(problem, std::vector<kernel::Refutation>{*run.result.refutation});
+    REQUIRE(theorem.ok());
+    CHECK(replays(problem, run, "branching" + std::to_string(threads)));
+  }
+}
+
+TEST_CASE("a reachable threshold ends with a witness or undecided, never refuted", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, -0.05, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  BranchingOptions options;
+  options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const Run run = branch(graph, options);
+  CHECK_FALSE(run.result.refutation.has_value());
+  REQUIRE(run.result.witness.has_value());
+  CHECK(run.result.witness->kind() == kernel::Theorem::Kind::satisfiable);
+}
+
+TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 10, 3}, 9), 4, 0.2, 2);
+  const Network network(problem);
+  const DualGraph graph(network);
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  Statistics statistics;
+  const std::vector<std::uint32_t> positions{1};
+  const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);
+  REQUIRE(result.ok());
+  REQUIRE(result.value().refutation.has_value());
+  CHECK(result.value().refutation->cases() == std::vector<bool>{false, true});
+}
+
+TEST_CASE("deadline, stop request and memory limit end the search with a reason", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  BranchingOptions late;
+  late.deadline = std::chrono::steady_clock::now();
+  CHECK(branch(graph, late).result.reason == "time");
+  std::stop_source source;
+  source.request_stop();
+  CHECK(branch(graph, {}, source.get_token()).result.reason == "time");
+  BranchingOptions small;
+  small.memory_limit_bytes = 1;
+  CHECK(branch(graph, small).result.reason == "memory");
+}
+
+TEST_CASE("a network with an op without lines is declined", "[search][branching]") {
+  Graph model = random_network({2, 2}, 1);
+  const auto softmax = model.append(Op::softmax, {model.outputs[0]}, SoftmaxAttributes{1});
+  REQUIRE(softmax.ok());
+  model.outputs[0] = softmax.value();
+  const auto problem = open(model, {make_case(2, -1, 1, {output_row({{0, 1}}, -1)})});
+  const Network network(problem);
+  const DualGraph graph(network);
+  CHECK_FALSE(graph.supported());
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  Statistics statistics;
+  const std::vector<std::uint32_t> positions{0};
+  const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);
+  REQUIRE_FALSE(result.ok());
+  CHECK(result.rejection().code == "search.lines");
+}
+
+}  // namespace assay::search

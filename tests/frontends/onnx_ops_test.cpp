@@ -1,0 +1,310 @@
+// Each operator once or more on numbers small enough to check by hand: the imported graph, evaluated in double.
+#include <limits>
+
+#include "frontends/onnx/import.h"
+#include "semantics/ops/denote.h"
+#include "tests/catch.h"
+#include "tests/frontends/onnx_builder.h"
+
+namespace {
+
+using namespace assay;
+using namespace assay::onnx_test;
+
+using Ints = std::vector<std::int64_t>;
+using Reals = std::vector<double>;
+
+struct Row {
+  std::string one;  // the node, from "x" to "y"
+  std::int64_t opset;
+  std::vector<std::string> constants;
+  Ints shape;  // of x
+  Reals x;
+  Ints result_shape;
+  Reals y;
+};
+
+std::vector<Dim> dims_of(const Ints& shape) {
+  return {shape.begin(), shape.end()};
+}
+
+void check_rows(const std::vector<Row>& rows) {
+  const Folder folder;
+  for (const Row& row : rows) {
+    ModelText text;
+    text.opset = row.opset;
+    text.nodes = {row.one};
+    text.initializers = row.constants;
+    text.inputs = {value("x", dims_of(row.shape))};
+    text.outputs = {untyped("y")};
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    INFO("row " << &row - rows.data() << (model ? "" : ": " + model.rejection().to_text()));
+    REQUIRE(model.ok());
+    const Graph& graph = model.value().graph;
+    const std::vector<Array<double>> inputs = {{row.shape, row.x}};
+    const auto values = evaluate<double>(graph, inputs);
+    REQUIRE(values.ok());
+    const Array<double>& result = values.value()[graph.outputs[0]];
+    CHECK(result.shape == row.result_shape);
+    CHECK(result.values == row.y);
+  }
+}
+
+std::string on(const std::string& op, const std::vector<std::string>& more = {}, const std::vector<std::string>& attributes = {}) {
+  std::vector<std::string> inputs = {"x"};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return node(op, inputs, {"y"}, attributes);
+}
+
+}  // namespace
+
+TEST_CASE("elementwise operators", "[onnx][ops]") {
+  const Ints four = {4};
+  const Reals x = {-2, -0.5, 0, 3};
+  const std::string two = floats("c", {}, {2});
+  check_rows({
+      {on("Relu"), 7, {}, four, x, four, {0, 0, 0, 3}},
+      {on("LeakyRelu", {}, {attr("alpha", 0.25F)}), 16, {}, four, x, four, {-0.5, -0.125, 0, 3}},
+      {on("Abs"), 13, {}, four, x, four, {2, 0.5, 0, 3}},
+      {on("Neg"), 13, {}, four, x, four, {2, 0.5, -0.0, -3}},
+      {on("Sign"), 9, {}, four, x, four, {-1, -1, 0, 1}},
+      {on("Sqrt"), 13, {}, {2}, {4, 2.25}, {2}, {2, 1.5}},
+      {on("Reciprocal"), 13, {}, {2}, {4, -0.5}, {2}, {0.25, -2}},
+      {on("Add", {"c"}), 13, {two}, four, x, four, {0, 1.5, 2, 5}},
+      {node("Sub", {"c", "x"}, {"y"}), 13, {two}, four, x, four, {4, 2.5, 2, -1}},
+      {on("Mul", {"x"}), 13, {}, four, x, four, {4, 0.25, 0, 9}},
+      {on("Div", {"c"}), 13, {two}, four, x, four, {-1, -0.25, 0, 1.5}},
+      {on("Add", {"c"}), 7, {floats("c", {2, 1}, {1, 10})}, {2}, {3, 4}, {2, 2}, {4, 5, 13, 14}},
+      {on("Pow", {"c"}), 13, {two}, four, x, four, {4, 0.25, 0, 9}},
+      {on("Pow", {"c"}), 15, {ints("c", {1, 1}, {2})}, {2}, {3, 4}, {1, 2}, {9, 16}},
+      {on("Clip", {}, {attr("min", -1.0F), attr("max", 1.0F)}), 7, {}, four, x, four, {-1, -0.5, 0, 1}},
+      {on("Clip", {"c"}), 11, {floats("c", {}, {-1})}, four, x, four, {-1, -0.5, 0, 3}},
+      {on("Clip", {"", "c"}), 13, {floats("c", {}, {std::numeric_limits<float>::infinity()})}, four, x, four, x},
+      {on("Min", {"c", "d"}), 13, {two, floats("d", {2, 1}, {0, 1})}, {1}, {5}, {2, 1}, {0, 1}},
+      {on("Max", {"c"}), 8, {two}, four, x, four, {2, 2, 2, 3}},
+      {on("Sum", {"c", "x"}), 13, {two}, four, x, four, {-2, 1, 2, 8}},
+      {on("Mean", {"c"}), 13, {two}, four, x, four, {0, 0.75, 1, 2.5}},
+      {on("Mean"), 13, {}, four, x, four, x},
+      {on("Identity"), 13, {}, four, x, four, x},
+      {on("Dropout", {}, {attr("ratio", 0.9F)}), 7, {}, four, x, four, x},
+      {on("Cast", {}, {attr("to", 1)}), 13, {}, four, x, four, x},
+      {on("Softmax", {}, {attr("axis", 0)}), 13, {}, {2, 1}, {1, 1}, {2, 1}, {0.5, 0.5}},
+      {on("Softmax", {}, {attr("axis", 0)}), 11, {}, {2, 2}, {1, 1, 1, 1}, {2, 2}, {0.25, 0.25, 0.25, 0.25}},
+  });
+}
+
+TEST_CASE("products, normalisation, reductions", "[onnx][ops]") {
+  const std::string w = floats("w", {2, 2}, {1, 2, 3, 4});
+  const std::string b = floats("b", {2}, {10, 20});
+  const Ints row = {1, 2};
+  check_rows({
+      {on("Gemm", {"w", "b"}), 7, {w, b}, row, {1, -1}, row, {8, 18}},
+      {on("Gemm", {"w", "b"}, {attr("transB", 1), attr("alpha", 2.0F), attr("beta", 0.5F)}), 11, {w, b}, row, {1, -1}, row, {3, 8}},
+      {on("Gemm", {"w"}, {attr("transA", 1)}), 13, {w}, {2, 1}, {1, -1}, row, {-2, -2}},
+      {on("MatMul", {"w"}), 13, {w}, row, {1, -1}, row, {-2, -2}},
+      {on("MatMul", {"w"}), 13, {w}, {2}, {1, -1}, {2}, {-2, -2}},
+      {on("BatchNormalization", {"s", "b", "m", "v"}, {attr("epsilon", 0.0F)}),
+       9,
+       {floats("s", {2}, {2, 3}), b, floats("m", {2}, {1, 0}), floats("v", {2}, {4, 1})},
+       row,
+       {3, 5},
+       row,
+       {12, 35}},
+      {on("ReduceSum", {}, {attr("axes", Ints{-1}), attr("keepdims", 0)}), 11, {}, {2, 2}, {1, 2, 3, 4}, {2}, {3, 7}},
+      {on("ReduceSum", {"a"}), 13, {ints("a", {0})}, {2, 2}, {1, 2, 3, 4}, {1, 2}, {4, 6}},
+      {on("ReduceSum", {}, {attr("noop_with_empty_axes", 1)}), 13, {}, {2}, {1, 2}, {2}, {1, 2}},
+      {on("ReduceMean"), 18, {}, {2, 2}, {1, 2, 3, 4}, {1, 1}, {2.5}},
+      {on("GlobalAveragePool"), 7, {}, {1, 2, 2}, {1, 2, 3, 5}, {1, 2, 1}, {1.5, 4}},
+      {on("GlobalMaxPool"), 7, {}, {1, 2, 2}, {1, 2, 5, 3}, {1, 2, 1}, {2, 5}},
+  });
+}
+
+TEST_CASE("convolutions and pools", "[onnx][ops]") {
+  const std::string w = floats("w", {1, 1, 2}, {1, 10});
+  const std::string b = floats("b", {1}, {100});
+  const Ints five = {1, 1, 5};
+  const Reals x = {1, 2, 3, 4, 5};
+  check_rows({
+      {on("Conv", {"w", "b"}), 7, {w, b}, five, x, {1, 1, 4}, {121, 132, 143, 154}},
+      {on("Conv", {"w"}, {attr("pads", Ints{1, 0}), attr("strides", Ints{2})}), 11, {w}, five, x, {1, 1, 3}, {10, 32, 54}},
+      {on("Conv", {"w"}, {attr("dilations", Ints{3})}), 11, {w}, five, x, {1, 1, 2}, {41, 52}},
+      {on("Conv", {"w"}, {attr("auto_pad", "SAME_UPPER")}), 11, {w}, five, x, five, {21, 32, 43, 54, 5}},
+      {on("Conv", {"w"}, {attr("auto_pad", "SAME_LOWER")}), 11, {w}, five, x, five, {10, 21, 32, 43, 54}},
+      {on("Conv", {"w"}, {attr("auto_pad", "VALID"), attr("strides", Ints{3})}), 11, {w}, five, x, {1, 1, 2}, {21, 54}},
+      {on("Conv", {"g"}, {attr("group", 2)}), 11, {floats("g", {2, 1, 1}, {2, 3})}, {1, 2, 2}, {1, 2, 3, 4}, {1, 2, 2}, {2, 4, 9, 12}},
+      {on("ConvTranspose", {"w", "b"}), 11, {w, b}, {1, 1, 2}, {1, 2}, {1, 1, 3}, {101, 112, 120}},
+      {on("ConvTranspose", {"w"}, {attr("strides", Ints{2}), attr("output_padding", Ints{1})}),
+       11,
+       {w},
+       {1, 1, 2},
+       {1, 2},
+       {1, 1, 5},
+       {1, 10, 2, 20, 0}},
+      {on("ConvTranspose", {"w"}, {attr("strides", Ints{3}), attr("auto_pad", "SAME_UPPER"), attr("output_padding", Ints{1})}),
+       11,
+       {w},
+       {1, 1, 2},
+       {1, 2},
+       {1, 1, 6},
+       {1, 10, 0, 2, 20, 0}},
+      {on("MaxPool", {}, {attr("kernel_shape", Ints{2}), attr("strides", Ints{2})}), 7, {}, five, x, {1, 1, 2}, {2, 4}},
+      {on("MaxPool", {}, {attr("kernel_shape", Ints{2}), attr("strides", Ints{2}), attr("ceil_mode", 1)}),
+       10,
+       {},
+       five,
+       x,
+       {1, 1, 3},
+       {2, 4, 5}},
+      {on("MaxPool", {}, {attr("kernel_shape", Ints{2}), attr("dilations", Ints{2}), attr("storage_order", 1)}),
+       12,
+       {},
+       five,
+       x,
+       {1, 1, 3},
+       {3, 4, 5}},
+      {on("AveragePool", {}, {attr("kernel_shape", Ints{2}), attr("pads", Ints{1, 1})}),
+       7,
+       {},
+       five,
+       x,
+       {1, 1, 6},
+       {1, 1.5, 2.5, 3.5, 4.5, 5}},
+      {on("AveragePool", {}, {attr("kernel_shape", Ints{2}), attr("pads", Ints{1, 1}), attr("count_include_pad", 1)}),
+       7,
+       {},
+       five,
+       x,
+       {1, 1, 6},
+       {0.5, 1.5, 2.5, 3.5, 4.5, 2.5}},
+      {on("AveragePool", {}, {attr("kernel_shape", Ints{2}), attr("dilations", Ints{3})}), 19, {}, five, x, {1, 1, 2}, {2.5, 3.5}},
+  });
+}
+
+TEST_CASE("layout operators", "[onnx][ops]") {
+  const Ints two_three = {2, 3};
+  const Reals x = {1, 2, 3, 4, 5, 6};
+  check_rows({
+      {on("Reshape", {"s"}), 7, {ints("s", {0, -1, 1})}, two_three, x, {2, 3, 1}, x},
+      {on("Flatten"), 7, {}, {2, 3, 1}, x, two_three, x},
+      {on("Flatten", {}, {attr("axis", 0)}), 13, {}, two_three, x, {1, 6}, x},
+      {on("Flatten", {}, {attr("axis", -1)}), 13, {}, {1, 2, 3}, x, two_three, x},
+      {on("Transpose"), 7, {}, two_three, x, {3, 2}, {1, 4, 2, 5, 3, 6}},
+      {on("Squeeze"), 7, {}, {1, 6, 1}, x, {6}, x},
+      {on("Squeeze", {"a"}), 13, {ints("a", {-1})}, {1, 6, 1}, x, {1, 6}, x},
+      {on("Unsqueeze", {}, {attr("axes", Ints{0, 2})}), 11, {}, {6}, x, {1, 6, 1}, x},
+      {on("Slice", {}, {attr("starts", Ints{0, 1}), attr("ends", Ints{1, 1000})}), 7, {}, two_three, x, {1, 2}, {2, 3}},
+      {on("Slice", {"s", "e", "a", "t"}),
+       10,
+       {ints("s", {-1}), ints("e", {-1000}), ints("a", {1}), ints("t", {-2})},
+       two_three,
+       x,
+       {2, 2},
+       {3, 1, 6, 4}},
+      {on("Slice", {"s", "e", "a", "t"}), 13, {ints("s", {2}), ints("e", {1}), ints("a", {1}), ints("t", {1})}, two_three, x, {2, 0}, {}},
+      {on("Concat", {"c"}, {attr("axis", -1)}), 11, {floats("c", {2, 1}, {7, 8})}, two_three, x, {2, 4}, {1, 2, 3, 7, 4, 5, 6, 8}},
+      {on("Pad", {}, {attr("pads", Ints{0, 1, 0, -1}), attr("value", 9.0F)}), 7, {}, two_three, x, two_three, {9, 1, 2, 9, 4, 5}},
+      {on("Pad", {"p", "", "a"}), 18, {ints("p", {1, 0}), ints("a", {1})}, two_three, x, {2, 4}, {0, 1, 2, 3, 0, 4, 5, 6}},
+      {on("Pad", {"p"}, {attr("mode", "reflect")}), 13, {ints("p", {2, 3})}, {3}, {1, 2, 3}, {8}, {3, 2, 1, 2, 3, 2, 1, 2}},
+      {on("Pad", {"p"}, {attr("mode", "edge")}), 13, {ints("p", {1, 2})}, {3}, {1, 2, 3}, {6}, {1, 1, 2, 3, 3, 3}},
+      {on("Pad", {"p"}, {attr("mode", "wrap")}), 19, {ints("p", {1, 2})}, {3}, {1, 2, 3}, {6}, {3, 1, 2, 3, 1, 2}},
+      {on("Gather", {"i"}, {attr("axis", 1)}), 11, {ints("i", {1, 2}, {-1, 0})}, two_three, x, {2, 1, 2}, {3, 1, 6, 4}},
+      {on("Gather", {"i"}), 7, {ints("i", {}, {1})}, two_three, x, {3}, {4, 5, 6}},
+      {on("Expand", {"s"}), 8, {ints("s", {2, 1})}, {3}, {1, 2, 3}, two_three, {1, 2, 3, 1, 2, 3}},
+      {node("Where", {"c", "x", "d"}, {"y"}),
+       9,
+       {tensor("c", 9, {3}, std::string("\x01\x00\x01", 3)), floats("d", {}, {-1})},
+       {3},
+       {1, 2, 3},
+       {3},
+       {1, -1, 3}},
+      {node("Where", {"c", "d", "x"}, {"y"}),
+       16,
+       {tensor("c", 9, {2, 1}, std::string(2, '\0')), floats("d", {}, {-1})},
+       {3},
+       {1, 2, 3},
+       two_three,
+       {1, 2, 3, 1, 2, 3}},
+      {on("Upsample", {}, {attr("mode", "nearest"), Wire().bytes(1, "scales").real(7, 1).real(7, 2).number(20, 6).text}),
+       7,
+       {},
+       {1, 2},
+       {1, 2},
+       {1, 4},
+       {1, 1, 2, 2}},
+      {on("Resize", {"", "", "s"}), 13, {ints("s", {2, 3})}, {1, 3}, {1, 2, 3}, two_three, {1, 2, 3, 1, 2, 3}},
+      {on("DepthToSpace", {}, {attr("blocksize", 2)}), 13, {}, {1, 4, 1, 1}, {1, 2, 3, 4}, {1, 1, 2, 2}, {1, 2, 3, 4}},
+      {on("SpaceToDepth", {}, {attr("blocksize", 2)}), 13, {}, {1, 1, 2, 2}, {1, 2, 3, 4}, {1, 4, 1, 1}, {1, 2, 3, 4}},
+      {node("Split", {"x"}, {"", "y"}, {attr("axis", 1), attr("split", Ints{1, 2})}), 7, {}, two_three, x, {2, 2}, {2, 3, 5, 6}},
+      {node("Split", {"x"}, {"a", "y"}, {attr("axis", 1), attr("num_outputs", 2)}), 18, {}, two_three, x, {2, 1}, {3, 6}},
+  });
+}
+
+// The integer operators are seen through the shape that a Reshape of x to them gives.
+TEST_CASE("integer chains", "[onnx][ops]") {
+  struct Chain {
+    std::vector<std::string> nodes, constants;
+    Ints shape;  // of [1, 12] reshaped by the chain's "s"
+    std::int64_t opset = 13;
+  };
+  const auto tensor_value = [](const std::string& proto) { return tensor_attr("value", proto); };
+  const std::string boolean = tensor("c", 9, {2}, std::string("\x01\x00", 2));
+  const std::vector<Chain> rows = {
+      {{node("Constant", {}, {"s"}, {tensor_value(ints("", {3, 4}))})}, {}, {3, 4}},
+      {{node("Constant", {}, {"s"}, {attr("value_ints", Ints{4, 3})})}, {}, {4, 3}},
+      {{node("Shape", {"x"}, {"s"})}, {}, {1, 12}},
+      {{node("Shape", {"x"}, {"s"}, {attr("start", -1)})}, {}, {12}, 15},
+      {{node("Size", {"x"}, {"n"}), node("Unsqueeze", {"n", "a"}, {"s"})}, {ints("a", {0})}, {12}},
+      {{node("ConstantOfShape", {"n"}, {"s"}, {tensor_value(ints("", {-1}))})}, {ints("n", {1})}, {12}},
+      {{node("Range", {"a", "b", "c"}, {"r"}), node("Abs", {"r"}, {"s"})},
+       {ints("a", {}, {-3}), ints("b", {}, {-5}), ints("c", {}, {-1})},
+       {3, 4}},
+      {{node("Range", {"a", "b", "c"}, {"s"})}, {ints("a", {}, {2}), ints("b", {}, {8}), ints("c", {}, {4})}, {2, 6}},
+      {{node("Cast", {"a"}, {"f"}, {attr("to", 1)}), node("Cast", {"f"}, {"s"}, {attr("to", 7)})}, {ints("a", {2, 6})}, {2, 6}},
+      {{node("Cast", {"a"}, {"s"}, {attr("to", 7)})}, {tensor("a", 6, {2}, Wire::little_endian(3, 4) + Wire::little_endian(4, 4))}, {3, 4}},
+      {{node("Mul", {"a", "b"}, {"s"})}, {ints("a", {1, 3}), ints("b", {}, {2})}, {2, 6}},
+      {{node("Div", {"a", "b"}, {"s"})}, {ints("a", {-7, 9}), ints("b", {-2, 2})}, {3, 4}},
+      {{node("Mod", {"a", "b"}, {"s"})}, {ints("a", {-7, 9}), ints("b", {10, 5})}, {3, 4}},
+      {{node("Mod", {"a", "b"}, {"r"}, {attr("fmod", 1)}), node("Neg", {"r"}, {"s"})}, {ints("a", {-13, -4}), ints("b", {10, 5})}, {3, 4}},
+      {{node("Max", {"a", "b"}, {"m"}), node("Min", {"m", "c"}, {"s"})},
+       {ints("a", {1, 9}), ints("b", {3, 2}), ints("c", {}, {4})},
+       {3, 4}},
+      {{node("Where", {"c", "a", "b"}, {"s"})}, {boolean, ints("a", {3, 9}), ints("b", {9, 4})}, {3, 4}},
+      {{node("Not", {"c"}, {"d"}), node("Where", {"d", "a", "b"}, {"s"})}, {boolean, ints("a", {9, 4}), ints("b", {3, 9})}, {3, 4}},
+      {{node("Less", {"a", "b"}, {"l"}), node("GreaterOrEqual", {"a", "b"}, {"g"}), node("Or", {"l", "g"}, {"o"}),
+        node("And", {"o", "l"}, {"d"}), node("Cast", {"d"}, {"i"}, {attr("to", 7)}), node("Add", {"i", "b"}, {"s"})},
+       {ints("a", {1, 4}), ints("b", {2, 4})},
+       {3, 4}},
+      {{node("ReduceProd", {"a"}, {"p"}), node("Concat", {"p", "one"}, {"s"}, {attr("axis", 0)})},
+       {ints("a", {2, 6}), ints("one", {1})},
+       {12, 1}},
+      {{node("ReduceSum", {"a", "k"}, {"s"}, {attr("keepdims", 0)})}, {ints("a", {2, 2}, {1, 2, 2, 2}), ints("k", {0})}, {3, 4}},
+      {{node("ReduceMax", {"a"}, {"s"}, {attr("axes", Ints{1}), attr("keepdims", 0)})}, {ints("a", {2, 2}, {1, 3, 4, 2})}, {3, 4}},
+      {{node("Split", {"a", "k"}, {"u", "s"})}, {ints("a", {9, 3, 4}), ints("k", {1, 2})}, {3, 4}},
+      {{node("Slice", {"a", "f", "l", "z", "t"}, {"s"})},
+       {ints("a", {4, 9, 3}), ints("f", {-1}), ints("l", {-9}), ints("z", {0}), ints("t", {-2})},
+       {3, 4}},
+      {{node("Transpose", {"a"}, {"b"}), node("Reshape", {"b", "n"}, {"c"}), node("Gather", {"c", "i"}, {"s"})},
+       {ints("a", {2, 2}, {1, 2, 3, 4}), ints("n", {-1}), ints("i", {1, 3})},
+       {3, 4}},
+      {{node("Pad", {"a", "p", "v"}, {"s"})}, {ints("a", {4}), ints("p", {1, 0}), ints("v", {}, {3})}, {3, 4}},
+      {{node("Expand", {"a", "n"}, {"b"}), node("Squeeze", {"b"}, {"c"}), node("Concat", {"c", "d"}, {"s"}, {attr("axis", 0)})},
+       {ints("a", {2}), ints("n", {1, 2}), ints("d", {3})},
+       {2, 2, 3}},
+  };
+  const Folder folder;
+  for (const Chain& row : rows) {
+    ModelText text;
+    text.opset = row.opset;
+    text.nodes = row.nodes;
+    text.nodes.push_back(node("Reshape", {"x", "s"}, {"y"}));
+    text.initializers = row.constants;
+    text.inputs = {value("x", {1, 12})};
+    text.outputs = {untyped("y")};
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    INFO("chain " << &row - rows.data() << (model ? "" : ": " + model.rejection().to_text()));
+    REQUIRE(model.ok());
+    const Graph& graph = model.value().graph;
+    CHECK(graph.node(graph.outputs[0]).shape == row.shape);
+    CHECK(graph.nodes.size() <= 2);
+  }
+}

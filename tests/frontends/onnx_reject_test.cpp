@@ -1,0 +1,375 @@
+// Models that are refused: each row breaks one thing, and the code and a part of the message are compared.
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "frontends/onnx/import.h"
+#include "tests/catch.h"
+#include "tests/frontends/onnx_builder.h"
+
+namespace {
+
+using namespace assay;
+using namespace assay::onnx_test;
+
+using Ints = std::vector<std::int64_t>;
+constexpr auto kMalformed = Rejection::Kind::malformed;
+constexpr auto kUnsupported = Rejection::Kind::unsupported;
+
+ModelText base() {
+  ModelText text;
+  text.nodes = {node("Relu", {"x"}, {"y"})};
+  text.inputs = {value("x", {1, 4})};
+  text.outputs = {untyped("y")};
+  return text;
+}
+
+// x through one node with these constants.
+ModelText single(const std::string& one, const std::vector<std::string>& constants = {}, std::int64_t opset = 13,
+                 const std::vector<Dim>& shape = {1, 4}) {
+  ModelText text = base();
+  text.nodes = {one};
+  text.initializers = constants;
+  text.opset = opset;
+  text.inputs = {value("x", shape)};
+  return text;
+}
+
+struct Row {
+  ModelText text;
+  Rejection::Kind kind;
+  std::string code, part;  // `part` of the whole message
+};
+
+void check_rows(const std::vector<Row>& rows) {
+  const Folder folder;
+  for (const Row& row : rows) {
+    const std::string path = folder.write("m.onnx", row.text.bytes());
+    const Outcome<onnx::Model> model = onnx::import_model(path);
+    INFO("expected " << row.code << " with " << row.part);
+    REQUIRE_FALSE(model.ok());
+    const std::string message = model.rejection().to_text();
+    INFO(message);
+    CHECK(model.rejection().code == row.code);
+    CHECK(model.rejection().kind == row.kind);
+    CHECK(message.find(row.part) != std::string::npos);
+    CHECK_FALSE(model.rejection().place.empty());
+    CHECK_FALSE(model.rejection().advice.empty());
+    const std::vector<Rejection> problems = onnx::lint(path);
+    REQUIRE_FALSE(problems.empty());
+    CHECK(problems.front().code == row.code);
+  }
+}
+
+template <class Change>
+ModelText changed(Change change) {
+  ModelText text = base();
+  change(text);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("refused: the model as a whole", "[onnx][reject]") {
+  check_rows({
+      {changed([](ModelText& m) { m.opset = 6; }), kUnsupported, "onnx.opset", "an opset from 7 to 28"},
+      {changed([](ModelText& m) { m.opset = 29; }), kUnsupported, "onnx.opset", "found 29"},
+      {changed([](ModelText& m) {
+         m.opset = 0;
+         m.more_opsets = {{"ai.onnx.ml", 3}};
+       }),
+       kUnsupported, "onnx.opset", "found 0"},
+      {changed([](ModelText& m) {
+         m.more_opsets = {{"ai.onnx", 12}};
+       }),
+       kMalformed, "onnx.opset", "one version"},
+      {changed([](ModelText& m) { m.ir = 2; }), kUnsupported, "onnx.ir_version", "found 2"},
+      {changed([](ModelText& m) { m.ir = 15; }), kUnsupported, "onnx.ir_version", "found 15"},
+      {changed([](ModelText& m) { m.outputs.clear(); }), kMalformed, "onnx.model", "at least one output"},
+      {changed([](ModelText& m) { m.outputs.push_back(untyped("y")); }), kMalformed, "onnx.duplicate_value", "output \"y\""},
+      {changed([](ModelText& m) { m.outputs = {untyped("nowhere")}; }), kMalformed, "onnx.undefined_value", "\"nowhere\""},
+  });
+}
+
+TEST_CASE("refused: inputs and declared outputs", "[onnx][reject]") {
+  check_rows({
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {1, "width"})};
+       }),
+       kUnsupported, "onnx.input_shape", "\"width\""},
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {1, 0})};
+       }),
+       kUnsupported, "onnx.input_shape", "axis 1"},
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {1, -1})};
+       }),
+       kUnsupported, "onnx.input_shape", "axis 1"},
+      {changed([](ModelText& m) { m.inputs = {untyped("x")}; }), kUnsupported, "onnx.input_type", "float or double"},
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {1, 4}, 7)};
+       }),
+       kUnsupported, "onnx.input_type", "int64 (7)"},
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {1, 4}, 10)};
+       }),
+       kUnsupported, "onnx.input_type", "float16 (10)"},
+      {changed([](ModelText& m) {
+         m.inputs.push_back(value("x", {1, 4}));
+       }),
+       kMalformed, "onnx.duplicate_value", "input \"x\""},
+      {changed([](ModelText& m) {
+         m.inputs = {value("x", {std::int64_t{1} << 31, 4})};
+       }),
+       kMalformed, "onnx.input_shape", "2147483648"},
+      {changed([](ModelText& m) {
+         m.outputs = {value("y", {1, 5})};
+       }),
+       kMalformed, "onnx.output_shape", "found [1, 4]"},
+      {changed([](ModelText& m) { m.outputs = {value("y", {4})}; }), kMalformed, "onnx.output_shape", "found [1, 4]"},
+      {changed([](ModelText& m) {
+         m.outputs = {value("y", {1, 4}, 11)};
+       }),
+       kUnsupported, "onnx.output_type", "double (11)"},
+      {changed([](ModelText& m) { m.nodes = {node("Shape", {"x"}, {"y"})}; }), kUnsupported, "onnx.output_type", "int64"},
+  });
+}
+
+TEST_CASE("refused: names, order and cycles", "[onnx][reject]") {
+  check_rows({
+      {changed([](ModelText& m) { m.nodes = {node("Relu", {"z"}, {"y"})}; }), kMalformed, "onnx.undefined_value", "\"z\""},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Relu", {"z"}, {"y"}), node("Relu", {"x"}, {"z"})};
+       }),
+       kMalformed, "onnx.order", "later node"},
+      {changed([](ModelText& m) { m.nodes = {node("Relu", {"y"}, {"y"})}; }), kMalformed, "onnx.order", "cycle"},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Add", {"x", "z"}, {"y"}), node("Relu", {"y"}, {"z"})};
+       }),
+       kMalformed, "onnx.order", "cycle"},
+      {changed([](ModelText& m) { m.nodes.push_back(node("Abs", {"x"}, {"y"})); }), kMalformed, "onnx.duplicate_value", "\"y\" twice"},
+      {changed([](ModelText& m) { m.nodes.push_back(node("Abs", {"x"}, {"x"})); }), kMalformed, "onnx.duplicate_value", "\"x\" twice"},
+      {changed([](ModelText& m) {
+         m.initializers = {floats("w", {1}, {1}), floats("w", {1}, {2})};
+       }),
+       kMalformed, "onnx.duplicate_value", "\"w\""},
+      {changed([](ModelText& m) { m.initializers = {floats("", {1}, {1})}; }), kMalformed, "onnx.duplicate_value",
+       "an empty or repeated name"},
+      {changed([](ModelText& m) { m.nodes = {node("Relu", {""}, {"y"})}; }), kMalformed, "onnx.arity", "an omitted one"},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Relu", {"x", "x"}, {"y"})};
+       }),
+       kMalformed, "onnx.arity", "found 2"},
+      {changed([](ModelText& m) { m.nodes = {node("Add", {"x"}, {"y"})}; }), kMalformed, "onnx.arity", "2 to 2 inputs"},
+      {changed([](ModelText& m) {
+         m.nodes = {node("Relu", {"x"}, {"y", "z"})};
+       }),
+       kMalformed, "onnx.arity", "outputs"},
+  });
+}
+
+TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject]") {
+  const std::string graph_attribute = Wire().bytes(1, "then_branch").bytes(6, base().graph()).number(20, 5).text;
+  const std::string reference = Wire().bytes(1, "alpha").number(20, 1).bytes(21, "outer").text;
+  check_rows({
+      {single(node("Erf", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (Erf, giving \"y\")"},
+      {single(node("If", {"x"}, {"y"}, {graph_attribute})), kUnsupported, "onnx.unknown_op", "without control flow"},
+      {single(node("LSTM", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "unroll"},
+      {single(node("QuantizeLinear", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "export the float model"},
+      {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
+      {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},
+      {single(node("Upsample", {"x"}, {"y"}), {}, 10), kUnsupported, "onnx.version", "7 to 8, 9 to 9"},
+      {single(node("Relu", {"x"}, {"y"}, {attr("alpha", 0.5F)})), kUnsupported, "onnx.attribute", "\"alpha\""},
+      {single(node("Squeeze", {"x"}, {"y"}, {attr("axes", Ints{0})})), kUnsupported, "onnx.attribute", "\"axes\""},
+      {single(node("LeakyRelu", {"x"}, {"y"}, {attr("alpha", 1)})), kMalformed, "onnx.attribute", "found a int"},
+      {single(node("LeakyRelu", {"x"}, {"y"}, {reference})), kMalformed, "onnx.attribute", "found a reference"},
+      {single(node("LeakyRelu", {"x"}, {"y"}, {attr("alpha", 0.1F), attr("alpha", 0.2F)})), kMalformed, "onnx.attribute", "twice"},
+      {single(node("Dropout", {"x", "", "t"}, {"y"}), {tensor("t", 9, {}, "\x01")}), kUnsupported, "onnx.training", "model.eval()"},
+      {single(node("Constant", {}, {"y"}, {Wire().bytes(1, "value_string").bytes(4, "a").number(20, 3).text})), kUnsupported,
+       "onnx.attribute", "value_string"},
+      {single(node("Constant", {}, {"y"}, {Wire().bytes(1, "sparse_value").bytes(22, "").number(20, 11).text})), kUnsupported,
+       "onnx.attribute", "sparse tensor"},
+      {single(node("Constant", {}, {"y"})), kMalformed, "onnx.attribute", "exactly one value"},
+      {single(node("Equal", {"x", "x"}, {"y"})), kUnsupported, "onnx.integers_only", "Equal"},
+      {single(node("ReduceMax", {"x"}, {"y"})), kUnsupported, "onnx.integers_only", "ReduceMax"},
+  });
+}
+
+TEST_CASE("refused: results that this importer does not give", "[onnx][reject]") {
+  ModelText mask = single(node("Dropout", {"x"}, {"z", "mask"}));
+  mask.nodes.push_back(node("Identity", {"mask"}, {"y"}));
+  const Ints two = {2};
+  ModelText indices = single(node("MaxPool", {"x"}, {"z", "y"}, {attr("kernel_shape", two)}), {}, 13, {1, 1, 4});
+  const std::vector<std::string> statistics = {floats("s", {4}, {1, 1, 1, 1})};
+  check_rows({
+      {mask, kUnsupported, "onnx.output", "its output 1"},
+      {indices, kUnsupported, "onnx.output", "its output 1"},
+      {single(node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m", "v", "sm", "sv"}), statistics, 9), kUnsupported,
+       "onnx.training", "model.eval()"},
+      {single(node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y"}, {attr("training_mode", 1)}), statistics, 15), kUnsupported,
+       "onnx.training", "training"},
+      {single(node("BatchNormalization", {"x", "s", "s", "s", "s"}, {"y"}, {attr("spatial", 0)}), statistics, 7), kUnsupported,
+       "onnx.attribute", "spatial"},
+  });
+}
+
+TEST_CASE("refused: operands that are not constant, finite or of the right type", "[onnx][reject]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  check_rows({
+      {single(node("Add", {"x", "w"}, {"y"}), {floats("w", {2, 1}, {1, nan})}), kUnsupported, "onnx.nonfinite",
+       "in \"w\" element 1 is nan"},
+      {single(node("Add", {"x", "w"}, {"y"}), {floats("w", {1}, {-infinity})}), kUnsupported, "onnx.nonfinite", "element 0 is -inf"},
+      {single(node("Add", {"x", "w"}, {"y"}), {ints("w", {1})}), kUnsupported, "onnx.element_type", "int64"},
+      {single(node("Add", {"x", "w"}, {"y"}), {tensor("w", 11, {1}, std::string(8, '\0'))}), kMalformed, "onnx.shape", "of one dtype"},
+      {single(node("Reshape", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "a shape"},
+      {single(node("Gather", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "indices"},
+      {single(node("Clip", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "a lower bound"},
+      {single(node("Pow", {"x", "x"}, {"y"})), kUnsupported, "onnx.not_constant", "an exponent"},
+      {single(node("Pow", {"x", "w"}, {"y"}), {floats("w", {4}, {1, 2, 1, 1})}), kUnsupported, "onnx.exponent", "several"},
+      {single(node("Clip", {"x", "w", "v"}, {"y"}), {floats("w", {}, {1}), floats("v", {}, {0})}), kUnsupported, "onnx.clip", "min <= max"},
+      {single(node("Clip", {"x", "w"}, {"y"}), {floats("w", {}, {nan})}), kUnsupported, "onnx.clip", "min <= max"},
+      {single(node("Cast", {"x"}, {"y"}, {attr("to", 7)})), kUnsupported, "onnx.cast", "int64"},
+      {single(node("Cast", {"x"}, {"y"}, {attr("to", 8)})), kUnsupported, "onnx.cast", "string (8)"},
+      {single(node("Cast", {"w"}, {"y"}, {attr("to", 1)}), {ints("w", {16777217})}), kUnsupported, "onnx.cast", "exactly"},
+      {single(node("Cast", {"w"}, {"y"}, {attr("to", 7)}), {floats("w", {1}, {0.5F})}), kUnsupported, "onnx.cast", "whole numbers"},
+      {single(node("Where", {"w", "x", "x"}, {"y"}), {floats("w", {1}, {1})}), kMalformed, "onnx.input", "boolean condition"},
+  });
+}
+
+TEST_CASE("refused: shapes, axes and indices", "[onnx][reject]") {
+  const auto reshape = [](const Ints& target) { return single(node("Reshape", {"x", "s"}, {"y"}), {ints("s", target)}, 14); };
+  const Ints far = {1, 2, 3};
+  check_rows({
+      {single(node("Add", {"x", "w"}, {"y"}), {floats("w", {3}, {1, 2, 3})}), kMalformed, "onnx.shape", "shapes that broadcast"},
+      {single(node("MatMul", {"x", "w"}, {"y"}), {floats("w", {3, 1}, {1, 2, 3})}), kMalformed, "onnx.shape", "inner extents"},
+      {reshape({5}), kMalformed, "onnx.shape", "as many elements"},
+      {reshape({-1, -1}), kMalformed, "onnx.shape", "at most one -1"},
+      {reshape({-1, 3}), kMalformed, "onnx.shape", "4 elements fill"},
+      {reshape({-2, 2}), kMalformed, "onnx.shape", "extents >= 0"},
+      {reshape({1, 4, 0}), kMalformed, "onnx.shape", "a 0 only where"},
+      {reshape({-1, std::int64_t{1} << 62}), kMalformed, "onnx.shape", "4 elements fill"},
+      {single(node("Transpose", {"x"}, {"y"}, {attr("perm", Ints{0, 0})})), kMalformed, "onnx.shape", "permutation"},
+      {single(node("Flatten", {"x"}, {"y"}, {attr("axis", 3)})), kMalformed, "onnx.axis", "found 3"},
+      {single(node("Squeeze", {"x", "a"}, {"y"}), {ints("a", {1})}), kMalformed, "onnx.shape", "extent 1"},
+      {single(node("Unsqueeze", {"x", "a"}, {"y"}), {ints("a", {0, 0})}), kMalformed, "onnx.axis", "distinct"},
+      {single(node("Concat", {"x", "x"}, {"y"})), kMalformed, "onnx.attribute", "axis"},
+      {single(node("Gather", {"x", "i"}, {"y"}, {attr("axis", 1)}), {ints("i", {4})}), kMalformed, "onnx.index", "found 4"},
+      {single(node("Gather", {"x", "i"}, {"y"}, {attr("axis", 1)}), {ints("i", {-5})}), kMalformed, "onnx.index", "found -5"},
+      {single(node("Slice", {"x", "a", "a", "a", "s"}, {"y"}), {ints("a", {0}), ints("s", {0})}), kMalformed, "onnx.shape",
+       "steps other than 0"},
+      {single(node("Slice", {"x", "a", "b"}, {"y"}), {ints("a", {0}), ints("b", {1, 2})}), kMalformed, "onnx.shape", "of one length"},
+      {single(node("Split", {"x", "s"}, {"y", "z"}, {attr("axis", 1)}), {ints("s", {1, 2})}), kMalformed, "onnx.shape", "adding up to 4"},
+      {single(node("Split", {"x", "s"}, {"y", "z"}, {attr("axis", 1)}), {ints("s", {5, -1})}), kMalformed, "onnx.shape", "adding up to 4"},
+      {single(node("Split", {"x"}, {"y", "z", "u"}, {attr("axis", 1)})), kMalformed, "onnx.shape", "3 pieces divide"},
+      {single(node("Pad", {"x", "p"}, {"y"}), {ints("p", far)}), kMalformed, "onnx.shape", "4 pads"},
+      {single(node("ReduceSum", {"x", "a"}, {"y"}), {ints("a", {2})}), kMalformed, "onnx.axis", "found 2"},
+      {single(node("Expand", {"x", "s"}, {"y"}), {ints("s", {3})}), kMalformed, "onnx.shape", "broadcasts"},
+      {single(node("Range", {"a", "a", "z"}, {"y"}), {ints("a", {}, {1}), ints("z", {}, {0})}), kMalformed, "onnx.input",
+       "delta other than 0"},
+  });
+}
+
+TEST_CASE("refused: windows", "[onnx][reject]") {
+  const std::vector<Dim> image = {1, 1, 4, 4};
+  const std::vector<std::string> w = {floats("w", {1, 1, 3, 3}, std::vector<float>(9, 1.0F))};
+  const auto conv = [&](const std::string& attribute) { return single(node("Conv", {"x", "w"}, {"y"}, {attribute}), w, 13, image); };
+  check_rows({
+      {conv(attr("strides", Ints{0, 1})), kMalformed, "onnx.window", "strides"},
+      {conv(attr("strides", Ints{1})), kMalformed, "onnx.window", "2 numbers"},
+      {conv(attr("pads", Ints{-1, 0, 0, 0})), kMalformed, "onnx.window", "pads"},
+      {conv(attr("dilations", Ints{std::int64_t{1} << 40, 1})), kMalformed, "onnx.window", "dilations"},
+      {conv(attr("kernel_shape", Ints{2, 3})), kMalformed, "onnx.shape", "spatial shape"},
+      {conv(attr("group", 0)), kMalformed, "onnx.shape", "groups"},
+      {conv(attr("group", 2)), kMalformed, "onnx.shape", "groups"},
+      {conv(attr("dilations", Ints{2, 2})), kMalformed, "onnx.shape", "at least one window"},
+      {conv(attr("auto_pad", "SOMEHOW")), kMalformed, "onnx.window", "SOMEHOW"},
+      {single(node("MaxPool", {"x"}, {"y"}), {}, 13, image), kMalformed, "onnx.attribute", "kernel_shape"},
+      {single(node("MaxPool", {"x"}, {"y"}, {attr("kernel_shape", Ints{2})}), {}, 13, {1, 4}), kMalformed, "onnx.shape",
+       "[N, C, spatial...]"},
+      {single(node("ConvTranspose", {"x", "w"}, {"y"}, {attr("output_shape", Ints{5, 5})}), w, 13, image), kUnsupported, "onnx.window",
+       "even total"},
+      {single(node("ConvTranspose", {"x", "w"}, {"y"}, {attr("output_shape", Ints{7, 7})}), w, 13, image), kUnsupported, "onnx.window",
+       "at most 6"},
+      {single(node("Resize", {"x", "", "s"}, {"y"}), {floats("s", {4}, {1, 1, 1.5F, 2})}, 13, image), kUnsupported, "onnx.resize", "1.5"},
+      {single(node("Resize", {"x", "", "s"}, {"y"}, {attr("mode", "linear")}), {floats("s", {4}, {1, 1, 2, 2})}, 13, image), kUnsupported,
+       "onnx.resize", "linear"},
+      {single(node("Pad", {"x", "p"}, {"y"}, {attr("mode", "mirror")}), {ints("p", Ints(8, 0))}, 13, image), kMalformed, "onnx.attribute",
+       "mirror"},
+  });
+}
+
+TEST_CASE("refused: integers that leave their type, and folds that explode", "[onnx][reject]") {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto binary = [](const std::string& op, const std::string& a, const std::string& b) {
+    return single(node(op, {"a", "b"}, {"y"}), {a, b});
+  };
+  check_rows({
+      {binary("Add", ints("a", {most}), ints("b", {1})), kMalformed, "onnx.integer_overflow", "64 bits"},
+      {binary("Mul", ints("a", {most}), ints("b", {2})), kMalformed, "onnx.integer_overflow", "64 bits"},
+      {binary("Sub", ints("a", {-most}), ints("b", {2})), kMalformed, "onnx.integer_overflow", "64 bits"},
+      {binary("Div", ints("a", {1}), ints("b", {0})), kMalformed, "onnx.integer_overflow", "zero divisor"},
+      {binary("Div", ints("a", {-most - 1}), ints("b", {-1})), kMalformed, "onnx.integer_overflow", "64 bits"},
+      {binary("Mod", ints("a", {1}), ints("b", {0})), kMalformed, "onnx.integer_overflow", "zero divisor"},
+      {binary("Add", tensor("a", 3, {1}, "\x7f"), tensor("b", 3, {1}, "\x01")), kMalformed, "onnx.integer_overflow", "int8"},
+      {binary("Add", tensor("a", 3, {1}, "\x7f"), ints("b", {1})), kMalformed, "onnx.input", "one type"},
+      {binary("And", ints("a", {1}), ints("b", {1})), kMalformed, "onnx.input", "booleans"},
+      {single(node("Neg", {"a"}, {"y"}), {ints("a", {-most - 1})}), kMalformed, "onnx.integer_overflow", "64 bits"},
+      {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {1 << 20, 1 << 10})}), kUnsupported, "onnx.limit", "[1048576, 1024]"},
+      {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {most, most})}), kMalformed, "onnx.shape", "2^31"},
+      {single(node("Expand", {"a", "s"}, {"y"}), {ints("a", {1}), ints("s", {1 << 30})}), kUnsupported, "onnx.limit", "2^27"},
+      {single(node("Range", {"a", "b", "c"}, {"y"}), {ints("a", {}, {-most}), ints("b", {}, {most}), ints("c", {}, {1})}), kUnsupported,
+       "onnx.limit", "2^27"},
+      {single(node("Pad", {"a", "p"}, {"y"}), {floats("a", {1}, {1}), ints("p", {1 << 30, 0})}), kUnsupported, "onnx.limit", "2^27"},
+  });
+}
+
+TEST_CASE("lint lists every blocking node in one pass", "[onnx][reject][lint]") {
+  ModelText text;
+  text.inputs = {value("x", {1, 4})};
+  text.outputs = {untyped("y")};
+  text.infos = {value("a", {1, 4})};
+  text.nodes = {node("Erf", {"x"}, {"a"}),                                 // unknown; the declared shape of "a" lets the rest be examined
+                node("Transpose", {"a"}, {"b"}, {attr("perm", Ints{0})}),  // malformed
+                node("Relu", {"b"}, {"c"}),                                // behind a problem without declared shape: fine itself
+                node("Gelu", {"c"}, {"d"}, {}, "com.microsoft"),           // other domain
+                node("Relu", {"d"}, {"e"}, {attr("alpha", 1.0F)}),         // unknown attribute
+                node("Concat", {"e", "c"}, {"y"}, {attr("axis", 0)})};
+  const Folder folder;
+  const std::string path = folder.write("m.onnx", text.bytes());
+  std::vector<std::string> codes;
+  for (const Rejection& problem : onnx::lint(path)) codes.push_back(problem.code);
+  CHECK(codes == std::vector<std::string>{"onnx.unknown_op", "onnx.shape", "onnx.domain", "onnx.attribute"});
+  CHECK(onnx::import_model(path).rejection().code == "onnx.unknown_op");
+  CHECK(onnx::lint(folder.write("ok.onnx", base().bytes())).empty());
+  CHECK(onnx::lint((folder.path() / "absent.onnx").string()).front().code == "files.open");
+}
+
+TEST_CASE("every truncation and every flipped byte of a model ends in an answer", "[onnx][reject][hostile]") {
+  ModelText text = base();
+  text.nodes = {node("Conv", {"x", "w", "b"}, {"c"}, {attr("pads", Ints{1, 1}), attr("auto_pad", "NOTSET")}), node("Shape", {"c"}, {"s"}),
+                node("Reshape", {"c", "s"}, {"r"}), node("MaxPool", {"r"}, {"y"}, {attr("kernel_shape", Ints{2})})};
+  text.initializers = {floats("w", {2, 1, 3}, {1, 2, 3, 4, 5, 6}), floats("b", {2}, {1, 2}),
+                       Wire().number(1, 2).number(2, 7).bytes(7, "\x01\x02").bytes(8, "unused").text};
+  text.inputs = {value("x", {"N", 1, 4})};
+  text.outputs = {value("y", {"N", 2, 3})};
+  const std::string whole = text.bytes();
+  const Folder folder;
+  REQUIRE(onnx::import_model(folder.write("m.onnx", whole)).ok());
+  const auto answer = [&](const std::string& bytes) {
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", bytes));
+    const bool described =
+        model.ok() || (!model.rejection().code.empty() && !model.rejection().required.empty() && !model.rejection().advice.empty());
+    CHECK(described);
+    return model.ok();
+  };
+  // The opset import comes last, so no proper prefix is a model.
+  for (std::size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(answer(whole.substr(0, length)));
+  std::mt19937 random(20240607);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const int flip : {0x01, 0x80, 0xff, static_cast<int>(random() & 0xff)}) {
+      std::string bent = whole;
+      bent[at] = static_cast<char>(bent[at] ^ flip);
+      (void)answer(bent);
+    }
+  }
+}

@@ -1,0 +1,279 @@
+// The rules that close contexts: conclude, merge, join, unsatisfiable, satisfiable.
+#include "tests/kernel/kernel_problems.h"
+
+namespace assay::test {
+namespace {
+
+// y = [x0 + x1, x0 - x1] with a bias.
+Graph sums(double bias0 = 0, double bias1 = 0) {
+  Chain net(2);
+  net.gemm(2, {1, 1, 1, -1}, {bias0, bias1});
+  return net.output();
+}
+const std::vector<double> kLow{-1, -1}, kHigh{1, 1};
+
+Refutation refuted(const Scope& scope, std::uint32_t position = 0) {
+  return take(scope.conclude(std::vector<CaseMultipliers>{{position, {}}}, {}));
+}
+
+// Two cases on one box, both unreachable: y0 >= 3 and y1 >= 3.
+ProblemPointer two_cases() {
+  const auto box = box_of(rationals(kLow), rationals(kHigh));
+  return open(statement(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(3))}}}));
+}
+
+}  // namespace
+
+TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kernel][conclude]") {
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(1)), at_least(output(1), Rational(3))});
+  const Scope scope = boxed_root(problem);
+  const auto with = [&](std::uint32_t position, std::vector<float> rows) {
+    return code_of(scope.conclude(std::vector<CaseMultipliers>{{position, std::move(rows)}}, {}));
+  };
+  CHECK(with(0, {0, 1}) == "accepted");
+  CHECK(with(1, {0, 1}) == "conclude.S1");
+  CHECK(with(0, {1}) == "conclude.S1");
+  CHECK(with(0, {0, 1, 0}) == "conclude.S1");
+  CHECK(with(0, {}) == "conclude.S1");  // the default 1 is for a single row only
+}
+
+TEST_CASE("conclude S2: multipliers are finite and >= 0", "[kernel][conclude]") {
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
+  const Scope scope = boxed_root(problem);
+  for (const float m : {-1e-45F, -1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    CHECK(code_of(conclude(scope, {}, {m})) == "conclude.S2");
+  }
+  CHECK(code_of(conclude(scope, {}, {0.0F})) == "conclude.S3");   // proves 0 > 0
+  CHECK(code_of(conclude(scope, {}, {-0.0F})) == "conclude.S3");
+  CHECK(code_of(conclude(scope, {}, {1e-45F})) == "accepted");
+  CHECK(code_of(conclude(scope, {}, {3e38F})) == "accepted");
+}
+
+TEST_CASE("conclude S3: strictness decides at margin 0, one step decides beside it", "[kernel][conclude][strict]") {
+  const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
+  const double bias = GENERATE(0.0, 1.0, -0.375, 1e10);
+  const double top = bias + 2;  // max of y0
+  const auto code = [&](double bound, bool strict) {
+    const auto problem = open(sums(bias), kLow, kHigh, {at_least(output(0), exactly(bound), strict)}, options);
+    const auto outcome = conclude(boxed_root(problem));
+    // Whatever is refuted has no witness, and here whatever is not refuted has one.
+    CHECK(kernel::satisfiable(problem, {0, rationals({1, 1})}).ok() == !outcome.ok());
+    return code_of(outcome);
+  };
+  CHECK(code(top, false) == "conclude.S3");
+  CHECK(code(top, true) == "accepted");
+  CHECK(code(above(top), false) == "accepted");
+  CHECK(code(above(top), true) == "accepted");
+  CHECK(code(below(top), true) == "conclude.S3");
+}
+
+TEST_CASE("conclude S3: a strict row counts only with a positive multiplier", "[kernel][conclude][strict]") {
+  // y0 >= 2 and y1 > 2: each holds at a point, both at none. With multipliers (1, 0) nothing strict takes part.
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(2)), at_least(output(1), Rational(2), true)});
+  const Scope scope = boxed_root(problem);
+  CHECK(code_of(conclude(scope, {}, {1, 0})) == "conclude.S3");
+  CHECK(code_of(conclude(scope, {}, {0, 1})) == "accepted");
+  CHECK(code_of(conclude(scope, {}, {1, 1})) == "accepted");
+}
+
+TEST_CASE("conclude: rows over inputs and constants, and rows without terms", "[kernel][conclude]") {
+  const auto code = [&](const Row& r) { return code_of(conclude(boxed_root(open(sums(), kLow, kHigh, {r})))); };
+  CHECK(code(at_least(input(0), Rational(1), true)) == "accepted");
+  CHECK(code(at_least(input(0), Rational(1))) == "conclude.S3");
+  CHECK(code(row({{Rational(-1), input(0)}, {Rational(-1), output(0)}}, -exactly(above(3.0)))) == "accepted");
+  CHECK(code(row({{Rational(-1), input(0)}, {Rational(-1), output(0)}}, Rational(-3))) == "conclude.S3");
+  CHECK(code(row({}, Rational(-1))) == "accepted");        // 0 <= -1
+  CHECK(code(row({}, Rational(0))) == "conclude.S3");      // 0 <= 0
+  CHECK(code(row({}, Rational(0), true)) == "accepted");   // 0 < 0
+  // A case without rows is reachable wherever the box has a point.
+  const auto problem = open(sums(), kLow, kHigh, {});
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+  CHECK(kernel::satisfiable(problem, {0, rationals({0, 0})}).ok());
+}
+
+TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "[kernel][conclude]") {
+  const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
+  const auto code = [&](const Rational& coefficient, const Rational& bound) {
+    return code_of(conclude(boxed_root(open(sums(), kLow, kHigh, {row({{coefficient, output(0)}}, bound)}, options))));
+  };
+  const Rational tenth(1, 10), tiny(1, std::int64_t{1} << 60), little(1, std::int64_t{1} << 50);
+  CHECK(code(tenth, -Rational(2, 10)) == "conclude.S3");         // reached at (-1, -1)
+  CHECK(code(tenth, -Rational(2, 10) - tiny) == "conclude.S3");  // true, but closer than the coefficient's rounding
+  CHECK(code(tenth, -Rational(2, 10) - little) == "accepted");
+  const Rational huge = *Rational::parse("1e400");
+  CHECK(code(huge, -huge * Rational(3)) == "conclude.S3");  // true, but beyond double: no bound
+  CHECK(code(-huge, -huge * Rational(3)) == "conclude.S3");
+  CHECK(code(huge, Rational(0)) == "conclude.S3");
+  const Rational small = *Rational::parse("1e-400");
+  CHECK(code(small, -small) == "conclude.S3");  // y0 <= -1 is reachable
+  CHECK(code(small, Rational(-1)) == "accepted");
+}
+
+TEST_CASE("conclude: exactly the listed cases are refuted", "[kernel][conclude]") {
+  const auto problem = two_cases();
+  const Scope scope = boxed_root(problem);
+  CHECK(refuted(scope, 1).cases() == std::vector<bool>{false, true});
+  CHECK_FALSE(refuted(scope, 1).complete());
+  const auto twice = take(scope.conclude(std::vector<CaseMultipliers>{{0, {}}, {0, {}}}, {}));
+  CHECK(twice.cases() == std::vector<bool>{true, false});
+  const auto none = take(scope.conclude(std::vector<CaseMultipliers>{}, {}));
+  CHECK(none.cases() == std::vector<bool>{false, false});
+  // One that fails spoils the step.
+  const auto box = box_of(rationals(kLow), rationals(kHigh));
+  const auto mixed = open(statement(sums(), {{box, {at_least(output(0), Rational(3))}}, {box, {at_least(output(1), Rational(1))}}}));
+  CHECK(code_of(boxed_root(mixed).conclude(std::vector<CaseMultipliers>{{0, {}}, {1, {}}}, {})) == "conclude.S3");
+}
+
+TEST_CASE("conclude: a premise on the way is missing", "[kernel][conclude]") {
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
+  CHECK(code_of(conclude(root(problem))) == "box.premise");
+}
+
+TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kernel][conclude]") {
+  // y0 = x0 + x1, y1 = x0 - x1; with y1 <= -1, y0 <= 1 does not follow by boxes but y0 + y1 = 2 x0 gives 3 y0-type sums.
+  const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
+  // Unsafe: x0 >= 1/2. Under y1 <= -3/2: x0 <= x1 - 3/2 <= -1/2, so it is unreachable.
+  const auto problem = open(sums(), kLow, kHigh, {at_least(input(0), Rational(1, 2))}, options);
+  const NodeId y = problem->graph().outputs[0];
+  const Scope left = assumed(boxed_root(problem), {y, 1, false, -1.5}), right = assumed(boxed_root(problem), {y, 1, true, -1.5});
+  Hints hints;
+  CHECK(code_of(conclude(left, hints)) == "conclude.S3");
+  hints.beta = {1};
+  CHECK(code_of(conclude(left, hints)) == "accepted");
+  CHECK(code_of(conclude(right, hints)) == "conclude.S3");
+  // At equality: x0 >= -1/2 is reached at (-1/2, 1), x0 > -1/2 is not.
+  const auto at = open(sums(), kLow, kHigh, {at_least(input(0), Rational(-1, 2))}, options);
+  const auto past = open(sums(), kLow, kHigh, {at_least(input(0), Rational(-1, 2), true)}, options);
+  CHECK(code_of(conclude(assumed(boxed_root(at), {y, 1, false, -1.5}), hints)) == "conclude.S3");
+  CHECK(code_of(conclude(assumed(boxed_root(past), {y, 1, false, -1.5}), hints)) == "accepted");
+  CHECK(code_of(conclude(assumed(boxed_root(past), {y, 1, false, above(-1.5)}), hints)) == "conclude.S3");
+}
+
+TEST_CASE("merge S1: both refutations are of one context", "[kernel][merge]") {
+  const auto problem = two_cases();
+  const Scope scope = boxed_root(problem);
+  const auto both = take(kernel::merge(refuted(scope, 0), refuted(scope, 1)));
+  CHECK(both.complete());
+  // Another root of the same group, and the same literal assumed twice, are other contexts.
+  CHECK(code_of(kernel::merge(refuted(scope, 0), refuted(boxed_root(problem), 1))) == "merge.S1");
+  const Literal literal{problem->graph().outputs[0], 0, true, 0};
+  const Scope one = assumed(scope, literal), other = assumed(scope, literal);
+  CHECK(code_of(kernel::merge(refuted(one, 0), refuted(other, 1))) == "merge.S1");
+  CHECK(kernel::merge(refuted(one, 0), refuted(one, 1)).ok());
+  CHECK(code_of(kernel::merge(refuted(one, 0), refuted(scope, 1))) == "merge.S1");
+}
+
+TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold", "[kernel][split]") {
+  const auto problem = two_cases();
+  const NodeId y = problem->graph().outputs[0];
+  const Scope parent = boxed_root(problem);
+  const auto child = [&](bool at_least_side, double t, std::uint32_t element = 0, NodeId node = UINT32_MAX) {
+    return refuted(assumed(parent, {node == UINT32_MAX ? y : node, element, at_least_side, t}), 0);
+  };
+  const Refutation left = child(false, 0.5), right = child(true, 0.5);
+  CHECK(kernel::join(left, right).ok());
+  CHECK(take(kernel::join(left, right)).cases() == std::vector<bool>{true, false});
+  CHECK(kernel::join(child(false, 0.0), child(true, -0.0)).ok());  // one real number
+  // S1
+  CHECK(code_of(kernel::join(refuted(parent, 0), right)) == "split.S1");
+  CHECK(code_of(kernel::join(left, refuted(parent, 0))) == "split.S1");
+  CHECK(code_of(kernel::join(left, refuted(assumed(boxed_root(problem), {y, 0, true, 0.5}), 0))) == "split.S1");
+  const Scope deeper = assumed(assumed(parent, {y, 1, true, 0}), {y, 0, true, 0.5});
+  CHECK(code_of(kernel::join(left, refuted(deeper, 0))) == "split.S1");
+  // S2: a gap of one step between the halves is a lost leaf
+  CHECK(code_of(kernel::join(left, child(true, above(0.5)))) == "split.S2");
+  CHECK(code_of(kernel::join(left, child(true, 0.5, 1))) == "split.S2");
+  CHECK(code_of(kernel::join(left, child(true, 0.5, 0, problem->graph().inputs[0]))) == "split.S2");
+  // S3
+  CHECK(code_of(kernel::join(left, left)) == "split.S3");
+  CHECK(code_of(kernel::join(left, child(false, 0.5))) == "split.S3");
+  CHECK(code_of(kernel::join(right, left)) == "split.S3");
+}
+
+TEST_CASE("join: the cases of both sides only", "[kernel][split]") {
+  const auto problem = two_cases();
+  const Scope parent = boxed_root(problem);
+  const NodeId y = problem->graph().outputs[0];
+  const Scope left = assumed(parent, {y, 0, false, 0}), right = assumed(parent, {y, 0, true, 0});
+  CHECK(take(kernel::join(refuted(left, 0), refuted(right, 1))).cases() == std::vector<bool>{false, false});
+  // A side that is empty refutes everything; it is not vacuous.
+  const Scope nothing = assumed(parent, {y, 0, true, 100}), rest = assumed(parent, {y, 0, false, 100});
+  const auto joined = take(kernel::join(refuted(rest, 1), take(nothing.empty())));
+  CHECK(joined.cases() == std::vector<bool>{false, true});
+  CHECK_FALSE(joined.vacuous());
+}
+
+TEST_CASE("unsat S1, S2: one complete refutation of every group's root", "[kernel][unsat]") {
+  const auto box = box_of(rationals(kLow), rationals(kHigh)), other = box_of(rationals({0, 0}), rationals({1, 1}));
+  const std::vector<Row> rows{at_least(output(0), Rational(3))}, rows1{at_least(output(1), Rational(3))};
+  const auto problem = open(statement(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
+  const auto same = open(statement(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
+  const auto complete = [](const ProblemPointer& p, std::size_t group) {
+    std::vector<CaseMultipliers> cases;
+    for (std::uint32_t i = 0; i < p->group_cases(group).size(); ++i) cases.push_back({i, {}});
+    return take(boxed_root(p, group).conclude(cases, {}));
+  };
+  const Refutation first = complete(problem, 0), second = complete(problem, 1);
+  const auto code = [&](std::vector<Refutation> refutations) { return code_of(kernel::unsatisfiable(problem, refutations)); };
+  CHECK(code({first, second}) == "accepted");
+  CHECK(code({second, first}) == "accepted");
+  CHECK(code({}) == "unsat.S1");
+  CHECK(code({first}) == "unsat.S1");
+  CHECK(code({second}) == "unsat.S1");
+  CHECK(code({first, first, second}) == "unsat.S1");
+  CHECK(code({first, complete(same, 1)}) == "unsat.S1");  // an equal problem, but another one
+  const Scope child = assumed(boxed_root(problem, 1), {problem->graph().outputs[0], 0, true, 0});
+  CHECK(code({first, refuted(child)}) == "unsat.S1");
+  CHECK(code({refuted(boxed_root(problem, 0), 0), second}) == "unsat.S2");
+  const auto theorem = take(kernel::unsatisfiable(problem, std::vector<Refutation>{first, second}));
+  CHECK(theorem.kind() == Theorem::Kind::unsatisfiable);
+  CHECK_FALSE(theorem.vacuous());
+  CHECK_FALSE(theorem.assumptions().empty());
+}
+
+TEST_CASE("witness S1 to S3: a point of the exact box at which every row holds exactly", "[kernel][witness]") {
+  const Rational tenth(1, 10);
+  const auto problem = open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}),
+                                                {at_most(output(0), Rational(11, 10)), at_least(output(1), Rational(-9, 10))}}}));
+  const auto code = [&](std::uint32_t index, Rationals point) { return code_of(kernel::satisfiable(problem, {index, std::move(point)})); };
+  CHECK(code(0, {tenth, Rational(1)}) == "accepted");  // both rows with equality
+  CHECK(code(1, {tenth, Rational(1)}) == "witness.S1");
+  CHECK(code(0, {tenth}) == "witness.S1");
+  CHECK(code(0, {tenth, Rational(1), Rational(1)}) == "witness.S1");
+  const Rational step = *Rational::parse("1e-60");
+  CHECK(code(0, {tenth - step, Rational(1)}) == "witness.S2");
+  CHECK(code(0, {exactly(below(0.1)), Rational(1)}) == "witness.S2");
+  CHECK(code(0, {tenth, Rational(1) + step}) == "witness.S2");
+  CHECK(code(0, {tenth + step, Rational(1)}) == "witness.S3");  // the first row, missed by 10^-60
+  CHECK(code(0, {tenth, Rational(0)}) == "accepted");
+  const auto strict = open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
+  CHECK(code_of(kernel::satisfiable(strict, {0, {tenth, Rational(1)}})) == "witness.S3");
+  CHECK(kernel::satisfiable(strict, {0, {tenth, Rational(1) - step}}).ok());
+}
+
+TEST_CASE("witness: what no precision decides is declined", "[kernel][witness]") {
+  Chain net(1);
+  net.then(Op::sqrt);
+  net.then(Op::mul, net.last);
+  const auto decide = [&](bool strict, const Rational& bound) {
+    Chain copy = net;
+    return kernel::satisfiable(open(copy.output(), {2}, {2}, {at_most(output(0), bound, strict)}), {0, {Rational(2)}});
+  };
+  const auto open_question = decide(false, Rational(2));  // sqrt(2)^2 <= 2: true, but not by enclosures
+  CHECK(code_of(open_question) == "witness.S3");
+  CHECK(open_question.rejection().kind == Rejection::Kind::declined);
+  CHECK(decide(true, Rational(2)).rejection().kind == Rejection::Kind::declined);
+  CHECK(decide(true, Rational(2) + *Rational::parse("1e-60")).ok());
+  CHECK(decide(false, Rational(2) - *Rational::parse("1e-60")).rejection().kind == Rejection::Kind::rejected);
+}
+
+TEST_CASE("witness: an undefined output decides nothing", "[kernel][witness]") {
+  Chain net(1);
+  net.then(Op::log);
+  const auto problem = open(net.output(), {-1}, {1}, {at_most(output(0), Rational(100))});
+  CHECK_FALSE(kernel::satisfiable(problem, {0, {Rational(-1)}}).ok());
+  CHECK_FALSE(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+}
+
+}  // namespace assay::test

@@ -1,0 +1,211 @@
+// The double filter pays for every sum. In each test one kind of sum loses hundreds of small terms against a large one, far
+// more than all other slack together, so that a filter without exactly that payment would refute what a point reaches.
+#include <cmath>
+#include <random>
+
+#include "tests/kernel/kernel_problems.h"
+
+namespace assay::test {
+namespace {
+
+constexpr double kLost = 0x1p-53 * 0.99;  // 1 + kLost is 1 in double
+constexpr std::size_t kMany = 1000, kLanes = 8;
+
+// Sums run in eight lanes: a large term first in each.
+std::vector<double> large_then_lost(double scale = 1) {
+  std::vector<double> values(kMany, scale * kLost);
+  std::fill(values.begin(), values.begin() + kLanes, scale);
+  return values;
+}
+Rational sum_of(const std::vector<double>& values) {
+  Rational sum;
+  for (const double v : values) sum += exactly(v);
+  return sum;
+}
+// - sum of all elements of the first output <= - bound
+Row total_at_least(const Rational& bound, std::size_t size = kMany) {
+  std::vector<Term> terms;
+  for (std::uint64_t i = 0; i < size; ++i) terms.push_back({Rational(-1), output(i)});
+  return row(std::move(terms), -bound);
+}
+
+}  // namespace
+
+TEST_CASE("slack: the sum of biases of one row", "[kernel][slack]") {
+  Chain net(1);
+  const std::vector<double> bias = large_then_lost();
+  net.gemm(kMany, std::vector<double>(kMany, 0.0), bias);
+  const auto problem = open(net.output(), {0}, {0}, {total_at_least(sum_of(bias))});
+  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+}
+
+TEST_CASE("slack: the concretisation at the inputs", "[kernel][slack]") {
+  Chain net(kMany);
+  net.then(Op::neg);
+  net.then(Op::neg);
+  const std::vector<double> x = large_then_lost();
+  const auto problem = open(net.output(), x, x, {total_at_least(sum_of(x))});
+  CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+}
+
+TEST_CASE("slack: the sum of intercepts of one row", "[kernel][slack]") {
+  Chain net(kMany);
+  net.then(Op::relu);
+  const std::vector<double> hi = large_then_lost(), lo(kMany, -1.0);
+  const auto problem = open(net.output(), lo, hi, {total_at_least(sum_of(hi))});
+  CHECK(kernel::satisfiable(problem, {0, rationals(hi)}).ok());
+  Hints hints;  // upper slope 0: relu <= u
+  hints.upper.resize(2);
+  hints.upper[1].assign(kMany, 0.0F);
+  CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
+}
+
+TEST_CASE("slack: the bounds of a node that stops the walk", "[kernel][slack]") {
+  Chain net(kMany);
+  net.then(Op::sin);  // no line: its box [-1, 1]
+  const std::vector<double> zero(kMany, 0.0), far(kMany, 7.0);
+  // c sin <= 1 with coefficients that are lost against one another: the sum of all |c| is reached at the peaks.
+  const std::vector<double> c = large_then_lost();
+  std::vector<Term> terms;
+  for (std::uint64_t i = 0; i < kMany; ++i) terms.push_back({-exactly(c[i]), output(i)});
+  const auto problem = open(net.output(), zero, far, {row(std::move(terms), -sum_of(c))});
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+}
+
+TEST_CASE("slack: many paths that meet in one node", "[kernel][slack]") {
+  // y = x + 300 times kLost x, one scale node and one output for each path.
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
+  std::vector<Term> terms;
+  for (std::uint32_t i = 0; i <= 300; ++i) {  // the largest has the highest number and is met first
+    graph.mark_output(take(graph.append(Op::scale, {x}, ScaleAttributes{i == 300 ? 1.0 : kLost})), "y" + std::to_string(i));
+    terms.push_back({Rational(-1), {Variable::Side::output, i, 0}});
+  }
+  const Rational most = Rational(1) + Rational(300) * exactly(kLost);
+  const auto problem = open(graph, {0}, {1}, {row(terms, -most)});
+  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+}
+
+TEST_CASE("slack: the constant, over many nodes", "[kernel][slack]") {
+  // y_i = 0 x + b_i, one node and one output each; only the constant grows.
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
+  const NodeId zero = graph.append_constant(tensor({1, 1}, {0.0}));
+  std::vector<Term> terms;
+  for (std::uint32_t i = 0; i <= 300; ++i) {
+    const NodeId bias = graph.append_constant(column({i == 300 ? 1.0 : kLost}));
+    graph.mark_output(take(graph.append(Op::gemm, {x, zero, bias}, GemmAttributes{})), "y" + std::to_string(i));
+    terms.push_back({Rational(-1), {Variable::Side::output, i, 0}});
+  }
+  const auto problem = open(graph, {0}, {0}, {row(terms, -(Rational(1) + Rational(300) * exactly(kLost)))});
+  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+}
+
+TEST_CASE("slack: many literals on one coefficient", "[kernel][slack]") {
+  // x = 1; each literal x >= 1 takes beta from the coefficient 1, which does not move, and gives it to the constant.
+  Chain net(1);
+  net.gemm(1, {1});
+  const auto problem = open(net.output(), {1}, {1}, {at_most(input(0), Rational(1))});
+  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  Scope scope = boxed_root(problem);
+  Hints hints;
+  for (int i = 0; i < 400; ++i) {
+    REQUIRE(scope.assume({problem->graph().inputs[0], 0, true, 1}).ok());
+    hints.beta.push_back(static_cast<float>(0x1p-54 * 0.99));
+  }
+  CHECK(code_of(conclude(scope, hints)) == "conclude.S3");
+}
+
+TEST_CASE("slack: a chain of lines", "[kernel][slack]") {
+  // 60 times abs at the point 1, with slopes chosen so that each product of slopes rounds away from the truth.
+  constexpr std::size_t kDepth = 60;
+  std::mt19937_64 random(31);
+  std::vector<float> slopes(kDepth);
+  double coefficient = -1;
+  for (float& chosen : slopes) {
+    double best = 0;
+    for (int candidate = 0; candidate < 300; ++candidate) {
+      const float slope = 1.0F - static_cast<float>(random() % 16384) * 0x1p-24F;
+      const double error = -std::fma(coefficient, double{slope}, -(coefficient * double{slope}));  // computed minus exact
+      if (candidate == 0 || error > best) {
+        best = error;
+        chosen = slope;
+      }
+    }
+    coefficient *= double{chosen};
+  }
+  Chain net(1);
+  Hints hints;
+  hints.upper.resize(kDepth + 1);
+  for (std::size_t i = 0; i < kDepth; ++i) hints.upper[net.then(Op::abs)] = {slopes[kDepth - 1 - i]};
+  const auto problem = open(net.output(), {1}, {1}, {at_least(output(0), Rational(1))});
+  CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+  CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
+}
+
+TEST_CASE("slack: entries that are no doubles", "[kernel][slack]") {
+  // The mean of three and a division by 3: the coefficient 1/3 is off by its half-width, on every path the same way.
+  for (const std::int64_t divisor : {3, 7, 11, 49}) {
+    Graph graph;
+    const NodeId x = graph.append_input(DType::float64, {1, divisor}, "x");
+    graph.mark_output(take(graph.append(Op::reduce_mean, {x}, ReduceAttributes{{1}, true})), "y");
+    const NodeId d = graph.append_constant(column({static_cast<double>(divisor)}));
+    graph.mark_output(take(graph.append(Op::div, {x, d})), "q");
+    const std::vector<double> lo(static_cast<std::size_t>(divisor), -1.0), hi(static_cast<std::size_t>(divisor), 1.0);
+    for (const std::uint32_t tensor : {0u, 1u}) {
+      for (const int sign : {1, -1}) {
+        for (const bool exact : {false, true}) {
+          KernelOptions options;
+          options.exact = exact;
+          const Rational reached = tensor == 0 ? Rational(1) : Rational(1, divisor);
+          const Row r = row({{Rational(sign), {Variable::Side::output, tensor, 0}}}, -reached);
+          const auto problem = open(graph, lo, hi, {r}, options);
+          const Scope scope = boxed_root(problem);
+          CHECK(kernel::satisfiable(problem, {0, rationals(sign > 0 ? lo : hi)}).ok());
+          CHECK(code_of(conclude(scope)) == "conclude.S3");
+          const Box& box = scope.box(graph.outputs[tensor]);
+          CHECK(Interval(box.lo[0], box.hi[0]).contains(reached));
+          CHECK(Interval(box.lo[0], box.hi[0]).contains(-reached));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][exact_rows]") {
+  KernelOptions options;
+  options.exact = true;
+  const std::vector<std::vector<double>> weights{{1, 0x1p-60}, {1, -0x1p-60}, {0.1, 0x1.8p-57}, {3, 0x1.7p-58}, {-1, 0x1p-59}};
+  for (const auto& w : weights) {
+    for (const int sign : {1, -1}) {
+      for (const bool as_bias : {false, true}) {
+        // y0 + y1 with weights (or biases) of which the small one is not on the grid of the large one.
+        Chain net(1);
+        net.gemm(2, as_bias ? std::vector<double>{0, 0} : w, as_bias ? w : std::vector<double>{});
+        const Rational sum = exactly(w[0]) + exactly(w[1]);
+        const auto problem = open(net.output(), {1}, {1}, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * sum)}, options);
+        CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
+        CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+      }
+      // The same values as slopes of abs at the point 1, and as ends of boxes.
+      Chain net(2);
+      net.then(Op::abs);
+      Hints hints;
+      hints.lower.resize(2);
+      hints.upper.resize(2);
+      hints.lower[1] = hints.upper[1] = {static_cast<float>(w[0]), static_cast<float>(w[1])};
+      const Graph graph = net.output();
+      const std::vector<double> x{std::fabs(w[0]), std::fabs(w[1])};
+      const auto problem = open(graph, x, x, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (exactly(x[0]) + exactly(x[1])))}, options);
+      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+      CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
+      CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+    }
+  }
+}
+
+}  // namespace assay::test

@@ -1,0 +1,105 @@
+// The rules that close a scope: conclude and empty.
+
+#include <algorithm>
+
+#include "kernel/scope_parts.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+
+// Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
+// S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
+// a strict row takes part), so not all rows can hold.
+Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const auto& group = problem_->group_cases(context_->group);
+  if (diagnosis != nullptr) *diagnosis = {};
+  if (contradiction_) return empty();
+  Targets targets;
+  std::vector<Rational> required;
+  std::vector<bool> strict;
+  for (const CaseMultipliers& c : cases) {
+    if (!(c.position < group.size())) return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+    const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
+    const bool single = c.rows.empty() && rows.size() == 1;
+    if (!single && c.rows.size() != rows.size()) return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers", std::to_string(c.rows.size()));
+    if (!usable(c.rows)) return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
+    std::vector<std::pair<std::pair<NodeId, std::uint64_t>, Rational>> sum;
+    Rational right;
+    bool any_strict = false;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
+      if (m.sign() == 0) continue;
+      right += m * rows[r].bound;
+      any_strict = any_strict || rows[r].strict;
+      for (const Term& term : rows[r].terms) {
+        const std::pair<NodeId, std::uint64_t> key{problem_->node_of(term.variable), term.variable.element};
+        const auto found = std::find_if(sum.begin(), sum.end(), [&](const auto& entry) { return entry.first == key; });
+        if (found == sum.end()) sum.emplace_back(key, m * term.coefficient);
+        else found->second += m * term.coefficient;
+      }
+    }
+    std::vector<Targets::Entry> row;
+    for (const auto& [key, coefficient] : sum) {
+      if (!boxes_[key.first]) return not_derived(key.first);
+      const double down = coefficient.double_down(), up = coefficient.double_up();
+      row.push_back({key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
+      targets.start = std::max(targets.start, key.first);
+    }
+    targets.rows.push_back(std::move(row));
+    required.push_back(std::move(right));
+    strict.push_back(any_strict);
+  }
+  const auto proved = [&](double lower, std::size_t k) {
+    const auto value = Rational::from_double(lower);
+    return value.has_value() && (*value > required[k] || (strict[k] && *value == required[k]));
+  };
+  auto bounds = bound(targets, hints, diagnosis);
+  if (!bounds) return bounds.rejection();
+  for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
+    diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
+  }
+  for (std::size_t k = 0; k < required.size(); ++k) {
+    if (proved(bounds.value()[k].lower, k)) continue;
+    const Bound& b = bounds.value()[k];
+    const bool open = b.slack > 0 && add_up(b.estimate, b.slack) >= required[k].double_down();
+    if (open && exactly_proved(targets, k, hints, proved)) continue;
+    return reject("conclude.S3", "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
+                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(), "a lower bound of " + exact(b.lower));
+  }
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(group.size(), false);
+  for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
+  return refutation;
+}
+
+// The band between claim and slack is decided in integers, within the budget.
+bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints& hints, const std::function<bool(double, std::size_t)>& proved) const {
+  std::uint64_t cost = 0;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node > targets.start || problem_->affine(node) == nullptr) continue;
+    for (const AffineForm::Part& part : problem_->affine(node)->parts) cost += part.map->cost();
+  }
+  if (cost > problem_->options().exact_budget) return false;
+  NodeId start = targets.start;
+  const std::vector<Literal> context = literals();
+  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+    if (hints.beta[i] > 0) start = std::max(start, context[i].node);
+  }
+  ExactRows rows(problem_->graph(), boxes_, 1);
+  for (const Targets::Entry& e : targets.rows[row]) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  return walk(rows, start, hints, lines_below(start, hints)) && proved(rows.lower(0), row);
+}
+
+// Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
+Outcome<Refutation> Scope::empty() const {
+  if (!contradiction_) return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth), "a box with lo > hi", "none");
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);
+  refutation.vacuous_ = problem_->group_is_empty(context_->group);
+  return refutation;
+}
+
+}  // namespace assay::kernel

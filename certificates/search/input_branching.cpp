@@ -248,7 +248,11 @@ class Engine {
       bound.multipliers = std::move(weighted);
       bound.hints = std::move(hints);
       bound.margin = combined.margins[0];
-      bound.coefficients = combined.input_coefficients[0];
+      // For branching, the rows' forms must not cancel: the best combination is flat exactly where it should be split.
+      bound.coefficients.assign(n, 0.0);
+      for (std::size_t r = 0; r < bound.count; ++r) {
+        for (std::size_t i = 0; i < n; ++i) bound.coefficients[i] += best.weights[r] * std::fabs(diagnosis.input_coefficients[bound.first + r][i]);
+      }
     }
   }
 

@@ -104,6 +104,10 @@ TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "
   CHECK(code(huge, -huge * Rational(3)) == "conclude.S3");  // true, but beyond double: no bound
   CHECK(code(-huge, -huge * Rational(3)) == "conclude.S3");
   CHECK(code(huge, Rational(0)) == "conclude.S3");
+  // 1e400 x at x = -1e-300 is -1e100; with the largest double in its place it would be about -2e8.
+  const auto at_tiny = open(statement(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
+                                                {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}), options);
+  CHECK(code_of(conclude(boxed_root(at_tiny))) == "conclude.S3");
   const Rational small = *Rational::parse("1e-400");
   CHECK(code(small, -small) == "conclude.S3");  // y0 <= -1 is reachable
   CHECK(code(small, Rational(-1)) == "accepted");

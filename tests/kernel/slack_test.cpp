@@ -121,15 +121,15 @@ TEST_CASE("slack: many literals on one coefficient", "[kernel][slack]") {
 }
 
 TEST_CASE("slack: a chain of lines", "[kernel][slack]") {
-  // 60 times abs at the point 1, with slopes chosen so that each product of slopes rounds away from the truth.
-  constexpr std::size_t kDepth = 60;
+  // 200 times abs at the point 1, with slopes chosen so that each product of slopes rounds away from the truth.
+  constexpr std::size_t kDepth = 200;
   std::mt19937_64 random(31);
   std::vector<float> slopes(kDepth);
   double coefficient = -1;
   for (float& chosen : slopes) {
     double best = 0;
     for (int candidate = 0; candidate < 300; ++candidate) {
-      const float slope = 1.0F - static_cast<float>(random() % 16384) * 0x1p-24F;
+      const float slope = 1.0F - static_cast<float>(random() % 2048) * 0x1p-24F;
       const double error = -std::fma(coefficient, double{slope}, -(coefficient * double{slope}));  // computed minus exact
       if (candidate == 0 || error > best) {
         best = error;
@@ -176,6 +176,90 @@ TEST_CASE("slack: entries that are no doubles", "[kernel][slack]") {
   }
 }
 
+// c = (1e16 + 1/2) - 1e16 is 1/2; over intervals it is [0, 2], whose midpoint is 1.
+TEST_CASE("slack: constants that intervals enclose widely", "[kernel][slack]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
+  const NodeId large = graph.append_constant(column({1e16})), half = graph.append_constant(column({0.5}));
+  const NodeId c = take(graph.append(Op::sub, {take(graph.append(Op::add, {large, half})), large}));
+  graph.mark_output(take(graph.append(Op::mul, {x, c})), "factor");
+  graph.mark_output(take(graph.append(Op::add, {x, c})), "bias");
+  for (const bool exact : {false, true}) {
+    KernelOptions options;
+    options.exact = exact;
+    for (const std::uint32_t tensor : {0u, 1u}) {
+      const Rational reached = tensor == 0 ? Rational(1, 2) : Rational(3, 2);  // at x = 1
+      for (const Rational& bound : {reached, Rational(-1)}) {
+        const auto problem = open(graph, {1}, {1}, {row({{Rational(1), {Variable::Side::output, tensor, 0}}}, bound)}, options);
+        const Scope scope = boxed_root(problem);
+        CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok() == (bound == reached));
+        CHECK(code_of(conclude(scope)) == (bound == reached ? "conclude.S3" : "accepted"));
+        const Box& box = scope.box(graph.outputs[tensor]);
+        CHECK(Interval(box.lo[0], box.hi[0]).contains(reached));
+      }
+    }
+  }
+}
+
+TEST_CASE("exact path: bits that are dropped are paid for", "[kernel][slack][exact_rows]") {
+  KernelOptions options;
+  options.exact = true;
+  // y = (2^20 + 1)^5 x: more bits than a mantissa holds.
+  Chain net(1);
+  Rational factor(1);
+  for (int layer = 0; layer < 5; ++layer) {
+    net.gemm(1, {0x1p20 + 1});
+    factor = factor * Rational((1 << 20) + 1);
+  }
+  const Graph graph = net.output();
+  for (const int x : {1, -1}) {
+    for (const int sign : {1, -1}) {
+      const auto problem = open(graph, {static_cast<double>(x)}, {static_cast<double>(x)}, {row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(x))}, options);
+      CHECK(kernel::satisfiable(problem, {0, {Rational(x)}}).ok());
+      CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+    }
+  }
+}
+
+TEST_CASE("exact path: slopes between grid points are paid for", "[kernel][slack][exact_rows]") {
+  KernelOptions options;
+  options.exact = true;
+  // x^2 at the points 1 and 2^-20, with the slope 1 and one just off the grid of 1; all intercepts are exact.
+  for (const float slope : {static_cast<float>(0x1p-31 + 0x1p-54), static_cast<float>(0x1p-31 + 0x1.8p-53)}) {
+    Chain net(2);
+    net.then(Op::mul, net.last);
+    Hints hints;
+    hints.lower.resize(2);
+    hints.lower[1] = {1.0F, slope};
+    hints.upper = hints.lower;
+    const Graph graph = net.output();
+    const std::vector<double> x{1, 0x1p-20};
+    for (const int sign : {1, -1}) {
+      const Row r = row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (Rational(1) + exactly(0x1p-40)));
+      const auto problem = open(graph, x, x, {r}, options);
+      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+      CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
+    }
+  }
+}
+
+TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][slack][exact_rows]") {
+  KernelOptions options;
+  options.exact = true;
+  Chain net(2);
+  net.then(Op::neg);
+  net.then(Op::neg);
+  const Graph graph = net.output();
+  for (const std::vector<double>& x : {std::vector<double>{1, 0x1p-60}, {1, -0x1p-60}, {-1, 0x1p-60}, {0x1p1000, 1}, {0x1p1000, -0x1p-1074}}) {
+    for (const int sign : {1, -1}) {
+      const Row r = row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (exactly(x[0]) + exactly(x[1])));
+      const auto problem = open(graph, x, x, {r}, options);
+      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
+      CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+    }
+  }
+}
+
 TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][exact_rows]") {
   KernelOptions options;
   options.exact = true;
@@ -191,19 +275,6 @@ TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][e
         CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
         CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
       }
-      // The same values as slopes of abs at the point 1, and as ends of boxes.
-      Chain net(2);
-      net.then(Op::abs);
-      Hints hints;
-      hints.lower.resize(2);
-      hints.upper.resize(2);
-      hints.lower[1] = hints.upper[1] = {static_cast<float>(w[0]), static_cast<float>(w[1])};
-      const Graph graph = net.output();
-      const std::vector<double> x{std::fabs(w[0]), std::fabs(w[1])};
-      const auto problem = open(graph, x, x, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (exactly(x[0]) + exactly(x[1])))}, options);
-      CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
-      CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
-      CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
     }
   }
 }

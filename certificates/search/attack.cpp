@@ -24,17 +24,15 @@ constexpr double kFirstMargin = 1e-9;                   // relative to a row's s
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
  public:
-  Attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop, Statistics& statistics,
+  Attack(const Network& network, std::size_t group, std::uint64_t seed, const std::stop_token& stop, Statistics& statistics,
          Clock::time_point deadline)
       : network_(network),
-        group_(group),
-        options_(options),
         stop_(stop),
         statistics_(statistics),
         deadline_(deadline),
         box_(network, group),
         cases_(network.problem()->group_cases(group)),
-        random_(options.seed * 0x9e3779b97f4a7c15u + group) {
+        random_(seed * 0x9e3779b97f4a7c15u + group) {
     n_ = network.input_size();
     m_ = network.output_size();
     batch_ = std::clamp(kRoundWork / std::max<std::size_t>(1, network.work()) / kAscentSteps, kMinBatch, kMaxBatch);
@@ -63,8 +61,6 @@ class Attack {
   [[nodiscard]] std::uint32_t case_of(std::size_t b) const { return cases_[(round_ * batch_ + b) % cases_.size()]; }
 
   const Network& network_;
-  const std::size_t group_;
-  const AttackOptions& options_;
   const std::stop_token& stop_;
   Statistics& statistics_;
   const Clock::time_point deadline_;
@@ -271,7 +267,7 @@ Clock::time_point after(double seconds) {
 std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                       Statistics& statistics) {
   const Clock::time_point deadline = after(options.seconds);
-  Attack search(network, group, options, stop, statistics, deadline);
+  Attack search(network, group, options.seed, stop, statistics, deadline);
   for (int round = 0; round < options.restarts && search.can_run() && !stop.stop_requested() && Clock::now() < deadline; ++round) {
     if (auto theorem = search.ascend()) return theorem;
     if (!options.corner_walk || !search.has_corners()) continue;

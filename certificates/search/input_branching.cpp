@@ -9,7 +9,7 @@
 #include "certificates/search/candidate_point.h"
 #include "certificates/search/region.h"
 #include "certificates/search/small_lp.h"
-#include "certificates/search/sweep.h"
+#include "kernel/session.h"
 #include "semantics/demand.h"
 
 namespace assay::search {
@@ -105,7 +105,7 @@ class Engine {
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace) {
     kernel::Scope scope = *branch->scope;
     ++nodes_;
-    if (auto done = sweep(scope, problem_, false); !done) return fail(done.rejection());
+    if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
     if (auto nothing_left = scope.empty()) {
       certificate::Fragment steps;
       steps.sweep(0, false);

@@ -11,7 +11,6 @@
 #include "certificates/search/attack.h"
 #include "certificates/search/input_branching.h"
 #include "certificates/search/relu_branching.h"
-#include "certificates/search/sweep.h"
 
 namespace assay::search {
 namespace {

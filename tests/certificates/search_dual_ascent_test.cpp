@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "certificates/search/lines.h"
-#include "certificates/search/sweep.h"
+#include "kernel/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 
@@ -29,7 +29,7 @@ struct Setup {
   static kernel::Scope swept(const std::shared_ptr<const kernel::Problem>& problem) {
     auto scope = kernel::Scope::root(problem, 0);
     REQUIRE(scope.ok());
-    REQUIRE(sweep(scope.value(), *problem, false).ok());
+    REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
     return std::move(scope).value();
   }
   // y_0 - y_1 <= bound is to be refuted.
@@ -193,7 +193,7 @@ TEST_CASE("rows of a case are weighted against each other", "[search][dual]") {
   const DualGraph dual(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
   const DualBoxes boxes = DualBoxes::of(dual, scope.value());
   DualParameters skewed;
   skewed.weights = {1, 0.01F};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "certificates/format/replay.h"
-#include "certificates/search/sweep.h"
+#include "kernel/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 
@@ -54,7 +54,7 @@ Run branch(const DualGraph& graph, const BranchingOptions& options, const std::s
   const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
   std::vector<std::uint32_t> positions(problem->group_cases(0).size());
   for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
   Run run;
@@ -123,7 +123,7 @@ TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   const DualGraph graph(network);
   auto scope = kernel::Scope::root(problem, 0);
   REQUIRE(scope.ok());
-  REQUIRE(sweep(scope.value(), *problem, false).ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
   Statistics statistics;
   const std::vector<std::uint32_t> positions{1};
   const auto result = relu_branching(graph, 0, scope.value(), positions, {}, {}, statistics);

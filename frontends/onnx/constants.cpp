@@ -20,19 +20,11 @@ Maybe checked(std::int64_t a, std::int64_t b) {
   if (Overflows(a, b, &result)) return std::nullopt;
   return result;
 }
-bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
-  return __builtin_add_overflow(a, b, result);
-}
-bool sub_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
-  return __builtin_sub_overflow(a, b, result);
-}
-bool mul_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) {
-  return __builtin_mul_overflow(a, b, result);
-}
+bool add_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_add_overflow(a, b, result); }
+bool sub_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_sub_overflow(a, b, result); }
+bool mul_overflows(std::int64_t a, std::int64_t b, std::int64_t* result) { return __builtin_mul_overflow(a, b, result); }
 
-bool divides(std::int64_t a, std::int64_t b) {
-  return b != 0 && !(b == -1 && a == std::numeric_limits<std::int64_t>::min());
-}
+bool divides(std::int64_t a, std::int64_t b) { return b != 0 && !(b == -1 && a == std::numeric_limits<std::int64_t>::min()); }
 
 // Rounds towards zero.
 Maybe quotient(std::int64_t a, std::int64_t b) {
@@ -288,9 +280,7 @@ Results lower_shape(Call& call) {
   return {call.make_ints(DType::int64, {end - start}, part)};
 }
 
-Results lower_size(Call& call) {
-  return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})};
-}
+Results lower_size(Call& call) { return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})}; }
 
 Results lower_cast(Call& call) {
   DType to = DType::float32;

@@ -126,9 +126,7 @@ Results lower_pow(Call& call) {
   return {call.emit(Op::expand, {power}, ShapeAttributes{shape})};
 }
 
-Results lower_reciprocal(Call& call) {
-  return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})};
-}
+Results lower_reciprocal(Call& call) { return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})}; }
 
 // From version 13 along one axis; before, over all axes from `axis` on, taken together.
 Results lower_softmax(Call& call) {

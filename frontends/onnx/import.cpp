@@ -26,9 +26,7 @@ struct Entry {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 };
 
-bool is_standard(const std::string& domain) {
-  return domain.empty() || domain == "ai.onnx";
-}
+bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 class Importer {
  public:

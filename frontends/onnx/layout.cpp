@@ -15,9 +15,7 @@ std::int64_t product(Ints::const_iterator first, Ints::const_iterator last) {
   return static_cast<std::int64_t>(element_count(Shape(first, last)));
 }
 
-SliceAttributes whole(const Shape& shape) {
-  return {Ints(shape.size(), 0), Ints(shape.size(), 1), shape};
-}
+SliceAttributes whole(const Shape& shape) { return {Ints(shape.size(), 0), Ints(shape.size(), 1), shape}; }
 
 // start:end:step on one axis of this extent, clamped as ONNX says (a start below the axis reads as its first element).
 void restrict_axis(SliceAttributes& slice, std::size_t axis, std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -57,9 +55,7 @@ Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, Ints 
   return call.emit(Op::gather, {operand}, GatherAttributes{axis, std::move(indices), {count}});
 }
 
-Results lower_identity(Call& call) {
-  return {call.in(0)};
-}
+Results lower_identity(Call& call) { return {call.in(0)}; }
 
 // Inference: the identity. The mask is no result here; using it is refused as an undefined value.
 Results lower_dropout(Call& call) {

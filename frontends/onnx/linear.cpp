@@ -22,9 +22,7 @@ Results lower_gemm(Call& call) {
   return {call.emit(Op::gemm, operands, attributes)};
 }
 
-Results lower_matmul(Call& call) {
-  return {call.emit(Op::matmul, {call.in(0), call.in(1)})};
-}
+Results lower_matmul(Call& call) { return {call.emit(Op::matmul, {call.in(0), call.in(1)})}; }
 
 Results lower_batch_norm(Call& call) {
   if (call.attribute("training_mode", std::int64_t{0}) != 0 || (call.opset < 14 && call.node.outputs.size() > 1)) {

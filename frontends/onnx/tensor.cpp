@@ -16,9 +16,7 @@ static_assert(std::endian::native == std::endian::little, "raw_data and tensors 
 constexpr std::size_t kMostElements = (std::size_t{1} << 31) - 1;
 constexpr std::size_t kHighestRank = 64;
 
-std::string place_of(const TensorProto& tensor) {
-  return "tensor " + in_quotes(tensor.name) + " at byte " + std::to_string(tensor.offset);
-}
+std::string place_of(const TensorProto& tensor) { return "tensor " + in_quotes(tensor.name) + " at byte " + std::to_string(tensor.offset); }
 
 [[noreturn]] void malformed(const TensorProto& tensor, std::string required, std::string found) {
   refuse_malformed("onnx.tensor", place_of(tensor), std::move(required), std::move(found), "export the model again");

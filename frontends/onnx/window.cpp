@@ -38,9 +38,7 @@ void split_pads(WindowAttributes& window, std::size_t axis, std::int64_t total, 
   window.pads_end[axis] = odd_at_end ? total - small : small;
 }
 
-std::int64_t covered(const WindowAttributes& window, std::size_t axis) {
-  return (window.kernel[axis] - 1) * window.dilations[axis] + 1;
-}
+std::int64_t covered(const WindowAttributes& window, std::size_t axis) { return (window.kernel[axis] - 1) * window.dilations[axis] + 1; }
 
 // Kernel, strides, dilations and explicit pads; auto_pad is left to the caller.
 WindowAttributes common_window(const Call& call, const Ints& kernel) {

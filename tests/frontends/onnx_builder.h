@@ -70,18 +70,10 @@ inline std::string ints(const std::string& name, const std::vector<std::int64_t>
 }
 
 // AttributeProto.
-inline std::string attr(const std::string& name, std::int64_t value) {
-  return Wire().bytes(1, name).number(3, value).number(20, 2).text;
-}
-inline std::string attr(const std::string& name, int value) {
-  return attr(name, std::int64_t{value});
-}
-inline std::string attr(const std::string& name, float value) {
-  return Wire().bytes(1, name).real(2, value).number(20, 1).text;
-}
-inline std::string attr(const std::string& name, const char* value) {
-  return Wire().bytes(1, name).bytes(4, value).number(20, 3).text;
-}
+inline std::string attr(const std::string& name, std::int64_t value) { return Wire().bytes(1, name).number(3, value).number(20, 2).text; }
+inline std::string attr(const std::string& name, int value) { return attr(name, std::int64_t{value}); }
+inline std::string attr(const std::string& name, float value) { return Wire().bytes(1, name).real(2, value).number(20, 1).text; }
+inline std::string attr(const std::string& name, const char* value) { return Wire().bytes(1, name).bytes(4, value).number(20, 3).text; }
 inline std::string attr(const std::string& name, const std::vector<std::int64_t>& values) {
   Wire wire;
   wire.bytes(1, name);
@@ -117,9 +109,7 @@ inline std::string value(const std::string& name, const std::vector<Dim>& dims, 
   for (const Dim& dim : dims) shape.bytes(1, dim.symbol.empty() ? Wire().number(1, dim.value).text : Wire().bytes(2, dim.symbol).text);
   return Wire().bytes(1, name).bytes(2, Wire().bytes(1, Wire().number(1, type).bytes(2, shape.text).text).text).text;
 }
-inline std::string untyped(const std::string& name) {
-  return Wire().bytes(1, name).text;
-}
+inline std::string untyped(const std::string& name) { return Wire().bytes(1, name).text; }
 
 struct ModelText {
   std::vector<std::string> nodes, initializers, inputs, outputs, infos;

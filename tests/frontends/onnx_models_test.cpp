@@ -31,9 +31,7 @@ std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-onnx::Bytes bytes_of(const std::string& text) {
-  return std::as_bytes(std::span<const char>(text));
-}
+onnx::Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span<const char>(text)); }
 
 // A serialised TensorProto.
 Tensor read_proto(const std::string& bytes) {

@@ -24,9 +24,7 @@ struct Row {
   Reals y;
 };
 
-std::vector<Dim> dims_of(const Ints& shape) {
-  return {shape.begin(), shape.end()};
-}
+std::vector<Dim> dims_of(const Ints& shape) { return {shape.begin(), shape.end()}; }
 
 void check_rows(const std::vector<Row>& rows) {
   const Folder folder;

@@ -12,9 +12,7 @@ namespace {
 using namespace assay;
 using namespace assay::onnx_test;
 
-onnx::Bytes view(const std::string& text) {
-  return std::as_bytes(std::span<const char>(text));
-}
+onnx::Bytes view(const std::string& text) { return std::as_bytes(std::span<const char>(text)); }
 
 // The rejection of decoding `text` as a model; fails the test when there is none.
 Rejection decode_rejection(const std::string& text) {

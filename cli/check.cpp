@@ -22,6 +22,7 @@ CheckReport check(const std::string& model, const std::string& property, const s
   const double loaded_at = thread_cpu_seconds();
   report.load_seconds = loaded_at - start;
   if (!loaded) return refused(std::move(report), loaded.rejection(), true);
+  report.notes = loaded.value().notes();
   auto reader = certificate::Reader::open(certificate);
   if (!reader) return refused(std::move(report), reader.rejection(), false);
   auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics);
@@ -39,6 +40,7 @@ void print_report(const char* program, const CheckReport& report) {
   if (report.theorem) {
     const std::string text = report.theorem->to_text();
     std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+    print_notes(stdout, report.notes);
   }
   std::fflush(stdout);
   if (report.why) print_rejection(stderr, program, *report.why);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "certificates/format/replay.h"
 #include "cli/load.h"
@@ -13,6 +14,7 @@ struct CheckReport {
   std::string word;  // accepted, rejected or declined
   int exit = kExitInternal;
   std::optional<kernel::Theorem> theorem;
+  std::vector<std::string> notes;  // what reading the files decided
   std::optional<Rejection> why;
   certificate::ReplayStatistics statistics;
   std::uint64_t certificate_bytes = 0;
@@ -20,9 +22,10 @@ struct CheckReport {
   double load_seconds = 0;  // CPU seconds for those
 };
 
-[[nodiscard]] CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options);
+[[nodiscard]] CheckReport check(const std::string& model, const std::string& property, const std::string& certificate,
+                                const LoadOptions& options);
 
-// The word and the theorem on stdout; the reason and the time on stderr.
+// The word, the theorem and the notes on stdout; the reason and the time on stderr.
 void print_report(const char* program, const CheckReport& report);
 
 }  // namespace assay::cli

@@ -11,10 +11,13 @@ namespace assay::cli {
 
 int exit_code(Rejection::Kind kind) {
   switch (kind) {
-    case Rejection::Kind::rejected: return kExitNo;
-    case Rejection::Kind::declined: return kExitUndecided;
+    case Rejection::Kind::rejected:
+      return kExitNo;
+    case Rejection::Kind::declined:
+      return kExitUndecided;
     case Rejection::Kind::malformed:
-    case Rejection::Kind::unsupported: return kExitBadInput;
+    case Rejection::Kind::unsupported:
+      return kExitBadInput;
   }
   return kExitInternal;
 }
@@ -24,7 +27,9 @@ namespace {
 // VNN-LIB 2: a solver may answer only for the declared element type. Version 1.0 declares Real.
 Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const std::string& path, bool semantics_real) {
   if (property.declared_real || semantics_real || property.version.starts_with("1")) return Done{};
-  return Rejection{Rejection::Kind::unsupported, "semantics.declared_type", path,
+  return Rejection{Rejection::Kind::unsupported,
+                   "semantics.declared_type",
+                   path,
                    "element type real: Assay answers for real arithmetic",
                    property.declared_type,
                    "unsound analysis for the declared type: write real, or pass --semantics real"};
@@ -49,6 +54,17 @@ Outcome<Loaded> load(const std::string& model_path, const std::string& property_
   if (!problem) return problem.rejection();
   loaded.problem = std::move(problem).value();
   return loaded;
+}
+
+std::vector<std::string> Loaded::notes() const {
+  std::vector<std::string> all;
+  for (const std::string& note : model.notes) all.push_back("model: " + note);
+  for (const std::string& note : property.notes) all.push_back("property: " + note);
+  return all;
+}
+
+void print_notes(std::FILE* out, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::fprintf(out, "note: %s\n", note.c_str());
 }
 
 void print_rejection(std::FILE* out, const char* program, const Rejection& why) {

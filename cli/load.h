@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "frontends/onnx/import.h"
 #include "frontends/vnnlib/read.h"
@@ -27,12 +28,18 @@ struct Loaded {
   onnx::Model model;  // its graph has moved into the problem
   vnnlib::PropertyFile property;
   std::shared_ptr<const kernel::Problem> problem;
+
+  // What the two readers decided and a reader of the statement should know, the model's first.
+  [[nodiscard]] std::vector<std::string> notes() const;
 };
 
 [[nodiscard]] Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
 
 // code, place, required, found and advice, one line each; empty fields are left out.
 void print_rejection(std::FILE* out, const char* program, const Rejection& why);
+
+// One line "note: ..." each: printed below the statement.
+void print_notes(std::FILE* out, const std::vector<std::string>& notes);
 
 // CPU seconds of the calling thread; wall seconds since the process started this clock.
 [[nodiscard]] double thread_cpu_seconds();

@@ -36,8 +36,8 @@ GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, 
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     const bool output = std::ranges::find(graph.outputs, node) != graph.outputs.end();
     if (problem.is_constant(node) || !scope.has_box(node) || (outputs_only && !output)) continue;
-    bounds.nodes.push_back({node, std::string(op_row(graph.node(node).op).name), graph.node(node).name, to_string(graph.node(node).shape), output,
-                            scope.box(node).lo, scope.box(node).hi});
+    bounds.nodes.push_back({node, std::string(op_row(graph.node(node).op).name), graph.node(node).name, to_string(graph.node(node).shape),
+                            output, scope.box(node).lo, scope.box(node).hi});
   }
   return bounds;
 }
@@ -49,8 +49,8 @@ void print_table(const GroupBounds& bounds) {
     if (node.lo.empty()) continue;
     double width = 0;
     for (std::size_t i = 0; i < node.lo.size(); ++i) width += (node.hi[i] - node.lo[i]) / static_cast<double>(node.lo.size());
-    std::printf("%6u  %-14s %-18s %14.6g %14.6g %14.6g  %s\n", node.node, node.op.c_str(), node.shape.c_str(), *std::ranges::min_element(node.lo),
-                *std::ranges::max_element(node.hi), width, node.name.c_str());
+    std::printf("%6u  %-14s %-18s %14.6g %14.6g %14.6g  %s\n", node.node, node.op.c_str(), node.shape.c_str(),
+                *std::ranges::min_element(node.lo), *std::ranges::max_element(node.hi), width, node.name.c_str());
   }
   for (const NodeBounds& node : bounds.nodes) {
     for (std::size_t i = 0; node.output && i < node.lo.size(); ++i)
@@ -66,6 +66,8 @@ int bounds(const BoundsOptions& options) {
   auto loaded = load(options.model, options.property, load_options);
   if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
   const auto& problem = loaded.value().problem;
+  const std::vector<std::string> notes = loaded.value().notes();
+  if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
   for (std::size_t group = 0; group < problem->group_count(); ++group) {
     if (problem->group_is_empty(group)) {
@@ -78,7 +80,7 @@ int bounds(const BoundsOptions& options) {
     if (options.json != "-") print_table(groups.back());
     if (options.json.empty()) groups.clear();
   }
-  return write_json(options.json, bounds_json(options, groups)) ? kExitYes : kExitInternal;
+  return write_json(options.json, bounds_json(options, notes, groups)) ? kExitYes : kExitInternal;
 }
 
 }  // namespace assay::cli

@@ -12,6 +12,7 @@
 
 #include "certificates/format/dump.h"
 #include "certificates/search/search.h"
+#include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
 #include "cli/check.h"
 
@@ -27,6 +28,8 @@ struct VerifyReport {
   search::Statistics statistics;
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
   std::optional<kernel::Theorem> theorem;
+  std::optional<FloatRun> float_run;  // sat only
+  std::vector<std::string> notes;     // what reading the files decided
   std::optional<Rejection> why;
   const VerifyOptions* options = nullptr;
 };
@@ -46,7 +49,8 @@ struct GroupBounds {
 
 [[nodiscard]] std::string to_json(const VerifyReport& report);
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
-[[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<GroupBounds>& groups);
+[[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
+                                      const std::vector<GroupBounds>& groups);
 [[nodiscard]] std::string lint_json(const std::string& model, const std::vector<Rejection>& problems);
 [[nodiscard]] std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers);
 [[nodiscard]] std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary);

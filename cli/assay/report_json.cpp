@@ -1,4 +1,6 @@
 // The only file that knows the JSON library.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,8 @@ namespace assay::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 5> kLists{"input", "output", "opset", "sha256", "note"};  // facts of which a file may have several
 
 std::string hex(double value) {
   char text[40];
@@ -31,16 +35,21 @@ Json numbers(const std::vector<double>& values) {
 
 const char* kind_word(Rejection::Kind kind) {
   switch (kind) {
-    case Rejection::Kind::rejected: return "rejected";
-    case Rejection::Kind::declined: return "declined";
-    case Rejection::Kind::malformed: return "malformed";
-    case Rejection::Kind::unsupported: return "unsupported";
+    case Rejection::Kind::rejected:
+      return "rejected";
+    case Rejection::Kind::declined:
+      return "declined";
+    case Rejection::Kind::malformed:
+      return "malformed";
+    case Rejection::Kind::unsupported:
+      return "unsupported";
   }
   return "";
 }
 
 Json rejection(const Rejection& why) {
-  return {{"kind", kind_word(why.kind)}, {"code", why.code}, {"place", why.place}, {"required", why.required}, {"found", why.found}, {"advice", why.advice}};
+  return {{"kind", kind_word(why.kind)}, {"code", why.code},   {"place", why.place},
+          {"required", why.required},    {"found", why.found}, {"advice", why.advice}};
 }
 
 Json opened(const std::string& schema) { return {{"schema", schema}, {"version", ASSAY_VERSION}}; }
@@ -61,6 +70,62 @@ Json statement(const kernel::Problem& problem) {
   return json;
 }
 
+Json tensors(const Graph& graph, const std::vector<NodeId>& ids, const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < ids.size(); ++i) list.push_back({{"name", names[i]}, {"shape", graph.node(ids[i]).shape}});
+  return list;
+}
+
+Json row_json(const kernel::Row& row) {
+  Json terms = Json::array();
+  for (const kernel::Term& term : row.terms)
+    terms.push_back({{"side", term.variable.side == kernel::Variable::Side::input ? "input" : "output"},
+                     {"tensor", term.variable.tensor},
+                     {"element", term.variable.element},
+                     {"coefficient", term.coefficient.to_decimal()}});
+  return {{"terms", terms}, {"relation", row.strict ? "<" : "<="}, {"bound", row.bound.to_decimal()}};
+}
+
+// All that another program needs to replay the witness: the point and its box, the tensors, and every case over the box.
+Json witness_json(const kernel::Theorem& theorem) {
+  const kernel::Problem& problem = *theorem.problem();
+  const Graph& graph = problem.graph();
+  const kernel::Witness& witness = theorem.witness();
+  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  const kernel::InputBox& box = *cases[witness.case_index].box;
+  Json json{{"case", witness.case_index}, {"inputs", Json::array()}, {"outputs", Json::array()}};
+  for (std::size_t i = 0; i < witness.inputs.size(); ++i) {
+    const Rational& input = witness.inputs[i];
+    json["inputs"].push_back({{"exact", input.to_decimal()},
+                              {"value", input.double_down()},
+                              {"hex", hex(input.double_down())},
+                              {"lo", box.lo[i].to_decimal()},
+                              {"hi", box.hi[i].to_decimal()}});
+  }
+  for (const Interval& output : theorem.outputs()) json["outputs"].push_back({{"lo", number(output.lo())}, {"hi", number(output.hi())}});
+  json["input_tensors"] = tensors(graph, graph.inputs, graph.input_names);
+  json["output_tensors"] = tensors(graph, graph.outputs, graph.output_names);
+  json["cases"] = Json::array();
+  for (const std::uint32_t index : problem.group_cases(problem.group_of_case(witness.case_index))) {
+    Json rows = Json::array();
+    for (const kernel::Row& row : cases[index].rows) rows.push_back(row_json(row));
+    json["cases"].push_back({{"case", index}, {"rows", std::move(rows)}});
+  }
+  return json;
+}
+
+Json float_json(const FloatRun& run) {
+  Json json{{"run", run.not_run.empty()}, {"text", to_text(run)}};
+  if (!run.not_run.empty()) return json;
+  json["violates"] = run.violates;
+  json["case"] = run.violates ? Json(run.case_index) : Json(nullptr);
+  json["inside"] = run.inside;
+  json["rounded_inputs"] = run.rounded_inputs;
+  json["outputs"] = Json::array();
+  for (const float output : run.outputs) json["outputs"].push_back(number(output));
+  return json;
+}
+
 Json theorem_json(const kernel::Theorem& theorem) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
@@ -68,18 +133,13 @@ Json theorem_json(const kernel::Theorem& theorem) {
   json["vacuous"] = theorem.vacuous();
   json["assumptions"] = theorem.assumptions();
   json["text"] = theorem.to_text();
-  if (!sat) return json;
-  Json& witness = json["witness"];
-  witness["case"] = theorem.witness().case_index;
-  for (const Rational& input : theorem.witness().inputs)
-    witness["inputs"].push_back({{"exact", input.to_decimal()}, {"value", input.double_down()}, {"hex", hex(input.double_down())}});
-  for (const Interval& output : theorem.outputs()) witness["outputs"].push_back({{"lo", number(output.lo())}, {"hi", number(output.hi())}});
+  if (sat) json["witness"] = witness_json(theorem);
   return json;
 }
 
 Json options_json(const VerifyOptions& options) {
-  return {{"timeout", options.timeout}, {"threads", options.threads}, {"seed", options.seed}, {"branching", options.branching},
-          {"attack", !options.no_attack}, {"memory", options.memory}};
+  return {{"timeout", options.timeout},     {"threads", options.threads},   {"seed", options.seed},
+          {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", options.memory}};
 }
 
 }  // namespace
@@ -93,13 +153,21 @@ std::string to_json(const VerifyReport& report) {
   json["property"] = report.property;
   json["proof"] = report.proof.empty() ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
   const search::Statistics& s = report.statistics;
-  json["statistics"] = {{"wall_seconds", s.wall_seconds}, {"cpu_seconds", s.cpu_seconds}, {"attack_seconds", s.attack_seconds},
-                        {"root_seconds", s.root_seconds}, {"branching_seconds", s.branching_seconds}, {"nodes", s.nodes},
-                        {"leaves", s.leaves}, {"attack_steps", s.attack_steps}, {"load_seconds", report.load_seconds},
+  json["statistics"] = {{"wall_seconds", s.wall_seconds},
+                        {"cpu_seconds", s.cpu_seconds},
+                        {"attack_seconds", s.attack_seconds},
+                        {"root_seconds", s.root_seconds},
+                        {"branching_seconds", s.branching_seconds},
+                        {"nodes", s.nodes},
+                        {"leaves", s.leaves},
+                        {"attack_steps", s.attack_steps},
+                        {"load_seconds", report.load_seconds},
                         {"total_seconds", report.total_seconds}};
   if (report.options != nullptr) json["options"] = options_json(*report.options);
   if (report.problem) json["statement"] = statement(*report.problem);
+  if (report.problem) json["notes"] = report.notes;
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem);
+  if (report.float_run) json["float32"] = float_json(*report.float_run);
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }
@@ -112,27 +180,35 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   json["property"] = options.property;
   json["certificate"] = {{"file", options.certificate}, {"bytes", report.certificate_bytes}};
   json["exact"] = options.exact;
-  json["statistics"] = {{"cpu_seconds", report.cpu_seconds}, {"load_cpu_seconds", report.load_seconds}, {"steps", report.statistics.steps},
-                        {"splits", report.statistics.splits}, {"conclusions", report.statistics.conclusions}, {"depth", report.statistics.depth}};
+  json["statistics"] = {
+      {"cpu_seconds", report.cpu_seconds},  {"load_cpu_seconds", report.load_seconds},      {"steps", report.statistics.steps},
+      {"splits", report.statistics.splits}, {"conclusions", report.statistics.conclusions}, {"depth", report.statistics.depth}};
   if (report.theorem) {
     json["statement"] = statement(*report.theorem->problem());
+    json["notes"] = report.notes;
     json["theorem"] = theorem_json(*report.theorem);
   }
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }
 
-std::string bounds_json(const BoundsOptions& options, const std::vector<GroupBounds>& groups) {
+std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes, const std::vector<GroupBounds>& groups) {
   Json json = opened("assay.bounds/1");
   json["model"] = options.model;
   json["property"] = options.property;
   json["method"] = options.method;
+  json["notes"] = notes;
   json["groups"] = Json::array();
   for (const GroupBounds& group : groups) {
     Json entry{{"group", group.group}, {"cases", group.cases}, {"nodes", Json::array()}};
     for (const NodeBounds& node : group.nodes)
-      entry["nodes"].push_back({{"node", node.node}, {"op", node.op}, {"name", node.name}, {"shape", node.shape}, {"output", node.output},
-                                {"lo", numbers(node.lo)}, {"hi", numbers(node.hi)}});
+      entry["nodes"].push_back({{"node", node.node},
+                                {"op", node.op},
+                                {"name", node.name},
+                                {"shape", node.shape},
+                                {"output", node.output},
+                                {"lo", numbers(node.lo)},
+                                {"hi", numbers(node.hi)}});
     json["groups"].push_back(std::move(entry));
   }
   return text_of(json);
@@ -176,7 +252,15 @@ std::string certificate_json(const std::string& file, const certificate::Header&
 
 std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts) {
   Json json = opened(schema);
-  for (const auto& [name, value] : facts) json[name] = value;
+  for (const char* name : kLists) {
+    if (std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == name; })) json[name] = Json::array();
+  }
+  for (const auto& [name, value] : facts) {
+    if (json[name].is_array())
+      json[name].push_back(value);
+    else
+      json[name] = value;
+  }
   return text_of(json);
 }
 

@@ -12,9 +12,9 @@
 namespace assay::cli {
 namespace {
 
-constexpr double kLeastTimeout = 1e-3;        // seconds; 0 would mean none
-constexpr double kProgressSeconds = 0.2;      // between updates of a terminal line
-constexpr double kLogSeconds = 60;            // between log lines elsewhere
+constexpr double kLeastTimeout = 1e-3;    // seconds; 0 would mean none
+constexpr double kProgressSeconds = 0.2;  // between updates of a terminal line
+constexpr double kLogSeconds = 60;        // between log lines elsewhere
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay verify: %s\nRun `assay verify --help` for the command line.\n", what.c_str());
@@ -33,7 +33,8 @@ std::string find_files(const VerifyOptions& options, VerifyReport& report, LoadO
     if (options.files.size() != 2) return "give MODEL.onnx PROPERTY.vnnlib, or QUERY --network [NAME=]FILE";
     report.model = options.files[0];
     report.property = options.files[1];
-    if (is_model(report.property) && !is_model(report.model)) return "the model comes first: assay verify " + report.property + " " + report.model;
+    if (is_model(report.property) && !is_model(report.model))
+      return "the model comes first: assay verify " + report.property + " " + report.model;
     return "";
   }
   if (options.files.size() != 1) return "with --network, give one QUERY";
@@ -55,9 +56,10 @@ class ProgressLine {
     const double now = wall_seconds();
     if (quiet_ || now - last_ < (terminal_ ? kProgressSeconds : kLogSeconds)) return;
     last_ = now;
-    std::fprintf(stderr, "%s%s: %.1f s, %llu closed, %llu open, worst bound %.3g, %.0f leaves/s%s", terminal_ ? "\r\x1b[K" : "", progress.phase.c_str(),
-                 progress.seconds, static_cast<unsigned long long>(progress.closed), static_cast<unsigned long long>(progress.open),
-                 progress.worst_bound, progress.seconds > 0 ? static_cast<double>(progress.closed) / progress.seconds : 0.0, terminal_ ? "" : "\n");
+    std::fprintf(stderr, "%s%s: %.1f s, %llu closed, %llu open, worst bound %.3g, %.0f leaves/s%s", terminal_ ? "\r\x1b[K" : "",
+                 progress.phase.c_str(), progress.seconds, static_cast<unsigned long long>(progress.closed),
+                 static_cast<unsigned long long>(progress.open), progress.worst_bound,
+                 progress.seconds > 0 ? static_cast<double>(progress.closed) / progress.seconds : 0.0, terminal_ ? "" : "\n");
     std::fflush(stderr);
     shown_ = terminal_;
   }
@@ -74,10 +76,14 @@ class ProgressLine {
 
 const char* word_of(search::Result::Answer answer) {
   switch (answer) {
-    case search::Result::Answer::unsatisfiable: return "unsat";
-    case search::Result::Answer::satisfiable: return "sat";
-    case search::Result::Answer::unknown: return "unknown";
-    case search::Result::Answer::timed_out: return "timed-out";
+    case search::Result::Answer::unsatisfiable:
+      return "unsat";
+    case search::Result::Answer::satisfiable:
+      return "sat";
+    case search::Result::Answer::unknown:
+      return "unknown";
+    case search::Result::Answer::timed_out:
+      return "timed-out";
   }
   return "unknown";
 }
@@ -94,25 +100,32 @@ std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFil
   std::vector<double> outputs;
   for (const Interval& output : theorem.outputs()) outputs.push_back(output.midpoint());
   const std::vector<Rational>& inputs = theorem.witness().inputs;
-  return property.version.starts_with("1") ? vnnlib::write_assignment_v1(inputs, outputs) : vnnlib::write_assignment_v2(property, inputs, outputs);
+  return property.version.starts_with("1") ? vnnlib::write_assignment_v1(inputs, outputs)
+                                           : vnnlib::write_assignment_v2(property, inputs, outputs);
 }
 
-// The answer on stdout, everything else on stderr.
-void print_answer(const VerifyReport& report, const Loaded& loaded, const VerifyOptions& options) {
-  if (options.json != "-") {
-    std::printf("%s\n", report.answer.c_str());
-    if (report.answer == "sat") std::fputs(assignment(*report.theorem, loaded.property).c_str(), stdout);
-    std::fflush(stdout);
-  }
-  if (options.verbosity < 0) return;
+// The answer on stdout; what print_summary says goes to stderr.
+void print_answer(const VerifyReport& report, const Loaded& loaded) {
+  std::printf("%s\n", report.answer.c_str());
+  if (report.answer == "sat") std::fputs(assignment(*report.theorem, loaded.property).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print_summary(const VerifyReport& report, int verbosity) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
-  for (const std::string& note : loaded.model.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  for (const std::string& note : loaded.property.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  if (report.theorem) std::fprintf(stderr, "%s\n", report.theorem->to_text().c_str());
+  if (report.theorem) std::fputs(report.theorem->to_text().c_str(), stderr);
+  print_notes(stderr, report.notes);
+  if (report.float_run) {
+    const std::string files = report.model + " " + report.property;
+    const std::string again = report.proof.empty() ? "assay verify " + files : "assay check " + files + " " + report.proof;
+    std::fprintf(stderr, "float32: %s\n", to_text(*report.float_run).c_str());
+    std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | tools/replay_witness -\n", again.c_str());
+  }
+  std::fputs("\n", stderr);
   const search::Statistics& s = report.statistics;
   std::fprintf(stderr, "search: %.3f s (%.3f s CPU), %llu nodes, %llu leaves\n", s.wall_seconds, s.cpu_seconds,
                static_cast<unsigned long long>(s.nodes), static_cast<unsigned long long>(s.leaves));
-  if (options.verbosity > 0)
+  if (verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
   if (report.proof_bytes > 0)
@@ -177,19 +190,25 @@ int verify(const VerifyOptions& options) {
   if (!options.memory.empty() && !parse_bytes(options.memory, memory)) return usage("--memory is not a size: " + options.memory);
   if (const std::string problem = find_files(options, report, load_options); !problem.empty()) return usage(problem);
   if (options.networks.size() > 1)
-    return refuse_report(report, options, unsupported("verify.networks", "one network", std::to_string(options.networks.size()) + " networks",
-                                                      "queries about several networks are not supported yet"));
+    return refuse_report(report, options,
+                         unsupported("verify.networks", "one network", std::to_string(options.networks.size()) + " networks",
+                                     "queries about several networks are not supported yet"));
   if (!options.serialise_directory.empty())
-    return refuse_report(report, options, unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
-                                                      "leave the option out: the assignment is printed after `sat`"));
+    return refuse_report(report, options,
+                         unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
+                                     "leave the option out: the assignment is printed after `sat`"));
   auto loaded = load(report.model, report.property, load_options);
   report.load_seconds = wall_seconds();
   if (!loaded) return refuse_report(report, options, loaded.rejection());
   report.problem = loaded.value().problem;
+  report.notes = loaded.value().notes();
   if (auto searched = run_search(options, timeout, memory, report); !searched) return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   report.exit = exit_for(report.answer, options.expect);
-  print_answer(report, loaded.value(), options);
+  if (options.json != "-") print_answer(report, loaded.value());
+  const bool wanted = options.verbosity >= 0 || !options.json.empty();
+  if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
+  if (options.verbosity >= 0) print_summary(report, options.verbosity);
   return write_json(options.json, to_json(report)) ? report.exit : kExitInternal;
 }
 

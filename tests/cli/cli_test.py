@@ -38,6 +38,7 @@ class CommandLine(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.write("net.onnx", onnx_files.two_equal_neurons())
+        cls.write("batch.onnx", onnx_files.two_equal_neurons(batch="N"))
         cls.write("odd.onnx", onnx_files.two_equal_neurons("Celu"))
         cls.write("cut.onnx", onnx_files.two_equal_neurons()[:-7])
         for name, text in (("holds", HOLDS), ("fails", FAILS), ("empty", EMPTY), ("cut", HOLDS[:-4]), ("free", HOLDS.replace("(assert (<= X_1 1))", "")),
@@ -146,6 +147,31 @@ class CommandLine(unittest.TestCase):
         run = self.verify("--json=" + self.at("report"), prop="cut.vnnlib")
         report = json.loads(self.read("report"))
         self.assertEqual((run.exit, report["exit"], report["rejection"]["kind"]), (4, 4, "malformed"))
+
+    def test_notes_of_the_readers_go_with_the_statement(self):
+        note = 'axis 0 of input "x" ("N") is the batch, fixed to 1'
+        run = self.verify("--proof", self.at("noted"), model="batch.onnx")
+        self.assertIn("\nnote: model: " + note, run.err)
+        self.assertIn("\nnote: model: " + note, self.check(model="batch.onnx", proof="noted").out)
+        files = (self.at("batch.onnx"), self.at("holds.vnnlib"))
+        for words in (("verify", *files), ("check", *files, self.at("noted")), ("bounds", *files)):
+            self.assertEqual(json.loads(Run("assay", *words, "--json").out)["notes"], ["model: " + note], words)
+        self.assertIn("note: model: " + note, Run("assay", "bounds", *files).out)
+        self.assertEqual(json.loads(Run("assay", "inspect", self.at("batch.onnx"), "--json").out)["note"], [note])
+
+    def test_sat_says_what_a_float32_execution_does(self):
+        run = self.verify("--json=" + self.at("report"), prop="fails.vnnlib")
+        self.assertRegex(run.err, r"(?m)^float32: one float32 execution .* violates there too: case \d; 1 input was rounded")
+        self.assertIn("tools/replay_witness", run.err)
+        report = json.loads(self.read("report"))
+        ran, witness = report["float32"], report["theorem"]["witness"]
+        self.assertEqual((ran["violates"], ran["inside"], ran["rounded_inputs"]), (True, False, 1))  # no float32 equals 0.3
+        self.assertEqual((witness["inputs"][0]["lo"], witness["inputs"][0]["hi"]), ("0.3", "0.3"))
+        self.assertEqual(witness["input_tensors"], [{"name": "x", "shape": [1, 2]}])
+        self.assertEqual([case["case"] for case in witness["cases"]], [0, 1])
+        self.assertEqual(witness["cases"][0]["rows"], [{"terms": [{"side": "output", "tensor": 0, "element": 0, "coefficient": "1"}],
+                                                        "relation": "<=", "bound": "0.125"}])
+        self.assertNotIn("float32", self.verify().err.replace("a float execution", ""))
 
     def test_quiet(self):
         run = self.verify("-q")

@@ -26,7 +26,8 @@ def tensor(name, dims, values):
 
 
 def value_info(name, dims):
-    shape = b"".join(block(1, number(1, d)) for d in dims)
+    """A dimension is an extent, or the name of a symbolic one."""
+    shape = b"".join(block(1, block(2, d) if isinstance(d, str) else number(1, d)) for d in dims)
     return block(1, name) + block(2, block(1, number(1, 1) + block(2, shape)))
 
 
@@ -40,9 +41,9 @@ def model(nodes, inputs, outputs, tensors):
     return number(1, 7) + block(2, "assay tests") + block(7, graph) + block(8, block(1, "") + number(2, 13))
 
 
-def two_equal_neurons(activation="Relu"):
+def two_equal_neurons(activation="Relu", batch=1):
     """x [1,2] -> z = x W + b -> activation -> y = h0 - h1, which is 0 everywhere."""
     return model(
         [node("Gemm", ["x", "w", "b"], ["z"], "first"), node(activation, ["z"], ["h"], "hidden"), node("Gemm", ["h", "v", "c"], ["y"], "last")],
-        [value_info("x", [1, 2])], [value_info("y", [1, 1])],
+        [value_info("x", [batch, 2])], [value_info("y", [batch, 1])],
         [tensor("w", [2, 2], [1, 1, 0.5, 0.5]), tensor("b", [2], [0.25, 0.25]), tensor("v", [2, 1], [1, -1]), tensor("c", [1], [0])])

@@ -18,8 +18,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using kernel::CaseMultipliers;
 
-constexpr std::size_t kRegionRelus = 20;  // undecided relus up to which a branch is split by them instead of by inputs
-constexpr std::size_t kMostInputs = 40;   // free inputs up to which the linear program over them is worth it
+constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
+constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
+constexpr std::size_t kMostInputs = 40;     // free inputs up to which the linear program over them is worth it
 
 struct Branch {
   std::shared_ptr<Branch> parent;
@@ -36,7 +37,13 @@ class Engine {
  public:
   Engine(const Network& network, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
          const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics)
-      : network_(network), problem_(*network.problem()), group_(group), options_(options), stop_(stop), statistics_(statistics), box_(network, group),
+      : network_(network),
+        problem_(*network.problem()),
+        group_(group),
+        options_(options),
+        stop_(stop),
+        statistics_(statistics),
+        box_(network, group),
         regions_(RegionForms::supports(network)) {
     for (const std::uint32_t position : positions) {
       const std::size_t rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows.size();
@@ -73,10 +80,13 @@ class Engine {
     std::unique_lock lock(mutex_);
     while (!finished_) {
       changed_.wait_for(lock, std::chrono::milliseconds(100));
-      if (!finished_ && (stop_.stop_requested() || Clock::now() >= options_.deadline)) give_up("out of time after " + std::to_string(nodes_.load()) + " branches");
-      if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes) give_up("out of memory");
+      if (!finished_ && (stop_.stop_requested() || Clock::now() >= options_.deadline))
+        give_up("out of time after " + std::to_string(nodes_.load()) + " branches");
+      if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
+        give_up("out of memory");
       if (options_.on_progress) {
-        options_.on_progress({std::chrono::duration<double>(Clock::now() - start).count(), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
+        options_.on_progress(
+            {std::chrono::duration<double>(Clock::now() - start).count(), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
       }
     }
   }
@@ -142,8 +152,8 @@ class Engine {
   struct Bound {
     CaseMultipliers multipliers;
     double margin;
-    std::size_t first, count;    // the case's rows in single_rows_
-    kernel::Hints hints;         // the literals' multipliers
+    std::size_t first, count;                 // the case's rows in single_rows_
+    kernel::Hints hints;                      // the literals' multipliers
     std::vector<double> coefficients, point;  // of the form; where it is smallest (or all forms are, if several took part)
   };
 
@@ -173,20 +183,25 @@ class Engine {
       if (all && !*all) return;
       auto one = scope.conclude(cases, hints);
       steps.conclude(cases, hints);
-      if (!all || !one) all = std::move(one);
-      else all = kernel::merge(all->value(), one.value());
+      if (!all || !one)
+        all = std::move(one);
+      else
+        all = kernel::merge(all->value(), one.value());
     };
     for (const Bound& bound : bounds) {
       const CaseMultipliers one = bound.multipliers.rows.size() == 1 ? CaseMultipliers{bound.multipliers.position, {}} : bound.multipliers;
-      if (bound.hints.beta.empty()) plain.push_back(one);
-      else add(std::span(&one, 1), bound.hints);
+      if (bound.hints.beta.empty())
+        plain.push_back(one);
+      else
+        add(std::span(&one, 1), bound.hints);
     }
     if (!plain.empty()) add(plain, {});
     return *std::move(all);
   }
 
   // Open cases with several rows, or below relu splits: the strongest combination of the rows' forms and the literals.
-  void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<Bound>& bounds, const RegionForms* region) const {
+  void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<Bound>& bounds,
+               const RegionForms* region) const {
     const std::size_t n = coordinates_.size();
     std::vector<double> lo, hi;
     std::vector<std::size_t> free;
@@ -205,8 +220,10 @@ class Engine {
       LinearForm form{std::vector<double>(free.size()), sign * constant};
       std::size_t next = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        if (next < free.size() && free[next] == i) form.a[next++] = sign * a[i];
-        else form.constant += sign * a[i] * fixed[i];
+        if (next < free.size() && free[next] == i)
+          form.a[next++] = sign * a[i];
+        else
+          form.constant += sign * a[i] * fixed[i];
       }
       return form;
     };
@@ -248,12 +265,21 @@ class Engine {
       bound.multipliers = std::move(weighted);
       bound.hints = std::move(hints);
       bound.margin = combined.margins[0];
-      // For branching, the rows' forms must not cancel: the best combination is flat exactly where it should be split.
-      bound.coefficients.assign(n, 0.0);
-      for (std::size_t r = 0; r < bound.count; ++r) {
-        for (std::size_t i = 0; i < n; ++i) bound.coefficients[i] += best.weights[r] * std::fabs(diagnosis.input_coefficients[bound.first + r][i]);
-      }
+      bound.coefficients = spread(diagnosis, bound, best.weights);
     }
+  }
+
+  // For branching: how much of its shortfall each row, and the combination, can gain by a coordinate. The combined rows'
+  // forms must not cancel, since the best combination is flat exactly where it should be split.
+  [[nodiscard]] std::vector<double> spread(const kernel::Diagnosis& diagnosis, const Bound& bound,
+                                           const std::vector<double>& weights) const {
+    std::vector<double> result(coordinates_.size(), 0.0);
+    for (std::size_t r = 0; r < bound.count; ++r) {
+      const double share = weights[r] / -bound.margin + 1 / -diagnosis.margins[bound.first + r];
+      for (std::size_t i = 0; i < coordinates_.size(); ++i)
+        result[i] += share * std::fabs(diagnosis.input_coefficients[bound.first + r][i]);
+    }
+    return result;
   }
 
   // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
@@ -289,7 +315,10 @@ class Engine {
       if (!(lo < middle && middle < hi)) continue;
       double score = 0;
       for (const Bound& bound : bounds) {
-        if (bound.margin <= 0) score += std::fabs(bound.coefficients[i]);
+        if (bound.margin > 0) continue;
+        double largest = 0;
+        for (const double c : bound.coefficients) largest = std::max(largest, std::fabs(c));
+        score += std::max(std::fabs(bound.coefficients[i]), kLeastCoefficient * largest);
       }
       score = (std::isfinite(score) ? score : 0) * (hi - lo) + 1e-12 * (hi - lo);
       if (score > best_score) {
@@ -359,8 +388,8 @@ class Engine {
   Statistics& statistics_;
   CandidateBox box_;
   const bool regions_;
-  std::vector<CaseMultipliers> single_rows_;                       // every row of every open case alone
-  std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;      // of the concatenated inputs
+  std::vector<CaseMultipliers> single_rows_;                   // every row of every open case alone
+  std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;  // of the concatenated inputs
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Branch>> queue_;

@@ -1,4 +1,4 @@
-// The strategy: a short attack, root bounds, then branch and bound group by group.
+// The strategy: a short attack, root bounds, then branch and bound group by group with an attack on the side.
 
 #include "certificates/search/search.h"
 
@@ -11,6 +11,7 @@
 #include "certificates/search/attack.h"
 #include "certificates/search/input_branching.h"
 #include "certificates/search/relu_branching.h"
+#include "certificates/search/side_attack.h"
 
 namespace assay::search {
 namespace {
@@ -18,13 +19,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using kernel::CaseMultipliers;
 
-constexpr std::size_t kFewInputs = 12;           // free inputs up to which splitting them is the better tree
-constexpr double kFirstAttackSeconds = 0.15;     // before any bound is computed
-constexpr double kSecondAttackShare = 0.05;      // of the time limit, when the root bounds leave cases open
-constexpr double kSecondAttackSeconds = 3;       // and at most this long
-constexpr double kRootShare = 0.3;               // of the time left, for refining the root's pre-activations
-constexpr std::size_t kRefineChunk = 512;        // elements per refine step at the root
-constexpr double kMultiplyAddsPerSecond = 1e9;   // a cautious estimate, only for planning
+constexpr std::size_t kFewInputs = 12;          // free inputs up to which splitting them is the better tree
+constexpr double kFirstAttackSeconds = 0.15;    // before any bound is computed
+constexpr double kRootShare = 0.3;              // of the time left, for refining the root's pre-activations
+constexpr std::size_t kRefineChunk = 512;       // elements per refine step at the root
+constexpr double kMultiplyAddsPerSecond = 1e9;  // a cautious estimate, only for planning
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -39,13 +38,17 @@ class Search {
  public:
   Search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options)
       : problem_(problem), options_(options), network_(problem), dual_(network_), start_(Clock::now()) {
-    deadline_ = options.timeout_seconds > 0 ? start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_seconds))
-                                            : Clock::time_point::max();
+    deadline_ = options.timeout_seconds > 0
+                    ? start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_seconds))
+                    : Clock::time_point::max();
   }
 
   Outcome<Result> run(certificate::Writer* writer) {
     const double cpu = cpu_seconds();
     auto outcome = decide();
+    if (side_attack_) {
+      if (auto theorem = side_attack_->finish(statistics_)) outcome = satisfiable(*std::move(theorem));
+    }
     if (!outcome) return outcome;
     Result result = std::move(outcome).value();
     result.statistics = statistics_;
@@ -60,7 +63,9 @@ class Search {
   }
 
  private:
-  [[nodiscard]] double remaining() const { return deadline_ == Clock::time_point::max() ? INFINITY : std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
+  [[nodiscard]] double remaining() const {
+    return deadline_ == Clock::time_point::max() ? INFINITY : std::chrono::duration<double>(deadline_ - Clock::now()).count();
+  }
 
   Result satisfiable(kernel::Theorem theorem) {
     Result result;
@@ -91,9 +96,8 @@ class Search {
       if (auto theorem = attack_for(kFirstAttackSeconds)) return satisfiable(*std::move(theorem));
     }
     std::vector<kernel::Refutation> refutations;
-    bool attacked = !options_.attack;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
-      auto outcome = decide_group(group, attacked);
+      auto outcome = decide_group(group);
       if (!outcome) return outcome.rejection();
       GroupResult& one = outcome.value();
       if (one.witness) return satisfiable(*std::move(one.witness));
@@ -141,7 +145,7 @@ class Search {
     return Done{};
   }
 
-  Outcome<GroupResult> decide_group(std::size_t group, bool& attacked) {
+  Outcome<GroupResult> decide_group(std::size_t group) {
     auto root = kernel::Scope::root(problem_, group);
     if (!root) return root.rejection();
     kernel::Scope scope = std::move(root).value();
@@ -161,12 +165,7 @@ class Search {
       ++statistics_.leaves;
       return result;
     }
-    if (!attacked) {
-      attacked = true;
-      const double limit = options_.timeout_seconds > 0 ? options_.timeout_seconds * kSecondAttackShare : kSecondAttackSeconds;
-      result.witness = attack_for(std::min(limit, kSecondAttackSeconds));
-      if (result.witness) return result;
-    }
+    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, stop_);
     const auto begin = Clock::now();
     auto branched = branch(group, scope, open);
     statistics_.branching_seconds += seconds_since(begin);
@@ -193,8 +192,10 @@ class Search {
       kernel::Diagnosis diagnosis;
       (void)scope.conclude(single, {}, &diagnosis);
       const auto best = std::max_element(diagnosis.margins.begin(), diagnosis.margins.end());
-      if (best != diagnosis.margins.end() && *best > 0) closed.push_back(single[static_cast<std::size_t>(best - diagnosis.margins.begin())]);
-      else open.push_back(position);
+      if (best != diagnosis.margins.end() && *best > 0)
+        closed.push_back(single[static_cast<std::size_t>(best - diagnosis.margins.begin())]);
+      else
+        open.push_back(position);
     }
     if (closed.empty()) return open;
     if (auto refutation = scope.conclude(closed, {})) {
@@ -256,6 +257,7 @@ class Search {
   Statistics statistics_;
   std::stop_source stop_;
   std::vector<Proved> proved_;
+  std::optional<SideAttack> side_attack_;  // last: its thread uses the others
 };
 
 }  // namespace

@@ -1,0 +1,50 @@
+#include "certificates/search/side_attack.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace assay::search {
+namespace {
+
+constexpr double kShare = 0.15;       // of one thread's time
+constexpr double kFirstSlice = 0.05;  // seconds; each slice is twice as long as the one before
+constexpr double kLongestSlice = 3;   // seconds
+
+}  // namespace
+
+SideAttack::SideAttack(const Network& network, std::uint64_t seed, std::stop_source& found)
+    : thread_([this, &network, seed, &found](const std::stop_token& stop) { run(stop, network, seed, found); }) {}
+
+void SideAttack::run(const std::stop_token& stop, const Network& network, std::uint64_t seed, std::stop_source& found) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  AttackOptions options;
+  options.seconds = kFirstSlice;
+  options.seed = seed;
+  while (!stop.stop_requested() && !theorem_) {
+    {
+      std::unique_lock lock(mutex);
+      const auto pause = std::chrono::duration<double>(options.seconds * (1 - kShare) / kShare);
+      wake.wait_for(lock, stop, pause, [] { return false; });
+    }
+    if (stop.stop_requested()) return;
+    ++options.seed;
+    const auto begin = std::chrono::steady_clock::now();
+    theorem_ = attack_all(network, options, stop, statistics_);
+    statistics_.attack_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    options.seconds = std::min(2 * options.seconds, kLongestSlice);
+  }
+  if (theorem_) found.request_stop();
+}
+
+std::optional<kernel::Theorem> SideAttack::finish(Statistics& statistics) {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  statistics.attack_seconds += statistics_.attack_seconds;
+  statistics.attack_steps += statistics_.attack_steps;
+  return std::move(theorem_);
+}
+
+}  // namespace assay::search

@@ -32,7 +32,7 @@ Outcome<kernel::Scope> bounded_scope(const std::shared_ptr<const kernel::Problem
 
 GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, std::size_t group, bool outputs_only) {
   const Graph& graph = problem.graph();
-  GroupBounds bounds{group, problem.group_cases(group).size(), {}};
+  GroupBounds bounds{group, problem.group_cases(group).size(), 0, 0, {}};
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     const bool output = std::ranges::find(graph.outputs, node) != graph.outputs.end();
     if (problem.is_constant(node) || !scope.has_box(node) || (outputs_only && !output)) continue;
@@ -74,9 +74,13 @@ int bounds(const BoundsOptions& options) {
       std::fprintf(stderr, "group %zu: its input box is empty\n", group);
       continue;
     }
+    const double wall = wall_seconds(), cpu = thread_cpu_seconds();
     auto scope = bounded_scope(problem, group, options.method == "crown");
+    const double seconds = wall_seconds() - wall, cpu_seconds = thread_cpu_seconds() - cpu;
     if (!scope) return refuse(kSchema, options.json, scope.rejection());
     groups.push_back(collect(*problem, scope.value(), group, options.nodes == "outputs"));
+    groups.back().seconds = seconds;
+    groups.back().cpu_seconds = cpu_seconds;
     if (options.json != "-") print_table(groups.back());
     if (options.json.empty()) groups.clear();
   }

@@ -26,7 +26,8 @@ int inspect_certificate(const InspectOptions& options) {
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
   const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
-  auto summary = certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
+  auto summary =
+      certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
   if (!summary) return refuse(kSchema, options.json, summary.rejection());
   if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
   return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitInternal;
@@ -41,8 +42,10 @@ std::string ops_text(const Graph& graph) {
 }
 
 void add_tensors(Facts& facts, const Graph& graph) {
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) facts.emplace_back("input", graph.input_names[i] + " " + to_string(graph.node(graph.inputs[i]).shape));
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) facts.emplace_back("output", graph.output_names[i] + " " + to_string(graph.node(graph.outputs[i]).shape));
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    facts.emplace_back("input", graph.input_names[i] + " " + to_string(graph.node(graph.inputs[i]).shape));
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    facts.emplace_back("output", graph.output_names[i] + " " + to_string(graph.node(graph.outputs[i]).shape));
 }
 
 int inspect_model(const InspectOptions& options) {
@@ -52,7 +55,8 @@ int inspect_model(const InspectOptions& options) {
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
   add_tensors(facts, found.graph);
   facts.emplace_back("ir_version", std::to_string(found.ir_version));
-  for (const auto& [domain, version] : found.opsets) facts.emplace_back("opset", (domain.empty() ? "ai.onnx" : domain) + " " + std::to_string(version));
+  for (const auto& [domain, version] : found.opsets)
+    facts.emplace_back("opset", (domain.empty() ? "ai.onnx" : domain) + " " + std::to_string(version));
   if (!found.producer.empty()) facts.emplace_back("producer", found.producer);
   for (const kernel::Source& source : found.sources) facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.name);
   for (const std::string& note : found.notes) facts.emplace_back("note", note);
@@ -75,7 +79,8 @@ int inspect_property(const InspectOptions& options) {
   for (const kernel::Case& each : problem.statement().property.cases) rows += each.rows.size();
   for (std::size_t group = 0; group < problem.group_count(); ++group) empty_groups += problem.group_is_empty(group) ? 1 : 0;
   Facts facts{{"file", options.file}, {"kind", "property"}, {"vnnlib", property.version}, {"type", property.declared_type}};
-  facts.emplace_back("cases", std::to_string(problem.statement().property.cases.size()) + " in " + std::to_string(problem.group_count()) + " input boxes");
+  facts.emplace_back(
+      "cases", std::to_string(problem.statement().property.cases.size()) + " in " + std::to_string(problem.group_count()) + " input boxes");
   facts.emplace_back("rows", std::to_string(rows));
   if (empty_groups > 0) facts.emplace_back("empty", std::to_string(empty_groups) + " input boxes are empty");
   for (const std::string& note : property.notes) facts.emplace_back("note", note);

@@ -13,33 +13,43 @@ namespace {
 using namespace assay::cli;
 
 constexpr const char* kExitText =
-    "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal error.";
+    "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal "
+    "error.";
 
 void add_json(CLI::App* verb, JsonTarget& json) {
   verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
 }
 
 void add_semantics(CLI::App* verb, std::string& semantics) {
-  verb->add_option("--semantics", semantics, "real: read the float types that a VNN-LIB 2 property declares as real numbers")->check(CLI::IsMember({"real"}));
+  verb->add_option("--semantics", semantics, "real: read the float types that a VNN-LIB 2 property declares as real numbers")
+      ->check(CLI::IsMember({"real"}));
 }
 
 void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("verify", "Decide a property: sat, unsat, unknown or timed-out on the first line");
   verb->add_option("FILES", options.files, "QUERY.vnnlib with --network, or MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(1, 2);
-  verb->add_option("--network", options.networks, "the model of a declared network")->type_name("[NAME=]FILE")->take_all()->expected(1)->allow_extra_args(false);
+  verb->add_option("--network", options.networks, "the model of a declared network")
+      ->type_name("[NAME=]FILE")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
   verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--memory", options.memory, "memory limit of the search, e.g. 4GiB")->type_name("SIZE");
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
-  verb->add_option("--branching", options.branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
+  verb->add_option("--branching", options.branching, "what is split")
+      ->check(CLI::IsMember({"auto", "input", "relu"}))
+      ->capture_default_str();
   verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
   verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);
   add_json(verb, options.json);
-  verb->add_flag("-v,--verbose", [&options](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "more on stderr");
-  verb->add_flag("-q,--quiet", [&options](std::int64_t) { options.verbosity = -1; }, "nothing but errors on stderr");
+  verb->add_flag(
+      "-v,--verbose", [&options](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "more on stderr");
+  verb->add_flag(
+      "-q,--quiet", [&options](std::int64_t) { options.verbosity = -1; }, "nothing but errors on stderr");
   verb->callback([&] { exit = verify(options); });
 }
 
@@ -58,7 +68,9 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("bounds", "Proved bounds of every node on each input box of a property");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("--method", options.method, "interval propagation, or backward linear bounds")->check(CLI::IsMember({"ibp", "crown"}))->capture_default_str();
+  verb->add_option("--method", options.method, "interval propagation, or backward linear bounds")
+      ->check(CLI::IsMember({"ibp", "crown"}))
+      ->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
   add_semantics(verb, options.semantics);
   add_json(verb, options.json);
@@ -126,8 +138,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   try {
     app.parse(words(argc, argv));
-    if (name) std::printf("Assay\n");
-    else if (app.get_subcommands().empty()) throw CLI::RequiredError("a verb");
+    if (name)
+      std::printf("Assay\n");
+    else if (app.get_subcommands().empty())
+      throw CLI::RequiredError("a verb");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitYes : kExitUsage;
   }

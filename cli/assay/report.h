@@ -44,6 +44,7 @@ struct NodeBounds {
 struct GroupBounds {
   std::size_t group = 0;
   std::size_t cases = 0;
+  double seconds = 0, cpu_seconds = 0;  // of the propagation
   std::vector<NodeBounds> nodes;
 };
 

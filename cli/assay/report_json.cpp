@@ -200,7 +200,11 @@ std::string bounds_json(const BoundsOptions& options, const std::vector<std::str
   json["notes"] = notes;
   json["groups"] = Json::array();
   for (const GroupBounds& group : groups) {
-    Json entry{{"group", group.group}, {"cases", group.cases}, {"nodes", Json::array()}};
+    Json entry{{"group", group.group},
+               {"cases", group.cases},
+               {"seconds", group.seconds},
+               {"cpu_seconds", group.cpu_seconds},
+               {"nodes", Json::array()}};
     for (const NodeBounds& node : group.nodes)
       entry["nodes"].push_back({{"node", node.node},
                                 {"op", node.op},

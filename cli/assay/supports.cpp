@@ -46,10 +46,17 @@ std::vector<std::string> answer(const std::string& question) {
 }  // namespace
 
 const std::vector<std::string>& support_questions() {
-  static const std::vector<std::string> kQuestions{
-      "onnx-operators", "onnx-opset-versions", "onnx-element-types", "vnnlib-versions", "hidden-node-theories",
-      "multiple-input-output-theories", "multiple-network-theories", "multiple-node-comparison-theories",
-      "arithmetic-complexity-theories", "optimised-disjunctive-reasoning", "serialise-assignments"};
+  static const std::vector<std::string> kQuestions{"onnx-operators",
+                                                   "onnx-opset-versions",
+                                                   "onnx-element-types",
+                                                   "vnnlib-versions",
+                                                   "hidden-node-theories",
+                                                   "multiple-input-output-theories",
+                                                   "multiple-network-theories",
+                                                   "multiple-node-comparison-theories",
+                                                   "arithmetic-complexity-theories",
+                                                   "optimised-disjunctive-reasoning",
+                                                   "serialise-assignments"};
   return kQuestions;
 }
 

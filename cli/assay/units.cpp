@@ -37,8 +37,17 @@ bool parse_seconds(const std::string& text, double& seconds) {
 }
 
 bool parse_bytes(const std::string& text, std::uint64_t& bytes) {
-  static constexpr std::array<Unit, 11> kUnits{{{"B", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}, {"KiB", 1024}, {"MiB", 1048576},
-                                                {"GiB", 1073741824}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}}};
+  static constexpr std::array<Unit, 11> kUnits{{{"B", 1},
+                                                {"K", 1024},
+                                                {"M", 1048576},
+                                                {"G", 1073741824},
+                                                {"KiB", 1024},
+                                                {"MiB", 1048576},
+                                                {"GiB", 1073741824},
+                                                {"kB", 1e3},
+                                                {"KB", 1e3},
+                                                {"MB", 1e6},
+                                                {"GB", 1e9}}};
   double value = 0;
   if (!parse_with_unit(text, kUnits, value) || !(value < 9e18)) return false;
   bytes = static_cast<std::uint64_t>(value);

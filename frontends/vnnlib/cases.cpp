@@ -56,6 +56,7 @@ class CaseBuilder {
   void gather_common(const std::vector<LiteralId>& common);
   bool build_case(std::span<const LiteralId> own, kernel::Case& result);
   bool add_row(const kernel::Row& row, kernel::Case& result);
+  bool build_contradiction(kernel::Property& property);
   bool find_box(std::span<const LiteralId> own, kernel::Case& result);
   void tighten(OpenBox& open, const Literals::Bound& bound);
   bool check_bounded(const OpenBox& open);
@@ -172,6 +173,13 @@ bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& resul
   return find_box(own, result);
 }
 
+// No disjunct is left. One case with the row 0 <= -1 says so in the statement itself, over the box that was asserted.
+bool CaseBuilder::build_contradiction(kernel::Property& property) {
+  notes_.push_back("the assertions contradict each other, whatever the input: one case with the row 0 <= -1 stands for them");
+  kernel::Case& only = property.cases.emplace_back();
+  return find_box({}, only) && add_row({{}, Rational(-1), false}, only);
+}
+
 bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) {
   const Dnf& rest = formula.rest;
   gather_common(formula.common);
@@ -181,8 +189,7 @@ bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) 
     if (!build_case(std::span(rest.literals).subspan(begin, rest.ends[i] - begin), property.cases[i])) return false;
   }
   if (empty_boxes_ > kMaxNotes) notes_.push_back(std::to_string(empty_boxes_) + " input boxes are empty");
-  if (rest.size() == 0) notes_.push_back("no case: the assertions contradict each other for every input");
-  return true;
+  return rest.size() > 0 || build_contradiction(property);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct PropertyFile {
   std::string declared_type;                           // the element type as written; several are joined by ", "
   std::vector<std::string> input_names, output_names;  // declared names, in the network's order
   std::vector<TensorDeclaration> declarations;         // in order of declaration
-  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, no case at all
+  std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
 };
 
 // Reads a .vnnlib or .vnnlib.gz file against the networks it speaks about. Rejections are `malformed` or

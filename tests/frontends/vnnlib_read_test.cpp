@@ -21,9 +21,7 @@ kernel::Property with_box(const std::string& assertions) {
   return read.value().property;
 }
 
-Rational number(const char* text) {
-  return *Rational::parse(text);
-}
+Rational number(const char* text) { return *Rational::parse(text); }
 
 // "2*X_0 -1*Y_1 <= 3": a row, for comparison in one piece.
 std::string show(const kernel::Row& row) {
@@ -168,17 +166,24 @@ TEST_CASE("vnnlib: comparisons of constants are decided", "[vnnlib]") {
   CHECK(show(with_box("(assert (or (<= 1 2) (<= Y_0 0)))").cases.at(0)).empty());
   CHECK(with_box("(assert (or (<= 2 1) (<= Y_0 0) (< 1 1) (!= 2 2)))").cases.size() == 1);
   CHECK(with_box("(assert (or (<= (- Y_1 Y_1) 0) (!= 2 3) (= 2 2)))").cases.size() == 3);
-  CHECK(with_box("(assert (= 2 3))").cases.empty());
+  CHECK(show(with_box("(assert (= 2 3))").cases.at(0)) == Rows{"<= -1"});
   CHECK(with_box("(assert (<= (* 0 Y_0) 0.0))").cases.at(0).rows.empty());
 }
 
-TEST_CASE("vnnlib: contradictory assertions leave no case and say so", "[vnnlib]") {
+TEST_CASE("vnnlib: contradictory assertions are one case that no point satisfies, and say so", "[vnnlib]") {
   const Graph graph = network({1}, {1});
   const auto read = read_text(constants(1, 1) + "(assert (<= X_0 1))(assert (>= X_0 0))(assert (> 0 1))(assert (<= Y_0 0))", graph);
   REQUIRE(read.ok());
-  CHECK(read.value().property.cases.empty());
+  REQUIRE(read.value().property.cases.size() == 1);
+  const kernel::Case& only = read.value().property.cases[0];
+  CHECK(show(only) == Rows{"<= -1"});
+  CHECK(only.box->lo == std::vector<Rational>{0});
+  CHECK(only.box->hi == std::vector<Rational>{1});
   REQUIRE(read.value().notes.size() == 1);
-  CHECK(read.value().notes[0].find("no case") != std::string::npos);
+  CHECK(read.value().notes[0].find("contradict each other") != std::string::npos);
+  const auto unbounded = read_text(constants(1, 1) + "(assert (<= X_0 1))(assert (> 0 1))", graph);
+  REQUIRE(!unbounded.ok());
+  CHECK(unbounded.rejection().code == "vnnlib.unbounded_input");
 }
 
 TEST_CASE("vnnlib: an empty box is kept and noted", "[vnnlib]") {

@@ -110,6 +110,8 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
   if (!stored) return stored.rejection();
   FileContents contents;
   contents.bytes = std::move(stored).value();
+  if (contents.bytes.empty() && limits.expanded != 0)
+    return problem("files.empty", path, "a file with content", "0 bytes", "the file was cut off; fetch or write it again");
   contents.sha256 = kernel::sha256(contents.bytes);
   if (limits.expanded != 0 && contents.bytes.size() >= 2 && contents.bytes[0] == std::byte{0x1f} && contents.bytes[1] == std::byte{0x8b}) {
     Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, limits.expanded);

@@ -29,7 +29,11 @@ Reader::Reader(std::FILE* file) : file_(file), decoder_(std::make_unique<Decoder
 Reader::~Reader() { std::fclose(file_); }
 
 Rejection Reader::fault(const char* code, std::string required, std::string found) const {
-  return {Rejection::Kind::malformed, code, "byte " + std::to_string(position_), std::move(required), std::move(found),
+  return {Rejection::Kind::malformed,
+          code,
+          "byte " + std::to_string(position_),
+          std::move(required),
+          std::move(found),
           "write the certificate again; certificates/FORMAT.md describes the file"};
 }
 
@@ -50,8 +54,15 @@ bool Reader::read(std::uint64_t count, std::string& into) {
 Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr)
-    return Rejection{Rejection::Kind::malformed, "certificate.io", path, "the certificate can be read", std::strerror(errno), "check the path"};
+    return Rejection{Rejection::Kind::malformed,    "certificate.io",     path,
+                     "the certificate can be read", std::strerror(errno), "check the path"};
   std::unique_ptr<Reader> reader(new Reader(file));
+  const int first = std::fgetc(file);
+  if (first == EOF && std::ferror(file) != 0)
+    return Rejection{Rejection::Kind::malformed,    "certificate.io",     path,
+                     "the certificate can be read", std::strerror(errno), "name a certificate file"};
+  if (first == EOF) return reader->fault("certificate.truncated", "a whole header", "an empty file");
+  std::ungetc(first, file);
   if (auto header = reader->read_header(); !header) return header.rejection();
   return reader;
 }
@@ -90,7 +101,8 @@ Outcome<FrameType> Reader::read_frame() {
   const std::uint64_t start = position_;
   frame_.clear();
   if (!read(length + 4, frame_)) return fault("certificate.truncated", "a whole frame", "the end of the file");
-  if (!ends_with_checksum(crc32c(0, head), frame_)) return fault("certificate.checksum", "the frame's checksum fits its bytes", "a damaged frame");
+  if (!ends_with_checksum(crc32c(0, head), frame_))
+    return fault("certificate.checksum", "the frame's checksum fits its bytes", "a damaged frame");
   decoder_->cursor = Cursor(std::string_view(frame_).substr(0, length), start);
   return type;
 }
@@ -100,7 +112,8 @@ Outcome<Done> Reader::check_end() {
   const std::uint64_t count = cursor.varint();
   std::string rest;
   if (!cursor.fault() && cursor.at_end() && count == frames_ && !read(1, rest)) return Done{};
-  return fault("certificate.frame", "one number in the end frame, " + std::to_string(frames_) + " as frames were read, and nothing after it",
+  return fault("certificate.frame",
+               "one number in the end frame, " + std::to_string(frames_) + " as frames were read, and nothing after it",
                rest.empty() ? std::to_string(count) : "more bytes");
 }
 

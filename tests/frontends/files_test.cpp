@@ -39,7 +39,7 @@ TEST_CASE("plain files are read whole, with their digest", "[files]") {
   CHECK(text_of(abc) == "abc");
   CHECK(kernel::to_hex(abc.value().sha256) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK_FALSE(abc.value().compressed);
-  CHECK(text_of(read_file(folder.write("empty", ""))).empty());
+  CHECK(text_of(read_file(folder.write("empty", ""), {.expanded = 0})).empty());
   const std::string large(3'000'000, 'z');
   CHECK(text_of(read_file(folder.write("large", large))) == large);
 }
@@ -68,6 +68,7 @@ TEST_CASE("what cannot be read is refused with its path", "[files]") {
   };
   CHECK(code((folder.path() / "absent").string()) == "files.open");
   CHECK(code(folder.path().string()) == "files.read");
+  CHECK(code(folder.write("empty", "")) == "files.empty");
   CHECK(code(folder.write("large", "12345"), {.stored = 4}) == "files.size");
   CHECK(read_file(folder.write("fits", "1234"), {.stored = 4}).ok());
   CHECK(code(folder.write("bomb", gzipped(std::string(1000, 'a'))), {.expanded = 999}) == "files.size");

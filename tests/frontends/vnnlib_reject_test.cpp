@@ -35,9 +35,7 @@ std::string repeat(const std::string& piece, int times) {
   return text;
 }
 
-std::string asserted(const std::string& formula) {
-  return kGood + "(assert " + formula + ")";
-}
+std::string asserted(const std::string& formula) { return kGood + "(assert " + formula + ")"; }
 
 void check(const Bad& bad, const Graph& graph) {
   INFO(bad.title);
@@ -52,9 +50,7 @@ void check(const Bad& bad, const Graph& graph) {
 }
 
 // Depth `n` of nested parentheses round one comparison or one variable.
-std::string nested(const char* open, int n, const char* core) {
-  return repeat(open, n) + core + repeat(")", n);
-}
+std::string nested(const char* open, int n, const char* core) { return repeat(open, n) + core + repeat(")", n); }
 
 }  // namespace
 

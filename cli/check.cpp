@@ -24,11 +24,11 @@ CheckReport check(const std::string& model, const std::string& property, const s
   if (!loaded) return refused(std::move(report), loaded.rejection(), true);
   report.notes = loaded.value().notes();
   auto reader = certificate::Reader::open(certificate);
-  if (!reader) return refused(std::move(report), reader.rejection(), false);
+  if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), false);
   auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics);
   report.cpu_seconds = thread_cpu_seconds() - loaded_at;
   report.certificate_bytes = reader.value()->bytes_read();
-  if (!theorem) return refused(std::move(report), theorem.rejection(), false);
+  if (!theorem) return refused(std::move(report), in_file(theorem.rejection(), certificate), false);
   report.word = "accepted";
   report.exit = kExitYes;
   report.theorem = std::move(theorem).value();

@@ -39,11 +39,11 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
 
 Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options) {
   auto model = onnx::import_model(model_path);
-  if (!model) return model.rejection();
+  if (!model) return in_file(model.rejection(), model_path);
   Loaded loaded{std::move(model).value(), {}, nullptr};
   const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
   auto property = vnnlib::read_property(property_path, networks);
-  if (!property) return property.rejection();
+  if (!property) return in_file(property.rejection(), property_path);
   loaded.property = std::move(property).value();
   if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
   kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
@@ -61,6 +61,11 @@ std::vector<std::string> Loaded::notes() const {
   for (const std::string& note : model.notes) all.push_back("model: " + note);
   for (const std::string& note : property.notes) all.push_back("property: " + note);
   return all;
+}
+
+Rejection in_file(Rejection why, const std::string& path) {
+  if (why.place.find(path) == std::string::npos) why.place = path + (why.place.empty() ? "" : ", ") + why.place;
+  return why;
 }
 
 void print_notes(std::FILE* out, const std::vector<std::string>& notes) {

@@ -16,6 +16,7 @@ namespace assay::cli {
 
 // DESIGN section 10.
 enum Exit : int { kExitYes = 0, kExitNo = 1, kExitUsage = 2, kExitUndecided = 3, kExitBadInput = 4, kExitInternal = 70 };
+constexpr int kExitUnwritten = kExitUndecided;  // a proof or report that was asked for could not be written
 [[nodiscard]] int exit_code(Rejection::Kind kind);
 
 struct LoadOptions {
@@ -34,6 +35,9 @@ struct Loaded {
 };
 
 [[nodiscard]] Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
+
+// The rejection with the file in its place, if it is not there yet.
+[[nodiscard]] Rejection in_file(Rejection why, const std::string& path);
 
 // code, place, required, found and advice, one line each; empty fields are left out.
 void print_rejection(std::FILE* out, const char* program, const Rejection& why);

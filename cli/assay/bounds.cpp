@@ -43,7 +43,7 @@ GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, 
 }
 
 void print_table(const GroupBounds& bounds) {
-  std::printf("group %zu (%zu cases)\n", bounds.group, bounds.cases);
+  std::printf("group %zu (%s)\n", bounds.group, counted(bounds.cases, "case").c_str());
   std::printf("%6s  %-14s %-18s %14s %14s %14s  %s\n", "node", "op", "shape", "least lo", "greatest hi", "mean width", "name");
   for (const NodeBounds& node : bounds.nodes) {
     if (node.lo.empty()) continue;
@@ -84,7 +84,7 @@ int bounds(const BoundsOptions& options) {
     if (options.json != "-") print_table(groups.back());
     if (options.json.empty()) groups.clear();
   }
-  return write_json(options.json, bounds_json(options, notes, groups)) ? kExitYes : kExitInternal;
+  return write_json(options.json, bounds_json(options, notes, groups)) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace assay::cli

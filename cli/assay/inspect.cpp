@@ -16,21 +16,21 @@ int show(const InspectOptions& options, const Facts& facts) {
   if (options.json != "-") {
     for (const auto& [name, value] : facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
   }
-  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitInternal;
+  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitUnwritten;
 }
 
 int inspect_certificate(const InspectOptions& options) {
   auto reader = certificate::Reader::open(options.file);
-  if (!reader) return refuse(kSchema, options.json, reader.rejection());
+  if (!reader) return refuse(kSchema, options.json, in_file(reader.rejection(), options.file));
   const bool text = options.json != "-";
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
   const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
   auto summary =
       certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
-  if (!summary) return refuse(kSchema, options.json, summary.rejection());
+  if (!summary) return refuse(kSchema, options.json, in_file(summary.rejection(), options.file));
   if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
-  return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitInternal;
+  return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitUnwritten;
 }
 
 std::string ops_text(const Graph& graph) {
@@ -50,7 +50,7 @@ void add_tensors(Facts& facts, const Graph& graph) {
 
 int inspect_model(const InspectOptions& options) {
   auto model = onnx::import_model(options.file);
-  if (!model) return refuse(kSchema, options.json, model.rejection());
+  if (!model) return refuse(kSchema, options.json, in_file(model.rejection(), options.file));
   const onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
   add_tensors(facts, found.graph);
@@ -80,9 +80,9 @@ int inspect_property(const InspectOptions& options) {
   for (std::size_t group = 0; group < problem.group_count(); ++group) empty_groups += problem.group_is_empty(group) ? 1 : 0;
   Facts facts{{"file", options.file}, {"kind", "property"}, {"vnnlib", property.version}, {"type", property.declared_type}};
   facts.emplace_back(
-      "cases", std::to_string(problem.statement().property.cases.size()) + " in " + std::to_string(problem.group_count()) + " input boxes");
+      "cases", counted(problem.statement().property.cases.size(), "case") + " over " + counted(problem.group_count(), "input box", "es"));
   facts.emplace_back("rows", std::to_string(rows));
-  if (empty_groups > 0) facts.emplace_back("empty", std::to_string(empty_groups) + " input boxes are empty");
+  if (empty_groups > 0) facts.emplace_back("empty", counted(empty_groups, "empty input box", "es"));
   for (const std::string& note : property.notes) facts.emplace_back("note", note);
   facts.emplace_back("sha256", kernel::to_hex(property.source.sha256) + "  " + property.source.name);
   facts.emplace_back("digest", kernel::to_hex(problem.digest()));

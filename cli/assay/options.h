@@ -1,6 +1,7 @@
 // The parsed command line of each verb, and the functions that carry the verbs out. Each returns the exit code.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -61,6 +62,9 @@ int lint(const LintOptions& options);
 // One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
 int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();
+
+// "1 case", "2 cases".
+[[nodiscard]] std::string counted(std::size_t count, const std::string& noun, const char* plural = "s");
 
 // "10", "90s", "2m", "1h" in seconds; "512MiB", "2GB", "4G" in bytes. False when it is not one.
 [[nodiscard]] bool parse_seconds(const std::string& text, double& seconds);

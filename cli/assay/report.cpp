@@ -21,7 +21,7 @@ bool write_json(const JsonTarget& target, const std::string& text) {
 
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why) {
   print_rejection(stderr, "assay", why);
-  if (!json.empty() && !write_json(json, rejection_json(schema, why))) return kExitInternal;
+  if (!json.empty() && !write_json(json, rejection_json(schema, why))) return kExitUnwritten;
   return exit_code(why.kind);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/assay/report.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 5> kLists{"input", "output", "opset", "sha256", "note"};  // facts of which a file may have several
+constexpr std::array<std::string_view, 5> kLists{"input", "output", "opset", "sha256", "note"};  // facts of which a file may have several
 
 std::string hex(double value) {
   char text[40];
@@ -256,11 +257,8 @@ std::string certificate_json(const std::string& file, const certificate::Header&
 
 std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts) {
   Json json = opened(schema);
-  for (const char* name : kLists) {
-    if (std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == name; })) json[name] = Json::array();
-  }
   for (const auto& [name, value] : facts) {
-    if (json[name].is_array())
+    if (std::ranges::find(kLists, name) != kLists.end())
       json[name].push_back(value);
     else
       json[name] = value;

@@ -64,7 +64,7 @@ int supports(const std::string& question, const JsonTarget& json) {
   if (!json.empty()) {
     std::map<std::string, std::vector<std::string>> answers;
     for (const std::string& each : support_questions()) answers[each] = answer(each);
-    if (!write_json(json, supports_json(answers))) return kExitInternal;
+    if (!write_json(json, supports_json(answers))) return kExitUnwritten;
     if (json == "-" || question.empty()) return kExitYes;
   }
   for (const std::string& line : answer(question)) std::printf("%s\n", line.c_str());

@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +47,20 @@ std::string find_files(const VerifyOptions& options, VerifyReport& report, LoadO
   return report.model.empty() ? "--network needs a file" : "";
 }
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat one {
+  }, other{};
+  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// The file of --proof or --json that is the model or the property, if there is one.
+std::string overwritten_input(const VerifyOptions& options, const VerifyReport& report) {
+  for (const std::string* output : {&options.proof, &options.json}) {
+    if (is_same_file(*output, report.model) || is_same_file(*output, report.property)) return *output;
+  }
+  return "";
+}
+
 // Shows what the search reports: one rewritten line on a terminal, else one line a minute.
 class ProgressLine {
  public:
@@ -88,9 +103,19 @@ const char* word_of(search::Result::Answer answer) {
   return "unknown";
 }
 
+// Every case has a row without variables that does not hold: the assertions contradict each other whatever the input.
+bool is_contradiction(const kernel::Property& property) {
+  const auto never = [](const kernel::Row& row) {
+    return row.terms.empty() && (row.bound.sign() < 0 || (row.strict && row.bound.sign() == 0));
+  };
+  return std::ranges::all_of(property.cases, [&](const kernel::Case& one) { return std::ranges::any_of(one.rows, never); });
+}
+
 std::string sentence(const VerifyReport& report) {
   if (report.answer == "unsat" && report.theorem && report.theorem->vacuous())
     return "property HOLDS VACUOUSLY: an input box of the property is empty";
+  if (report.answer == "unsat" && is_contradiction(report.problem->statement().property))
+    return "property HOLDS VACUOUSLY: its assertions contradict each other, whatever the input";
   if (report.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
   if (report.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
   return "UNDECIDED: " + (report.reason.empty() ? std::string("the search gave up") : report.reason);
@@ -131,6 +156,8 @@ void print_summary(const VerifyReport& report, int verbosity) {
   if (report.proof_bytes > 0)
     std::fprintf(stderr, "certificate: %s, %llu bytes; check it with: assay-check %s %s %s\n", report.proof.c_str(),
                  static_cast<unsigned long long>(report.proof_bytes), report.model.c_str(), report.property.c_str(), report.proof.c_str());
+  else if (!report.proof.empty())
+    std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not kept\n", report.proof.c_str());
 }
 
 // --expect W: another decided word is 1, an undecided one is 3.
@@ -173,7 +200,7 @@ int refuse_report(VerifyReport& report, const VerifyOptions& options, const Reje
   report.exit = exit_code(why.kind);
   report.total_seconds = wall_seconds();
   print_rejection(stderr, "assay", why);
-  return write_json(options.json, to_json(report)) ? report.exit : kExitInternal;
+  return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }
 
 }  // namespace
@@ -186,9 +213,13 @@ int verify(const VerifyOptions& options) {
   load_options.semantics_real = options.semantics == "real";
   double timeout = 0;
   std::uint64_t memory = 0;
-  if (!options.timeout.empty() && !parse_seconds(options.timeout, timeout)) return usage("--timeout is not a time: " + options.timeout);
-  if (!options.memory.empty() && !parse_bytes(options.memory, memory)) return usage("--memory is not a size: " + options.memory);
+  if (!options.timeout.empty() && !(parse_seconds(options.timeout, timeout) && timeout > 0))
+    return usage("--timeout is no time above 0, such as 60, 90s or 5m: " + options.timeout);
+  if (!options.memory.empty() && !parse_bytes(options.memory, memory))
+    return usage("--memory is no size, such as 512MiB or 4G: " + options.memory);
   if (const std::string problem = find_files(options, report, load_options); !problem.empty()) return usage(problem);
+  if (const std::string overwritten = overwritten_input(options, report); !overwritten.empty())
+    return usage(overwritten + " is an input; write the output to another file");
   if (options.networks.size() > 1)
     return refuse_report(report, options,
                          unsupported("verify.networks", "one network", std::to_string(options.networks.size()) + " networks",
@@ -209,7 +240,7 @@ int verify(const VerifyOptions& options) {
   const bool wanted = options.verbosity >= 0 || !options.json.empty();
   if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
   if (options.verbosity >= 0) print_summary(report, options.verbosity);
-  return write_json(options.json, to_json(report)) ? report.exit : kExitInternal;
+  return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Behaviour of `assay` and `assay-check`: words, exit codes, streams, JSON. Usage: cli_test.py BIN_DIRECTORY"""
+import gzip
 import json
+import math
 import os
 import re
 import subprocess
@@ -40,8 +42,13 @@ class CommandLine(unittest.TestCase):
         cls.write("net.onnx", onnx_files.two_equal_neurons())
         cls.write("batch.onnx", onnx_files.two_equal_neurons(batch="N"))
         cls.write("odd.onnx", onnx_files.two_equal_neurons("Celu"))
+        cls.write("nothing", b"")
+        cls.write("nan.onnx", onnx_files.two_equal_neurons(weight=math.nan))
+        cls.write("wide.onnx", onnx_files.two_equal_neurons(inputs=3))
+        cls.write("cut.gz", gzip.compress(HOLDS.encode())[:-9])
+        cls.write("narrow.vnnlib", HOLDS.replace("X_1", "X_0").encode())
         cls.write("cut.onnx", onnx_files.two_equal_neurons()[:-7])
-        for name, text in (("holds", HOLDS), ("fails", FAILS), ("empty", EMPTY), ("cut", HOLDS[:-4]), ("free", HOLDS.replace("(assert (<= X_1 1))", "")),
+        for name, text in (("holds", HOLDS), ("tight", HOLDS.replace("0.25", "0.0001")), ("fails", FAILS), ("empty", EMPTY), ("cut", HOLDS[:-4]), ("free", HOLDS.replace("(assert (<= X_1 1))", "")),
                            ("typed", TYPED % ("float32", "float32", "-0.5")), ("real", TYPED % ("real", "real", "-0.5")),
                            ("real_fails", TYPED % ("real", "real", "0.5"))):
             cls.write(name + ".vnnlib", text.encode())
@@ -148,6 +155,22 @@ class CommandLine(unittest.TestCase):
         report = json.loads(self.read("report"))
         self.assertEqual((run.exit, report["exit"], report["rejection"]["kind"]), (4, 4, "malformed"))
 
+    def test_contradictory_and_empty_assertions(self):
+        self.write("never.vnnlib", HOLDS.encode() + b"(assert (<= 1 0.5))")
+        run = self.verify("--proof", self.at("never"), prop="never.vnnlib")
+        self.assertEqual((run.out, run.exit), ("unsat\n", 0), run.err)
+        self.assertIn("HOLDS VACUOUSLY: its assertions contradict each other", run.err)
+        self.assertIn("\n  case 0: 0 <= -1\n", run.err)
+        self.assertIn("\nnote: property: the assertions contradict each other", run.err)
+        for words in ((), ("--exact",)):
+            checked = self.check(*words, prop="never.vnnlib", proof="never")
+            self.assertEqual((checked.word, checked.exit), ("accepted", 0), checked.err)
+            self.assertIn("\nnote: property: the assertions contradict each other", checked.out)
+        self.write("always.vnnlib", HOLDS[:HOLDS.index("(assert (or")].encode() + b"(assert (<= 0.5 1))")
+        run = self.verify("--proof", self.at("always"), prop="always.vnnlib")
+        self.assertEqual((run.word, run.exit), ("sat", 0), run.err)
+        self.assertEqual(self.check(prop="always.vnnlib", proof="always").word, "accepted")
+
     def test_notes_of_the_readers_go_with_the_statement(self):
         note = 'axis 0 of input "x" ("N") is the batch, fixed to 1'
         run = self.verify("--proof", self.at("noted"), model="batch.onnx")
@@ -177,17 +200,32 @@ class CommandLine(unittest.TestCase):
         run = self.verify("-q")
         self.assertEqual((run.out, run.err, run.exit), ("unsat\n", "", 0))
 
-    def test_an_unwritable_proof_is_an_error(self):
-        run = self.verify("--proof", os.path.join(self.folder.name, "none", "proof"))
-        self.assertNotEqual(run.exit, 0)
-        self.assertIn("certificate.io", run.err)
+    def test_output_that_cannot_be_written(self):
+        for proof, found in ((os.path.join(self.folder.name, "none", "proof"), "No such file"), (self.folder.name, "Is a directory"), ("/dev/full", "No space")):
+            run = self.verify("--proof", proof)
+            self.assertEqual((run.out, run.exit), ("", 3), proof)
+            self.assertRegex(run.err, r"(?s)^assay: certificate\.io\n.*found +" + found)
+        run = self.verify("--json=" + os.path.join(self.folder.name, "none", "report"), "-q")
+        self.assertEqual((run.out, run.exit), ("unsat\n", 3))
+        self.assertIn("cannot write", run.err)
+
+    def test_an_output_over_an_input_is_refused(self):
+        for name in ("net.onnx", "holds.vnnlib"):
+            before = self.read(name)
+            for words in (("--proof", self.at(name)), ("--proof", os.path.join(self.folder.name, ".", name)), ("--json=" + self.at(name),)):
+                run = self.verify(*words)
+                self.assertEqual((run.out, run.exit), ("", 2), words)
+                self.assertIn("is an input", run.err)
+            self.assertEqual(self.read(name), before)
 
     def test_unsupported_and_malformed_input(self):
         for words in (("odd.onnx", "holds.vnnlib"), ("cut.onnx", "holds.vnnlib"), ("net.onnx", "cut.vnnlib"), ("net.onnx", "free.vnnlib"),
-                      ("none.onnx", "holds.vnnlib"), ("net.onnx", "none.vnnlib")):
+                      ("none.onnx", "holds.vnnlib"), ("net.onnx", "none.vnnlib"), ("nothing", "holds.vnnlib"), ("net.onnx", "nothing"),
+                      ("", "holds.vnnlib"), ("net.onnx", ""), ("cut.gz", "holds.vnnlib"), ("net.onnx", "cut.gz"), ("nan.onnx", "holds.vnnlib"),
+                      ("wide.onnx", "holds.vnnlib"), ("net.onnx", "narrow.vnnlib"), ("holds.vnnlib", "holds.vnnlib"), ("net.onnx", "net.onnx")):
             run = self.verify("--proof", self.at("no_proof"), model=words[0], prop=words[1])
             self.assertEqual((run.out, run.exit), ("", 4), words)
-            self.assertRegex(run.err, r"(?s)^assay: \S+\.\S+\n.*place")
+            self.assertRegex(run.err, r"(?s)^assay: \S+\.\S+\n +place +%s.*\n +required .*\n +found " % re.escape(self.at(words[words[0] == "net.onnx"])))
             self.assertFalse(os.path.exists(self.at("no_proof")))
             checked = self.check(model=words[0], prop=words[1])
             self.assertEqual((checked.word, checked.exit), ("declined", 4), words)
@@ -220,8 +258,17 @@ class CommandLine(unittest.TestCase):
         run = self.check(prop="fails.vnnlib")
         self.assertEqual((run.word, run.exit), ("rejected", 1))
         self.assertIn("certificate.digest", run.err)
-        run = self.check(proof="none")
-        self.assertEqual((run.word, run.exit), ("rejected", 4))
+        for proof, found in (("none", "No such file"), ("", "Is a directory"), ("nothing", "an empty file"), ("net.onnx", "something else")):
+            run = self.check(proof=proof)
+            self.assertEqual((run.word, run.exit), ("rejected", 4))
+            self.assertRegex(run.err, r"(?s)place +%s.*found +%s" % (re.escape(self.at(proof)), found))
+            self.assertEqual(Run("assay", "inspect", self.at(proof)).exit, 0 if proof == "net.onnx" else 4)
+
+    def test_a_proof_of_nothing_is_not_kept(self):
+        run = self.verify("--proof", self.at("kept"), "--timeout", "0.001ms", prop="tight.vnnlib")
+        self.assertEqual((run.out, run.exit), ("timed-out\n", 0), run.err)
+        self.assertIn("certificate: none", run.err)
+        self.assertFalse(os.path.exists(self.at("kept")))
 
     def test_check_verb(self):
         run = Run("assay", "check", self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof"), "--json")
@@ -257,7 +304,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(run.exit, 0, run.err)
         self.assertRegex(run.out, r"(?m)^opset +ai\.onnx 13$")
         run = Run("assay", "inspect", self.at("holds.vnnlib"), "--network", self.at("net.onnx"))
-        self.assertRegex(run.out, r"(?m)^cases +2 in 1 input boxes$")
+        self.assertRegex(run.out, r"(?m)^cases +2 cases over 1 input box$")
         self.assertEqual(Run("assay", "inspect", self.at("holds.vnnlib")).exit, 4)
         self.assertEqual(Run("assay", "inspect", self.at("none")).exit, 4)
 
@@ -303,7 +350,7 @@ class CommandLine(unittest.TestCase):
 
     def test_usage_errors(self):
         for words in ((), ("frobnicate",), ("verify",), ("verify", "a.onnx"), ("verify", "a", "b", "c"), ("verify", "a.onnx", "b", "--threads", "0"),
-                      ("verify", "a.onnx", "b", "--timeout", "soon"), ("verify", "a.onnx", "b", "--memory", "lots"), ("verify", "b.vnnlib", "a.onnx"),
+                      ("verify", "a.onnx", "b", "--timeout", "soon"), ("verify", "a.onnx", "b", "--timeout", "0"), ("verify", "a.onnx", "b", "--memory", "lots"), ("verify", "b.vnnlib", "a.onnx"),
                       ("verify", "a", "--branching", "random"), ("verify", "a.onnx", "b", "--nonsense"), ("check", "a", "b"), ("bounds", "a", "b", "--method", "x")):
             run = Run("assay", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)

@@ -41,9 +41,9 @@ def model(nodes, inputs, outputs, tensors):
     return number(1, 7) + block(2, "assay tests") + block(7, graph) + block(8, block(1, "") + number(2, 13))
 
 
-def two_equal_neurons(activation="Relu", batch=1):
+def two_equal_neurons(activation="Relu", batch=1, inputs=2, weight=1):
     """x [1,2] -> z = x W + b -> activation -> y = h0 - h1, which is 0 everywhere."""
     return model(
         [node("Gemm", ["x", "w", "b"], ["z"], "first"), node(activation, ["z"], ["h"], "hidden"), node("Gemm", ["h", "v", "c"], ["y"], "last")],
-        [value_info("x", [batch, 2])], [value_info("y", [batch, 1])],
-        [tensor("w", [2, 2], [1, 1, 0.5, 0.5]), tensor("b", [2], [0.25, 0.25]), tensor("v", [2, 1], [1, -1]), tensor("c", [1], [0])])
+        [value_info("x", [batch, inputs])], [value_info("y", [batch, 1])],
+        [tensor("w", [2, 2], [weight, 1, 0.5, 0.5]), tensor("b", [2], [0.25, 0.25]), tensor("v", [2, 1], [1, -1]), tensor("c", [1], [0])])

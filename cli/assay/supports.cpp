@@ -39,6 +39,7 @@ std::vector<std::string> answer(const std::string& question) {
       {"arithmetic-complexity-theories", {"BND", "OUTC", "LIN"}},
       {"optimised-disjunctive-reasoning", {"true"}},
       {"serialise-assignments", {"false"}},
+      {"unsat-proofs", {"false"}},  // in the VNN-LIB format; `verify --proof` writes this project's own
   };
   return kAnswers.at(question);
 }
@@ -56,7 +57,8 @@ const std::vector<std::string>& support_questions() {
                                                    "multiple-node-comparison-theories",
                                                    "arithmetic-complexity-theories",
                                                    "optimised-disjunctive-reasoning",
-                                                   "serialise-assignments"};
+                                                   "serialise-assignments",
+                                                   "unsat-proofs"};
   return kQuestions;
 }
 

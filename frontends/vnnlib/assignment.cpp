@@ -25,6 +25,13 @@ std::string scalar_line(char letter, std::size_t index, const std::string& value
   return std::string("(") + letter + "_" + std::to_string(index) + " " + value + ")";
 }
 
+// "[2,2]": the interface of version 2 separates name, type and dimensions by spaces, so there are none inside.
+std::string dimensions(const Shape& shape) {
+  std::string text = to_string(shape);
+  std::erase(text, ' ');
+  return text;
+}
+
 }  // namespace
 
 std::string write_assignment_v1(std::span<const Rational> inputs, std::span<const double> outputs) {
@@ -42,7 +49,7 @@ std::string write_assignment_v2(const PropertyFile& file, std::span<const Ration
     std::size_t first = 0;
     for (const TensorDeclaration& other : file.declarations)
       first += other.side == declared.side && other.tensor < declared.tensor ? element_count(other.shape) : 0;
-    text += declared.name + " " + declared.type + " " + to_string(declared.shape) + "\n";
+    text += declared.name + " " + declared.type + " " + dimensions(declared.shape) + "\n";
     for (std::size_t i = first; i < first + element_count(declared.shape); ++i) {
       const bool known = i < (declared.side == Side::input ? inputs.size() : outputs.size());
       text += !known ? "?" : declared.side == Side::input ? exact(inputs[i]) : shortest(outputs[i]);

@@ -56,7 +56,7 @@ Outcome<PropertyFile> read_property_text(std::string_view text, const std::strin
 // back as the same double.
 std::string write_assignment_v1(std::span<const Rational> inputs, std::span<const double> outputs);
 
-// A witness in the form of VNN-LIB 2.0: for each declared tensor a line "name type [shape]", then one value per
+// A witness in the form of VNN-LIB 2.0: for each declared tensor a line "name type [shape]" (no space inside the shape), then one value per
 // line, row-major. `inputs` and `outputs` are concatenated in the network's order, as in kernel::Witness.
 std::string write_assignment_v2(const PropertyFile& file, std::span<const Rational> inputs, std::span<const double> outputs);
 

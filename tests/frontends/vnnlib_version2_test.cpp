@@ -109,5 +109,5 @@ TEST_CASE("vnnlib: a witness in the form of version 2", "[vnnlib]") {
                        {Variable::Side::output, 0, "P", "float32", {}}};
   const std::vector<Rational> inputs{1, 2, Rational(5, 2), Rational(-1, 4)};
   CHECK(vnnlib::write_assignment_v2(file, inputs, std::vector<double>{0.5}) ==
-        "B real [1, 2]\n2.5\n-0.25\nA real [2]\n1\n2\nP float32 []\n0.5\n");
+        "B real [1,2]\n2.5\n-0.25\nA real [2]\n1\n2\nP float32 []\n0.5\n");
 }

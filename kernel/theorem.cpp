@@ -26,12 +26,15 @@ std::string row_text(const Graph& graph, const Row& row) {
   return (text.empty() ? "0" : text) + (row.strict ? " < " : " <= ") + row.bound.to_decimal();
 }
 
-std::string box_text(const InputBox& box) {
+std::string box_text(const Graph& graph, const InputBox& box) {
   std::string text;
-  std::size_t fixed = 0;
+  std::size_t fixed = 0, at = 0;
   for (std::size_t i = 0; i < box.lo.size(); ++i) fixed += box.lo[i] == box.hi[i] ? 1 : 0;
-  for (std::size_t i = 0; i < std::min(box.lo.size(), kShownInputs); ++i) {
-    text += "    X_" + std::to_string(i) + " in [" + box.lo[i].to_decimal() + ", " + box.hi[i].to_decimal() + "]\n";
+  for (std::uint32_t tensor = 0; tensor < graph.inputs.size(); ++tensor) {
+    for (std::size_t i = 0; i < graph.size(graph.inputs[tensor]) && at < kShownInputs; ++i, ++at) {
+      text += "    " + variable_text(graph, {Variable::Side::input, tensor, i}) + " in [" + box.lo[at].to_decimal() + ", " +
+              box.hi[at].to_decimal() + "]\n";
+    }
   }
   if (box.lo.size() > kShownInputs) text += "    ... and " + std::to_string(box.lo.size() - kShownInputs) + " more inputs\n";
   return text + "    " + std::to_string(box.lo.size()) + " inputs, " + std::to_string(fixed) + " of them fixed\n";
@@ -43,9 +46,12 @@ std::string Theorem::to_text() const {
   const Statement& s = problem_->statement();
   const Graph& graph = problem_->graph();
   std::string text = "theorem: ";
-  if (kind_ == Kind::satisfiable) text += "sat: case " + std::to_string(witness_.case_index) + " holds at the witness\n";
-  else if (vacuous_) text += "unsat (vacuous): no case has a point, because the input box is empty\n";
-  else text += "unsat: no point of any case's input box satisfies its rows\n";
+  if (kind_ == Kind::satisfiable)
+    text += "sat: case " + std::to_string(witness_.case_index) + " holds at the witness\n";
+  else if (vacuous_)
+    text += "unsat (vacuous): no case has a point, because the input box is empty\n";
+  else
+    text += "unsat: no point of any case's input box satisfies its rows\n";
   text += "semantics: " + to_string(s.semantics) + "\n";
   text += "graph: " + summary(graph) + "\n";
   text += "property: " + std::to_string(s.property.cases.size()) + (s.property.cases.size() == 1 ? " case" : " cases") + " over " +
@@ -53,10 +59,12 @@ std::string Theorem::to_text() const {
   const InputBox* shown = nullptr;
   for (std::size_t c = 0; c < std::min(s.property.cases.size(), kShownCases); ++c) {
     const Case& one = s.property.cases[c];
-    if (one.box.get() != shown) text += "  box:\n" + box_text(*one.box);
+    if (one.box.get() != shown) text += "  box:\n" + box_text(graph, *one.box);
     shown = one.box.get();
     text += "  case " + std::to_string(c) + ":";
-    for (std::size_t r = 0; r < std::min(one.rows.size(), kShownCases); ++r) text += (r == 0 ? " " : " and ") + row_text(graph, one.rows[r]);
+    for (std::size_t r = 0; r < std::min(one.rows.size(), kShownCases); ++r)
+      text += (r == 0 ? " " : " and ") + row_text(graph, one.rows[r]);
+    if (one.rows.empty()) text += " every point of the box";
     if (one.rows.size() > kShownCases) text += " and " + std::to_string(one.rows.size() - kShownCases) + " more rows";
     text += "\n";
   }

@@ -169,6 +169,7 @@ class CommandLine(unittest.TestCase):
         self.write("always.vnnlib", HOLDS[:HOLDS.index("(assert (or")].encode() + b"(assert (<= 0.5 1))")
         run = self.verify("--proof", self.at("always"), prop="always.vnnlib")
         self.assertEqual((run.word, run.exit), ("sat", 0), run.err)
+        self.assertIn("\n  case 0: every point of the box\n", run.err)
         self.assertEqual(self.check(prop="always.vnnlib", proof="always").word, "accepted")
 
     def test_notes_of_the_readers_go_with_the_statement(self):

@@ -148,8 +148,8 @@ void print_summary(const VerifyReport& report, int verbosity) {
   }
   std::fputs("\n", stderr);
   const search::Statistics& s = report.statistics;
-  std::fprintf(stderr, "search: %.3f s (%.3f s CPU), %llu nodes, %llu leaves\n", s.wall_seconds, s.cpu_seconds,
-               static_cast<unsigned long long>(s.nodes), static_cast<unsigned long long>(s.leaves));
+  std::fprintf(stderr, "search: %.3f s (%.3f s CPU), %s, %s\n", s.wall_seconds, s.cpu_seconds, counted(s.nodes, "node").c_str(),
+               (s.leaves == 1 ? std::string("1 leaf") : std::to_string(s.leaves) + " leaves").c_str());
   if (verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);

@@ -7,13 +7,13 @@
 #include <span>
 #include <stop_token>
 
-#include "certificates/search/network.h"
+#include "certificates/search/dual_ascent.h"
 #include "certificates/search/relu_branching.h"
 
 namespace assay::search {
 
 // `positions`: the cases of the group that are still open at `root`. Without a refutation or a witness, `reason` is set.
-GroupResult input_branching(const Network& network, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);
 
 }  // namespace assay::search

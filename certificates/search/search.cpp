@@ -226,7 +226,7 @@ class Search {
     const bool relu = options_.branching == Options::Branching::relu ||
                       (options_.branching == Options::Branching::automatic && dual_.supported() && free_inputs(scope) > kFewInputs);
     if (relu && dual_.supported()) return relu_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
-    return input_branching(network_, group, scope, open, options, stop_.get_token(), statistics_);
+    return input_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
   }
 
   // Groups are written only when the last one is closed: a witness may still turn up.

@@ -1,0 +1,68 @@
+#include "certificates/search/input_losses.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay::search {
+
+// One evaluation at the two ends of every input, the others in the middle.
+void InputLosses::share_slots(const DualBoxes& boxes) {
+  const std::size_t n = boxes.x_lo.size();
+  std::vector<double> x(2 * n * n);
+  for (std::size_t k = 0; k < 2 * n; ++k) {
+    for (std::size_t i = 0; i < n; ++i) x[k * n + i] = 0.5 * (boxes.x_lo[i] + boxes.x_hi[i]);
+    x[k * n + k / 2] = k % 2 == 0 ? boxes.x_lo[k / 2] : boxes.x_hi[k / 2];
+  }
+  graph_.network().evaluate(2 * n, x.data(), workspace_);
+  share_.assign(graph_.slot_count() * n, 0.0);
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    const std::vector<double>& z = workspace_.values[activation.operand];
+    const std::size_t size = activation.step->size;
+    for (std::size_t j = 0; j < size; ++j) {
+      double* share = share_.data() + (activation.first_slot + j) * n;
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) sum += share[i] = std::fabs(z[2 * i * size + j] - z[(2 * i + 1) * size + j]);
+      for (std::size_t i = 0; i < n && sum > 0; ++i) share[i] /= sum;
+    }
+  }
+}
+
+void InputLosses::add(const DualResult& row, std::vector<double>& losses) const {
+  constexpr double kLeastShortfall = 1e-9;
+  if (row.scores.empty()) return;  // bounded well enough
+  const double scale = 1 / std::max(-row.bound, kLeastShortfall);
+  const std::size_t n = losses.size(), slots = graph_.slot_count();
+  for (std::size_t i = 0; i < n; ++i) losses[i] += scale * static_cast<double>(row.scores[slots + i]);
+  for (std::size_t j = 0; j < slots; ++j) {
+    if (!(row.scores[j] > 0)) continue;
+    const double loss = scale * static_cast<double>(row.scores[j]);
+    for (std::size_t i = 0; i < n; ++i) losses[i] += loss * share_[j * n + i];
+  }
+}
+
+std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases) {
+  const DualBoxes boxes = DualBoxes::of(graph_, scope);
+  std::vector<DualParameters> alone;  // one row of one case each
+  std::vector<std::uint32_t> case_of;
+  for (const std::uint32_t one : cases) {
+    const std::size_t rows = graph_.network().rows(one).size();
+    for (std::size_t r = 0; r < rows; ++r) {
+      alone.emplace_back().weights.assign(rows, 0.0F);
+      alone.back().weights[r] = 1;
+      case_of.push_back(one);
+    }
+  }
+  std::vector<DualTask> tasks;
+  for (std::size_t k = 0; k < alone.size(); ++k) tasks.push_back({&graph_.network().rows(case_of[k]), &boxes, {}, &alone[k], 0, nullptr});
+  std::vector<DualResult> results(tasks.size());
+  DualOptions options;
+  options.iterations = 1;
+  options.scores = true;
+  ascent_.run(tasks, options, results);
+  share_slots(boxes);
+  std::vector<double> losses(boxes.x_lo.size(), 0.0);
+  for (const DualResult& row : results) add(row, losses);
+  return losses;
+}
+
+}  // namespace assay::search

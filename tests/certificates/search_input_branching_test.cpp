@@ -1,0 +1,113 @@
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "certificates/format/replay.h"
+#include "certificates/search/input_losses.h"
+#include "certificates/search/search.h"
+#include "kernel/session.h"
+#include "tests/catch.h"
+#include "tests/certificates/search_graphs.h"
+
+namespace assay::search {
+namespace {
+
+using search_test::dense;
+using search_test::make_case;
+using search_test::open;
+using search_test::output_row;
+using search_test::random_network;
+using search_test::unary;
+
+Options by_input() {
+  Options options;
+  options.timeout_seconds = 60;
+  options.branching = Options::Branching::input;
+  return options;
+}
+
+// Searches, writes, replays; nullopt unless "unsat" was proved both times.
+std::optional<Statistics> proves_unsat(const std::shared_ptr<const kernel::Problem>& problem) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_input_branching.assay";
+  auto writer = certificate::Writer::open(path.string(), *problem);
+  REQUIRE(writer.ok());
+  const auto result = search(problem, by_input(), writer.value().get());
+  REQUIRE(result.ok());
+  if (result.value().answer != Result::Answer::unsatisfiable) return std::nullopt;
+  auto reader = certificate::Reader::open(path.string());
+  REQUIRE(reader.ok());
+  const auto theorem = certificate::replay(*reader.value(), problem);
+  std::filesystem::remove(path);
+  REQUIRE(theorem.ok());
+  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  return result.value().statistics;
+}
+
+// y_0 = |x_0| + |x_1| - 3 |x_0 - x_1| / 2 over relus: between -1 and 1 on the box [-1, 1]^2, -1 at (1, -1).
+Graph folded_plane() {
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  x = unary(graph, Op::relu, dense(graph, x, 2, 6, {1, 0, -1, 0, 0, 1, 0, -1, 1, -1, -1, 1}, {0, 0, 0, 0, 0, 0}));
+  graph.mark_output(dense(graph, x, 6, 1, {1, 1, 1, 1, -1.5F, -1.5F}, {0}), "y");
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][input]") {
+  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}));
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->leaves > 1);
+  CHECK(statistics->nodes < 2000);
+}
+
+TEST_CASE("a minimum is found just above", "[search][input]") {
+  const auto result = search(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-999, 1000))})}), by_input());
+  REQUIRE(result.ok());
+  CHECK(result.value().answer == Result::Answer::satisfiable);
+}
+
+TEST_CASE("the minimum itself, excluded, is refuted by splits of relus", "[search][input]") {
+  // Boxes alone never do: every box around the minimiser keeps the value -1.
+  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, -1, true)})}));
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->nodes < 2000);
+}
+
+TEST_CASE("rows that exclude each other are combined", "[search][input]") {
+  // y_0 <= -1/2 needs |x_0 - x_1| large, but y_1 = x_0 - x_1 is held near 0.
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  NodeId h = unary(graph, Op::relu, dense(graph, x, 2, 6, {1, 0, -1, 0, 0, 1, 0, -1, 1, -1, -1, 1}, {0, 0, 0, 0, 0, 0}));
+  graph.mark_output(dense(graph, h, 6, 2, {1, 1, 1, 1, -1.5F, -1.5F, 0, 0, 0, 0, 1, -1}, {0, 0}), "y");
+  const std::vector<kernel::Row> rows = {output_row({{0, 1}}, Rational(-1, 2)), output_row({{1, 1}}, Rational(1, 10)),
+                                         output_row({{1, -1}}, Rational(1, 10))};
+  const auto statistics = proves_unsat(open(graph, {make_case(2, -1, 1, rows)}));
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->nodes < 1000);
+}
+
+TEST_CASE("an input whose coefficient cancels still carries the loss of its relus", "[search][input]") {
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  x = unary(graph, Op::relu, dense(graph, x, 2, 3, {0, 10, 0, -10, 1, 0}, {0, 0, 2}));
+  graph.mark_output(dense(graph, x, 3, 1, {-1, -1, 1}, {0}), "y");  // -10 |x_1| + x_0 + 2
+  const auto problem = open(graph, {make_case(2, -1, 1, {output_row({{0, 1}}, -9)})});
+  const Network network(problem);
+  const DualGraph dual(network);
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  kernel::Diagnosis diagnosis;
+  (void)scope.value().conclude(std::vector<kernel::CaseMultipliers>{{0, {}}}, {}, &diagnosis);
+  REQUIRE(diagnosis.input_coefficients.size() == 1);
+  CHECK(std::fabs(diagnosis.input_coefficients[0][1]) < 1e-9);
+  InputLosses losses(dual);
+  const std::vector<double> result = losses(scope.value(), std::vector<std::uint32_t>{0});
+  REQUIRE(result.size() == 2);
+  CHECK(result[1] > result[0]);
+  CHECK(result[0] > 0);
+}
+
+}  // namespace assay::search

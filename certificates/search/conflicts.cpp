@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kActivityGrowth = 1.02;  // per closed leaf
 constexpr double kLargestActivity = 1e100;
-constexpr int kAncestorSteps = 5;         // of ascent, to make up for the missing literals
+constexpr int kAncestorSteps = 5;  // of ascent, to make up for the missing literals
 
 }  // namespace
 
@@ -38,7 +38,24 @@ void Branching::bump(const Treated& treated, const DualResult& result) {
   }
 }
 
-// The same parameters without the last `up` literals, a few more steps, and the kernel's word on the ancestor.
+// The program again, or the same parameters without the last literals and a few more steps.
+DualResult Branching::bound_ancestor(Worker& worker, const DualTask& task, std::uint32_t position) {
+  DualTask from = task;
+  LpResult solved;
+  DualOptions options;
+  options.iterations = kAncestorSteps;
+  if (relaxation_) {
+    solved = program(worker, position).solve(*task.boxes, task.literals);
+    if (solved.status != LpResult::Status::stopped) from.start = &solved.parameters;
+    options.iterations = 1;
+    options.quantize = false;
+  }
+  DualResult result;
+  worker.ascent.run({&from, 1}, options, {&result, 1});
+  return result;
+}
+
+// The kernel's word on the node `up` literals above.
 bool Branching::refute_ancestor(Worker& worker, const Treated& treated, const DualResult& leaf, std::size_t up) {
   Record record = treated.node.record;
   for (std::size_t k = 0; k < up; ++k) record = record->parent;
@@ -54,10 +71,7 @@ bool Branching::refute_ancestor(Worker& worker, const Treated& treated, const Du
   task.boxes = &boxes;
   task.literals = literals;
   task.start = &start;
-  DualResult result;
-  DualOptions options;
-  options.iterations = kAncestorSteps;
-  worker.ascent.run({&task, 1}, options, {&result, 1});
+  const DualResult result = bound_ancestor(worker, task, position);
   if (!(result.bound > 0)) return false;
   const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(record);
   if (scope == nullptr) return false;

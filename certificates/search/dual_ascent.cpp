@@ -12,9 +12,9 @@ namespace assay::search {
 namespace {
 
 constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
-constexpr double kLeastGain = 1e-9;       // of a row's scale: smaller gains are rounding, and not worth other parameters
-constexpr double kLeastGradient = 1e-9;   // of a row's scale: added to Adam's normaliser, for the same reason
-constexpr double kLeastWeight = 1e-4;     // of a case's row against the others: keeps every row within reach
+constexpr double kLeastGain = 1e-9;                        // of a row's scale: smaller gains are rounding, and not worth other parameters
+constexpr double kLeastGradient = 1e-9;                    // of a row's scale: added to Adam's normaliser, for the same reason
+constexpr double kLeastWeight = 1e-4;                      // of a case's row against the others: keeps every row within reach
 constexpr std::size_t kBufferDoubles = 120'000;            // per-row state of a chunk, about 1 MB: stays in the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
@@ -119,11 +119,11 @@ void DualAscent::choose_curved_lines(std::size_t b, const DualGraph::Activation&
   }
 }
 
-void DualAscent::choose_lines(std::size_t b) {
+void DualAscent::choose_lines(std::size_t b, bool quantize) {
   for (const DualGraph::Activation& activation : graph_.activations()) {
     const std::size_t at = activation.first_slot;
     if (activation.step->op == Op::relu) {
-      quantize_slopes(activation.step->size, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
     } else {
       choose_curved_lines(b, activation);
     }
@@ -364,8 +364,8 @@ void DualAscent::finish(std::size_t b) {
 }
 
 void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
-  constexpr int kCheckEvery = 6;         // iterations between looks at the progress
-  constexpr double kHopeless = 12;       // given up when this many further periods like the last would not do
+  constexpr int kCheckEvery = 6;    // iterations between looks at the progress
+  constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
   active_ = tasks.size();
   for (std::size_t b = 0; b < active_; ++b) {
     rows_[b].task = &tasks[b];
@@ -374,7 +374,7 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
   }
   double rate = 1;
   for (int t = 1; active_ > 0; ++t, rate *= options.decay) {
-    for (std::size_t b = 0; b < active_; ++b) choose_lines(b);
+    for (std::size_t b = 0; b < active_; ++b) choose_lines(b, options.quantize);
     seed();
     reverse();
     concretize();
@@ -398,7 +398,8 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
           find_needed(b, *row.result);
         } else if (row.final) {
           score(b, *row.result);
-          probe(b, *row.result);
+          if (options.probes) probe(b, *row.result);
+          if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }
         finish(b);
         move_row(--active_, b);  // the row that moves has been looked at

@@ -48,8 +48,11 @@ class DualGraph {
     std::uint32_t first, last;  // range of the entries
   };
   [[nodiscard]] const std::vector<InputRow>& input_rows() const { return input_rows_; }
+  [[nodiscard]] bool every_slot_has_input_row() const { return input_rows_.size() == slot_count_; }
   [[nodiscard]] bool has_input_row(std::uint32_t slot) const { return input_row_of_[slot] != kNone; }
-  [[nodiscard]] const InputRow* input_row(std::uint32_t slot) const { return has_input_row(slot) ? &input_rows_[input_row_of_[slot]] : nullptr; }
+  [[nodiscard]] const InputRow* input_row(std::uint32_t slot) const {
+    return has_input_row(slot) ? &input_rows_[input_row_of_[slot]] : nullptr;
+  }
   [[nodiscard]] const std::vector<std::uint32_t>& row_indices() const { return row_indices_; }
   [[nodiscard]] const std::vector<double>& row_values() const { return row_values_; }
 
@@ -74,12 +77,18 @@ struct DualBoxes {
   static DualBoxes of(const DualGraph& graph, const kernel::Scope& scope);
   void meet(const DualGraph& graph, const kernel::Literal& literal);
   [[nodiscard]] bool is_empty() const;
+  // A split of the slot can help: more than rounding keeps its sign open.
+  [[nodiscard]] bool is_undecided(std::size_t slot) const {
+    constexpr double kShare = 1e-9;  // of the wider side; boxes are rounded outward by less
+    return lo[slot] < -kShare * hi[slot] && hi[slot] > -kShare * lo[slot];
+  }
 };
 
 struct DualParameters {
-  std::vector<float> lower, upper;  // slopes by slot, lower ones of relu as k/128; upper only where some op is no relu
-  std::vector<float> beta;          // by literal
-  std::vector<float> weights;       // by row of the case
+  std::vector<float> lower,
+      upper;                   // slopes by slot, lower ones of relu as k/128 unless told otherwise; upper only where some op is no relu
+  std::vector<float> beta;     // by literal
+  std::vector<float> weights;  // by row of the case
 };
 
 [[nodiscard]] kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters);
@@ -93,35 +102,37 @@ struct DualTask {
   const DualBoxes* wider = nullptr;       // without the literals, to find out which are needed
 };
 
-// A split of a first-layer relu at 0, with the exact gain of its two sides when all other parameters stay.
+// A split of a first-layer relu at 0, with the gain of its two sides when all other parameters stay.
 struct Probe {
   static constexpr std::uint32_t kNone = 0xffffffff;
   std::uint32_t slot = kNone;
-  double at_most = 0, at_least = 0;            // bounds of the children
-  float beta_at_most = 0, beta_at_least = 0;   // multipliers of the new literal that give them
+  double at_most = 0, at_least = 0;           // bounds of the children
+  float beta_at_most = 0, beta_at_least = 0;  // multipliers of the new literal that give them
+  bool by_program = false;                    // or else the bounds are those of linear programs
 };
 
 // How good a split is: both children should gain, and no gain counts beyond what closes a child.
 [[nodiscard]] double split_value(double parent, double at_most, double at_least);
 
 struct DualResult {
-  double bound = 0;                // of the best parameters, in units of the rows' scales
+  double bound = 0;  // of the best parameters, in units of the rows' scales
   DualParameters parameters;
-  std::vector<double> x;           // x* of the best parameters
-  std::vector<float> scores;       // by slot, when asked for: how much an exact slot would help; then by input
-  Probe probe;                     // the best split of a first-layer slot, when scores were asked for
-  std::vector<float> influence;    // by slot, when no probe gains: how much the undecided slots depend on it
+  std::vector<double> x;         // x* of the best parameters
+  std::vector<float> scores;     // by slot, when asked for: how much an exact slot would help; then by input
+  Probe probe;                   // the best split of a first-layer slot, when scores were asked for
+  std::vector<float> influence;  // by slot, when no probe gains or none is asked for: how much the undecided slots depend on it
   // By literal, for a closed task when asked for: true where the bound would not stay positive without the literal (only
   // first-layer slots can be told; the others count as needed iff their multiplier is not 0).
   std::vector<bool> needed;
 };
 
 struct DualOptions {
-  int iterations = 20;             // 1: evaluate only
-  double target = 1e-7;            // stop a task above this
+  int iterations = 20;   // 1: evaluate only
+  double target = 1e-7;  // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
-  bool scores = false;
-  int extra_iterations = 0;        // after a task is closed, for a larger margin; then `needed` is filled in
+  bool scores = false, probes = true;
+  bool quantize = true;      // lower slopes of relu to k/128, which a certificate holds in a byte
+  int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
 // One per thread: owns the buffers.
@@ -136,7 +147,7 @@ class DualAscent {
   struct Row;
   void run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
   void load(std::size_t b, const DualTask& task);
-  void choose_lines(std::size_t b);
+  void choose_lines(std::size_t b, bool quantize);
   void choose_curved_lines(std::size_t b, const DualGraph::Activation& activation);
   void seed();
   void reverse();
@@ -162,7 +173,7 @@ class DualAscent {
   std::vector<double> low_slope_, low_icpt_, up_slope_, up_icpt_, low_point_, up_point_, free_;
   std::vector<double> latent_, moment_, square_, best_;
   std::vector<double> up_latent_, up_moment_, up_square_, up_best_;
-  std::vector<double> x_, form_;  // [row, input]: x*, coefficients of the concretised form
+  std::vector<double> x_, form_;            // [row, input]: x*, coefficients of the concretised form
   std::vector<std::vector<double>> a_, z_;  // by node id: coefficients, relaxed values
   std::vector<double> constant_;
   std::vector<Row> rows_;

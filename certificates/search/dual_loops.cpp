@@ -68,20 +68,20 @@ ASSAY_SEARCH_CLONES void relu_lines(std::size_t size, const double* __restrict l
   }
 }
 
-ASSAY_SEARCH_CLONES void quantize_slopes(std::size_t size, const double* __restrict latent, const double* __restrict free,
-                                         double* __restrict low_slope) {
-  constexpr double kSteps = 128;
-  // Adding and subtracting 1.5 * 2^52 rounds to an integer.
-  constexpr double kRounder = 6755399441055744.0;
+ASSAY_SEARCH_CLONES void round_slopes(std::size_t size, bool quantize, const double* __restrict latent, const double* __restrict free,
+                                      double* __restrict low_slope) {
+  // Adding and subtracting 1.5 * 2^52 rounds to an integer; k / 2^24 in [0, 1] is a float32.
+  constexpr double kByteSteps = 128, kFloatSteps = 16777216, kRounder = 6755399441055744.0;
+  const double steps = quantize ? kByteSteps : kFloatSteps;
   for (std::size_t j = 0; j < size; ++j) {
-    const double rounded = ((latent[j] * kSteps + kRounder) - kRounder) / kSteps;
+    const double rounded = ((latent[j] * steps + kRounder) - kRounder) / steps;
     low_slope[j] = free[j] > 0 ? rounded : low_slope[j];
   }
 }
 
 ASSAY_SEARCH_CLONES FormChange change_of_minimum(std::size_t count, const unsigned* __restrict index, const double* __restrict row,
-                                                  double step, const double* __restrict form, const double* __restrict lo,
-                                                  const double* __restrict hi) {
+                                                 double step, const double* __restrict form, const double* __restrict lo,
+                                                 const double* __restrict hi) {
   constexpr std::size_t kLanes = 8;
   double changes[kLanes] = {}, values[kLanes] = {};
   const auto at = [&](std::size_t k, std::size_t lane) {

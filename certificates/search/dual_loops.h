@@ -16,8 +16,8 @@ void forward_through_lines(std::size_t size, const LineArrays& lines, const doub
 
 // relu: u/(u-l) chords; free = 1 where l < 0 < u, else 0; low_slope of stable slots.
 void relu_lines(std::size_t size, const double* lo, const double* hi, double* low_slope, double* up_slope, double* up_icpt, double* free);
-// low_slope = latent rounded to k/128 where free.
-void quantize_slopes(std::size_t size, const double* latent, const double* free, double* low_slope);
+// low_slope = latent rounded to k/128, or to float32, where free.
+void round_slopes(std::size_t size, bool quantize, const double* latent, const double* free, double* low_slope);
 
 // What adding `step` times a sparse row to a linear form does to its minimum over a box: the change, and the row's value at
 // the minimiser (the derivative of the change by step).

@@ -12,6 +12,7 @@ namespace assay::search {
 // the kink, the worst point. An input's score is the width of its term.
 void DualAscent::score(std::size_t b, DualResult& result) const {
   constexpr double kAreaShare = 0.2;
+  const DualBoxes& boxes = *rows_[b].task->boxes;
   result.scores.assign(r_ + n_, 0.0F);
   for (const DualGraph::Activation& activation : graph_.activations()) {
     if (activation.step->op != Op::relu) continue;
@@ -20,13 +21,12 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
     const double* z = z_[activation.operand].data() + b * size;
     const double* y = z_[activation.step->node].data() + b * size;
     for (std::size_t j = 0; j < size; ++j) {
-      if (slots(free_, b)[at + j] == 0) continue;
+      if (!boxes.is_undecided(at + j)) continue;
       const double gap = std::max(0.0, a[j] * (std::max(z[j], 0.0) - y[j]));
       const double area = std::max(0.0, -a[j]) * slots(up_icpt_, b)[at + j];
       result.scores[at + j] = static_cast<float>(gap + kAreaShare * area + 1e-30);
     }
   }
-  const DualBoxes& boxes = *rows_[b].task->boxes;
   for (std::size_t i = 0; i < n_; ++i) {
     result.scores[r_ + i] = static_cast<float>(std::fabs(form_[b * n_ + i]) * (boxes.x_hi[i] - boxes.x_lo[i]));
   }
@@ -49,7 +49,7 @@ void DualAscent::probe(std::size_t b, DualResult& result) const {
   const double parent = rows_[b].bound;
   double best = 1.01 * split_value(parent, parent, parent);  // less is no gain
   for (const DualGraph::InputRow& row : graph_.input_rows()) {
-    if (slots(free_, b)[row.slot] == 0) continue;
+    if (!boxes.is_undecided(row.slot)) continue;
     const DualGraph::Activation& activation = graph_.activation_of(row.slot);
     const double a = a_[activation.step->node][b * activation.step->size + row.slot - activation.first_slot];
     if (!(a < 0)) continue;
@@ -58,7 +58,8 @@ void DualAscent::probe(std::size_t b, DualResult& result) const {
     const double* values = graph_.row_values().data() + row.first;
     double derivative = 0;
     const auto bound_at = [&](double c) {
-      const FormChange change = change_of_minimum(row.last - row.first, index, values, c - share, form, boxes.x_lo.data(), boxes.x_hi.data());
+      const FormChange change =
+          change_of_minimum(row.last - row.first, index, values, c - share, form, boxes.x_lo.data(), boxes.x_hi.data());
       derivative = change.row_value + row.offset;
       return parent - loss + change.change + (c - share) * row.offset;
     };
@@ -87,7 +88,6 @@ void DualAscent::probe(std::size_t b, DualResult& result) const {
     best = value;
     result.probe = found;
   }
-  if (result.probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, result);
 }
 
 // Without its literal a first-layer relu gets back its line on the box that the other literals leave, and the share of the
@@ -117,8 +117,9 @@ void DualAscent::find_needed(std::size_t b, DualResult& result) const {
       wider_share = a * chord;
       loss = l < 0 && u > 0 ? a * chord * l : 0;  // -a u l / (u - l) > 0 is what the chord's intercept costs
     }
-    const FormChange change = change_of_minimum(line.last - line.first, graph_.row_indices().data() + line.first, graph_.row_values().data() + line.first,
-                                                wider_share - share, form, boxes.x_lo.data(), boxes.x_hi.data());
+    const FormChange change =
+        change_of_minimum(line.last - line.first, graph_.row_indices().data() + line.first, graph_.row_values().data() + line.first,
+                          wider_share - share, form, boxes.x_lo.data(), boxes.x_hi.data());
     const double constant = (wider_share - share) * line.offset - loss - beta * literal.threshold;
     result.needed[k] = !(row.bound + change.change + constant > 0);
   }
@@ -144,7 +145,7 @@ void DualAscent::find_influence(std::size_t b, DualResult& result) const {
   const double* values = graph_.row_values().data();
   std::vector<double> weight(rows.size(), 0), scaled(n_);
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (slots(free_, b)[rows[k].slot] == 0) continue;
+    if (!boxes.is_undecided(rows[k].slot)) continue;
     double mean = rows[k].offset, square = 0;
     for (std::uint32_t e = rows[k].first; e < rows[k].last; ++e) {
       mean += values[e] * middle[index[e]];

@@ -38,6 +38,8 @@ bool Branching::pop(Worker& worker) {
       open_.pop_back();
       continue;
     }
+    // Programs start best from the last one's basis: such nodes go one by one, newest first.
+    if (!worker.batch.empty() && (open_.back().by_program || worker.batch.back().node.by_program)) break;
     tasks += open_.back().cases.size();
     Treated& treated = worker.batch.emplace_back();
     treated.node = std::move(open_.back());
@@ -65,21 +67,41 @@ void Branching::load(Treated& treated) const {
   treated.literals = root_literals_;
   treated.literals.resize(root_literals_.size() + treated.node.record->depth);
   std::size_t at = treated.literals.size();
-  for (const BranchRecord* record = treated.node.record.get(); record->parent; record = record->parent.get()) treated.literals[--at] = record->literal;
+  for (const BranchRecord* record = treated.node.record.get(); record->parent; record = record->parent.get())
+    treated.literals[--at] = record->literal;
   for (std::size_t k = root_literals_.size(); k < treated.literals.size(); ++k) treated.boxes.meet(graph_, treated.literals[k]);
   treated.results.resize(treated.node.cases.size());
 }
 
+DualTask Branching::task_of(const Target& target) const {
+  const std::uint32_t index = network_.problem()->group_cases(group_)[target.open().position];
+  const Treated& treated = *target.treated;
+  return {&network_.rows(index), &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_boxes_};
+}
+
 void Branching::evaluate(Worker& worker) {
-  const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
-  std::vector<DualTask> tasks;
-  bool root = false;
+  std::vector<Target> targets;
   for (Treated& treated : worker.batch) {
     load(treated);
-    root = root || is_root(treated);
-    for (const OpenCase& one : treated.node.cases) {
-      tasks.push_back({&network_.rows(cases[one.position]), &treated.boxes, treated.literals, one.parameters.get(), one.last_beta, &root_boxes_});
+    for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
+      const Target target{&treated, k};
+      if (!treated.node.by_program || !evaluate_by_program(worker, target)) targets.push_back(target);
     }
+  }
+  evaluate_by_ascent(worker, targets);
+  for (const Target& target : targets) {
+    const DualResult& result = target.result();
+    if (relaxation_ && !target.treated->node.by_program && !(result.bound > 0) && result.probe.slot == Probe::kNone)
+      evaluate_by_program(worker, target);
+  }
+}
+
+void Branching::evaluate_by_ascent(Worker& worker, std::span<const Target> targets) {
+  std::vector<DualTask> tasks;
+  bool root = false;
+  for (const Target& target : targets) {
+    root = root || is_root(*target.treated);
+    tasks.push_back(task_of(target));
   }
   DualOptions options;
   options.iterations = root ? options_.root_iterations : options_.node_iterations;
@@ -90,10 +112,7 @@ void Branching::evaluate(Worker& worker) {
   }
   std::vector<DualResult> results(tasks.size());
   worker.ascent.run(tasks, options, results);
-  std::size_t at = 0;
-  for (Treated& treated : worker.batch) {
-    for (DualResult& result : treated.results) result = std::move(results[at++]);
-  }
+  for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
 }
 
 bool Branching::close_empty(Treated& treated) {
@@ -113,8 +132,9 @@ bool Branching::close_empty(Treated& treated) {
 bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result) {
   constexpr std::uint64_t kSampleEvery = 16;
   constexpr int kFewSteps = 1, kManySteps = 25;
-  const bool decided = std::none_of(result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.slot_count())),
-                                    [](float score) { return score > 0; });
+  const bool decided = std::none_of(
+      result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.slot_count())),
+      [](float score) { return score > 0; });
   const int steps = decided || ++worker.minimisers % kSampleEvery == 0 ? kManySteps : kFewSteps;
   auto theorem = attack_from(network_, candidates_, network_.problem()->group_cases(group_)[position], result.x, steps, worker.workspace);
   if (!theorem) return false;
@@ -167,19 +187,27 @@ kernel::Literal Branching::literal_at(std::uint32_t slot) const {
   return {activation.operand, slot - activation.first_slot, false, 0};
 }
 
+// For a case that counted as closed until the kernel refused it.
+void Branching::score_by_depth(const DualBoxes& boxes, DualResult& result) const {
+  for (std::size_t s = 0; s < graph_.slot_count(); ++s) {
+    result.scores.push_back(boxes.is_undecided(s) ? static_cast<float>(std::min(-boxes.lo[s], boxes.hi[s])) : 0.0F);
+  }
+}
+
 // The most promising splits for the case that is furthest from closed; an input's middle where no activation is left.
 void Branching::propose_splits(Treated& treated, bool learning_here) const {
   for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
     if (treated.node.cases[k].bound < treated.node.cases[treated.worst].bound) treated.worst = k;
   }
-  const DualResult& result = treated.results[treated.worst];
+  DualResult& result = treated.results[treated.worst];
+  if (result.scores.empty()) score_by_depth(treated.boxes, result);
   const std::vector<float>& scores = result.scores;
   const double bound = treated.node.cases[treated.worst].bound;
   // A probed split that gains on some side needs no evaluation; it competes with the slots that could not be probed.
   treated.probe = result.probe;
   treated.probe_value = split_value(bound, result.probe.at_most, result.probe.at_least);
   const bool probed = result.probe.slot != Probe::kNone;
-  if (!probed && learning_here) {
+  if (!probed && (learning_here || relaxation_)) {
     const std::uint32_t slot = most_active(result);
     if (slot != Probe::kNone) {
       treated.splits.push_back(literal_at(slot));
@@ -211,7 +239,9 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
 
 void Branching::choose_and_split(Worker& worker) {
   const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
-  const auto needs_evaluation = [](const Treated& treated) { return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1; };
+  const auto needs_evaluation = [](const Treated& treated) {
+    return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1;
+  };
   // Both children of every candidate, one step each. Their boxes and literals must not move: reserved.
   std::size_t count = 0;
   for (const Treated& treated : worker.batch) count += 2 * treated.splits.size();
@@ -255,26 +285,29 @@ void Branching::choose_and_split(Worker& worker) {
       best = treated.splits[k];
       by_probe = false;
     }
-    split(treated, best, by_probe, children);
-    ++splits;
     const double bound = treated.node.cases[treated.worst].bound;
-    if (!(best_value > 1.01 * split_value(bound, bound, bound))) ++blind;
+    const bool is_blind = !(best_value > 1.01 * split_value(bound, bound, bound));
+    split(treated, best, by_probe, is_blind, children);
+    ++splits;
+    if (is_blind) ++blind;
   }
   {
     const std::lock_guard lock(mutex_);
     splits_ += splits;
     blind_splits_ += blind;
-    learning_ = splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
+    learning_ = !relaxation_ && splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
   }
   push(std::move(children));
 }
 
-void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, std::vector<OpenNode>& children) {
+void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children) {
   const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
   for (const Record& record : records) {
     OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases});
+    child.by_program = relaxation_ != nullptr && (blind || (by_probe && treated.probe.by_program));
     for (OpenCase& one : child.cases) one.last_beta = 0;
-    if (by_probe) child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
+    if (by_probe)
+      child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
   }
 }
 
@@ -309,8 +342,10 @@ void Branching::work() {
       if (treated.node.cases.empty()) {
         const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
         treated.node.cases = before;
-        if (learning && alone) jump_back(worker, treated);
-        else close(treated.node.record, std::nullopt, treated.steps);
+        if ((learning || relaxation_) && alone)
+          jump_back(worker, treated);
+        else
+          close(treated.node.record, std::nullopt, treated.steps);
         treated.node.cases.clear();
         continue;
       }
@@ -351,7 +386,7 @@ void Branching::report(double seconds) const {
 
 void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_point start) {
   tree_ = std::make_unique<BranchTree>(root_scope_);
-  OpenNode first{tree_->root(), {}};
+  OpenNode first{tree_->root(), {}, relaxation_ != nullptr};
   for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr, 0});
   open_.clear();
   open_.push_back(std::move(first));
@@ -390,8 +425,12 @@ Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, c
                                     std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
                                     Statistics& statistics) {
   if (!graph.supported()) {
-    return Rejection{Rejection::Kind::declined, "search.lines", "graph", "only affine and elementwise ops between inputs and outputs",
-                     "another op", "use input splitting for this network"};
+    return Rejection{Rejection::Kind::declined,
+                     "search.lines",
+                     "graph",
+                     "only affine and elementwise ops between inputs and outputs",
+                     "another op",
+                     "use input splitting for this network"};
   }
   return Branching(graph, group, root, options, stop, statistics).run(positions);
 }

@@ -19,7 +19,7 @@ LEFT_OUT = {"__pycache__", "assay"}  # cli/assay is the search's command line
 # Folders of foreign headers; single files directly below an include root (mpfr.h, gmp.h, zlib.h, the C library) are listed apart.
 HEADER_FOLDERS = {"boost", "c++", "bits", "sys", "gnu", "asm", "asm-generic", "linux", "gcc", "backward", "debug", "ext", "pstl"}
 LIBRARIES = re.compile(r"^(lib(stdc\+\+|c\+\+|m|c|gcc_s|mpfr|gmp|z|pthread)\.so|ld-linux|linux-vdso)")
-FORBIDDEN_HEADER = re.compile(r"/(nlohmann|CLI|catch2|onnx|google|cblas|openblas|omp\.h|pthread\.h/)")
+FORBIDDEN_HEADER = re.compile(r"/(nlohmann|CLI|catch2|coin/|onnx|google|cblas|openblas|omp\.h|pthread\.h/)")
 
 
 def copy(root, to):

@@ -162,6 +162,29 @@ TEST_CASE("lower slopes of relu are multiples of 1/128 in [0, 1]", "[search][dua
   }
 }
 
+TEST_CASE("slopes that are not quantised are still floats in [0, 1]", "[search][dual]") {
+  const Setup setup(random_network({kInputs, 8, 8, 2}, 4), 0);
+  DualParameters thirds = setup.run(17, {}).parameters;
+  for (float& slope : thirds.lower) slope = slope > 0 && slope < 1 ? 1.0F / 3 : slope;
+  const DualBoxes boxes = DualBoxes::of(setup.graph, setup.scope);
+  DualTask task;
+  task.rows = &setup.network.rows(0);
+  task.boxes = &boxes;
+  task.start = &thirds;
+  DualOptions options;
+  options.iterations = 1;
+  options.target = INFINITY;
+  options.quantize = false;
+  DualResult result;
+  DualAscent(setup.graph).run({&task, 1}, options, {&result, 1});
+  int kept = 0;
+  for (std::size_t j = 0; j < thirds.lower.size(); ++j) {
+    CHECK((result.parameters.lower[j] >= 0 && result.parameters.lower[j] <= 1));
+    kept += std::fabs(result.parameters.lower[j] - 1.0F / 3) < 1e-7F ? 1 : 0;
+  }
+  CHECK(kept > 0);
+}
+
 TEST_CASE("a probed split gives the bounds of its children", "[search][dual]") {
   int compared = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
@@ -218,8 +241,11 @@ TEST_CASE("lines stay on their side and touch", "[search][lines]") {
     step.op = op;
     step.first = 0.125;
     const auto f = [&](double z) {
-      return op == Op::relu ? std::max(z, 0.0) : op == Op::leaky_relu ? std::max(z, 0.125 * z) : op == Op::abs ? std::fabs(z)
-             : op == Op::tanh ? std::tanh(z) : 1 / (1 + std::exp(-z));
+      return op == Op::relu         ? std::max(z, 0.0)
+             : op == Op::leaky_relu ? std::max(z, 0.125 * z)
+             : op == Op::abs        ? std::fabs(z)
+             : op == Op::tanh       ? std::tanh(z)
+                                    : 1 / (1 + std::exp(-z));
     };
     for (int trial = 0; trial < 200; ++trial) {
       const double a = uniform(random), b = uniform(random), l = std::min(a, b), u = std::max(a, b);

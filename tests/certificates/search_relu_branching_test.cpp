@@ -1,24 +1,25 @@
 #include "certificates/search/relu_branching.h"
 
-#include <cstdio>
-#include <filesystem>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "certificates/format/replay.h"
 #include "kernel/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
+#include "tests/certificates/search_runs.h"
 
 namespace assay::search {
 namespace {
 
+using search_test::branch;
 using search_test::make_case;
 using search_test::open;
 using search_test::output_row;
 using search_test::random_network;
+using search_test::replays;
+using search_test::Run;
 
 // A case that the network misses by `margin`, judged by samples: y_0 <= smallest sampled value - margin.
 std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases) {
@@ -42,45 +43,6 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
     list.push_back({first.box, {output_row({{element, 1}}, *Rational::from_double(smallest[element] - margin))}});
   }
   return open(graph, std::move(list));
-}
-
-struct Run {
-  GroupResult result;
-  certificate::Fragment root_steps;
-  Statistics statistics;
-};
-
-Run branch(const DualGraph& graph, const BranchingOptions& options, const std::stop_token& stop = {}) {
-  const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
-  auto scope = kernel::Scope::root(problem, 0);
-  REQUIRE(scope.ok());
-  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
-  std::vector<std::uint32_t> positions(problem->group_cases(0).size());
-  for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
-  Run run;
-  run.root_steps.sweep(0, false);
-  auto result = relu_branching(graph, 0, scope.value(), positions, options, stop, run.statistics);
-  REQUIRE(result.ok());
-  run.result = std::move(result).value();
-  return run;
-}
-
-// Writes the run as a certificate and replays it.
-bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_search_" + name + ".assay");
-  auto writer = certificate::Writer::open(path.string(), *problem);
-  REQUIRE(writer.ok());
-  writer.value()->begin_group(0);
-  writer.value()->append(run.root_steps);
-  run.result.tree->write(*writer.value());
-  writer.value()->end_group();
-  REQUIRE(writer.value()->finish().ok());
-  auto reader = certificate::Reader::open(path.string());
-  REQUIRE(reader.ok());
-  const auto theorem = certificate::replay(*reader.value(), problem);
-  std::filesystem::remove(path);
-  if (!theorem.ok()) WARN(theorem.rejection().to_text());
-  return theorem.ok() && theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
 }
 
 }  // namespace

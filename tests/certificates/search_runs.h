@@ -1,0 +1,58 @@
+// Runs of relu_branching() on the first group of a statement, and the replay of what they prove.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "certificates/format/replay.h"
+#include "certificates/search/relu_branching.h"
+#include "kernel/session.h"
+#include "tests/catch.h"
+
+namespace assay::search_test {
+
+struct Run {
+  search::GroupResult result;
+  certificate::Fragment root_steps;
+  search::Statistics statistics;
+};
+
+inline Run branch(const search::DualGraph& graph, const search::BranchingOptions& options, const std::stop_token& stop = {}) {
+  const std::shared_ptr<const kernel::Problem>& problem = graph.network().problem();
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  std::vector<std::uint32_t> positions(problem->group_cases(0).size());
+  for (std::uint32_t k = 0; k < positions.size(); ++k) positions[k] = k;
+  Run run;
+  run.root_steps.sweep(0, false);
+  auto result = search::relu_branching(graph, 0, scope.value(), positions, options, stop, run.statistics);
+  REQUIRE(result.ok());
+  run.result = std::move(result).value();
+  return run;
+}
+
+// Writes the run as a certificate and replays it.
+inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_search_" + name + ".assay");
+  auto writer = certificate::Writer::open(path.string(), *problem);
+  REQUIRE(writer.ok());
+  writer.value()->begin_group(0);
+  writer.value()->append(run.root_steps);
+  run.result.tree->write(*writer.value());
+  writer.value()->end_group();
+  REQUIRE(writer.value()->finish().ok());
+  auto reader = certificate::Reader::open(path.string());
+  REQUIRE(reader.ok());
+  const auto theorem = certificate::replay(*reader.value(), problem);
+  std::filesystem::remove(path);
+  if (!theorem.ok()) WARN(theorem.rejection().to_text());
+  return theorem.ok() && theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+}
+
+}  // namespace assay::search_test

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Behaviour of `assay` and `assay-check`: words, exit codes, streams, JSON. Usage: cli_test.py BIN_DIRECTORY"""
+"""Behaviour of `assay` and `assay-check`: words, exit codes, streams, JSON. Usage: cli_test.py BIN_DIRECTORY [--instrumented]
+
+--instrumented: the programs carry sanitizers, so their speed says nothing."""
 import gzip
 import json
 import math
@@ -14,6 +16,7 @@ import unittest
 import onnx_files
 
 BIN = "."
+INSTRUMENTED = False
 HOLDS = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
 (assert (>= X_0 -1)) (assert (<= X_0 1)) (assert (>= X_1 -1.0)) (assert (<= X_1 1))
 (assert (or (and (<= Y_0 -0.25)) (and (>= Y_0 0.25))))
@@ -373,6 +376,8 @@ class CommandLine(unittest.TestCase):
             self.assertIn("--json", run.out)
 
     def test_start_up_is_quick(self):
+        if INSTRUMENTED:
+            self.skipTest("programs with sanitizers")
         best = 1.0
         for _ in range(30):
             start = time.perf_counter()
@@ -385,4 +390,6 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     BIN = sys.argv.pop(1)
+    INSTRUMENTED = "--instrumented" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--instrumented"]
     unittest.main()

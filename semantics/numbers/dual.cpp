@@ -169,6 +169,12 @@ Dual<S> floor(const Dual<S>& x) {
   return {below, may_be_integer(x.value(), below) ? at_jump(x.value()) : number<S>(0)};
 }
 
+// The jumps of round are those of floor(x + 1/2).
+template <class S>
+Dual<S> round(const Dual<S>& x) {
+  return {round(x.value()), floor(Dual<S>(x.value() + half<S>(), x.tangent())).tangent()};
+}
+
 // sqrt' = 1 / (2 sqrt)
 template <class S>
 Dual<S> sqrt(const Dual<S>& x) {
@@ -176,49 +182,92 @@ Dual<S> sqrt(const Dual<S>& x) {
   return {root, x.tangent() / (number<S>(2) * root)};
 }
 
-// exp' = exp
+namespace {
+
+// f'(v), where f(v) is at hand. The roots and quotients are undefined where f' is (asin at 1).
+template <class S>
+S slope(Function f, const S& v, const S& f_of_v) {
+  const S one = number<S>(1);
+  switch (f) {
+    case Function::exp:
+      return f_of_v;
+    case Function::log:
+      return one / v;
+    case Function::tanh:
+      return one - square(f_of_v);
+    case Function::sigmoid:
+      return square(half<S>()) - square(f_of_v - half<S>());  // s (1 - s)
+    case Function::erf:
+      return two_over_root_pi<S>() * exp(-square(v));
+    case Function::sin:
+      return cos(v);
+    case Function::cos:
+      return -sin(v);
+    case Function::tan:
+      return one + square(f_of_v);
+    case Function::asin:
+      return one / sqrt(one - square(v));
+    case Function::acos:
+      return -(one / sqrt(one - square(v)));
+    case Function::atan:
+      return one / (one + square(v));
+    case Function::sinh:
+      return apply(Function::cosh, v);
+    case Function::cosh:
+      return apply(Function::sinh, v);
+    case Function::asinh:
+      return one / sqrt(one + square(v));
+    case Function::acosh:
+      return one / sqrt(square(v) - one);
+    case Function::atanh:
+      return one / (one - square(v));
+    case Function::expm1:
+      return exp(v);
+    case Function::log1p:
+      return one / (one + v);
+    case Function::erfc:
+      return -(two_over_root_pi<S>() * exp(-square(v)));
+    case Function::softplus:
+      return sigmoid(v);
+  }
+  return S::undefined();
+}
+
+}  // namespace
+
+template <class S>
+Dual<S> apply(Function f, const Dual<S>& x) {
+  const S value = apply(f, x.value());
+  return {value, slope(f, x.value(), value) * x.tangent()};
+}
+
 template <class S>
 Dual<S> exp(const Dual<S>& x) {
-  const S value = exp(x.value());
-  return {value, value * x.tangent()};
+  return apply(Function::exp, x);
 }
-
-// log' = 1 / x
 template <class S>
 Dual<S> log(const Dual<S>& x) {
-  return {log(x.value()), x.tangent() / x.value()};
+  return apply(Function::log, x);
 }
-
-// tanh' = 1 - tanh^2
 template <class S>
 Dual<S> tanh(const Dual<S>& x) {
-  const S value = tanh(x.value());
-  return {value, (number<S>(1) - square(value)) * x.tangent()};
+  return apply(Function::tanh, x);
 }
-
-// sigmoid' = sigmoid (1 - sigmoid) = 1/4 - (sigmoid - 1/2)^2
 template <class S>
 Dual<S> sigmoid(const Dual<S>& x) {
-  const S value = sigmoid(x.value());
-  return {value, (square(half<S>()) - square(value - half<S>())) * x.tangent()};
+  return apply(Function::sigmoid, x);
 }
-
-// erf' = 2 / sqrt(pi) exp(-x^2)
 template <class S>
 Dual<S> erf(const Dual<S>& x) {
-  return {erf(x.value()), two_over_root_pi<S>() * exp(-square(x.value())) * x.tangent()};
+  return apply(Function::erf, x);
 }
-
-// sin' = cos
 template <class S>
 Dual<S> sin(const Dual<S>& x) {
-  return {sin(x.value()), cos(x.value()) * x.tangent()};
+  return apply(Function::sin, x);
 }
-
-// cos' = -sin
 template <class S>
 Dual<S> cos(const Dual<S>& x) {
-  return {cos(x.value()), -sin(x.value()) * x.tangent()};
+  return apply(Function::cos, x);
 }
 
 // (x^r)' = r x^(r-1)
@@ -237,6 +286,7 @@ template Dual<Rational> pow(const Dual<Rational>&, std::int64_t);
 template Dual<Rational> abs(const Dual<Rational>&);
 template Dual<Rational> sign(const Dual<Rational>&);
 template Dual<Rational> floor(const Dual<Rational>&);
+template Dual<Rational> round(const Dual<Rational>&);
 template Dual<Rational> min(const Dual<Rational>&, const Dual<Rational>&);
 template Dual<Rational> max(const Dual<Rational>&, const Dual<Rational>&);
 
@@ -250,9 +300,11 @@ template Dual<Interval> pow(const Dual<Interval>&, std::int64_t);
 template Dual<Interval> abs(const Dual<Interval>&);
 template Dual<Interval> sign(const Dual<Interval>&);
 template Dual<Interval> floor(const Dual<Interval>&);
+template Dual<Interval> round(const Dual<Interval>&);
 template Dual<Interval> min(const Dual<Interval>&, const Dual<Interval>&);
 template Dual<Interval> max(const Dual<Interval>&, const Dual<Interval>&);
 template Dual<Interval> sqrt(const Dual<Interval>&);
+template Dual<Interval> apply(Function, const Dual<Interval>&);
 template Dual<Interval> exp(const Dual<Interval>&);
 template Dual<Interval> log(const Dual<Interval>&);
 template Dual<Interval> tanh(const Dual<Interval>&);
@@ -268,9 +320,11 @@ template Dual<WideInterval> pow(const Dual<WideInterval>&, std::int64_t);
 template Dual<WideInterval> abs(const Dual<WideInterval>&);
 template Dual<WideInterval> sign(const Dual<WideInterval>&);
 template Dual<WideInterval> floor(const Dual<WideInterval>&);
+template Dual<WideInterval> round(const Dual<WideInterval>&);
 template Dual<WideInterval> min(const Dual<WideInterval>&, const Dual<WideInterval>&);
 template Dual<WideInterval> max(const Dual<WideInterval>&, const Dual<WideInterval>&);
 template Dual<WideInterval> sqrt(const Dual<WideInterval>&);
+template Dual<WideInterval> apply(Function, const Dual<WideInterval>&);
 template Dual<WideInterval> exp(const Dual<WideInterval>&);
 template Dual<WideInterval> log(const Dual<WideInterval>&);
 template Dual<WideInterval> tanh(const Dual<WideInterval>&);

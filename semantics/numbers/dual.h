@@ -6,7 +6,7 @@
 // interval types, the piecewise ones for all but Modular (calling an absent one does not link; see ScalarTraits).
 // Derivative at kinks (abs, min, max). Interval types give the hull of the one-sided derivatives (Clarke); Rational
 // gives their mean, which lies in it.
-// Derivative at jumps (sign, floor). 0 by convention; an interval that contains a jump gives an undefined tangent.
+// Derivative at jumps (sign, floor, round). 0 by convention; an interval that contains a jump gives an undefined tangent.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,8 @@ template <class S>
 [[nodiscard]] Dual<S> sign(const Dual<S>& x);
 template <class S>
 [[nodiscard]] Dual<S> floor(const Dual<S>& x);
+template <class S>
+[[nodiscard]] Dual<S> round(const Dual<S>& x);
 template <class S>
 [[nodiscard]] Dual<S> min(const Dual<S>& a, const Dual<S>& b);
 template <class S>

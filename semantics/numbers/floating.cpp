@@ -9,8 +9,6 @@
 namespace assay {
 namespace {
 
-using mpfr::Function;
-
 constexpr mpfr_prec_t kFirstBits = 80;    // decides nearly always
 constexpr mpfr_prec_t kLastBits = 10240;  // an undecided value is a tie: only a rational power can be one
 
@@ -45,7 +43,7 @@ Float nearest(Float x, Compute compute) {
 }
 
 template <class Float>
-Float apply(Function f, Float x) {
+Float evaluated(Function f, Float x) {
   return nearest(x, [f](mpfr_ptr out, mpfr_srcptr point, mpfr_rnd_t direction) { mpfr::evaluate(f, out, point, direction); });
 }
 
@@ -69,6 +67,15 @@ Float sign_of(Float x) {
   return x > 0 ? Float{1} : (x < 0 ? Float{-1} : (x == 0 ? Float{0} : x));
 }
 
+// x - floor(x) is exact, and so is its comparison with 1/2; NaN and infinities fail both and stay.
+template <class Float>
+Float nearest_integer(Float x) {
+  const Float below = std::floor(x);
+  const Float rest = x - below;
+  const bool above = rest > Float{0.5} || (rest == Float{0.5} && std::fmod(below, Float{2}) != 0);
+  return above ? below + Float{1} : below;
+}
+
 // IEEE 754-2019 minimum and maximum: NaN wins, and -0 < +0.
 template <class Float>
 Float minimum(Float a, Float b) {
@@ -87,6 +94,13 @@ Float maximum(Float a, Float b) {
 
 }  // namespace
 
+double apply(Function f, double x) {
+  return evaluated(f, x);
+}
+float apply(Function f, float x) {
+  return evaluated(f, x);
+}
+
 double square(double x) {
   return x * x;
 }
@@ -98,6 +112,9 @@ double sign(double x) {
 }
 double floor(double x) {
   return std::floor(x);
+}
+double round(double x) {
+  return nearest_integer(x);
 }
 double min(double a, double b) {
   return minimum(a, b);
@@ -147,6 +164,9 @@ float sign(float x) {
 }
 float floor(float x) {
   return std::floor(x);
+}
+float round(float x) {
+  return nearest_integer(x);
 }
 float min(float a, float b) {
   return minimum(a, b);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "semantics/numbers/function.h"
 #include "semantics/numbers/rational.h"
 
 namespace assay {
@@ -12,6 +13,7 @@ namespace assay {
 [[nodiscard]] double abs(double x);
 [[nodiscard]] double sign(double x);  // -1, 0 or 1; NaN gives NaN
 [[nodiscard]] double floor(double x);
+[[nodiscard]] double round(double x);  // to the nearest integer, ties to even
 [[nodiscard]] double min(double a, double b);  // NaN if either is
 [[nodiscard]] double max(double a, double b);
 [[nodiscard]] double sqrt(double x);
@@ -29,6 +31,7 @@ namespace assay {
 [[nodiscard]] float abs(float x);
 [[nodiscard]] float sign(float x);
 [[nodiscard]] float floor(float x);
+[[nodiscard]] float round(float x);
 [[nodiscard]] float min(float a, float b);
 [[nodiscard]] float max(float a, float b);
 [[nodiscard]] float sqrt(float x);

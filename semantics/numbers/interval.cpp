@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "semantics/numbers/directed.h"
+#include "semantics/numbers/floating.h"
 #include "semantics/numbers/error_free.h"
 
 namespace assay {
@@ -170,6 +171,10 @@ Interval sign(const Interval& x) {
 
 Interval floor(const Interval& x) {
   return {std::floor(x.lo()), std::floor(x.hi())};
+}
+
+Interval round(const Interval& x) {  // increasing, and exact on doubles
+  return {round(x.lo()), round(x.hi())};
 }
 
 Interval min(const Interval& a, const Interval& b) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "semantics/numbers/function.h"
 #include "semantics/numbers/rational.h"
 
 namespace assay {
@@ -56,6 +57,7 @@ class Interval {
 [[nodiscard]] Interval abs(const Interval&);
 [[nodiscard]] Interval sign(const Interval&);
 [[nodiscard]] Interval floor(const Interval&);
+[[nodiscard]] Interval round(const Interval&);  // to the nearest integer, ties to even
 [[nodiscard]] Interval min(const Interval&, const Interval&);
 [[nodiscard]] Interval max(const Interval&, const Interval&);
 [[nodiscard]] Interval sqrt(const Interval&);

@@ -6,8 +6,6 @@
 namespace assay {
 namespace {
 
-using mpfr::Function;
-
 // `compute(out_lo, out_hi, lo, hi)` is one of mpfr's image functions with its parameters bound.
 template <class Image>
 Interval outward(const Interval& x, Image compute) {
@@ -27,12 +25,12 @@ Interval outward(const Interval& x, Image compute) {
   return {mpfr_get_d(out_lo.value, MPFR_RNDD), mpfr_get_d(out_hi.value, MPFR_RNDU)};
 }
 
+}  // namespace
+
 Interval apply(Function f, const Interval& x) {
   return outward(x,
                  [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image(f, out_lo, out_hi, lo, hi); });
 }
-
-}  // namespace
 
 Interval exp(const Interval& x) {
   return apply(Function::exp, x);

@@ -37,6 +37,19 @@ int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   return first != 0 || second != 0 || third != 0 ? 1 : 0;
 }
 
+// log(1 + exp(x)), for x > 0 as x + log(1 + exp(-x)): each step is increasing in the one before it.
+int evaluate_softplus(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
+  Number argument(mpfr_get_prec(x));
+  const bool positive = mpfr_sgn(x) > 0;
+  positive ? mpfr_neg(argument.value, x, MPFR_RNDN) : mpfr_set(argument.value, x, MPFR_RNDN);  // exact
+  Number power(mpfr_get_prec(out) + kGuardBits);
+  Number rest(mpfr_get_prec(out) + kGuardBits);
+  mpfr_exp(power.value, argument.value, direction);
+  mpfr_log1p(rest.value, power.value, direction);
+  positive ? mpfr_add(out, x, rest.value, direction) : mpfr_set(out, rest.value, direction);
+  return 1;
+}
+
 // Is f increasing (1) or decreasing (-1) at x? MPFR's sign is the exact one: no dyadic x is a critical point of sin,
 // and of cos only 0 is, which gives 0.
 int slope_sign(Function f, mpfr_srcptr x) {
@@ -109,9 +122,72 @@ void wave_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
   join_short_wave(f, out_lo, out_hi, from.value, hi);
 }
 
+// tan has no pole in [lo, hi]. Poles are the zeros of cos, pi apart: a set shorter than 3 < pi holds at most one, and
+// holds one iff cos has opposite signs at the ends. MPFR's sign is exact; cos is not 0 at any dyadic point.
+bool is_free_of_poles(mpfr_srcptr lo, mpfr_srcptr hi) {
+  Number width(mpfr_get_prec(lo));
+  mpfr_sub(width.value, hi, lo, MPFR_RNDU);
+  const auto is_large = [](mpfr_srcptr x) { return mpfr_regular_p(x) != 0 && mpfr_get_exp(x) > kMaxAngleBits; };
+  if (!(mpfr_cmp_d(width.value, 3.0) <= 0) || mpfr_nan_p(width.value) != 0 || is_large(lo) || is_large(hi)) {
+    return false;
+  }
+  Number at_lo(53);
+  Number at_hi(53);
+  mpfr_cos(at_lo.value, lo, MPFR_RNDN);
+  mpfr_cos(at_hi.value, hi, MPFR_RNDN);
+  return mpfr_sgn(at_lo.value) * mpfr_sgn(at_hi.value) > 0;
+}
+
+// f is defined on all of [lo, hi]. Comparisons fail on NaN.
+bool in_domain(Function f, mpfr_srcptr lo, mpfr_srcptr hi) {
+  if (mpfr_nan_p(lo) != 0 || mpfr_nan_p(hi) != 0) {
+    return false;
+  }
+  switch (f) {
+    case Function::log:
+      return mpfr_sgn(lo) > 0;
+    case Function::log1p:
+      return mpfr_cmp_si(lo, -1) > 0;
+    case Function::asin:
+    case Function::acos:
+      return mpfr_cmp_si(lo, -1) >= 0 && mpfr_cmp_si(hi, 1) <= 0;
+    case Function::acosh:
+      return mpfr_cmp_si(lo, 1) >= 0;
+    case Function::atanh:
+      return mpfr_cmp_si(lo, -1) > 0 && mpfr_cmp_si(hi, 1) < 0;
+    case Function::tan:
+      return is_free_of_poles(lo, hi);
+    case Function::exp:
+    case Function::tanh:
+    case Function::sigmoid:
+    case Function::erf:
+    case Function::sin:
+    case Function::cos:
+    case Function::atan:
+    case Function::sinh:
+    case Function::cosh:
+    case Function::asinh:
+    case Function::expm1:
+    case Function::erfc:
+    case Function::softplus:
+      return true;
+  }
+  return false;
+}
+
+// An even function that increases on x >= 0.
+void even_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
+  const bool lo_is_nearer = mpfr_cmpabs(lo, hi) <= 0;
+  Number zero(53);
+  mpfr_set_zero(zero.value, 1);
+  const bool has_zero = mpfr_sgn(lo) <= 0 && mpfr_sgn(hi) >= 0;
+  evaluate(f, out_lo, has_zero ? static_cast<mpfr_srcptr>(zero.value) : (lo_is_nearer ? lo : hi), MPFR_RNDD);
+  evaluate(f, out_hi, lo_is_nearer ? hi : lo, MPFR_RNDU);
+}
+
 }  // namespace
 
-int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
+int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {  // NOLINT(readability-function-size): one line per function
   keep_thread_cache();
   switch (f) {
     case Function::exp:
@@ -128,6 +204,32 @@ int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
       return mpfr_sin(out, x, direction);
     case Function::cos:
       return mpfr_cos(out, x, direction);
+    case Function::tan:
+      return mpfr_tan(out, x, direction);
+    case Function::asin:
+      return mpfr_asin(out, x, direction);
+    case Function::acos:
+      return mpfr_acos(out, x, direction);
+    case Function::atan:
+      return mpfr_atan(out, x, direction);
+    case Function::sinh:
+      return mpfr_sinh(out, x, direction);
+    case Function::cosh:
+      return mpfr_cosh(out, x, direction);
+    case Function::asinh:
+      return mpfr_asinh(out, x, direction);
+    case Function::acosh:
+      return mpfr_acosh(out, x, direction);
+    case Function::atanh:
+      return mpfr_atanh(out, x, direction);
+    case Function::expm1:
+      return mpfr_expm1(out, x, direction);
+    case Function::log1p:
+      return mpfr_log1p(out, x, direction);
+    case Function::erfc:
+      return mpfr_erfc(out, x, direction);
+    case Function::softplus:
+      return evaluate_softplus(out, x, direction);
   }
   demand_failed("mpfr::evaluate: unknown function");
 }
@@ -146,17 +248,27 @@ void evaluate_power(mpfr_ptr out, mpfr_srcptr x, mpq_srcptr r, mpfr_rnd_t direct
 }
 
 bool image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
-  if (f == Function::log && !(mpfr_sgn(lo) > 0)) {
+  keep_thread_cache();
+  if (!in_domain(f, lo, hi)) {
     return false;
   }
   if (f == Function::sin || f == Function::cos) {
-    keep_thread_cache();
     wave_image(f, out_lo, out_hi, lo, hi);
     return true;
   }
+  if (f == Function::acos || f == Function::erfc) {  // these decrease
+    evaluate(f, out_lo, hi, MPFR_RNDD);
+    evaluate(f, out_hi, lo, MPFR_RNDU);
+    return true;
+  }
+  if (f == Function::cosh) {
+    even_image(f, out_lo, out_hi, lo, hi);
+    return true;
+  }
   // The others increase. On a point one correctly rounded evaluation does: the upper end is its neighbour.
+  const bool correctly_rounded = f != Function::sigmoid && f != Function::softplus;
   const int inexact = evaluate(f, out_lo, lo, MPFR_RNDD);
-  if (f != Function::sigmoid && mpfr_equal_p(lo, hi) != 0) {
+  if (correctly_rounded && mpfr_equal_p(lo, hi) != 0) {
     mpfr_set(out_hi, out_lo, MPFR_RNDU);
     if (inexact != 0) {
       mpfr_nextabove(out_hi);

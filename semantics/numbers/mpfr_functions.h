@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "semantics/numbers/function.h"
+
 namespace assay::mpfr {
 
 struct Number {
@@ -18,9 +20,9 @@ struct Number {
   ~Number() { mpfr_clear(value); }
 };
 
-enum class Function : std::uint8_t { exp, log, tanh, sigmoid, erf, sin, cos };
+using assay::Function;
 
-// f(x) rounded in one direction (correctly, except that sigmoid may be a unit of the last place further out).
+// f(x) rounded in one direction (correctly, except that sigmoid and softplus may be a unit of the last place further out).
 // NaN, infinities and zeros as MPFR, that is IEEE 754, has them. `out` must not be `x`. Returns 0 only if exact.
 int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction);
 void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t direction);

@@ -243,6 +243,13 @@ Rational abs(const Rational& x) {
 Rational sign(const Rational& x) {
   return Rational(x.sign());
 }
+Rational round(const Rational& x) {
+  const Rational below = floor(x);
+  const Rational rest = x - below, half(1, 2);
+  const bool above = rest > half || (rest == half && !(below * half).is_integer());
+  return above ? below + Rational(1) : below;
+}
+
 Rational min(const Rational& a, const Rational& b) {
   return b < a ? b : a;
 }

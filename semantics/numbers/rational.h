@@ -72,6 +72,7 @@ class Rational {
 [[nodiscard]] Rational abs(const Rational&);
 [[nodiscard]] Rational sign(const Rational&);
 [[nodiscard]] Rational floor(const Rational&);
+[[nodiscard]] Rational round(const Rational&);  // to the nearest integer, ties to even
 [[nodiscard]] Rational min(const Rational&, const Rational&);
 [[nodiscard]] Rational max(const Rational&, const Rational&);
 // x^n with x^0 = 1; may_raise_exactly(x, n) is demanded: not 0^n for n < 0, and at most 2^20 bits in the result.

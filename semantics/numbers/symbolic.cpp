@@ -132,6 +132,12 @@ Symbolic sign(const Symbolic& x) {
 Symbolic floor(const Symbolic& x) {
   return of_constant(x, [](const Interval& c) { return floor(c); });
 }
+Symbolic round(const Symbolic& x) {
+  return of_constant(x, [](const Interval& c) { return round(c); });
+}
+Symbolic apply(Function f, const Symbolic& x) {
+  return of_constant(x, [f](const Interval& c) { return apply(f, c); });
+}
 Symbolic sqrt(const Symbolic& x) {
   return of_constant(x, [](const Interval& c) { return sqrt(c); });
 }

@@ -43,6 +43,7 @@ class Symbolic {
 [[nodiscard]] Symbolic abs(const Symbolic&);
 [[nodiscard]] Symbolic sign(const Symbolic&);
 [[nodiscard]] Symbolic floor(const Symbolic&);
+[[nodiscard]] Symbolic round(const Symbolic&);
 [[nodiscard]] Symbolic min(const Symbolic&, const Symbolic&);
 [[nodiscard]] Symbolic max(const Symbolic&, const Symbolic&);
 [[nodiscard]] Symbolic sqrt(const Symbolic&);

@@ -94,7 +94,6 @@ struct WideAccess {
 
 namespace {
 
-using mpfr::Function;
 const Ends& ends(const WideInterval& x) {
   return WideAccess::ends(x);
 }
@@ -116,12 +115,6 @@ WideInterval outward(const WideInterval& x, Image compute) {
     return WideInterval::undefined();
   }
   return WideAccess::make(out_lo, out_hi);
-}
-
-WideInterval apply(Function f, const WideInterval& x) {
-  return outward(x, [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr in_lo, mpfr_srcptr in_hi) {
-    return mpfr::image(f, out_lo, out_hi, in_lo, in_hi);
-  });
 }
 
 Wide exactly(double value) {  // NaN stays NaN
@@ -220,6 +213,12 @@ double WideInterval::hi_up() const {
 Interval WideInterval::to_interval() const {
   return {lo_down(), hi_up()};
 }
+WideInterval WideInterval::lower_end() const {
+  return undefined_ ? *this : WideAccess::make(ends(*this).lower(), ends(*this).lower());
+}
+WideInterval WideInterval::upper_end() const {
+  return undefined_ ? *this : WideAccess::make(ends(*this).upper(), ends(*this).upper());
+}
 double WideInterval::width_up() const {
   return (WideInterval(*this) - WideInterval(*this)).hi_up();
 }
@@ -282,6 +281,13 @@ WideInterval floor(const WideInterval& x) {
     return true;
   });
 }
+WideInterval round(const WideInterval& x) {
+  return outward(x, [](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr in_lo, mpfr_srcptr in_hi) {
+    mpfr_rint(out_lo, in_lo, MPFR_RNDN);  // an integer of at most 257 bits, ties to even: exact
+    mpfr_rint(out_hi, in_hi, MPFR_RNDN);
+    return true;
+  });
+}
 WideInterval min(const WideInterval& a, const WideInterval& b) {
   return either_undefined(a, b) ? WideInterval::undefined() : WideAccess::make(boost::numeric::min(ends(a), ends(b)));
 }
@@ -293,6 +299,12 @@ WideInterval sqrt(const WideInterval& x) {
   const bool in_domain = !x.is_undefined() && mpfr_sgn(lo(x)) >= 0;
   return in_domain ? WideAccess::make(boost::numeric::sqrt(ends(x))) : WideInterval::undefined();
 }
+WideInterval apply(Function f, const WideInterval& x) {
+  return outward(x, [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr in_lo, mpfr_srcptr in_hi) {
+    return mpfr::image(f, out_lo, out_hi, in_lo, in_hi);
+  });
+}
+
 WideInterval exp(const WideInterval& x) {
   return apply(Function::exp, x);
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "semantics/numbers/function.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/numbers/rational.h"
 
@@ -43,6 +44,8 @@ class WideInterval {
   [[nodiscard]] double lo_down() const;
   [[nodiscard]] double hi_up() const;
   [[nodiscard]] Interval to_interval() const;  // the tightest Interval around it
+  [[nodiscard]] WideInterval lower_end() const;  // the end as a point; undefined() stays
+  [[nodiscard]] WideInterval upper_end() const;
   [[nodiscard]] double width_up() const;       // hi - lo, rounded up
   [[nodiscard]] double magnitude_up() const;   // max |x|, rounded up
 
@@ -76,6 +79,7 @@ bool certainly_less_equal(const WideInterval& a, const WideInterval& b);
 [[nodiscard]] WideInterval abs(const WideInterval&);
 [[nodiscard]] WideInterval sign(const WideInterval&);
 [[nodiscard]] WideInterval floor(const WideInterval&);
+[[nodiscard]] WideInterval round(const WideInterval&);  // to the nearest integer, ties to even
 [[nodiscard]] WideInterval min(const WideInterval&, const WideInterval&);
 [[nodiscard]] WideInterval max(const WideInterval&, const WideInterval&);
 [[nodiscard]] WideInterval sqrt(const WideInterval&);

@@ -153,11 +153,16 @@ std::vector<std::string> Problem::assumptions() const {
     switch (node.op) {
       case Op::exp: case Op::log: case Op::sqrt: case Op::sigmoid: case Op::tanh: case Op::sin: case Op::cos: case Op::pow: case Op::softmax:
       case Op::batch_norm:
+      case Op::erf: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh: case Op::cosh: case Op::asinh:
+      case Op::acosh: case Op::atanh: case Op::log_softmax: case Op::log_sum_exp: case Op::softplus: case Op::elu: case Op::selu:
+      case Op::celu: case Op::gelu: case Op::silu: case Op::mish: case Op::mod: case Op::softsign: case Op::hard_sigmoid:
+      case Op::hard_swish: case Op::thresholded_relu: case Op::shrink:
         result.emplace_back("MPFR rounds its functions in the stated direction");
         return result;
       case Op::input: case Op::constant: case Op::reshape: case Op::permute: case Op::slice: case Op::concat: case Op::pad: case Op::gather:
       case Op::expand: case Op::add: case Op::sub: case Op::neg: case Op::scale: case Op::gemm: case Op::matmul: case Op::conv:
       case Op::conv_transpose: case Op::reduce_sum: case Op::reduce_mean: case Op::avg_pool: case Op::mul: case Op::div: case Op::relu:
+      case Op::floor: case Op::ceil: case Op::round: case Op::reciprocal: case Op::prelu:
       case Op::leaky_relu: case Op::abs: case Op::sign: case Op::clip: case Op::min: case Op::max: case Op::max_pool: break;
     }
   }

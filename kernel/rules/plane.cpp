@@ -133,6 +133,11 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::input: case Op::constant: case Op::reshape: case Op::permute: case Op::slice: case Op::concat: case Op::pad:
     case Op::gather: case Op::expand: case Op::add: case Op::sub: case Op::neg: case Op::scale: case Op::gemm: case Op::matmul:
     case Op::conv: case Op::conv_transpose: case Op::batch_norm: case Op::reduce_sum: case Op::reduce_mean: case Op::avg_pool:
+    case Op::erf: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh: case Op::cosh: case Op::asinh:
+    case Op::acosh: case Op::atanh: case Op::log_softmax: case Op::log_sum_exp: case Op::softplus: case Op::elu: case Op::selu:
+    case Op::celu: case Op::gelu: case Op::silu: case Op::mish: case Op::mod: case Op::softsign: case Op::hard_sigmoid:
+    case Op::hard_swish: case Op::thresholded_relu: case Op::shrink: case Op::floor: case Op::ceil: case Op::round: case Op::reciprocal:
+    case Op::prelu:
     case Op::div: case Op::sign: case Op::sin: case Op::cos: case Op::max_pool: case Op::softmax: return std::nullopt;
   }
   return std::nullopt;

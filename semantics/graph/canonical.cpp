@@ -108,6 +108,12 @@ struct WriteAttributes {
   }
   void operator()(const PowAttributes& a) const { out.text(a.exponent.to_string()); }
   void operator()(const SoftmaxAttributes& a) const { out.number(a.axis); }
+  void operator()(const ActivationAttributes& a) const {
+    out.number(a.alpha);
+    out.number(a.beta);
+  }
+  void operator()(const GeluAttributes& a) const { out.number(a.tanh_form); }
+  void operator()(const ModAttributes& a) const { out.number(a.truncated); }
 };
 
 void write_node(Bytes& out, const Node& node) {

@@ -98,6 +98,8 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::div:
     case Op::min:
     case Op::max:
+    case Op::mod:
+    case Op::prelu:
       return broadcast_shape(call);
     case Op::gemm:
     case Op::matmul:
@@ -111,6 +113,7 @@ Outcome<Shape> shape_of(const Call& call) {
       return normalise_shape(call);
     case Op::reduce_sum:
     case Op::reduce_mean:
+    case Op::log_sum_exp:
       return reduce_shape(call);
     case Op::neg:
     case Op::scale:
@@ -127,7 +130,34 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::log:
     case Op::sin:
     case Op::cos:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::reciprocal:
+    case Op::erf:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
     case Op::softmax:
+    case Op::log_softmax:
+    case Op::softplus:
+    case Op::softsign:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::hard_sigmoid:
+    case Op::hard_swish:
+    case Op::thresholded_relu:
+    case Op::shrink:
       return elementwise_shape(call);
   }
   return violated(call, 0, "an op with operands", "a leaf");

@@ -23,13 +23,15 @@ enum class Op : std::uint8_t {
   mul, div,
   // elementwise
   relu, leaky_relu, sigmoid, tanh, abs, sign, clip, sqrt, pow, exp, log, sin, cos, min, max,
+  floor, ceil, round, reciprocal, erf, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, mod,
   // selection
   max_pool,
   // defined in terms of the above
-  softmax,
+  softmax, log_softmax, log_sum_exp,
+  softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu,
 };
 
-inline constexpr int kOpCount = static_cast<int>(Op::softmax) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::prelu) + 1;
 
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
@@ -69,11 +71,15 @@ struct ReduceAttributes { std::vector<std::int64_t> axes; bool keep_dims = true;
 struct LeakyReluAttributes { double slope = 0.01; };
 struct ClipAttributes { double lo, hi; };                            // may be infinite; lo <= hi
 struct PowAttributes { Rational exponent; };                         // constant exponent
-struct SoftmaxAttributes { std::int64_t axis = 0; };
+struct SoftmaxAttributes { std::int64_t axis = 0; };                 // softmax, log_softmax
+struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers of semantics/ops/activation.cpp; exact
+struct GeluAttributes { bool tanh_form = false; };                   // the approximation by tanh instead of erf
+struct ModAttributes { bool truncated = false; };                    // sign of the dividend (fmod); else of the divisor
 
 using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes,
                                 ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
-                                LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes>;
+                                LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
+                                ActivationAttributes, GeluAttributes, ModAttributes>;
 
 struct OpRow {
   Op op;

@@ -7,13 +7,11 @@ namespace assay::shape_rules {
 
 namespace {
 
-bool is_finite(double value) {
-  return value - value == 0;
-}  // false for NaN and infinities
+bool is_finite(double value) { return value - value == 0; }  // false for NaN and infinities
 
 }  // namespace
 
-// semantics/ops/arithmetic.cpp, min_max.cpp: S1 only.
+// semantics/ops/arithmetic.cpp, piecewise.cpp, rounding.cpp, activation.cpp: S1, S2; prelu: S3.
 Outcome<Shape> broadcast_shape(const Call& call) {
   Shape result = call.shape(0);
   for (std::size_t operand = 1; operand < call.operands.size(); ++operand) {
@@ -24,6 +22,9 @@ Outcome<Shape> broadcast_shape(const Call& call) {
     if (!checked_element_count(result, kMaximumElements, count)) {
       return violated(call, 2, "at most 2^31 - 1 elements", "shape " + to_string(result));
     }
+  }
+  if (call.op == Op::prelu && result != call.shape(0)) {
+    return violated(call, 3, "slopes that broadcast to x", to_string(call.shape(1)) + " against " + to_string(call.shape(0)));
   }
   return result;
 }
@@ -71,9 +72,7 @@ Outcome<Shape> matmul_shape(const Call& call) {
 
 }  // namespace
 
-Outcome<Shape> product_shape(const Call& call) {
-  return call.op == Op::gemm ? gemm_shape(call) : matmul_shape(call);
-}
+Outcome<Shape> product_shape(const Call& call) { return call.op == Op::gemm ? gemm_shape(call) : matmul_shape(call); }
 
 // semantics/ops/batch_norm.cpp
 Outcome<Shape> normalise_shape(const Call& call) {
@@ -103,7 +102,7 @@ Outcome<Shape> reduce_shape(const Call& call) {
     reduced[static_cast<std::size_t>(axis)] = true;
     terms *= static_cast<std::size_t>(x[static_cast<std::size_t>(axis)]);
   }
-  if (call.op == Op::reduce_mean && terms == 0) return violated(call, 2, "a mean of at least one element", "an empty axis");
+  if (call.op != Op::reduce_sum && terms == 0) return violated(call, 2, "at least one element per result", "an empty axis");
   Shape result;
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
     if (!reduced[axis]) result.push_back(x[axis]);
@@ -112,9 +111,25 @@ Outcome<Shape> reduce_shape(const Call& call) {
   return result;
 }
 
-// semantics/ops/elementwise.cpp, arithmetic.cpp, softmax.cpp
+namespace {
+
+// semantics/ops/activation.cpp
+Outcome<Shape> activation_shape(const Call& call) {
+  const auto& [alpha, beta] = call.get<ActivationAttributes>();
+  if (!is_finite(alpha) || !is_finite(beta)) {
+    return violated(call, 1, "finite alpha and beta", std::to_string(alpha) + " and " + std::to_string(beta));
+  }
+  if (call.op == Op::celu && !(alpha != 0)) return violated(call, 2, "alpha != 0", std::to_string(alpha));
+  if (call.op == Op::shrink && !(alpha >= 0)) return violated(call, 2, "alpha >= 0", std::to_string(alpha));
+  return call.shape(0);
+}
+
+}  // namespace
+
+// semantics/ops/piecewise.cpp, transcendental.cpp, arithmetic.cpp, softmax.cpp, rounding.cpp
 Outcome<Shape> elementwise_shape(const Call& call) {
   const Shape& x = call.shape(0);
+  if (std::holds_alternative<ActivationAttributes>(call.attributes)) return activation_shape(call);
   if (call.op == Op::scale && !is_finite(call.get<ScaleAttributes>().factor)) {
     return violated(call, 1, "a finite factor", std::to_string(call.get<ScaleAttributes>().factor));
   }
@@ -128,7 +143,7 @@ Outcome<Shape> elementwise_shape(const Call& call) {
       return violated(call, 1, "lo <= hi, lo < +inf, hi > -inf", "lo " + std::to_string(lo) + ", hi " + std::to_string(hi));
     }
   }
-  if (call.op == Op::softmax) {
+  if (call.op == Op::softmax || call.op == Op::log_softmax) {
     const std::int64_t axis = call.get<SoftmaxAttributes>().axis;
     if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
       return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));

@@ -38,11 +38,11 @@ struct Call {
 [[nodiscard]] Rejection violated(const Call& call, int condition, std::string required, std::string found);
 
 [[nodiscard]] Outcome<Shape> layout_shape(const Call& call);       // reshape, permute, slice, concat, pad, gather, expand
-[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);    // add, sub, mul, div, min, max
+[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);    // add, sub, mul, div, min, max, mod, prelu
 [[nodiscard]] Outcome<Shape> product_shape(const Call& call);      // gemm, matmul
 [[nodiscard]] Outcome<Shape> window_shape(const Call& call);       // conv, conv_transpose, max_pool, avg_pool
 [[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);    // batch_norm
-[[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);       // reduce_sum, reduce_mean
+[[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);       // reduce_sum, reduce_mean, log_sum_exp
 [[nodiscard]] Outcome<Shape> elementwise_shape(const Call& call);  // one operand, same shape: relu, ..., softmax
 
 }  // namespace assay::shape_rules

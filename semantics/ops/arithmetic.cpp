@@ -1,15 +1,16 @@
-// Arithmetic: add, sub, mul, div on broadcasting operands, neg and scale on one.
+// Arithmetic: add, sub, mul, div on broadcasting operands, neg, scale and reciprocal on one.
 //
 // Meaning.     add: a + b.  sub: a - b.  mul: a * b.  div: a / b.  neg: -x.  scale: factor * x, the factor as the exact
-//              number that the double denotes. Element by element; an operand is read at index 0 along an axis that it
+//              number that the double denotes. reciprocal: 1 / x. Element by element; an operand is read at index 0 along an axis that it
 //              lacks or has with extent 1.
-// Shapes.      S_a, S_b -> their broadcast (ONNX multidirectional); neg, scale: S -> S
-// Domain.      All reals; div where b != 0: over exact scalars a zero divisor is the rejection "div.domain", over intervals
+// Shapes.      S_a, S_b -> their broadcast (ONNX multidirectional); neg, scale, reciprocal: S -> S
+// Domain.      All reals; div where b != 0, reciprocal where x != 0: over exact scalars a zero divisor is the rejection
+//              "div.domain" ("reciprocal.domain"), over intervals
 //              a divisor that contains 0 gives the undefined value. NaN and infinities: IEEE 754 over float and double.
 // Side conditions. add, sub, mul, div: S1 the shapes broadcast, S2 the result is possible. scale: S1 the factor is finite.
-// Derivative.  a_dot + b_dot; a_dot - b_dot; a_dot*b + a*b_dot; (a_dot - (a/b)*b_dot)/b; -x_dot; factor*x_dot
+// Derivative.  a_dot + b_dot; a_dot - b_dot; a_dot*b + a*b_dot; (a_dot - (a/b)*b_dot)/b; -x_dot; factor*x_dot; -x_dot/x^2
 // Rounding.    One operation of the scalar per element.
-// Source.      ONNX Add, Sub, Mul, Div, Neg
+// Source.      ONNX Add, Sub, Mul, Div, Neg, Reciprocal
 #include "semantics/demand.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
@@ -29,10 +30,16 @@ Array<S> combine(const Node& node, const Array<S>& a, const Array<S>& b, const F
 }
 
 template <class S>
-Outcome<Array<S>> divide(const Node& node, const Array<S>& a, const Array<S>& b) {
+Outcome<Done> check_divisor(const Node& node, const Array<S>& b) {
   for (std::size_t i = 0; i < b.values.size(); ++i) {
     if (!ScalarTraits<S>::may_divide_by(b.values[i])) return domain_fault(node, i, "divisor != 0", "0");
   }
+  return Done{};
+}
+
+template <class S>
+Outcome<Array<S>> divide(const Node& node, const Array<S>& a, const Array<S>& b) {
+  if (Outcome<Done> done = check_divisor(node, b); !done) return done.rejection();
   return combine(node, a, b, [](const S& p, const S& q) { return S(p / q); });
 }
 
@@ -45,6 +52,10 @@ Outcome<Array<S>> denote_arithmetic(const Node& node, Operands<S> operands) {
   if (node.op == Op::sub) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p - q); });
   if (node.op == Op::mul) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p * q); });
   if (node.op == Op::div) return divide(node, a, *operands[1]);
+  if (node.op == Op::reciprocal) {
+    if (Outcome<Done> done = check_divisor(node, a); !done) return done.rejection();
+    return map(a, [one = ScalarTraits<S>::from_double(1)](const S& x) { return S(one / x); });
+  }
   if (node.op == Op::neg) return map(a, [](const S& x) { return S(-x); });
   demand(node.op == Op::scale, "denote_arithmetic: not an arithmetic op");
   const S factor = ScalarTraits<S>::from_double(std::get<ScaleAttributes>(node.attributes).factor);

@@ -79,6 +79,7 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
     case Op::scale:
     case Op::mul:
     case Op::div:
+    case Op::reciprocal:
       return ops::denote_arithmetic<S>(node, operands);
     case Op::gemm:
     case Op::matmul:
@@ -110,9 +111,40 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
     case Op::log:
     case Op::sin:
     case Op::cos:
+    case Op::erf:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::softplus:
       return ops::denote_transcendental<S>(node, operands);
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::mod:
+      return ops::denote_rounding<S>(node, operands);
     case Op::softmax:
+    case Op::log_softmax:
+    case Op::log_sum_exp:
       return ops::denote_softmax<S>(node, operands);
+    case Op::softsign:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::hard_sigmoid:
+    case Op::hard_swish:
+    case Op::thresholded_relu:
+    case Op::shrink:
+    case Op::prelu:
+      return ops::denote_activation<S>(node, operands);
   }
   demand(false, "denote: a leaf has no denotation");
   return ops::no_function(node, ScalarTraits<S>::name);

@@ -23,6 +23,14 @@ Shape broadcast_strides(const Shape& from, const Shape& to) {
   return strides;
 }
 
+Shape reduction_strides(const Shape& x, const std::vector<std::int64_t>& axes) {
+  Shape kept = x;
+  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
+  Shape strides = row_major_strides(kept);
+  for (const std::int64_t axis : axes) strides[static_cast<std::size_t>(axis)] = 0;
+  return strides;
+}
+
 Walk::Walk(Shape extents, Shape strides, std::int64_t start)
     : extents_(std::move(extents)), strides_(std::move(strides)), index_(extents_.size(), 0), offset_(start) {}
 

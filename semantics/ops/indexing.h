@@ -16,6 +16,9 @@ namespace assay::ops {
 // that the operand lacks or has with extent 1.
 [[nodiscard]] Shape broadcast_strides(const Shape& from, const Shape& to);
 
+// Strides with which an index of x names its element of a reduction: 0 along the reduced axes.
+[[nodiscard]] Shape reduction_strides(const Shape& x, const std::vector<std::int64_t>& axes);
+
 // Visits all indices i of `extents` in row-major order; offset() = start + sum_a i_a * strides_a.
 class Walk {
  public:

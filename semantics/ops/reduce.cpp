@@ -13,25 +13,12 @@
 
 namespace assay::ops {
 
-namespace {
-
-// Strides with which an index of x names its result element: 0 along reduced axes.
-Shape result_strides(const Shape& x, const std::vector<std::int64_t>& axes) {
-  Shape kept = x;
-  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
-  Shape strides = row_major_strides(kept);
-  for (const std::int64_t axis : axes) strides[static_cast<std::size_t>(axis)] = 0;
-  return strides;
-}
-
-}  // namespace
-
 template <class S>
 Outcome<Array<S>> denote_reduce(const Node& node, Operands<S> operands) {
   const Array<S>& x = *operands[0];
   const std::vector<std::int64_t>& axes = std::get<ReduceAttributes>(node.attributes).axes;
   Array<S> y{node.shape, std::vector<S>(element_count(node.shape))};
-  Walk to(x.shape, result_strides(x.shape, axes));
+  Walk to(x.shape, reduction_strides(x.shape, axes));
   for (std::size_t j = 0; j < x.values.size(); ++j, to.next()) y.values[to.offset()] += x.values[j];
   if (node.op == Op::reduce_sum) return y;
   std::size_t terms = 1;

@@ -1,18 +1,27 @@
-// Functions that leave the rationals: sigmoid, tanh, sqrt, pow with a constant exponent, exp, log, sin, cos.
+// Functions that leave the rationals: sigmoid, tanh, sqrt, pow with a constant exponent, exp, log, erf, softplus, the
+// trigonometric and hyperbolic functions and their inverses.
 //
-// Meaning.     sigmoid: 1 / (1 + exp(-x)).  tanh, exp, sin, cos: as usual.  sqrt: the root >= 0.  log: natural.
+// Meaning.     sigmoid: 1 / (1 + exp(-x)).  softplus: log(1 + exp(x)).  erf: 2/sqrt(pi) times the integral of exp(-t^2) from
+//              0 to x.  tanh, exp, sin, cos, tan, sinh, cosh: as usual.  sqrt: the root >= 0.  log: natural.
+//              asin in [-pi/2, pi/2], acos in [0, pi], atan in (-pi/2, pi/2), acosh >= 0: the principal values.
 //              pow: x^r for the exact rational r; x^n is the repeated product for an integer n (1 / x^-n for n < 0, and
 //              x^0 = 1 also at 0), and exp(r log x) for other r, with 0^r = 0 for r > 0.
 // Shapes.      S -> S
-// Domain.      sqrt: x >= 0. log: x > 0. pow: x != 0 if r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the
+// Domain.      sqrt: x >= 0. log: x > 0. tan: no odd multiple of pi/2. asin, acos: |x| <= 1. acosh: x >= 1. atanh: |x| < 1. pow: x != 0 if
+// r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the
 //              undefined value, float and double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection
 //              "pow.domain", and a power of more than 2^20 bits is declined ("denote.size"). Integer powers exist over
 //              every scalar, the other functions only where a scalar has them ("denote.scalar").
 // Side conditions. None.
-// Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1). sqrt is singular at 0 (table: dual.h).
+// Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1); softplus: sigmoid; the others in numbers/dual.cpp.
+//              Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
 // Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
 //              outward.
-// Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos
+// Source.      ONNX Sigmoid, Tanh, Sqrt, Pow, Exp, Log, Sin, Cos, Erf, Softplus, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
+//              Atanh
+#include <array>
+#include <utility>
+
 #include "semantics/demand.h"
 #include "semantics/ops/families.h"
 
@@ -44,16 +53,37 @@ Outcome<Array<S>> power(const Node& node, const Array<S>& x) {
   }
 }
 
+Function function_of(Op op) {
+  constexpr std::array<std::pair<Op, Function>, 17> kTable = {{
+      {Op::sigmoid, Function::sigmoid},
+      {Op::tanh, Function::tanh},
+      {Op::exp, Function::exp},
+      {Op::log, Function::log},
+      {Op::sin, Function::sin},
+      {Op::cos, Function::cos},
+      {Op::erf, Function::erf},
+      {Op::tan, Function::tan},
+      {Op::asin, Function::asin},
+      {Op::acos, Function::acos},
+      {Op::atan, Function::atan},
+      {Op::sinh, Function::sinh},
+      {Op::cosh, Function::cosh},
+      {Op::asinh, Function::asinh},
+      {Op::acosh, Function::acosh},
+      {Op::atanh, Function::atanh},
+      {Op::softplus, Function::softplus},
+  }};
+  for (const auto& [one, function] : kTable) {
+    if (one == op) return function;
+  }
+  demand(false, "denote_transcendental: not a transcendental op");
+  return Function::exp;
+}
+
 template <class S>
-Array<S> apply(const Node& node, const Array<S>& x) {
-  if (node.op == Op::sigmoid) return map(x, [](const S& value) { return S(sigmoid(value)); });
-  if (node.op == Op::tanh) return map(x, [](const S& value) { return S(tanh(value)); });
+Array<S> evaluated(const Node& node, const Array<S>& x) {
   if (node.op == Op::sqrt) return map(x, [](const S& value) { return S(sqrt(value)); });
-  if (node.op == Op::exp) return map(x, [](const S& value) { return S(exp(value)); });
-  if (node.op == Op::log) return map(x, [](const S& value) { return S(log(value)); });
-  if (node.op == Op::sin) return map(x, [](const S& value) { return S(sin(value)); });
-  demand(node.op == Op::cos, "denote_transcendental: not a transcendental op");
-  return map(x, [](const S& value) { return S(cos(value)); });
+  return map(x, [f = function_of(node.op)](const S& value) { return S(apply(f, value)); });
 }
 
 }  // namespace
@@ -62,7 +92,7 @@ template <class S>
 Outcome<Array<S>> denote_transcendental(const Node& node, Operands<S> operands) {
   if (node.op == Op::pow) return power(node, *operands[0]);
   if constexpr (ScalarTraits<S>::has_transcendental) {
-    return apply(node, *operands[0]);
+    return evaluated(node, *operands[0]);
   } else {
     return no_function(node, ScalarTraits<S>::name);
   }

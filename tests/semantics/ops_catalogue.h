@@ -15,7 +15,7 @@
 namespace assay::test {
 
 // Which integers an operand may be drawn from.
-enum class Draw { any, non_zero, positive, square };
+enum class Draw { any, non_zero, positive, square, fraction };  // fraction: 0 alone among integers
 
 struct OpCase {
   std::string name;
@@ -162,6 +162,45 @@ inline std::vector<OpCase> function_cases() {
       {"log", Op::log, {{3, 4}}, NoAttributes{}, {Draw::positive}},
       {"sin", Op::sin, {{3, 4}}},
       {"cos", Op::cos, {{3, 4}}},
+      {"floor", Op::floor, {{3, 4}}},
+      {"ceil", Op::ceil, {{3, 4}}},
+      {"round", Op::round, {{3, 4}}},
+      {"mod", Op::mod, {{2, 3}, {3}}, ModAttributes{false}, {Draw::any, Draw::non_zero}},
+      {"mod, truncated", Op::mod, {{3}, {2, 1}}, ModAttributes{true}, {Draw::any, Draw::non_zero}},
+      {"reciprocal", Op::reciprocal, {{3, 4}}, NoAttributes{}, {Draw::non_zero}},
+      {"erf", Op::erf, {{3, 4}}},
+      {"tan", Op::tan, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
+      {"asin", Op::asin, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
+      {"acos", Op::acos, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
+      {"atan", Op::atan, {{3, 4}}},
+      {"sinh", Op::sinh, {{3, 4}}},
+      {"cosh", Op::cosh, {{3, 4}}},
+      {"asinh", Op::asinh, {{3, 4}}},
+      {"acosh", Op::acosh, {{3, 4}}, NoAttributes{}, {Draw::positive}},
+      {"atanh", Op::atanh, {{3, 4}}, NoAttributes{}, {Draw::fraction}},
+      {"softplus", Op::softplus, {{3, 4}}},
+      {"softsign", Op::softsign, {{3, 4}}},
+      {"elu", Op::elu, {{3, 4}}, ActivationAttributes{0.75, 0}},
+      {"elu, falling", Op::elu, {{3, 4}}, ActivationAttributes{-0.75, 0}},
+      {"selu", Op::selu, {{3, 4}}, ActivationAttributes{1.5, 1.25}},
+      {"celu", Op::celu, {{3, 4}}, ActivationAttributes{0.5, 0}},
+      {"gelu", Op::gelu, {{3, 4}}, GeluAttributes{false}},
+      {"gelu, tanh form", Op::gelu, {{3, 4}}, GeluAttributes{true}},
+      {"silu", Op::silu, {{3, 4}}, ActivationAttributes{1, 0}},
+      {"silu, steep", Op::silu, {{3, 4}}, ActivationAttributes{2, 0}},
+      {"silu, mirrored", Op::silu, {{3, 4}}, ActivationAttributes{-1.5, 0}},
+      {"silu, straight", Op::silu, {{3, 4}}, ActivationAttributes{0, 0}},
+      {"mish", Op::mish, {{3, 4}}},
+      {"hard_sigmoid", Op::hard_sigmoid, {{3, 4}}, ActivationAttributes{0.25, 0.5}},
+      {"hard_swish", Op::hard_swish, {{3, 4}}},
+      {"thresholded_relu", Op::thresholded_relu, {{3, 4}}, ActivationAttributes{1, 0}},
+      {"shrink", Op::shrink, {{3, 4}}, ActivationAttributes{1.5, 0.5}},
+      {"prelu", Op::prelu, {{2, 3}, {3}}},
+      {"prelu, per row", Op::prelu, {{2, 3}, {2, 1}}},
+      {"log_softmax", Op::log_softmax, {{3, 4}}, SoftmaxAttributes{1}},
+      {"log_softmax, inner axis", Op::log_softmax, {{2, 3, 2}}, SoftmaxAttributes{1}},
+      {"log_sum_exp", Op::log_sum_exp, {{2, 3, 2}}, ReduceAttributes{{1}, true}},
+      {"log_sum_exp, all", Op::log_sum_exp, {{2, 3}}, ReduceAttributes{{0, 1}, false}},
       {"softmax", Op::softmax, {{3, 4}}, SoftmaxAttributes{1}},
       {"softmax, inner axis", Op::softmax, {{2, 3, 2}}, SoftmaxAttributes{1}},
   };
@@ -201,6 +240,8 @@ inline std::int64_t draw(std::mt19937_64& random, Draw from) {
       return (value < 0 ? -value : value) + 1;
     case Draw::square:
       return value == 0 ? 1 : value * value;
+    case Draw::fraction:
+      return 0;
   }
   return 0;
 }

@@ -1,10 +1,11 @@
-// Elementwise operators and softmax.
+// Elementwise operators, softmax and log-softmax.
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "frontends/onnx/handlers.h"
+#include "frontends/onnx/refusal.h"
 
 namespace assay::onnx {
 namespace {
@@ -14,7 +15,7 @@ struct NamedOp {
   Op op;
 };
 
-constexpr std::array<NamedOp, 17> kDirect = {{{"Relu", Op::relu},
+constexpr std::array<NamedOp, 36> kDirect = {{{"Relu", Op::relu},
                                               {"Sigmoid", Op::sigmoid},
                                               {"Tanh", Op::tanh},
                                               {"Abs", Op::abs},
@@ -30,7 +31,26 @@ constexpr std::array<NamedOp, 17> kDirect = {{{"Relu", Op::relu},
                                               {"Mul", Op::mul},
                                               {"Div", Op::div},
                                               {"Min", Op::min},
-                                              {"Max", Op::max}}};
+                                              {"Max", Op::max},
+                                              {"Erf", Op::erf},
+                                              {"Floor", Op::floor},
+                                              {"Ceil", Op::ceil},
+                                              {"Round", Op::round},
+                                              {"Reciprocal", Op::reciprocal},
+                                              {"Tan", Op::tan},
+                                              {"Asin", Op::asin},
+                                              {"Acos", Op::acos},
+                                              {"Atan", Op::atan},
+                                              {"Sinh", Op::sinh},
+                                              {"Cosh", Op::cosh},
+                                              {"Asinh", Op::asinh},
+                                              {"Acosh", Op::acosh},
+                                              {"Atanh", Op::atanh},
+                                              {"Softplus", Op::softplus},
+                                              {"Softsign", Op::softsign},
+                                              {"Mish", Op::mish},
+                                              {"HardSwish", Op::hard_swish},
+                                              {"PRelu", Op::prelu}}};
 
 Op direct_op(const Call& call) {
   for (const NamedOp& row : kDirect) {
@@ -126,17 +146,54 @@ Results lower_pow(Call& call) {
   return {call.emit(Op::expand, {power}, ShapeAttributes{shape})};
 }
 
-Results lower_reciprocal(Call& call) { return {call.emit(Op::div, {call.make_real_like(call.in(0), 1), call.in(0)})}; }
+// Attributes are floats: their exact values. The defaults are the standard's decimals as float32, as a runtime reads them.
+Results lower_activation(Call& call) {
+  struct Row {
+    std::string_view type;
+    Op op;
+    const char *alpha, *beta;  // attribute names; null: none
+    float alpha_default, beta_default;
+  };
+  static constexpr std::array<Row, 7> kRows = {
+      {{"Elu", Op::elu, "alpha", nullptr, 1.0F, 0.0F},
+       {"Selu", Op::selu, "alpha", "gamma", 1.67326319217681884765625F, 1.05070102214813232421875F},
+       {"Celu", Op::celu, "alpha", nullptr, 1.0F, 0.0F},
+       {"Swish", Op::silu, "alpha", nullptr, 1.0F, 0.0F},
+       {"HardSigmoid", Op::hard_sigmoid, "alpha", "beta", 0.2F, 0.5F},
+       {"ThresholdedRelu", Op::thresholded_relu, "alpha", nullptr, 1.0F, 0.0F},
+       {"Shrink", Op::shrink, "lambd", "bias", 0.5F, 0.0F}}};
+  for (const Row& row : kRows) {
+    if (row.type != call.node.op_type) continue;
+    const float alpha = call.attribute(row.alpha, row.alpha_default);
+    const float beta = row.beta != nullptr ? call.attribute(row.beta, row.beta_default) : row.beta_default;
+    return {call.emit(row.op, {call.in(0)}, ActivationAttributes{static_cast<double>(alpha), static_cast<double>(beta)})};
+  }
+  call.unsupported("onnx.unknown_op", "an activation", call.node.op_type, "see docs/onnx.md");
+}
+
+Results lower_gelu(Call& call) {
+  const std::string form = call.attribute("approximate", "none");
+  if (form != "none" && form != "tanh") call.malformed("onnx.attribute", "approximate = none or tanh", printable(form));
+  return {call.emit(Op::gelu, {call.in(0)}, GeluAttributes{form == "tanh"})};
+}
+
+Results lower_mod(Call& call) {
+  const bool truncated = call.attribute("fmod", std::int64_t{0}) != 0;
+  if (call.all_integers()) return fold_integer_op(call);
+  if (!truncated) call.malformed("onnx.attribute", "fmod = 1 for floats", "0");
+  return {call.emit(Op::mod, {call.in(0), call.in(1)}, ModAttributes{truncated})};
+}
 
 // From version 13 along one axis; before, over all axes from `axis` on, taken together.
 Results lower_softmax(Call& call) {
   const Operand& x = call.in(0);
   const std::size_t rank = x->shape.size();
+  const Op op = call.node.op_type == "Softmax" ? Op::softmax : Op::log_softmax;
   const std::int64_t axis = call.axis(call.attribute("axis", std::int64_t{call.opset < 13 ? 1 : -1}), rank);
-  if (call.opset >= 13 || axis + 1 == static_cast<std::int64_t>(rank)) return {call.emit(Op::softmax, {x}, SoftmaxAttributes{axis})};
+  if (call.opset >= 13 || axis + 1 == static_cast<std::int64_t>(rank)) return {call.emit(op, {x}, SoftmaxAttributes{axis})};
   const auto split = static_cast<std::size_t>(axis);
   const Operand matrix = call.reshape(x, {product(x->shape, 0, split), product(x->shape, split, rank)});
-  return {call.reshape(call.emit(Op::softmax, {matrix}, SoftmaxAttributes{1}), x->shape)};
+  return {call.reshape(call.emit(op, {matrix}, SoftmaxAttributes{1}), x->shape)};
 }
 
 }  // namespace assay::onnx

@@ -8,14 +8,16 @@ namespace assay::onnx {
 using Results = std::vector<Operand>;
 
 // elementwise.cpp
-Results lower_unary(Call& call);     // Relu Sigmoid Tanh Abs Sign Neg Sqrt Exp Log Sin Cos
+Results lower_unary(Call& call);     // one operand, one op, no attributes
 Results lower_binary(Call& call);    // Add Sub Mul Div
 Results lower_variadic(Call& call);  // Min Max Sum Mean
 Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);
-Results lower_reciprocal(Call& call);
-Results lower_softmax(Call& call);
+Results lower_activation(Call& call);  // Elu Selu Celu Swish HardSigmoid ThresholdedRelu Shrink
+Results lower_gelu(Call& call);
+Results lower_mod(Call& call);
+Results lower_softmax(Call& call);  // Softmax LogSoftmax
 
 // linear.cpp
 Results lower_gemm(Call& call);

@@ -5,7 +5,24 @@
 
 namespace assay::search {
 
-// One evaluation at the two ends of every input, the others in the middle.
+// How much each input widens the operands of the first relus, in all.
+std::vector<double> InputLosses::first_shares(const DualBoxes& boxes) const {
+  std::vector<double> shares(boxes.x_lo.size(), 0.0);
+  double sum = 0;
+  for (const DualGraph::InputRow& row : graph_.input_rows()) {
+    for (std::uint32_t k = row.first; k < row.last; ++k) {
+      const std::uint32_t i = graph_.row_indices()[k];
+      const double width = std::fabs(graph_.row_values()[k]) * (boxes.x_hi[i] - boxes.x_lo[i]);
+      shares[i] += width;
+      sum += width;
+    }
+  }
+  for (double& share : shares) share = sum > 0 ? share / sum : 0;
+  return shares;
+}
+
+// One evaluation at the two ends of every input, the others in the middle. A slot may stay where it is at these points and
+// still be wide, so a part of its width always goes by the first relus.
 void InputLosses::share_slots(const DualBoxes& boxes) {
   const std::size_t n = boxes.x_lo.size();
   std::vector<double> x(2 * n * n);
@@ -14,14 +31,18 @@ void InputLosses::share_slots(const DualBoxes& boxes) {
     x[k * n + k / 2] = k % 2 == 0 ? boxes.x_lo[k / 2] : boxes.x_hi[k / 2];
   }
   graph_.network().evaluate(2 * n, x.data(), workspace_);
+  constexpr double kByFirst = 0.1;
+  const std::vector<double> first = first_shares(boxes);
   share_.assign(graph_.slot_count() * n, 0.0);
   for (const DualGraph::Activation& activation : graph_.activations()) {
     const std::vector<double>& z = workspace_.values[activation.operand];
     const std::size_t size = activation.step->size;
     for (std::size_t j = 0; j < size; ++j) {
       double* share = share_.data() + (activation.first_slot + j) * n;
+      const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
       double sum = 0;
-      for (std::size_t i = 0; i < n; ++i) sum += share[i] = std::fabs(z[2 * i * size + j] - z[(2 * i + 1) * size + j]);
+      for (std::size_t i = 0; i < n; ++i)
+        sum += share[i] = std::fabs(z[2 * i * size + j] - z[(2 * i + 1) * size + j]) + kByFirst * width * first[i];
       for (std::size_t i = 0; i < n && sum > 0; ++i) share[i] /= sum;
     }
   }

@@ -24,6 +24,7 @@ class InputLosses {
   [[nodiscard]] std::vector<double> operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases);
 
  private:
+  [[nodiscard]] std::vector<double> first_shares(const DualBoxes& boxes) const;
   void share_slots(const DualBoxes& boxes);
   void add(const DualResult& row, std::vector<double>& losses) const;
   const DualGraph& graph_;

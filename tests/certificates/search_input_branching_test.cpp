@@ -1,6 +1,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "certificates/format/replay.h"
@@ -27,9 +28,9 @@ Options by_input() {
   return options;
 }
 
-// Searches, writes, replays; nullopt unless "unsat" was proved both times.
-std::optional<Statistics> proves_unsat(const std::shared_ptr<const kernel::Problem>& problem) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_input_branching.assay";
+// Searches, writes, replays (`name` keeps tests that run side by side apart); nullopt unless "unsat" was proved both times.
+std::optional<Statistics> proves_unsat(const std::shared_ptr<const kernel::Problem>& problem, const std::string& name) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_input_" + name + ".assay");
   auto writer = certificate::Writer::open(path.string(), *problem);
   REQUIRE(writer.ok());
   const auto result = search(problem, by_input(), writer.value().get());
@@ -56,7 +57,7 @@ Graph folded_plane() {
 }  // namespace
 
 TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][input]") {
-  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}));
+  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}), "below");
   REQUIRE(statistics.has_value());
   CHECK(statistics->leaves > 1);
   CHECK(statistics->nodes < 2000);
@@ -70,7 +71,7 @@ TEST_CASE("a minimum is found just above", "[search][input]") {
 
 TEST_CASE("the minimum itself, excluded, is refuted by splits of relus", "[search][input]") {
   // Boxes alone never do: every box around the minimiser keeps the value -1.
-  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, -1, true)})}));
+  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, -1, true)})}), "strict");
   REQUIRE(statistics.has_value());
   CHECK(statistics->nodes < 2000);
 }
@@ -83,7 +84,7 @@ TEST_CASE("rows that exclude each other are combined", "[search][input]") {
   graph.mark_output(dense(graph, h, 6, 2, {1, 1, 1, 1, -1.5F, -1.5F, 0, 0, 0, 0, 1, -1}, {0, 0}), "y");
   const std::vector<kernel::Row> rows = {output_row({{0, 1}}, Rational(-1, 2)), output_row({{1, 1}}, Rational(1, 10)),
                                          output_row({{1, -1}}, Rational(1, 10))};
-  const auto statistics = proves_unsat(open(graph, {make_case(2, -1, 1, rows)}));
+  const auto statistics = proves_unsat(open(graph, {make_case(2, -1, 1, rows)}), "rows");
   REQUIRE(statistics.has_value());
   CHECK(statistics->nodes < 1000);
 }

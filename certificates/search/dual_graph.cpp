@@ -27,7 +27,7 @@ DualGraph::DualGraph(const Network& network) : network_(&network) {
       case Step::Kind::max_pool:
       case Step::Kind::softmax:
       case Step::Kind::denotation:
-        supported_ = false;
+        supported_ = relu_only_ = false;
         break;
     }
   }

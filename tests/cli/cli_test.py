@@ -44,7 +44,8 @@ class CommandLine(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.write("net.onnx", onnx_files.two_equal_neurons())
         cls.write("batch.onnx", onnx_files.two_equal_neurons(batch="N"))
-        cls.write("odd.onnx", onnx_files.two_equal_neurons("Celu"))
+        cls.write("odd.onnx", onnx_files.two_equal_neurons("Swirl"))  # no such operator
+        cls.write("no_lines.onnx", onnx_files.two_equal_neurons("Celu"))  # bounded by its box alone
         cls.write("nothing", b"")
         cls.write("smooth.onnx", onnx_files.two_equal_neurons("Sigmoid"))  # what is tight takes millions of splits
         cls.write("nan.onnx", onnx_files.two_equal_neurons(weight=math.nan))
@@ -235,6 +236,12 @@ class CommandLine(unittest.TestCase):
             checked = self.check(model=words[0], prop=words[1])
             self.assertEqual((checked.word, checked.exit), ("declined", 4), words)
 
+    def test_an_op_without_lines(self):
+        run = self.verify("--proof", self.at("box_proof"), model="no_lines.onnx")
+        self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
+        checked = self.check(model="no_lines.onnx", proof="box_proof")
+        self.assertEqual((checked.word, checked.exit), ("accepted", 0))
+
     def test_refused_options(self):
         run = self.verify("--serialise-assignments", self.folder.name)
         self.assertEqual((run.out, run.exit), ("", 4))
@@ -329,7 +336,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((run.out, run.exit), ("supported\n", 0))
         run = Run("assay", "lint", self.at("odd.onnx"))
         self.assertEqual((run.word, run.exit), ("unsupported", 4))
-        self.assertIn("Celu", run.out)
+        self.assertIn("Swirl", run.out)
         report = json.loads(Run("assay", "lint", self.at("odd.onnx"), "--json").out)
         self.assertEqual((report["schema"], report["supported"], len(report["problems"])), ("assay.lint/1", False, 1))
 

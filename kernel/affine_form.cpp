@@ -285,8 +285,10 @@ AffineForm layout_form(const Graph& graph, NodeId id, const ConstantValues& cons
         continue;
       }
       const auto from = static_cast<std::uint32_t>(map.index[i]);
-      if (constant) set_bias(form, i, constants.values[operand].values[from]);
-      else entries.push_back({static_cast<std::uint32_t>(i), from, 1.0});
+      if (constant)
+        set_bias(form, i, constants.values[operand].values[from]);
+      else
+        entries.push_back({static_cast<std::uint32_t>(i), from, 1.0});
     }
     if (!constant) form.parts.push_back({operand, sparse_map(form.bias.size(), graph.size(operand), std::move(entries)), nullptr});
   }
@@ -302,8 +304,10 @@ Outcome<AffineForm> symbolic_form(const Graph& graph, const Node& node, const Co
     Array<Symbolic> operand{graph.node(id).shape, {}};
     first.push_back(variables);
     for (std::size_t i = 0; i < graph.size(id); ++i) {
-      if (constants.is_constant[id]) operand.values.emplace_back(constants.values[id].values[i]);
-      else operand.values.push_back(Symbolic::variable(static_cast<std::uint32_t>(variables + i)));
+      if (constants.is_constant[id])
+        operand.values.emplace_back(constants.values[id].values[i]);
+      else
+        operand.values.push_back(Symbolic::variable(static_cast<std::uint32_t>(variables + i)));
     }
     if (!constants.is_constant[id]) variables += graph.size(id);
     operands.push_back(std::move(operand));
@@ -358,7 +362,8 @@ Outcome<AffineForm> affine_form(const Graph& graph, NodeId id, const ConstantVal
     return not_linear(node, std::string(op_row(node.op).name));
   }
   for (const NodeId operand : node.operands) {
-    if (constants.is_constant[operand] && !all_finite(constants.values[operand])) return not_linear(node, "a constant operand that is not finite");
+    if (constants.is_constant[operand] && !all_finite(constants.values[operand]))
+      return not_linear(node, "a constant operand that is not finite");
   }
   if (op_class == OpClass::layout) return layout_form(graph, id, constants);
   std::size_t variables = 0;

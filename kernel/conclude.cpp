@@ -19,11 +19,15 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   std::vector<Rational> required;
   std::vector<bool> strict;
   for (const CaseMultipliers& c : cases) {
-    if (!(c.position < group.size())) return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+    if (!(c.position < group.size()))
+      return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
     const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
     const bool single = c.rows.empty() && rows.size() == 1;
-    if (!single && c.rows.size() != rows.size()) return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers", std::to_string(c.rows.size()));
-    if (!usable(c.rows)) return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
+    if (!single && c.rows.size() != rows.size())
+      return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers",
+                    std::to_string(c.rows.size()));
+    if (!usable(c.rows))
+      return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
     std::vector<std::pair<std::pair<NodeId, std::uint64_t>, Rational>> sum;
     Rational right;
     bool any_strict = false;
@@ -35,8 +39,10 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
       for (const Term& term : rows[r].terms) {
         const std::pair<NodeId, std::uint64_t> key{problem_->node_of(term.variable), term.variable.element};
         const auto found = std::find_if(sum.begin(), sum.end(), [&](const auto& entry) { return entry.first == key; });
-        if (found == sum.end()) sum.emplace_back(key, m * term.coefficient);
-        else found->second += m * term.coefficient;
+        if (found == sum.end())
+          sum.emplace_back(key, m * term.coefficient);
+        else
+          found->second += m * term.coefficient;
       }
     }
     std::vector<Targets::Entry> row;
@@ -64,8 +70,11 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
     const Bound& b = bounds.value()[k];
     const bool open = b.slack > 0 && add_up(b.estimate, b.slack) >= required[k].double_down();
     if (open && exactly_proved(targets, k, hints, proved)) continue;
-    return reject("conclude.S3", "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
-                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(), "a lower bound of " + exact(b.lower));
+    return reject("conclude.S3",
+                  "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
+                      std::to_string(context_->depth),
+                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(),
+                  "a lower bound of " + exact(b.lower));
   }
   Refutation refutation;
   refutation.context_ = context_;
@@ -75,7 +84,8 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
 }
 
 // The band between claim and slack is decided in integers, within the budget.
-bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints& hints, const std::function<bool(double, std::size_t)>& proved) const {
+bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints& hints,
+                           const std::function<bool(double, std::size_t)>& proved) const {
   std::uint64_t cost = 0;
   for (const NodeId node : problem_->active_nodes()) {
     if (node > targets.start || problem_->affine(node) == nullptr) continue;
@@ -94,7 +104,9 @@ bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints&
 
 // Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
 Outcome<Refutation> Scope::empty() const {
-  if (!contradiction_) return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth), "a box with lo > hi", "none");
+  if (!contradiction_)
+    return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
+                  "a box with lo > hi", "none");
   Refutation refutation;
   refutation.context_ = context_;
   refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);

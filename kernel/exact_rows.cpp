@@ -104,8 +104,10 @@ ExactRows::ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows)
 void ExactRows::charge(std::size_t row, double amount) {
   if (amount == 0) return;
   const auto exact = Dyadic::from_double(amount);
-  if (exact) constant_[row] -= *exact;
-  else failed_[row] = true;
+  if (exact)
+    constant_[row] -= *exact;
+  else
+    failed_[row] = true;
 }
 
 void ExactRows::merge(NodeId node, const std::vector<Int128>& fresh, const std::vector<std::int32_t>& exponents) {
@@ -134,8 +136,10 @@ void ExactRows::merge(NodeId node, const std::vector<Int128>& fresh, const std::
     int shift_old = 0;  // and of the old part
     if (present != 0) {
       shift_old = block.exponents[row] - exponent;
-      if (shift_old < 0) shift_new = std::min(-shift_old, 120 - largest);
-      else shift_new = std::min(0, 120 - kBits - shift_old);
+      if (shift_old < 0)
+        shift_new = std::min(-shift_old, 120 - largest);
+      else
+        shift_new = std::min(0, 120 - kBits - shift_old);
       exponent -= shift_new;
       shift_old += shift_new;
     }
@@ -177,8 +181,10 @@ void ExactRows::literal(NodeId node, std::uint32_t element, bool at_least, doubl
   const Dyadic product = *Dyadic::from_double(beta) * *Dyadic::from_double(threshold);
   for (std::size_t row = 0; row < rows_; ++row) {
     add(row, node, element, at_least ? -beta : beta, 0.0);
-    if (at_least) constant_[row] += product;
-    else constant_[row] -= product;
+    if (at_least)
+      constant_[row] += product;
+    else
+      constant_[row] -= product;
   }
 }
 
@@ -216,7 +222,8 @@ void ExactRows::through(NodeId node, const LinearStep& step) {
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
     constant_[row] += chunked_sum(size, a.exponents[row] + bias.exponent, [&](std::size_t j) { return product(m[j], bias.mantissas[j]); });
-    constant_[row] -= chunked_sum(size, a.exponents[row] + prices.exponent, [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[j]); });
+    constant_[row] -=
+        chunked_sum(size, a.exponents[row] + prices.exponent, [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[j]); });
     for (std::size_t j = 0; j < size; ++j) failed_[row] = failed_[row] || (m[j] != 0 && prices.infinite[j]);
   }
 }
@@ -229,9 +236,12 @@ void ExactRows::relax(NodeId node, const Line& line) {
   const Grid lower = on_grid(r.lower_intercept, Round::down), upper = on_grid(r.upper_intercept, Round::up);
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
-    constant_[row] += chunked_sum(size, a.exponents[row] + lower.exponent, [&](std::size_t j) { return m[j] > 0 ? product(m[j], lower.mantissas[j]) : 0; });
-    constant_[row] += chunked_sum(size, a.exponents[row] + upper.exponent, [&](std::size_t j) { return m[j] < 0 ? product(m[j], upper.mantissas[j]) : 0; });
-    for (std::size_t j = 0; j < size; ++j) failed_[row] = failed_[row] || (m[j] > 0 && lower.infinite[j]) || (m[j] < 0 && upper.infinite[j]);
+    constant_[row] += chunked_sum(size, a.exponents[row] + lower.exponent,
+                                  [&](std::size_t j) { return m[j] > 0 ? product(m[j], lower.mantissas[j]) : 0; });
+    constant_[row] += chunked_sum(size, a.exponents[row] + upper.exponent,
+                                  [&](std::size_t j) { return m[j] < 0 ? product(m[j], upper.mantissas[j]) : 0; });
+    for (std::size_t j = 0; j < size; ++j)
+      failed_[row] = failed_[row] || (m[j] > 0 && lower.infinite[j]) || (m[j] < 0 && upper.infinite[j]);
   }
   for (const Relaxation::Part& part : r.parts) {
     const std::size_t columns = graph_.size(part.operand);
@@ -260,7 +270,8 @@ void ExactRows::relax(NodeId node, const Line& line) {
         failed_[row] = failed_[row] || grid.infinite[side(j)] || prices.infinite[side(j)];
         fresh[row * columns + (part.index.empty() ? j : part.index[j])] += product(m[j], grid.mantissas[side(j)]);
       }
-      constant_[row] -= chunked_sum(size, a.exponents[row] + prices.exponent, [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[side(j)]); });
+      constant_[row] -= chunked_sum(size, a.exponents[row] + prices.exponent,
+                                    [&](std::size_t j) { return product(std::abs(m[j]), prices.mantissas[side(j)]); });
       exponents[row] += grid.exponent;
     }
     merge(part.operand, fresh, exponents);
@@ -275,8 +286,10 @@ void ExactRows::concretize(NodeId node) {
   const Grid lo = on_grid(box.lo, Round::down), hi = on_grid(box.hi, Round::up);
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
-    constant_[row] += chunked_sum(size, a.exponents[row] + lo.exponent, [&](std::size_t j) { return m[j] > 0 ? product(m[j], lo.mantissas[j]) : 0; });
-    constant_[row] += chunked_sum(size, a.exponents[row] + hi.exponent, [&](std::size_t j) { return m[j] < 0 ? product(m[j], hi.mantissas[j]) : 0; });
+    constant_[row] +=
+        chunked_sum(size, a.exponents[row] + lo.exponent, [&](std::size_t j) { return m[j] > 0 ? product(m[j], lo.mantissas[j]) : 0; });
+    constant_[row] +=
+        chunked_sum(size, a.exponents[row] + hi.exponent, [&](std::size_t j) { return m[j] < 0 ? product(m[j], hi.mantissas[j]) : 0; });
     for (std::size_t j = 0; j < size; ++j) failed_[row] = failed_[row] || (m[j] > 0 && lo.infinite[j]) || (m[j] < 0 && hi.infinite[j]);
   }
 }

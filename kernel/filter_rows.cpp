@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;         // unit roundoff of double
 constexpr double kInflate = 1 + 0x1p-26;  // rounding of the slack sums themselves, up to 2^25 terms
-constexpr double kUnderflow = 0x1p-900;  // more than any rounding error below the normal range, per product; itself normal
+constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below the normal range, per product; itself normal
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
 
@@ -67,8 +67,8 @@ ASSAY_TARGETS void price_row(std::size_t n, const double* a, const double* b, co
 }
 
 // One row through an elementwise line: out = a * slope by the sign of a, value = sum a * intercept, price = sum |a| p.
-ASSAY_TARGETS void relax_row(std::size_t n, const double* a, const double* const s[2], const double* const t[2], const double* p, double* out,
-                             Sums& sums) {
+ASSAY_TARGETS void relax_row(std::size_t n, const double* a, const double* const s[2], const double* const t[2], const double* p,
+                             double* out, Sums& sums) {
   alignas(64) double value[kLanes] = {}, price[kLanes] = {};
   Lanes& values = *reinterpret_cast<Lanes*>(value);
   Lanes& prices = *reinterpret_cast<Lanes*>(price);
@@ -189,15 +189,23 @@ Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>
 }
 
 FilterRows::FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs)
-    : graph_(graph), boxes_(boxes), rows_(rows), blocks_(graph.nodes.size()), constant_(rows, 0.0), slack_(rows, 0.0),
-      keep_inputs_(keep_inputs), inputs_(keep_inputs ? graph.nodes.size() : 0) {}
+    : graph_(graph),
+      boxes_(boxes),
+      rows_(rows),
+      blocks_(graph.nodes.size()),
+      constant_(rows, 0.0),
+      slack_(rows, 0.0),
+      keep_inputs_(keep_inputs),
+      inputs_(keep_inputs ? graph.nodes.size() : 0) {}
 
 std::vector<double> FilterRows::input_coefficients(std::size_t row) const {
   std::vector<double> result;
   for (const NodeId id : graph_.inputs) {
     const std::size_t size = graph_.size(id);
-    if (inputs_[id].empty()) result.resize(result.size() + size, 0.0);
-    else result.insert(result.end(), inputs_[id].begin() + row * size, inputs_[id].begin() + (row + 1) * size);
+    if (inputs_[id].empty())
+      result.resize(result.size() + size, 0.0);
+    else
+      result.insert(result.end(), inputs_[id].begin() + row * size, inputs_[id].begin() + (row + 1) * size);
   }
   return result;
 }

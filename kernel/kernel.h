@@ -149,7 +149,7 @@ struct CaseMultipliers {
 
 // How a conclude step went, per listed case; for the search, not rigorous.
 struct Diagnosis {
-  std::vector<double> margins;                         // bound - required; > 0 is closed
+  std::vector<double> margins;                          // bound - required; > 0 is closed
   std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
 };
 
@@ -194,15 +194,16 @@ class Scope {
   [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const;
   [[nodiscard]] std::vector<std::shared_ptr<const Line>> lines_below(NodeId start, const Hints& hints) const;
   [[nodiscard]] Outcome<std::vector<Bound>> bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr) const;
-  [[nodiscard]] bool exactly_proved(const Targets& targets, std::size_t row, const Hints& hints, const std::function<bool(double, std::size_t)>& proved) const;
+  [[nodiscard]] bool exactly_proved(const Targets& targets, std::size_t row, const Hints& hints,
+                                    const std::function<bool(double, std::size_t)>& proved) const;
   void meet(NodeId node, Box box);
 
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const Context> context_;
-  Boxes boxes_;                                          // by node; null = not derived
+  Boxes boxes_;                                            // by node; null = not derived
   std::vector<std::shared_ptr<const Penalty>> penalties_;  // by node; on this scope's boxes or an ancestor's
   std::vector<std::shared_ptr<const Line>> lines_;         // policy lines derived so far
-  bool contradiction_ = false;                           // some box has lo > hi
+  bool contradiction_ = false;                             // some box has lo > hi
 };
 
 // Two refutations of one context: the union of their cases.
@@ -213,7 +214,7 @@ Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least);
 // A point of some case's region, exactly.
 struct Witness {
   std::uint32_t case_index = 0;
-  std::vector<Rational> inputs;             // all input tensors, concatenated
+  std::vector<Rational> inputs;  // all input tensors, concatenated
 };
 
 class Theorem {

@@ -163,13 +163,14 @@ class ConvMap final : public LinearMap {
 
 class SparseMap final : public LinearMap {
  public:
-  SparseMap(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries) : LinearMap(rows, columns), entries_(std::move(entries)) {
-    std::sort(entries_.begin(), entries_.end(), [](const SparseEntry& a, const SparseEntry& b) {
-      return a.row != b.row ? a.row < b.row : a.column < b.column;
-    });
+  SparseMap(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries)
+      : LinearMap(rows, columns), entries_(std::move(entries)) {
+    std::sort(entries_.begin(), entries_.end(),
+              [](const SparseEntry& a, const SparseEntry& b) { return a.row != b.row ? a.row < b.row : a.column < b.column; });
     std::vector<std::size_t> per_row(rows, 0), per_column(columns, 0);
     identity_ = rows == columns && entries_.size() == rows;
-    for (std::size_t k = 0; identity_ && k < rows; ++k) identity_ = entries_[k].row == k && entries_[k].column == k && entries_[k].value == 1;
+    for (std::size_t k = 0; identity_ && k < rows; ++k)
+      identity_ = entries_[k].row == k && entries_[k].column == k && entries_[k].value == 1;
     for (const SparseEntry& e : entries_) {
       fan_in_ = std::max(fan_in_, ++per_row[e.row]);
       fan_out_ = std::max(fan_out_, ++per_column[e.column]);
@@ -214,7 +215,8 @@ class SparseMap final : public LinearMap {
 
 }  // namespace
 
-std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner, std::vector<double> w) {
+std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner,
+                                           std::vector<double> w) {
   return std::make_shared<DenseMap>(outer, rows, columns, inner, std::move(w));
 }
 

@@ -65,7 +65,9 @@ class LinearMap {
 
 // Convolutions of any dimension: y[c_out, p] = sum over taps (p, q, k) and c_in of the group of w[k][c_in][c_out] x[c_in, q],
 // per batch element of the tensor. A tap joins an output position to an input position by a kernel position.
-struct ConvTap { std::uint32_t result, operand, kernel; };
+struct ConvTap {
+  std::uint32_t result, operand, kernel;
+};
 struct ConvShape {
   std::size_t tensor_batch, groups, result_channels, operand_channels;  // channels per whole tensor
   std::size_t result_positions, operand_positions, kernel_positions;
@@ -75,7 +77,10 @@ struct ConvShape {
 [[nodiscard]] std::shared_ptr<const LinearMap> conv_map(ConvShape shape, std::vector<double> w);
 
 // Any other map by its entries, in any order; several entries of one place add up.
-struct SparseEntry { std::uint32_t row, column; double value; };
+struct SparseEntry {
+  std::uint32_t row, column;
+  double value;
+};
 [[nodiscard]] std::shared_ptr<const LinearMap> sparse_map(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries);
 
 // y = sum over parts of (M_p +- E_p) x_p + (bias +- bias_error): where true coefficients are not doubles (batch norm, means),

@@ -9,7 +9,8 @@
 namespace assay::kernel {
 namespace {
 
-Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
+Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std::string required, std::string found,
+                 std::string advice = {}) {
   return {kind, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
 }
 
@@ -28,14 +29,17 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
     if (!constant) continue;
     result.is_constant[id] = true;
     if (node.op == Op::constant) {
-      if (node.dtype == DType::complex64) return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
+      if (node.dtype == DType::complex64)
+        return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
       result.values[id] = lift<Interval>(node.value);
       continue;
     }
     auto value = denote<Interval>(node, operands);
     if (!value) return value.rejection();
     for (const Interval& v : value.value().values) {
-      if (v.is_undefined()) return refuse(Rejection::Kind::declined, "kernel.domain", node.name, "constants inside the op's domain", std::string(op_row(node.op).name) + " of constants is undefined");
+      if (v.is_undefined())
+        return refuse(Rejection::Kind::declined, "kernel.domain", node.name, "constants inside the op's domain",
+                      std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
   }
@@ -43,7 +47,8 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
 }
 
 // Nodes whose elements enter an op that is not affine.
-std::vector<bool> nonlinear_operands(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+std::vector<bool> nonlinear_operands(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
+                                     const std::vector<bool>& is_constant) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (NodeId user = 0; user < graph.nodes.size(); ++user) {
     if (affine[user] || is_constant[user]) continue;
@@ -60,7 +65,8 @@ AffineForm without_identity(AffineForm form, const std::vector<std::optional<Aff
 }
 
 // Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
-std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
+                                     const std::vector<bool>& is_constant) {
   std::vector<bool> used(graph.nodes.size(), false);
   for (const NodeId id : graph.inputs) used[id] = true;
   for (const NodeId id : graph.outputs) used[id] = true;
@@ -103,7 +109,8 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   using Kind = Rejection::Kind;
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (statement.semantics.kind != ExecutionModel::Kind::real) {
-    return refuse(Kind::declined, "kernel.semantics", "statement", "a semantics that this kernel knows: real arithmetic", to_string(statement.semantics));
+    return refuse(Kind::declined, "kernel.semantics", "statement", "a semantics that this kernel knows: real arithmetic",
+                  to_string(statement.semantics));
   }
   const std::vector<Rejection> problems = validate(statement);
   if (!problems.empty()) return problems.front();
@@ -123,8 +130,10 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (problem->is_constant_[id]) continue;
     if (graph.node(id).op == Op::input) continue;
     auto form = affine_form(graph, id, problem->constants_);
-    if (form) problem->affine_[id] = without_identity(std::move(form).value(), problem->affine_);
-    else if (form.rejection().code != "linear_map.not_linear") return form.rejection();
+    if (form)
+      problem->affine_[id] = without_identity(std::move(form).value(), problem->affine_);
+    else if (form.rejection().code != "linear_map.not_linear")
+      return form.rejection();
   }
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   const std::vector<bool> nonlinear = nonlinear_operands(graph, problem->affine_, problem->is_constant_);
@@ -151,19 +160,79 @@ std::vector<std::string> Problem::assumptions() const {
                                   "real arithmetic is meant: a float execution of the network may differ by its rounding errors"};
   for (const Node& node : graph().nodes) {  // constants too: their values were computed the same way
     switch (node.op) {
-      case Op::exp: case Op::log: case Op::sqrt: case Op::sigmoid: case Op::tanh: case Op::sin: case Op::cos: case Op::pow: case Op::softmax:
+      case Op::exp:
+      case Op::log:
+      case Op::sqrt:
+      case Op::sigmoid:
+      case Op::tanh:
+      case Op::sin:
+      case Op::cos:
+      case Op::pow:
+      case Op::softmax:
       case Op::batch_norm:
-      case Op::erf: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh: case Op::cosh: case Op::asinh:
-      case Op::acosh: case Op::atanh: case Op::log_softmax: case Op::log_sum_exp: case Op::softplus: case Op::elu: case Op::selu:
-      case Op::celu: case Op::gelu: case Op::silu: case Op::mish: case Op::mod: case Op::softsign: case Op::hard_sigmoid:
-      case Op::hard_swish: case Op::thresholded_relu: case Op::shrink:
+      case Op::erf:
+      case Op::tan:
+      case Op::asin:
+      case Op::acos:
+      case Op::atan:
+      case Op::sinh:
+      case Op::cosh:
+      case Op::asinh:
+      case Op::acosh:
+      case Op::atanh:
+      case Op::log_softmax:
+      case Op::log_sum_exp:
+      case Op::softplus:
+      case Op::elu:
+      case Op::selu:
+      case Op::celu:
+      case Op::gelu:
+      case Op::silu:
+      case Op::mish:
+      case Op::mod:
+      case Op::softsign:
+      case Op::hard_sigmoid:
+      case Op::hard_swish:
+      case Op::thresholded_relu:
+      case Op::shrink:
         result.emplace_back("MPFR rounds its functions in the stated direction");
         return result;
-      case Op::input: case Op::constant: case Op::reshape: case Op::permute: case Op::slice: case Op::concat: case Op::pad: case Op::gather:
-      case Op::expand: case Op::add: case Op::sub: case Op::neg: case Op::scale: case Op::gemm: case Op::matmul: case Op::conv:
-      case Op::conv_transpose: case Op::reduce_sum: case Op::reduce_mean: case Op::avg_pool: case Op::mul: case Op::div: case Op::relu:
-      case Op::floor: case Op::ceil: case Op::round: case Op::reciprocal: case Op::prelu:
-      case Op::leaky_relu: case Op::abs: case Op::sign: case Op::clip: case Op::min: case Op::max: case Op::max_pool: break;
+      case Op::input:
+      case Op::constant:
+      case Op::reshape:
+      case Op::permute:
+      case Op::slice:
+      case Op::concat:
+      case Op::pad:
+      case Op::gather:
+      case Op::expand:
+      case Op::add:
+      case Op::sub:
+      case Op::neg:
+      case Op::scale:
+      case Op::gemm:
+      case Op::matmul:
+      case Op::conv:
+      case Op::conv_transpose:
+      case Op::reduce_sum:
+      case Op::reduce_mean:
+      case Op::avg_pool:
+      case Op::mul:
+      case Op::div:
+      case Op::relu:
+      case Op::floor:
+      case Op::ceil:
+      case Op::round:
+      case Op::reciprocal:
+      case Op::prelu:
+      case Op::leaky_relu:
+      case Op::abs:
+      case Op::sign:
+      case Op::clip:
+      case Op::min:
+      case Op::max:
+      case Op::max_pool:
+        break;
     }
   }
   return result;

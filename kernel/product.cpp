@@ -20,7 +20,7 @@ namespace {
 using Lanes = double __attribute__((vector_size(64)));
 constexpr std::size_t kLanes = 8;
 constexpr std::size_t kTileRows = 4;
-constexpr std::size_t kMaxInner = 256;   // terms and columns per pass: a 512 KiB panel of w stays in the second-level cache
+constexpr std::size_t kMaxInner = 256;  // terms and columns per pass: a 512 KiB panel of w stays in the second-level cache
 constexpr std::size_t kMaxColumns = 256;
 
 // The terms of up to kTileRows rows that are not zero in all of them, packed: coefficient[t][r] belongs to w row index[t].
@@ -76,8 +76,9 @@ __attribute__((always_inline)) inline void multiply_block(const PackedTile& tile
 }
 
 template <std::size_t kRows, std::size_t kGroups>
-__attribute__((always_inline)) inline void multiply_rows(const PackedTile& tile, std::size_t terms, std::size_t first_row, std::size_t columns,
-                                                         const double* w, std::size_t w_stride, double* out, std::size_t out_stride) {
+__attribute__((always_inline)) inline void multiply_rows(const PackedTile& tile, std::size_t terms, std::size_t first_row,
+                                                         std::size_t columns, const double* w, std::size_t w_stride, double* out,
+                                                         std::size_t out_stride) {
   std::size_t j = 0;
   for (; j + kGroups * kLanes <= columns; j += kGroups * kLanes) {
     multiply_block<kRows, kGroups>(tile, terms, first_row, w + j, w_stride, out + j, out_stride, 0);

@@ -42,7 +42,8 @@ Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) 
   if (a->literal.node != b->literal.node || a->literal.element != b->literal.element || !(a->literal.threshold == b->literal.threshold)) {
     return reject("split.S2", "one coordinate and one threshold", "two different literals");
   }
-  if (a->literal.at_least || !b->literal.at_least) return reject("split.S3", "the halves <= t and >= t, in this order", "the same half twice");
+  if (a->literal.at_least || !b->literal.at_least)
+    return reject("split.S3", "the halves <= t and >= t, in this order", "the same half twice");
   Refutation result;
   result.context_ = a->parent;
   result.cases_ = at_most.cases_;

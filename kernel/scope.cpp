@@ -16,7 +16,8 @@ constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 
 Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  if (group >= problem->group_count()) return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+  if (group >= problem->group_count())
+    return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
   Scope scope;
   scope.boxes_ = problem->root_boxes(group);
   scope.penalties_.resize(problem->graph().nodes.size());
@@ -42,8 +43,10 @@ Outcome<Done> Scope::assume(const Literal& literal) {
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
     return reject("split.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
   }
-  if (!std::isfinite(literal.threshold)) return reject("split.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
-  if (context_->depth >= kMaxDepth) return reject("split.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
+  if (!std::isfinite(literal.threshold))
+    return reject("split.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
+  if (context_->depth >= kMaxDepth)
+    return reject("split.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
   context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
@@ -136,7 +139,9 @@ Outcome<Done> Scope::derive_box(NodeId node) {
   if (!result) return result.rejection();
   Box box;
   for (const Interval& value : result.value().values) {
-    if (value.is_undefined()) return reject("box.S2", at(graph, node, box.lo.size()), "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
+    if (value.is_undefined())
+      return reject("box.S2", at(graph, node, box.lo.size()),
+                    "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
     box.lo.push_back(value.lo());
     box.hi.push_back(value.hi());
   }
@@ -206,7 +211,8 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
     for (const auto* slopes : {&hints.lower, &hints.upper}) {
       if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
-        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0), std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
+        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0),
+                      std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
       }
     }
   }
@@ -230,8 +236,10 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
     if (!walk(rows, start, hints, lines)) return false;
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
-      if constexpr (std::is_same_v<Rows, FilterRows>) bounds.push_back({rows.lower(row), rows.estimate(row), rows.slack(row)});
-      else bounds.push_back({rows.lower(row), rows.lower(row), 0});
+      if constexpr (std::is_same_v<Rows, FilterRows>)
+        bounds.push_back({rows.lower(row), rows.estimate(row), rows.slack(row)});
+      else
+        bounds.push_back({rows.lower(row), rows.lower(row), 0});
     }
     return true;
   };
@@ -249,11 +257,13 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
 Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
-  if (!(node < graph.nodes.size()) || problem_->is_constant(node)) return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
+  if (!(node < graph.nodes.size()) || problem_->is_constant(node))
+    return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
   if (contradiction_) return Done{};
   if (!boxes_[node]) return not_derived(node);
   if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {
-    return reject("refine.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries", std::to_string(selection.mask.size()));
+    return reject("refine.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries",
+                  std::to_string(selection.mask.size()));
   }
   const std::vector<std::uint32_t> elements = selected(node, selection);
   if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size())) {
@@ -276,8 +286,10 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
     double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
     if (claims != nullptr) {
       // The box already derived may imply the claim as well.
-      if (!(std::max(lo, box.lo[elements[k]]) >= claims->lo[k])) return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
-      if (!(std::min(hi, box.hi[elements[k]]) <= claims->hi[k])) return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+      if (!(std::max(lo, box.lo[elements[k]]) >= claims->lo[k]))
+        return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+      if (!(std::min(hi, box.hi[elements[k]]) <= claims->hi[k]))
+        return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
       lo = claims->lo[k];
       hi = claims->hi[k];
     } else if (round_to_float) {

@@ -42,8 +42,8 @@ struct Scope::Targets {
 };
 
 struct Scope::Bound {
-  double lower;             // rigorous
-  double estimate, slack;   // of the filter; slack 0 on the exact path
+  double lower;            // rigorous
+  double estimate, slack;  // of the filter; slack 0 on the exact path
 };
 
 // Rule back-substitution: the blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.

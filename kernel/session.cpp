@@ -11,7 +11,11 @@ Rejection structure(const char* required, std::string found) {
 }
 
 Rejection still_open(std::string found) {
-  return {Rejection::Kind::rejected, "session.open", "", "every branch refutes the cases that its parent needs", std::move(found),
+  return {Rejection::Kind::rejected,
+          "session.open",
+          "",
+          "every branch refutes the cases that its parent needs",
+          std::move(found),
           "conclude the missing cases, or split further"};
 }
 
@@ -49,7 +53,8 @@ Outcome<Done> Session::end_group() {
   if (levels_.size() != 1) return structure("end_group closes an open group with no open split", std::to_string(depth()) + " open splits");
   if (!levels_[0].closed) return still_open("no case of group " + std::to_string(group_) + " is refuted");
   for (std::size_t i = 0; i < levels_[0].closed->cases().size(); ++i) {
-    if (!levels_[0].closed->cases()[i]) return still_open("case at position " + std::to_string(i) + " of group " + std::to_string(group_) + " is not refuted");
+    if (!levels_[0].closed->cases()[i])
+      return still_open("case at position " + std::to_string(i) + " of group " + std::to_string(group_) + " is not refuted");
   }
   groups_[group_] = std::move(levels_[0].closed);
   levels_.clear();

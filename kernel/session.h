@@ -56,9 +56,9 @@ class Session {
  private:
   struct Level {
     Scope scope;
-    std::optional<Refutation> closed;   // by the steps and splits of this branch so far
-    Literal at_most;                    // the split that opened it; unused at the root
-    std::optional<Refutation> left;     // set in the right branch
+    std::optional<Refutation> closed;  // by the steps and splits of this branch so far
+    Literal at_most;                   // the split that opened it; unused at the root
+    std::optional<Refutation> left;    // set in the right branch
   };
   Outcome<Done> close(Outcome<Refutation> refutation);
 

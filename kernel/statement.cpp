@@ -11,9 +11,7 @@ namespace assay::kernel {
 namespace {
 
 // The order of the terms of a row has no meaning: by side (inputs first), tensor, element.
-std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) {
-  return {v.side == Variable::Side::output, v.tensor, v.element};
-}
+std::tuple<bool, std::uint32_t, std::uint64_t> key(const Variable& v) { return {v.side == Variable::Side::output, v.tensor, v.element}; }
 
 // ---- canonical bytes (docs/canonical-graph.md) ----
 
@@ -24,9 +22,7 @@ void put(std::vector<std::byte>& out, std::string_view text) {
   put(out, std::uint64_t{text.size()});
   for (const char c : text) out.push_back(static_cast<std::byte>(c));
 }
-void put(std::vector<std::byte>& out, const Rational& value) {
-  put(out, value.to_string());
-}
+void put(std::vector<std::byte>& out, const Rational& value) { put(out, value.to_string()); }
 void put(std::vector<std::byte>& out, const Digest& digest) {
   for (const std::uint8_t byte : digest) out.push_back(static_cast<std::byte>(byte));
 }
@@ -159,9 +155,7 @@ class Validator {
 
 }  // namespace
 
-Digest graph_digest(const Graph& graph) {
-  return sha256(canonical_bytes(graph));
-}
+Digest graph_digest(const Graph& graph) { return sha256(canonical_bytes(graph)); }
 
 Digest statement_digest(const Statement& statement) {
   std::vector<std::byte> out;
@@ -172,8 +166,6 @@ Digest statement_digest(const Statement& statement) {
   return sha256(out);
 }
 
-std::vector<Rejection> validate(const Statement& statement) {
-  return Validator(statement).run();
-}
+std::vector<Rejection> validate(const Statement& statement) { return Validator(statement).run(); }
 
 }  // namespace assay::kernel

@@ -82,10 +82,12 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   const std::string place = "case " + std::to_string(witness.case_index);
   if (!(witness.case_index < cases.size())) return reject("witness.S1", place, "a case of the property", "none such");
   const InputBox& box = *cases[witness.case_index].box;
-  if (witness.inputs.size() != box.lo.size()) return reject("witness.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
+  if (witness.inputs.size() != box.lo.size())
+    return reject("witness.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
   for (std::size_t i = 0; i < box.lo.size(); ++i) {
     if (!(box.lo[i] <= witness.inputs[i] && witness.inputs[i] <= box.hi[i])) {
-      return reject("witness.S2", place + ", input element " + std::to_string(i), "in [" + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", witness.inputs[i].to_string());
+      return reject("witness.S2", place + ", input element " + std::to_string(i),
+                    "in [" + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", witness.inputs[i].to_string());
     }
   }
   const auto coarse = run<Interval>(problem->graph(), witness.inputs);
@@ -94,8 +96,11 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   Truth truth = coarse.value().decide(*problem, cases[witness.case_index].rows, row);
   if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, row);
   if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, row);
-  if (truth == Truth::fails) return reject("witness.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
-  if (truth == Truth::open) return Rejection{Rejection::Kind::declined, "witness.S3", place + ", row " + std::to_string(row), "a decided row", "open at 256 bits", ""};
+  if (truth == Truth::fails)
+    return reject("witness.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
+  if (truth == Truth::open)
+    return Rejection{Rejection::Kind::declined, "witness.S3",       place + ", row " + std::to_string(row),
+                     "a decided row",           "open at 256 bits", ""};
   Theorem theorem;
   theorem.kind_ = Theorem::Kind::satisfiable;
   theorem.problem_ = problem;

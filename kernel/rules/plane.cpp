@@ -45,7 +45,8 @@ Relaxation product_plane(const Graph& graph, const Node& node, std::span<const B
   const std::size_t size = result_box.lo.size();
   for (std::size_t which = 0; which < 2; ++which) {
     const NodeId operand = node.operands[which];
-    result.parts.push_back({operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
+    result.parts.push_back(
+        {operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
   }
   for (std::size_t j = 0; j < size; ++j) {
     const std::size_t p = result.parts[0].index[j], q = result.parts[1].index[j];
@@ -87,7 +88,8 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
   const std::size_t size = element_count(node.shape), candidates = node.operands.size();
   Relaxation result{{}, std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)};
   for (const NodeId operand : node.operands) {
-    result.parts.push_back({operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
+    result.parts.push_back(
+        {operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
   }
   for (std::size_t j = 0; j < size; ++j) {
     const auto lo = [&](std::size_t i) { return boxes[i]->lo[result.parts[i].index[j]]; };
@@ -101,12 +103,17 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
     const auto& hint = is_max ? hints.lower : hints.upper;
     if (!hint.empty() && hint[j] >= 0 && hint[j] < static_cast<float>(candidates)) chosen = static_cast<std::size_t>(hint[j]);
     bool dominates = true;
-    for (std::size_t i = 0; i < candidates; ++i) dominates = dominates && (i == chosen || (is_max ? lo(chosen) >= hi(i) : hi(chosen) <= lo(i)));
+    for (std::size_t i = 0; i < candidates; ++i)
+      dominates = dominates && (i == chosen || (is_max ? lo(chosen) >= hi(i) : hi(chosen) <= lo(i)));
     Relaxation::Part& part = result.parts[chosen];
-    if (dominates || is_max) part.lower[j] = 1;
-    else result.lower_intercept[j] = bound;
-    if (dominates || !is_max) part.upper[j] = 1;
-    else result.upper_intercept[j] = bound;
+    if (dominates || is_max)
+      part.lower[j] = 1;
+    else
+      result.lower_intercept[j] = bound;
+    if (dominates || !is_max)
+      part.upper[j] = 1;
+    else
+      result.upper_intercept[j] = bound;
   }
   return result;
 }
@@ -114,7 +121,8 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
 std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                 const SlopeHints& hints) {
   switch (node.op) {
-    case Op::relu: return relu_line(node, *boxes[0], hints);
+    case Op::relu:
+      return relu_line(node, *boxes[0], hints);
     case Op::leaky_relu:
     case Op::abs:
     case Op::clip:
@@ -123,22 +131,73 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::sqrt:
     case Op::pow:
     case Op::exp:
-    case Op::log: return unary_line(node, *boxes[0], result, hints);
+    case Op::log:
+      return unary_line(node, *boxes[0], result, hints);
     case Op::mul:
       if (node.operands[0] == node.operands[1]) return unary_line(node, *boxes[0], result, hints);
       return product_plane(graph, node, boxes, result, hints);
     case Op::min:
-    case Op::max: return selection_plane(graph, node, boxes, hints);
+    case Op::max:
+      return selection_plane(graph, node, boxes, hints);
     // Layout and linear ops are substituted exactly where they are linear; everything else stops at its box.
-    case Op::input: case Op::constant: case Op::reshape: case Op::permute: case Op::slice: case Op::concat: case Op::pad:
-    case Op::gather: case Op::expand: case Op::add: case Op::sub: case Op::neg: case Op::scale: case Op::gemm: case Op::matmul:
-    case Op::conv: case Op::conv_transpose: case Op::batch_norm: case Op::reduce_sum: case Op::reduce_mean: case Op::avg_pool:
-    case Op::erf: case Op::tan: case Op::asin: case Op::acos: case Op::atan: case Op::sinh: case Op::cosh: case Op::asinh:
-    case Op::acosh: case Op::atanh: case Op::log_softmax: case Op::log_sum_exp: case Op::softplus: case Op::elu: case Op::selu:
-    case Op::celu: case Op::gelu: case Op::silu: case Op::mish: case Op::mod: case Op::softsign: case Op::hard_sigmoid:
-    case Op::hard_swish: case Op::thresholded_relu: case Op::shrink: case Op::floor: case Op::ceil: case Op::round: case Op::reciprocal:
+    case Op::input:
+    case Op::constant:
+    case Op::reshape:
+    case Op::permute:
+    case Op::slice:
+    case Op::concat:
+    case Op::pad:
+    case Op::gather:
+    case Op::expand:
+    case Op::add:
+    case Op::sub:
+    case Op::neg:
+    case Op::scale:
+    case Op::gemm:
+    case Op::matmul:
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::batch_norm:
+    case Op::reduce_sum:
+    case Op::reduce_mean:
+    case Op::avg_pool:
+    case Op::erf:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::log_softmax:
+    case Op::log_sum_exp:
+    case Op::softplus:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::mod:
+    case Op::softsign:
+    case Op::hard_sigmoid:
+    case Op::hard_swish:
+    case Op::thresholded_relu:
+    case Op::shrink:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::reciprocal:
     case Op::prelu:
-    case Op::div: case Op::sign: case Op::sin: case Op::cos: case Op::max_pool: case Op::softmax: return std::nullopt;
+    case Op::div:
+    case Op::sign:
+    case Op::sin:
+    case Op::cos:
+    case Op::max_pool:
+    case Op::softmax:
+      return std::nullopt;
   }
   return std::nullopt;
 }

@@ -42,17 +42,25 @@ Dual<Interval> function(const Node& node, const Dual<Interval>& x) {
       const auto& a = std::get<ClipAttributes>(node.attributes);
       return min(max(x, Dual<Interval>(Interval(a.lo))), Dual<Interval>(Interval(a.hi)));
     }
-    case Op::abs: return abs(x);
-    case Op::exp: return exp(x);
-    case Op::log: return log(x);
-    case Op::sqrt: return sqrt(x);
-    case Op::sigmoid: return sigmoid(x);
-    case Op::tanh: return tanh(x);
-    case Op::mul: return square(x);  // only reached for mul(x, x)
+    case Op::abs:
+      return abs(x);
+    case Op::exp:
+      return exp(x);
+    case Op::log:
+      return log(x);
+    case Op::sqrt:
+      return sqrt(x);
+    case Op::sigmoid:
+      return sigmoid(x);
+    case Op::tanh:
+      return tanh(x);
+    case Op::mul:
+      return square(x);  // only reached for mul(x, x)
     case Op::pow: {
       return pow(x, std::get<PowAttributes>(node.attributes).exponent);
     }
-    default: return Dual<Interval>(Interval::whole());
+    default:
+      return Dual<Interval>(Interval::whole());
   }
 }
 
@@ -88,26 +96,31 @@ std::vector<Piece> power_pieces(const Rational& r, double l, double u) {
 std::vector<Piece> pieces_of(const Node& node, double l, double u) {
   switch (node.op) {
     case Op::leaky_relu:
-    case Op::abs: return linear_pieces(l, u, {0.0});
+    case Op::abs:
+      return linear_pieces(l, u, {0.0});
     case Op::clip: {
       const auto& a = std::get<ClipAttributes>(node.attributes);
       return linear_pieces(l, u, {a.lo, a.hi});
     }
     case Op::exp:
-    case Op::mul: return {{l, u, Curve::convex}};
-    case Op::log: return l > 0 ? std::vector<Piece>{{l, u, Curve::concave}} : std::vector<Piece>{};
-    case Op::sqrt: return l >= 0 ? std::vector<Piece>{{l, u, Curve::concave}} : std::vector<Piece>{};
+    case Op::mul:
+      return {{l, u, Curve::convex}};
+    case Op::log:
+      return l > 0 ? std::vector<Piece>{{l, u, Curve::concave}} : std::vector<Piece>{};
+    case Op::sqrt:
+      return l >= 0 ? std::vector<Piece>{{l, u, Curve::concave}} : std::vector<Piece>{};
     case Op::sigmoid:
-    case Op::tanh: return around_zero(l, u, Curve::convex, Curve::concave);
-    case Op::pow: return power_pieces(std::get<PowAttributes>(node.attributes).exponent, l, u);
-    default: return {};
+    case Op::tanh:
+      return around_zero(l, u, Curve::convex, Curve::concave);
+    case Op::pow:
+      return power_pieces(std::get<PowAttributes>(node.attributes).exponent, l, u);
+    default:
+      return {};
   }
 }
 
 double value(const Node& node, double p) { return function(node, Dual<Interval>(Interval(p))).value().midpoint(); }
-double derivative(const Node& node, double p) {
-  return function(node, Dual<Interval>(Interval(p), Interval(1.0))).tangent().midpoint();
-}
+double derivative(const Node& node, double p) { return function(node, Dual<Interval>(Interval(p), Interval(1.0))).tangent().midpoint(); }
 
 // A point of the curved piece where the derivative is about `slope`; any answer is sound.
 double touching_point(const Node& node, const Piece& piece, double slope) {
@@ -116,8 +129,10 @@ double touching_point(const Node& node, const Piece& piece, double slope) {
   for (int step = 0; step < 30; ++step) {
     const double middle = b + (c - b) / 2;
     const double d = derivative(node, middle);
-    if ((d < slope) == rising) b = middle;
-    else c = middle;
+    if ((d < slope) == rising)
+      b = middle;
+    else
+      c = middle;
   }
   return std::clamp(b + (c - b) / 2, piece.b, piece.c);
 }
@@ -167,8 +182,10 @@ double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool low
   if (overshoots(end)) return chord;
   for (int step = 0; step < 30; ++step) {
     const double middle = near + (end - near) / 2;
-    if (overshoots(middle)) near = middle;
-    else end = middle;
+    if (overshoots(middle))
+      near = middle;
+    else
+      end = middle;
   }
   return derivative(node, end);
 }

@@ -55,7 +55,7 @@ std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const 
                        for (std::size_t i = 0; i < n; ++i) {
                          for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = stored_nk ? w[i * k + j] : w[j * n + i];
                        }
-                       return dense_map(m, n, k, 1, std::move(rows));
+                       return dense_map(m, n, k, 1, rows);
                      }};
   }
   if (weight == 0 && !attributes.transpose_b) {
@@ -66,7 +66,7 @@ std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const 
                        for (std::size_t i = 0; i < m; ++i) {
                          for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = stored_km ? w[j * m + i] : w[i * k + j];
                        }
-                       return dense_map(1, m, k, n, std::move(rows));
+                       return dense_map(1, m, k, n, rows);
                      }};
   }
   return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::s
                        for (std::size_t i = 0; i < n; ++i) {
                          for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = w[j * n + i];
                        }
-                       return dense_map(outer, n, k, 1, std::move(rows));
+                       return dense_map(outer, n, k, 1, rows);
                      }};
   }
   if (weight == 0 && a.size() == 2) {
@@ -160,7 +160,7 @@ std::optional<Structure> conv_structure(const Node& node, const Shape& x, bool i
                          }
                        }
                      }
-                     return conv_map(shape, std::move(ordered));
+                     return conv_map(shape, ordered);
                    }};
 }
 

@@ -45,14 +45,13 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
           found->second += m * term.coefficient;
       }
     }
-    std::vector<Targets::Entry> row;
     for (const auto& [key, coefficient] : sum) {
       if (!boxes_[key.first]) return not_derived(key.first);
       const double down = coefficient.double_down(), up = coefficient.double_up();
-      row.push_back({key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
+      targets.entries.push_back({targets.rows, key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
       targets.start = std::max(targets.start, key.first);
     }
-    targets.rows.push_back(std::move(row));
+    ++targets.rows;
     required.push_back(std::move(right));
     strict.push_back(any_strict);
   }
@@ -93,12 +92,14 @@ bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints&
   }
   if (cost > problem_->options().exact_budget) return false;
   NodeId start = targets.start;
-  const std::vector<Literal> context = literals();
-  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+  const std::vector<Literal> context = priced_literals(hints);
+  for (std::size_t i = 0; i < context.size(); ++i) {
     if (hints.beta[i] > 0) start = std::max(start, context[i].node);
   }
   ExactRows rows(problem_->graph(), boxes_, 1);
-  for (const Targets::Entry& e : targets.rows[row]) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  for (const Targets::Entry& e : targets.entries) {
+    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  }
   return walk(rows, start, hints, lines_below(start, hints)) && proved(rows.lower(0), row);
 }
 

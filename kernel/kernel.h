@@ -78,6 +78,8 @@ class Problem {
   [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }
   // Inputs, outputs and what lies between them once affine chains are folded, in order; constants excluded.
   [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return active_nodes_; }
+  // Every non-linear op that the node enters is exactly linear on either side of 0.
+  [[nodiscard]] bool kink_at_zero(NodeId node) const { return kink_at_zero_[node]; }
   // What a theorem about this problem rests on besides the code of the trusted folders.
   [[nodiscard]] std::vector<std::string> assumptions() const;
   // The graph node of a property variable.
@@ -90,7 +92,7 @@ class Problem {
   Digest digest_{};
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<std::uint32_t> group_of_case_;
-  std::vector<bool> is_constant_;
+  std::vector<bool> is_constant_, kink_at_zero_;
   std::vector<std::optional<AffineForm>> affine_;
   std::vector<NodeId> pre_activations_, active_nodes_;
   ConstantValues constants_;
@@ -188,6 +190,7 @@ class Scope {
   Scope() = default;
   struct Targets;
   struct Bound;
+  [[nodiscard]] std::vector<Literal> priced_literals(const Hints& hints) const;
   [[nodiscard]] Rejection not_derived(NodeId node) const;
   [[nodiscard]] std::shared_ptr<const Line> line(NodeId node, const Hints& hints) const;
   template <class Rows>

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "kernel/row_pass.h"
+
 namespace assay::kernel {
 namespace {
 
@@ -34,63 +36,78 @@ IntegerEntries on_grid(const std::vector<double>& values, int bits) {
 
 class DenseMap final : public LinearMap {
  public:
-  DenseMap(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner, std::vector<double> w)
-      : LinearMap(outer * m * inner, outer * n * inner), outer_(outer), m_(m), n_(n), inner_(inner), w_(std::move(w)), transposed_(m * n) {
+  DenseMap(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner, const std::vector<double>& w)
+      : LinearMap(outer * m * inner, outer * n * inner), outer_(outer), m_(m), n_(n), inner_(inner), w_(m, n) {
     fan_in_ = std::max<std::size_t>(n, 1);
     fan_out_ = std::max<std::size_t>(m, 1);
-    for (std::size_t i = 0; i < m; ++i) {
-      for (std::size_t j = 0; j < n; ++j) transposed_[j * m + i] = w_[i * n + j];
-    }
-    magnitudes_.resize(transposed_.size());
-    std::transform(transposed_.begin(), transposed_.end(), magnitudes_.begin(), [](double v) { return std::fabs(v); });
+    for (std::size_t i = 0; i < m; ++i) std::copy_n(w.data() + i * n, n, w_.row(i));
   }
-  void apply(std::size_t batch, const double* x, double* y) const override { product(batch, x, transposed_.data(), y, n_, m_); }
-  void transpose(std::size_t batch, const double* a, double* out) const override { product(batch, a, w_.data(), out, m_, n_); }
-  void apply_magnitude(const double* x, double* y) const override { product(1, x, magnitudes_.data(), y, n_, m_); }
+  void apply(std::size_t batch, const double* x, double* y) const override {
+    by_slices(batch, x, y, n_, m_,
+              [&](std::size_t rows, const double* from, double* to) { accumulate_dots(rows, m_, n_, from, w_, false, to); });
+  }
+  void apply_magnitude(const double* x, double* y) const override {
+    by_slices(1, x, y, n_, m_,
+              [&](std::size_t rows, const double* from, double* to) { accumulate_dots(rows, m_, n_, from, w_, true, to); });
+  }
+  void transpose(std::size_t batch, const double* a, double* out) const override {
+    by_slices(batch, a, out, m_, n_, [&](std::size_t rows, const double* from, double* to) {
+      accumulate_product({rows, m_, n_, m_, n_}, from, w_, 0, to);
+    });
+  }
   void apply_pattern(const double* x, double* y) const override {
-    const std::vector<double> ones(transposed_.size(), 1.0);
-    product(1, x, ones.data(), y, n_, m_);
+    by_slices(1, x, y, n_, m_, [&](std::size_t rows, const double* from, double* to) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        double sum = 0;
+        for (std::size_t j = 0; j < n_; ++j) sum += from[r * n_ + j];
+        for (std::size_t i = 0; i < m_; ++i) to[r * m_ + i] += sum;
+      }
+    });
   }
-  IntegerEntries integer_entries(int bits) const override { return on_grid(w_, bits); }
+  IntegerEntries integer_entries(int bits) const override {
+    std::vector<double> entries;
+    for (std::size_t i = 0; i < m_; ++i) entries.insert(entries.end(), w_.row(i), w_.row(i) + n_);
+    return on_grid(entries, bits);
+  }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
-    product(batch, a, entries.mantissas.data(), out, m_, n_);
+    by_slices(batch, a, out, m_, n_, [&](std::size_t rows, const std::int64_t* from, Int128* to) {
+      accumulate_product({rows, m_, n_, m_, n_}, from, entries.mantissas.data(), n_, to);
+    });
   }
   std::size_t cost() const override { return outer_ * m_ * n_ * inner_; }
 
  private:
-  // to[b, o, j, i] += sum_k from[b, o, k, i] w[k, j], w is [from_extent, to_extent].
-  template <class From, class To>
-  void product(std::size_t batch, const From* from, const From* w, To* to, std::size_t from_extent, std::size_t to_extent) const {
-    if (inner_ == 1) {
-      accumulate_product({batch * outer_, from_extent, to_extent, from_extent, to_extent, to_extent}, from, w, to);
-      return;
-    }
-    // inner > 1: gather one inner slice at a time into rows.
+  // product(rows, from, to) for from as [rows, from_extent] and to as [rows, to_extent]: one slice of the inner axis at a time.
+  template <class From, class To, class Product>
+  void by_slices(std::size_t batch, const From* from, To* to, std::size_t from_extent, std::size_t to_extent,
+                 const Product& product) const {
+    if (inner_ == 1) return product(batch * outer_, from, to);
     std::vector<From> rows(batch * outer_ * from_extent);
     std::vector<To> result(batch * outer_ * to_extent);
     for (std::size_t i = 0; i < inner_; ++i) {
       for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = from[r * inner_ + i];
       for (std::size_t r = 0; r < result.size(); ++r) result[r] = to[r * inner_ + i];
-      accumulate_product({batch * outer_, from_extent, to_extent, from_extent, to_extent, to_extent}, rows.data(), w, result.data());
+      product(batch * outer_, rows.data(), result.data());
       for (std::size_t r = 0; r < result.size(); ++r) to[r * inner_ + i] = result[r];
     }
   }
   std::size_t outer_, m_, n_, inner_;
-  std::vector<double> w_, transposed_, magnitudes_;  // [m, n]; [n, m]; |transposed|
+  PaddedMatrix w_;  // [m, n]
 };
 
 class ConvMap final : public LinearMap {
  public:
-  ConvMap(ConvShape shape, std::vector<double> w)
+  ConvMap(ConvShape shape, const std::vector<double>& w)
       : LinearMap(shape.tensor_batch * shape.result_channels * shape.result_positions,
                   shape.tensor_batch * shape.operand_channels * shape.operand_positions),
         s_(std::move(shape)),
-        w_(std::move(w)),
-        transposed_(w_.size()) {
+        w_(s_.kernel_positions * s_.operand_channels, result_group()),
+        transposed_(s_.kernel_positions * s_.result_channels, operand_group()) {
     const std::size_t in = operand_group(), out = result_group();
     for (std::size_t block = 0; block < s_.kernel_positions * s_.groups; ++block) {
       for (std::size_t i = 0; i < in; ++i) {
-        for (std::size_t o = 0; o < out; ++o) transposed_[(block * out + o) * in + i] = w_[(block * in + i) * out + o];
+        for (std::size_t o = 0; o < out; ++o)
+          w_.row(block * in + i)[o] = transposed_.row(block * out + o)[i] = w[(block * in + i) * out + o];
       }
     }
     std::vector<std::size_t> per_result(s_.result_positions, 0), per_operand(s_.operand_positions, 0);
@@ -99,20 +116,27 @@ class ConvMap final : public LinearMap {
       fan_out_ = std::max(fan_out_, ++per_operand[tap.operand] * out);
     }
   }
-  void apply(std::size_t batch, const double* x, double* y) const override { product<false>(batch, x, w_.data(), y); }
-  void transpose(std::size_t batch, const double* a, double* out) const override { product<true>(batch, a, transposed_.data(), out); }
+  void apply(std::size_t batch, const double* x, double* y) const override { product<false>(batch, x, w_, y); }
+  void transpose(std::size_t batch, const double* a, double* out) const override { product<true>(batch, a, transposed_, out); }
   void apply_magnitude(const double* x, double* y) const override {
-    std::vector<double> magnitudes(w_.size());
-    std::transform(w_.begin(), w_.end(), magnitudes.begin(), [](double w) { return std::fabs(w); });
-    product<false>(1, x, magnitudes.data(), y);
+    PaddedMatrix magnitudes = w_;
+    for (double& w : magnitudes.values()) w = std::fabs(w);
+    product<false>(1, x, magnitudes, y);
   }
   void apply_pattern(const double* x, double* y) const override {
-    const std::vector<double> ones(w_.size(), 1.0);
-    product<false>(1, x, ones.data(), y);
+    PaddedMatrix ones = w_;
+    for (double& w : ones.values()) w = 1;
+    product<false>(1, x, ones, y);
   }
-  IntegerEntries integer_entries(int bits) const override { return on_grid(transposed_, bits); }
+  IntegerEntries integer_entries(int bits) const override {
+    std::vector<double> entries;
+    for (std::size_t i = 0; i < s_.kernel_positions * s_.result_channels; ++i) {
+      entries.insert(entries.end(), transposed_.row(i), transposed_.row(i) + operand_group());
+    }
+    return on_grid(entries, bits);
+  }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
-    product<true>(batch, a, entries.mantissas.data(), out);
+    product<true>(batch, a, entries.mantissas, out);
   }
   std::size_t cost() const override { return s_.tensor_batch * s_.taps.size() * s_.groups * operand_group() * result_group(); }
 
@@ -128,9 +152,16 @@ class ConvMap final : public LinearMap {
     }
   }
 
+  static void multiply(const BlockShape& s, const double* from, const PaddedMatrix& w, std::size_t first, double* to) {
+    accumulate_product(s, from, w, first, to);
+  }
+  static void multiply(const BlockShape& s, const std::int64_t* from, const std::vector<std::int64_t>& w, std::size_t first, Int128* to) {
+    accumulate_product(s, from, w.data() + first * s.columns, s.columns, to);
+  }
+
   // Both directions: to[position', channel'] += sum over taps of from[position, channel] w[k][g][channel][channel'].
-  template <bool kTransposed, class From, class To>
-  void product(std::size_t batch, const From* from, const From* w, To* to) const {
+  template <bool kTransposed, class From, class To, class Weights>
+  void product(std::size_t batch, const From* from, const Weights& w, To* to) const {
     const std::size_t from_channels = kTransposed ? s_.result_channels : s_.operand_channels;
     const std::size_t to_channels = kTransposed ? s_.operand_channels : s_.result_channels;
     const std::size_t from_positions = kTransposed ? s_.result_positions : s_.operand_positions;
@@ -150,15 +181,15 @@ class ConvMap final : public LinearMap {
       for (const ConvTap& tap : s_.taps) {
         const std::size_t p = kTransposed ? tap.result : tap.operand, q = kTransposed ? tap.operand : tap.result;
         for (std::size_t g = 0; g < s_.groups; ++g) {
-          accumulate_product({rows, from_group, to_group, from_size, to_group, to_size}, source.data() + p * from_channels + g * from_group,
-                             w + (tap.kernel * s_.groups + g) * from_group * to_group, result.data() + q * to_channels + g * to_group);
+          multiply({rows, from_group, to_group, from_size, to_size}, source.data() + p * from_channels + g * from_group, w,
+                   (tap.kernel * s_.groups + g) * from_group, result.data() + q * to_channels + g * to_group);
         }
       }
       for (std::size_t b = 0; b < rows; ++b) swap_axes(result.data() + b * to_size, to + (first + b) * to_size, to_positions, to_channels);
     }
   }
   ConvShape s_;
-  std::vector<double> w_, transposed_;
+  PaddedMatrix w_, transposed_;  // [kernel position, operand channel; result channel of the group], and the other way round
 };
 
 class SparseMap final : public LinearMap {
@@ -216,12 +247,12 @@ class SparseMap final : public LinearMap {
 }  // namespace
 
 std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner,
-                                           std::vector<double> w) {
-  return std::make_shared<DenseMap>(outer, rows, columns, inner, std::move(w));
+                                           const std::vector<double>& w) {
+  return std::make_shared<DenseMap>(outer, rows, columns, inner, w);
 }
 
-std::shared_ptr<const LinearMap> conv_map(ConvShape shape, std::vector<double> w) {
-  return std::make_shared<ConvMap>(std::move(shape), std::move(w));
+std::shared_ptr<const LinearMap> conv_map(ConvShape shape, const std::vector<double>& w) {
+  return std::make_shared<ConvMap>(std::move(shape), w);
 }
 
 std::shared_ptr<const LinearMap> sparse_map(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries) {

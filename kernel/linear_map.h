@@ -61,7 +61,7 @@ class LinearMap {
 
 // y[o, r, i] = sum_c w[r, c] x[o, c, i]: products with a constant matrix on either side. w is [rows, columns].
 [[nodiscard]] std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner,
-                                                         std::vector<double> w);
+                                                         const std::vector<double>& w);
 
 // Convolutions of any dimension: y[c_out, p] = sum over taps (p, q, k) and c_in of the group of w[k][c_in][c_out] x[c_in, q],
 // per batch element of the tensor. A tap joins an output position to an input position by a kernel position.
@@ -74,7 +74,7 @@ struct ConvShape {
   std::vector<ConvTap> taps;
 };
 // w is [kernel position, group, operand channel of the group, result channel of the group].
-[[nodiscard]] std::shared_ptr<const LinearMap> conv_map(ConvShape shape, std::vector<double> w);
+[[nodiscard]] std::shared_ptr<const LinearMap> conv_map(ConvShape shape, const std::vector<double>& w);
 
 // Any other map by its entries, in any order; several entries of one place add up.
 struct SparseEntry {

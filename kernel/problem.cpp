@@ -46,19 +46,34 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
   return result;
 }
 
-// Nodes whose elements enter an op that is not affine.
-std::vector<bool> nonlinear_operands(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine,
-                                     const std::vector<bool>& is_constant) {
-  std::vector<bool> result(graph.nodes.size(), false);
+// Per node: whether it enters an op that is not affine, and whether all such ops are exactly linear on either side of 0.
+struct NonlinearUse {
+  std::vector<bool> any, kink_at_zero;
+};
+NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<AffineForm>>& affine, const std::vector<bool>& is_constant) {
+  NonlinearUse result{std::vector<bool>(graph.nodes.size(), false), std::vector<bool>(graph.nodes.size(), true)};
   for (NodeId user = 0; user < graph.nodes.size(); ++user) {
     if (affine[user] || is_constant[user]) continue;
-    for (const NodeId operand : graph.node(user).operands) result[operand] = true;
+    const Op op = graph.node(user).op;
+    for (const NodeId operand : graph.node(user).operands) {
+      result.any[operand] = true;
+      if (op != Op::relu && op != Op::leaky_relu && op != Op::abs) result.kink_at_zero[operand] = false;
+    }
   }
   return result;
 }
 
-// y = x + bias where x itself is affine is one step: in real arithmetic the sum of the two biases is exact up to bias_error.
-AffineForm without_identity(AffineForm form, const std::vector<std::optional<AffineForm>>& affine) {
+bool is_copy(const std::optional<AffineForm>& form) {
+  return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
+         std::ranges::all_of(form->bias, [](double b) { return b == 0; });
+}
+
+// Steps that do no arithmetic vanish: operands that are exact copies of other nodes, and y = x + bias where x itself is
+// affine (in real arithmetic the sum of the two biases is exact up to bias_error).
+AffineForm without_identities(AffineForm form, const std::vector<std::optional<AffineForm>>& affine) {
+  for (AffineForm::Part& part : form.parts) {
+    while (is_copy(affine[part.operand])) part.operand = affine[part.operand]->parts[0].operand;
+  }
   if (form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
   auto shorter = folded(form, *affine[form.parts[0].operand]);
   return shorter ? *std::move(shorter) : form;
@@ -131,15 +146,16 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (graph.node(id).op == Op::input) continue;
     auto form = affine_form(graph, id, problem->constants_);
     if (form)
-      problem->affine_[id] = without_identity(std::move(form).value(), problem->affine_);
+      problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_);
     else if (form.rejection().code != "linear_map.not_linear")
       return form.rejection();
   }
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
-  const std::vector<bool> nonlinear = nonlinear_operands(graph, problem->affine_, problem->is_constant_);
+  NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {
-    if (graph.node(id).op != Op::input && nonlinear[id]) problem->pre_activations_.push_back(id);
+    if (graph.node(id).op != Op::input && nonlinear.any[id]) problem->pre_activations_.push_back(id);
   }
+  problem->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
 
   std::map<const InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;

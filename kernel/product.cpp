@@ -1,135 +1,143 @@
 #include "kernel/product.h"
 
 #include <algorithm>
+#include <bit>
 
-#ifdef __FAST_MATH__
-#error "the kernel needs IEEE arithmetic as written: build without -ffast-math"
-#endif
-
-// One source, several instruction sets: products and sums are elementwise IEEE operations in the same order on each of
-// them (no contraction), so the results are the same bits everywhere.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ASSAY_TARGETS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define ASSAY_TARGETS
-#endif
+#include "kernel/lanes.h"
 
 namespace assay::kernel {
 namespace {
 
-using Lanes = double __attribute__((vector_size(64)));
-constexpr std::size_t kLanes = 8;
-constexpr std::size_t kTileRows = 4;
+constexpr std::size_t kTileRows = 8;
 constexpr std::size_t kMaxInner = 256;  // terms and columns per pass: a 512 KiB panel of w stays in the second-level cache
 constexpr std::size_t kMaxColumns = 256;
 
-// The terms of up to kTileRows rows that are not zero in all of them, packed: coefficient[t][r] belongs to w row index[t].
-struct PackedTile {
-  double coefficient[kMaxInner][kTileRows];
+// Some rows of `a`, and the terms that are not zero in all of them.
+struct Tile {
+  const double* a;
+  std::size_t stride, rows, terms;
   std::uint32_t index[kMaxInner];
 };
 
-std::size_t pack(const double* a, std::size_t stride, std::size_t rows, std::size_t inner, PackedTile& tile) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < inner; ++i) {
-    double* slot = tile.coefficient[count];
-    bool any = false;
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      slot[r] = r < rows ? a[r * stride + i] : 0.0;
-      any |= slot[r] != 0.0;
-    }
-    tile.index[count] = static_cast<std::uint32_t>(i);
-    count += any ? 1 : 0;
+ASSAY_TARGETS void list_terms(std::size_t inner, Tile& tile) {
+  std::uint64_t bits[kMaxInner];
+  for (std::size_t i = 0; i < inner; ++i) bits[i] = 0;
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    const double* row = tile.a + r * tile.stride;
+    for (std::size_t i = 0; i < inner; ++i) bits[i] |= std::bit_cast<std::uint64_t>(row[i]) << 1;  // without the sign: -0 is 0
   }
-  return count;
+  tile.terms = 0;
+  for (std::size_t i = 0; i < inner; ++i) {
+    tile.index[tile.terms] = static_cast<std::uint32_t>(i);
+    tile.terms += bits[i] != 0 ? 1 : 0;
+  }
 }
 
-// Lanes at any address; references to it never cross a function boundary, so no calling convention is involved.
-using UnalignedLanes = double __attribute__((vector_size(64), aligned(8), may_alias));
-#define ASSAY_LANES(address) (*reinterpret_cast<UnalignedLanes*>(address))
-#define ASSAY_CONST_LANES(address) (*reinterpret_cast<const UnalignedLanes*>(address))
+struct Panel {
+  const double* w;
+  std::size_t stride;
+};
 
-// kRows rows by kGroups groups of lanes from column j; the last group keeps only its lanes from `keep` on.
+// kRows rows of a tile by kGroups groups of lanes; of the first group only the lanes from `keep` on are changed.
 template <std::size_t kRows, std::size_t kGroups>
-__attribute__((always_inline)) inline void multiply_block(const PackedTile& tile, std::size_t terms, std::size_t first_row, const double* w,
-                                                          std::size_t w_stride, double* out, std::size_t out_stride, std::size_t keep) {
+ASSAY_INLINE inline void multiply_block(const Tile& tile, std::size_t first, Panel panel, double* out, std::size_t out_stride,
+                                        std::size_t keep) {
   Lanes sum[kRows][kGroups];
   for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] = ASSAY_LANES(out + r * out_stride + g * kLanes);
+    for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] = lanes(out + r * out_stride + g * kLanes);
   }
-  for (std::size_t t = 0; t < terms; ++t) {
-    const double* row = w + tile.index[t] * w_stride;
-    for (std::size_t g = 0; g < kGroups; ++g) {
-      const Lanes entries = ASSAY_CONST_LANES(row + g * kLanes);
-      for (std::size_t r = 0; r < kRows; ++r) sum[r][g] += tile.coefficient[t][first_row + r] * entries;
+  for (std::size_t t = 0; t < tile.terms; ++t) {
+    const double* entries = panel.w + tile.index[t] * panel.stride;
+    const double* coefficient = tile.a + first * tile.stride + tile.index[t];
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] += coefficient[r * tile.stride] * lanes(entries + g * kLanes);
     }
   }
+  Mask changed;
+  from_lane(keep, changed);
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t g = 0; g < kGroups; ++g) {
-      if (keep == 0) {
-        ASSAY_LANES(out + r * out_stride + g * kLanes) = sum[r][g];
-        continue;
-      }
-      for (std::size_t lane = keep; lane < kLanes; ++lane) out[r * out_stride + g * kLanes + lane] = sum[r][g][lane];
+      double* to = out + r * out_stride + g * kLanes;
+      const Lanes old = lanes(to);
+      lanes(to) = g > 0 || keep == 0 ? sum[r][g] : changed ? sum[r][g] : old;
     }
   }
+}
+
+// Fewer columns than one group: the rows of w are padded, those of out are not.
+template <std::size_t kRows>
+ASSAY_INLINE inline void multiply_narrow(const Tile& tile, std::size_t first, std::size_t columns, Panel panel, double* out,
+                                         std::size_t out_stride) {
+  alignas(64) double local[kRows * kLanes] = {};
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t j = 0; j < columns; ++j) local[r * kLanes + j] = out[r * out_stride + j];
+  }
+  multiply_block<kRows, 1>(tile, first, panel, local, kLanes, 0);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t j = 0; j < columns; ++j) out[r * out_stride + j] = local[r * kLanes + j];
+  }
+}
+
+// Columns j on, at most kGroups groups of lanes: the first group may overlap lanes that are done.
+template <std::size_t kRows, std::size_t kGroups>
+ASSAY_INLINE inline void multiply_rest(const Tile& tile, std::size_t first, std::size_t j, std::size_t columns, Panel panel, double* out,
+                                       std::size_t out_stride) {
+  if constexpr (kGroups > 1) {
+    if (columns - j <= (kGroups - 1) * kLanes) return multiply_rest<kRows, kGroups - 1>(tile, first, j, columns, panel, out, out_stride);
+    if (columns < kGroups * kLanes) {  // no room to overlap so far to the left
+      multiply_block<kRows, kGroups - 1>(tile, first, {panel.w + j, panel.stride}, out + j, out_stride, 0);
+      return multiply_rest<kRows, 1>(tile, first, j + (kGroups - 1) * kLanes, columns, panel, out, out_stride);
+    }
+  }
+  const std::size_t at = columns - kGroups * kLanes;
+  multiply_block<kRows, kGroups>(tile, first, {panel.w + at, panel.stride}, out + at, out_stride, j - at);
 }
 
 template <std::size_t kRows, std::size_t kGroups>
-__attribute__((always_inline)) inline void multiply_rows(const PackedTile& tile, std::size_t terms, std::size_t first_row,
-                                                         std::size_t columns, const double* w, std::size_t w_stride, double* out,
-                                                         std::size_t out_stride) {
+ASSAY_INLINE inline void multiply_rows(const Tile& tile, std::size_t first, std::size_t columns, Panel panel, double* out,
+                                       std::size_t out_stride) {
+  out += first * out_stride;
+  if (columns < kLanes) return multiply_narrow<kRows>(tile, first, columns, panel, out, out_stride);
   std::size_t j = 0;
   for (; j + kGroups * kLanes <= columns; j += kGroups * kLanes) {
-    multiply_block<kRows, kGroups>(tile, terms, first_row, w + j, w_stride, out + j, out_stride, 0);
+    multiply_block<kRows, kGroups>(tile, first, {panel.w + j, panel.stride}, out + j, out_stride, 0);
   }
-  for (; j + kLanes <= columns; j += kLanes) multiply_block<kRows, 1>(tile, terms, first_row, w + j, w_stride, out + j, out_stride, 0);
-  if (j == columns) return;
-  if (columns >= kLanes) {  // the last, overlapping group: lanes that are already done are computed again and dropped
-    const std::size_t at = columns - kLanes;
-    multiply_block<kRows, 1>(tile, terms, first_row, w + at, w_stride, out + at, out_stride, j - at);
-    return;
-  }
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t c = j; c < columns; ++c) {
-      double sum = out[r * out_stride + c];
-      for (std::size_t t = 0; t < terms; ++t) sum += tile.coefficient[t][first_row + r] * w[tile.index[t] * w_stride + c];
-      out[r * out_stride + c] = sum;
-    }
-  }
+  if (j < columns) multiply_rest<kRows, kGroups>(tile, first, j, columns, panel, out, out_stride);
 }
 
-ASSAY_TARGETS void multiply_tile(const PackedTile& tile, std::size_t terms, std::size_t rows, std::size_t columns, const double* w,
-                                 std::size_t w_stride, double* out, std::size_t out_stride) {
-  if (rows == kTileRows) return multiply_rows<kTileRows, 2>(tile, terms, 0, columns, w, w_stride, out, out_stride);
-  for (std::size_t r = 0; r < rows; ++r) multiply_rows<1, 4>(tile, terms, r, columns, w, w_stride, out + r * out_stride, out_stride);
+ASSAY_TARGETS void multiply_tile(const Tile& tile, std::size_t columns, Panel panel, double* out, std::size_t out_stride) {
+  if (tile.rows == kTileRows) return multiply_rows<kTileRows, 2>(tile, 0, columns, panel, out, out_stride);
+  if ((tile.rows & 4) != 0) multiply_rows<4, 2>(tile, 0, columns, panel, out, out_stride);
+  if ((tile.rows & 2) != 0) multiply_rows<2, 4>(tile, tile.rows & 4, columns, panel, out, out_stride);
+  if ((tile.rows & 1) != 0) multiply_rows<1, 4>(tile, tile.rows & 6, columns, panel, out, out_stride);
 }
 
 }  // namespace
 
-void accumulate_product(const BlockShape& s, const double* a, const double* w, double* out) {
-  static thread_local PackedTile tile;
+void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix& w, std::size_t first_row, double* out) {
+  Tile tile;
+  tile.stride = s.a_stride;
   for (std::size_t first = 0; first < s.inner; first += kMaxInner) {
-    const std::size_t inner = std::min(kMaxInner, s.inner - first);
     for (std::size_t column = 0; column < s.columns; column += kMaxColumns) {
       const std::size_t columns = std::min(kMaxColumns, s.columns - column);
+      const Panel panel{w.row(first_row + first) + column, w.stride()};
       for (std::size_t row = 0; row < s.rows; row += kTileRows) {
-        const std::size_t rows = std::min(kTileRows, s.rows - row);
-        const std::size_t terms = pack(a + row * s.a_stride + first, s.a_stride, rows, inner, tile);
-        multiply_tile(tile, terms, rows, columns, w + first * s.w_stride + column, s.w_stride, out + row * s.out_stride + column,
-                      s.out_stride);
+        tile.a = a + row * s.a_stride + first;
+        tile.rows = std::min(kTileRows, s.rows - row);
+        list_terms(std::min(kMaxInner, s.inner - first), tile);
+        multiply_tile(tile, columns, panel, out + row * s.out_stride + column, s.out_stride);
       }
     }
   }
 }
 
-void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::int64_t* w, Int128* out) {
+void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, Int128* out) {
   for (std::size_t b = 0; b < s.rows; ++b) {
     Int128* to = out + b * s.out_stride;
     for (std::size_t i = 0; i < s.inner; ++i) {
       const Int128 coefficient = a[b * s.a_stride + i];
       if (coefficient == 0) continue;
-      const std::int64_t* row = w + i * s.w_stride;
+      const std::int64_t* row = w + i * w_stride;
       for (std::size_t j = 0; j < s.columns; ++j) to[j] += coefficient * row[j];
     }
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/linear_map.h"
+#include "kernel/row_pass.h"
 #include "kernel/rules/relaxation.h"
 #include "semantics/numbers/dyadic.h"
 
@@ -62,13 +63,17 @@ class FilterRows {
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
 
  private:
-  std::vector<double>& block(NodeId node);
+  [[nodiscard]] std::vector<double> take(std::size_t size);  // [rows, size], with any content
+  [[nodiscard]] std::vector<double> consume(NodeId node);
   void merge(NodeId node, std::vector<double> fresh);
+  void collect(double absolute);
   const Graph& graph_;
   const Boxes& boxes_;
   std::size_t rows_;
-  std::vector<std::vector<double>> blocks_;  // by node: [rows, size], empty = none
+  std::vector<std::vector<double>> blocks_, spare_;  // by node: [rows, size], empty = none; and consumed ones, for reuse
+  std::size_t open_ = 0;                             // blocks that are not empty
   std::vector<double> constant_, slack_;
+  std::vector<RowSums> sums_;  // of the node at hand
   bool keep_inputs_;
   std::vector<std::vector<double>> inputs_;  // by node, as blocks_
 };

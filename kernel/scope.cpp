@@ -37,6 +37,14 @@ std::vector<Literal> Scope::literals() const {
   return result;
 }
 
+// The literals that have a multiplier.
+std::vector<Literal> Scope::priced_literals(const Hints& hints) const {
+  if (hints.beta.empty()) return {};
+  std::vector<Literal> result = literals();
+  result.resize(std::min(result.size(), hints.beta.size()));
+  return result;
+}
+
 // Rule split, one side. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
 Outcome<Done> Scope::assume(const Literal& literal) {
   const Graph& graph = problem_->graph();
@@ -69,44 +77,17 @@ void Scope::meet(NodeId node, Box box) {
     double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
     end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
   }
-  const Box* old = boxes_[node].get();
-  for (std::size_t i = 0; i < box.lo.size(); ++i) {
-    if (old != nullptr) {
+  if (const Box* old = boxes_[node].get(); old != nullptr) {
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::max(box.lo[i], old->lo[i]);
       box.hi[i] = std::min(box.hi[i], old->hi[i]);
     }
-    contradiction_ = contradiction_ || box.lo[i] > box.hi[i];
   }
+  bool crossed = false;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
+  contradiction_ = contradiction_ || crossed;
   boxes_[node] = std::make_shared<Box>(std::move(box));
 }
-
-namespace {
-
-// M x + bias over midpoints and radii; the penalty covers every rounding (rows.h).
-Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty) {
-  const std::size_t size = form.bias.size();
-  std::vector<double> center = form.bias, radius(size, 0.0);
-  for (const AffineForm::Part& part : form.parts) {
-    const Box& x = *boxes[part.operand];
-    std::vector<double> mid(x.lo.size()), half(x.lo.size());
-    for (std::size_t j = 0; j < mid.size(); ++j) {
-      mid[j] = x.lo[j] / 2 + x.hi[j] / 2;
-      half[j] = std::max(sub_up(x.hi[j], mid[j]), sub_up(mid[j], x.lo[j]));
-    }
-    part.map->apply(1, mid.data(), center.data());
-    part.map->apply_magnitude(half.data(), radius.data());
-  }
-  Box box{std::vector<double>(size), std::vector<double>(size)};
-  for (std::size_t i = 0; i < size; ++i) {
-    const double width = add_up(radius[i], add_up(penalty.per_element[i], penalty.absolute));
-    const bool finite = std::isfinite(center[i]) && std::isfinite(width);
-    box.lo[i] = finite ? sub_down(center[i], width) : -INFINITY;
-    box.hi[i] = finite ? add_up(center[i], width) : INFINITY;
-  }
-  return box;
-}
-
-}  // namespace
 
 // Rule box. S1: every operand has a box. S2: the op's result is defined on them.
 Outcome<Done> Scope::derive_box(NodeId node) {
@@ -153,12 +134,7 @@ std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selecti
   std::vector<std::uint32_t> result;
   if (!has_box(node)) return result;
   const Box& box = *boxes_[node];
-  bool kink_at_zero = true;  // every non-linear user is exactly linear on either side of 0
-  for (NodeId user = node + 1; user < problem_->graph().nodes.size(); ++user) {
-    const Node& n = problem_->graph().node(user);
-    if (problem_->affine(user) != nullptr || std::find(n.operands.begin(), n.operands.end(), node) == n.operands.end()) continue;
-    kink_at_zero = kink_at_zero && (n.op == Op::relu || n.op == Op::leaky_relu || n.op == Op::abs);
-  }
+  const bool kink_at_zero = problem_->kink_at_zero(node);
   for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
     const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
     const bool take = selection.kind == Selection::Kind::all || (selection.kind == Selection::Kind::unstable && unstable) ||
@@ -177,13 +153,12 @@ std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
   if (has_lower) slopes.lower = hints.lower[node];
   if (has_upper) slopes.upper = hints.upper[node];
   const bool policy = !has_lower && !has_upper;
-  Boxes current;
-  for (const NodeId operand : n.operands) current.push_back(boxes_[operand]);
-  if (policy && lines_[node] && lines_[node]->operands == current) return lines_[node];
+  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
+  if (policy && lines_[node] && std::ranges::equal(n.operands, lines_[node]->operands, unchanged)) return lines_[node];
   std::vector<const Box*> boxes;
-  for (const auto& box : current) {
-    if (!box) return nullptr;
-    boxes.push_back(box.get());
+  for (const NodeId operand : n.operands) {
+    if (!boxes_[operand]) return nullptr;
+    boxes.push_back(boxes_[operand].get());
   }
   auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
   if (!relaxation) return nullptr;
@@ -192,7 +167,7 @@ std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
   auto result = std::make_shared<Line>();
   result->penalty = line_penalty(*relaxation, x);
   result->relaxation = *std::move(relaxation);
-  result->operands = std::move(current);
+  for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
   return result;
 }
 
@@ -218,8 +193,8 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   NodeId start = targets.start;
-  const std::vector<Literal> context = literals();
-  for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+  const std::vector<Literal> context = priced_literals(hints);
+  for (std::size_t i = 0; i < context.size(); ++i) {
     if (hints.beta[i] > 0) start = std::max(start, context[i].node);
   }
   const auto lines = lines_below(start, hints);
@@ -229,9 +204,10 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
   }
   const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
   std::vector<Bound> bounds;
+  auto entry = targets.entries.begin();
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
-    for (std::size_t row = 0; row < count; ++row) {
-      for (const Targets::Entry& e : targets.rows[first + row]) rows.add(row, e.node, e.element, e.coefficient, e.error);
+    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
+      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
     if (!walk(rows, start, hints, lines)) return false;
     for (std::size_t row = 0; row < count; ++row) {
@@ -243,8 +219,8 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
     }
     return true;
   };
-  for (std::size_t first = 0; first < targets.rows.size(); first += tile) {
-    const std::size_t count = std::min(tile, targets.rows.size() - first);
+  for (std::size_t first = 0; first < targets.rows; first += tile) {
+    const std::size_t count = std::min(tile, targets.rows - first);
     const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
                                                 : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
     if (!done) return not_derived(start);
@@ -274,10 +250,10 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
     if (below > node) break;
     if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input) lines_[below] = line(below, {});
   }
-  Targets targets{node, {}};
+  Targets targets{node, 0, {}};
   for (const std::uint32_t e : elements) {
-    targets.rows.push_back({{node, e, 1.0, 0.0}});
-    targets.rows.push_back({{node, e, -1.0, 0.0}});
+    targets.entries.push_back({targets.rows++, node, e, 1.0, 0.0});
+    targets.entries.push_back({targets.rows++, node, e, -1.0, 0.0});
   }
   const auto bounds = bound(targets, hints);
   if (!bounds) return bounds.rejection();

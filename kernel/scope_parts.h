@@ -30,15 +30,20 @@ inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
+// Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the penalty or outward.
+[[nodiscard]] Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty);
+
 // Linear forms to bound from below; all entries of a row lie at nodes <= start.
 struct Scope::Targets {
   struct Entry {
+    std::size_t row;
     NodeId node;
     std::uint32_t element;
     double coefficient, error;
   };
   NodeId start = 0;
-  std::vector<std::vector<Entry>> rows;
+  std::size_t rows = 0;
+  std::vector<Entry> entries;  // by ascending row
 };
 
 struct Scope::Bound {
@@ -49,9 +54,9 @@ struct Scope::Bound {
 // Rule back-substitution: the blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.
 template <class Rows>
 bool Scope::walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const {
-  const std::vector<Literal> context = literals();
+  const std::vector<Literal> context = priced_literals(hints);
   for (NodeId node = start + 1; node-- > 0;) {
-    for (std::size_t i = 0; i < std::min(context.size(), hints.beta.size()); ++i) {
+    for (std::size_t i = 0; i < context.size(); ++i) {
       if (context[i].node != node || hints.beta[i] == 0) continue;
       if (!boxes_[node]) return false;
       rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);

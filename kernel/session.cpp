@@ -23,10 +23,13 @@ Rejection still_open(std::string found) {
 
 Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
   const Graph& graph = problem.graph();
-  const std::vector<NodeId>& refined = problem.pre_activations();
+  const std::vector<NodeId>&active = problem.active_nodes(), &refined = problem.pre_activations();
+  auto next_active = active.begin();
   auto next_refined = refined.begin();
   for (NodeId node = first; node < graph.nodes.size(); ++node) {
-    if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
+    while (next_active != active.end() && *next_active < node) ++next_active;
+    const bool on_the_way = next_active != active.end() && *next_active == node;
+    if (problem.is_constant(node) || graph.node(node).op == Op::input || !(on_the_way || scope.has_box(node))) continue;
     if (auto boxed = scope.derive_box(node); !boxed) return boxed;
     while (next_refined != refined.end() && *next_refined < node) ++next_refined;
     if (next_refined == refined.end() || *next_refined != node) continue;

@@ -19,8 +19,8 @@
 
 namespace assay::kernel {
 
-// derive_box for every node >= first that is neither constant nor an input, in order; each pre-activation among them is
-// then refined at its unstable elements by the kernel's own policy.
+// derive_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
+// pre-activation among them is then refined at its unstable elements by the kernel's own policy.
 [[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
 
 class Session {

@@ -114,6 +114,26 @@ struct WriteAttributes {
   }
   void operator()(const GeluAttributes& a) const { out.number(a.tanh_form); }
   void operator()(const ModAttributes& a) const { out.number(a.truncated); }
+  void operator()(const IsInfAttributes& a) const {
+    out.number(a.positive);
+    out.number(a.negative);
+  }
+  void operator()(const CastAttributes&) const {}  // the result's dtype says it
+  void operator()(const CumSumAttributes& a) const {
+    out.number(a.axis);
+    out.number(a.exclusive);
+    out.number(a.reverse);
+  }
+  void operator()(const ArgAttributes& a) const {
+    out.number(a.axis);
+    out.number(a.keep_dims);
+    out.number(a.last);
+  }
+  void operator()(const NormaliseAttributes& a) const {
+    out.list(a.axes);
+    out.number(a.epsilon);
+    out.number(std::uint64_t{static_cast<std::uint8_t>(a.form)});
+  }
 };
 
 void write_node(Bytes& out, const Node& node) {

@@ -67,16 +67,59 @@ Outcome<Done> check_arity(Op op, std::size_t operands, const Attributes& attribu
   return Done{};
 }
 
-// Layout ops move elements of any type; all others compute on the real numbers that float32 or float64 elements denote.
+bool takes(Elements elements, DType dtype) {
+  switch (elements) {
+    case Elements::reals:
+      return is_float(dtype);
+    case Elements::numbers:
+      return dtype != DType::boolean && dtype != DType::complex64;
+    case Elements::booleans:
+      return dtype == DType::boolean;
+    case Elements::any:
+      return true;
+  }
+  return false;
+}
+
+const char* words(Elements elements) {
+  switch (elements) {
+    case Elements::reals:
+      return "float32 or float64 operands of one dtype";
+    case Elements::numbers:
+      return "float or integer operands of one dtype";
+    case Elements::booleans:
+      return "boolean operands";
+    case Elements::any:
+      return "operands of one dtype";
+  }
+  return "";
+}
+
+// The operand whose dtype the others share: the first, for where the second.
+std::size_t leading(Op op) { return op == Op::where ? 1 : 0; }
+
 Outcome<Done> check_dtypes(const Call& call) {
-  const bool is_layout = op_row(call.op).op_class == OpClass::layout;
-  for (const Node* operand : call.operands) {
-    const bool same = operand->dtype == call.dtype();
-    if (same && (is_layout || is_float(operand->dtype))) continue;
-    return malformed("graph.dtype", describe(call), is_layout ? "operands of one dtype" : "float32 or float64 operands of one dtype",
-                     to_string(operand->dtype), "fold integer arithmetic before it reaches the graph");
+  const Elements elements = op_row(call.op).elements;
+  const DType dtype = call.operands[leading(call.op)]->dtype;
+  for (std::size_t i = 0; i < call.operands.size(); ++i) {
+    const DType found = call.operands[i]->dtype;
+    const bool is_condition = i < leading(call.op);
+    if (is_condition ? found == DType::boolean : found == dtype && takes(elements, found)) continue;
+    return malformed("graph.dtype", describe(call), is_condition ? "a boolean condition" : words(elements), to_string(found),
+                     "convert the operands to one type (cast)");
   }
   return Done{};
+}
+
+bool gives_truth(Op op) { return op == Op::equal || op == Op::less || op == Op::less_equal || op == Op::is_nan || op == Op::is_inf; }
+
+Outcome<DType> result_dtype(const Call& call) {
+  if (gives_truth(call.op)) return DType::boolean;
+  if (call.op == Op::arg_max || call.op == Op::arg_min) return DType::int64;
+  if (call.op != Op::cast) return call.operands[leading(call.op)]->dtype;
+  const std::uint8_t to = call.get<CastAttributes>().to;
+  if (to > static_cast<std::uint8_t>(DType::boolean)) return violated(call, 1, "a dtype of real numbers", std::to_string(to));
+  return static_cast<DType>(to);
 }
 
 Outcome<Shape> shape_of(const Call& call) {
@@ -100,6 +143,14 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::max:
     case Op::mod:
     case Op::prelu:
+    case Op::power:
+    case Op::equal:
+    case Op::less:
+    case Op::less_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::where:
       return broadcast_shape(call);
     case Op::gemm:
     case Op::matmul:
@@ -114,7 +165,13 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::reduce_sum:
     case Op::reduce_mean:
     case Op::log_sum_exp:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::reduce_prod:
       return reduce_shape(call);
+    case Op::arg_max:
+    case Op::arg_min:
+      return position_shape(call);
     case Op::neg:
     case Op::scale:
     case Op::relu:
@@ -158,7 +215,14 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::hard_swish:
     case Op::thresholded_relu:
     case Op::shrink:
+    case Op::cumsum:
+    case Op::logical_not:
+    case Op::is_nan:
+    case Op::is_inf:
+    case Op::cast:
       return elementwise_shape(call);
+    case Op::normalise:
+      return normalise_axes_shape(call);
   }
   return violated(call, 0, "an op with operands", "a leaf");
 }
@@ -187,7 +251,9 @@ Outcome<ResultType> infer(const Graph& graph, Op op, const std::vector<NodeId>& 
     return malformed("graph.limit", describe(call), "0 <= extents, at most 2^31 - 1 elements", "result shape " + to_string(shape.value()),
                      "use a smaller batch or split the tensor");
   }
-  return ResultType{call.dtype(), std::move(shape).value()};
+  const Outcome<DType> dtype = result_dtype(call);
+  if (!dtype) return dtype.rejection();
+  return ResultType{dtype.value(), std::move(shape).value()};
 }
 
 }  // namespace assay

@@ -25,47 +25,49 @@ constexpr int kAny = -1;
 
 using enum OpClass;
 using enum Smoothness;
+using enum Elements;
 
-// name, arity, attributes, class, smoothness (on the op's domain)
+// name, arity, attributes, class, smoothness (on the op's domain), element types (reals if none are named)
 constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::input, "input", 0, 0, kNone, leaf, smooth},
     {Op::constant, "constant", 0, 0, kNone, leaf, smooth},
-    {Op::reshape, "reshape", 1, 1, kOf<ShapeAttributes>, layout, smooth},
-    {Op::permute, "permute", 1, 1, kOf<PermuteAttributes>, layout, smooth},
-    {Op::slice, "slice", 1, 1, kOf<SliceAttributes>, layout, smooth},
-    {Op::concat, "concat", 1, kAny, kOf<ConcatAttributes>, layout, smooth},
-    {Op::pad, "pad", 1, 1, kOf<PadAttributes>, layout, smooth},
-    {Op::gather, "gather", 1, 1, kOf<GatherAttributes>, layout, smooth},
-    {Op::expand, "expand", 1, 1, kOf<ShapeAttributes>, layout, smooth},
-    {Op::add, "add", 2, 2, kNone, linear, smooth},
-    {Op::sub, "sub", 2, 2, kNone, linear, smooth},
-    {Op::neg, "neg", 1, 1, kNone, linear, smooth},
+    {Op::reshape, "reshape", 1, 1, kOf<ShapeAttributes>, layout, smooth, any},
+    {Op::permute, "permute", 1, 1, kOf<PermuteAttributes>, layout, smooth, any},
+    {Op::slice, "slice", 1, 1, kOf<SliceAttributes>, layout, smooth, any},
+    {Op::concat, "concat", 1, kAny, kOf<ConcatAttributes>, layout, smooth, any},
+    {Op::pad, "pad", 1, 1, kOf<PadAttributes>, layout, smooth, any},
+    {Op::gather, "gather", 1, 1, kOf<GatherAttributes>, layout, smooth, any},
+    {Op::expand, "expand", 1, 1, kOf<ShapeAttributes>, layout, smooth, any},
+    {Op::add, "add", 2, 2, kNone, linear, smooth, numbers},
+    {Op::sub, "sub", 2, 2, kNone, linear, smooth, numbers},
+    {Op::neg, "neg", 1, 1, kNone, linear, smooth, numbers},
     {Op::scale, "scale", 1, 1, kOf<ScaleAttributes>, linear, smooth},
     {Op::gemm, "gemm", 2, 3, kOf<GemmAttributes>, linear, smooth},
-    {Op::matmul, "matmul", 2, 2, kNone, linear, smooth},
+    {Op::matmul, "matmul", 2, 2, kNone, linear, smooth, numbers},
     {Op::conv, "conv", 2, 3, kOf<WindowAttributes>, linear, smooth},
     {Op::conv_transpose, "conv_transpose", 2, 3, kOf<WindowAttributes>, linear, smooth},
     {Op::batch_norm, "batch_norm", 5, 5, kOf<BatchNormAttributes>, linear, smooth},
-    {Op::reduce_sum, "reduce_sum", 1, 1, kOf<ReduceAttributes>, linear, smooth},
+    {Op::reduce_sum, "reduce_sum", 1, 1, kOf<ReduceAttributes>, linear, smooth, numbers},
     {Op::reduce_mean, "reduce_mean", 1, 1, kOf<ReduceAttributes>, linear, smooth},
     {Op::avg_pool, "avg_pool", 1, 1, kOf<WindowAttributes>, linear, smooth},
-    {Op::mul, "mul", 2, 2, kNone, bilinear, smooth},
-    {Op::div, "div", 2, 2, kNone, bilinear, smooth},
-    {Op::relu, "relu", 1, 1, kNone, elementwise, kink},
+    {Op::cumsum, "cumsum", 1, 1, kOf<CumSumAttributes>, linear, smooth, numbers},
+    {Op::mul, "mul", 2, 2, kNone, bilinear, smooth, numbers},
+    {Op::div, "div", 2, 2, kNone, bilinear, smooth, numbers},
+    {Op::relu, "relu", 1, 1, kNone, elementwise, kink, numbers},
     {Op::leaky_relu, "leaky_relu", 1, 1, kOf<LeakyReluAttributes>, elementwise, kink},
     {Op::sigmoid, "sigmoid", 1, 1, kNone, elementwise, smooth},
     {Op::tanh, "tanh", 1, 1, kNone, elementwise, smooth},
-    {Op::abs, "abs", 1, 1, kNone, elementwise, kink},
-    {Op::sign, "sign", 1, 1, kNone, elementwise, jump},
+    {Op::abs, "abs", 1, 1, kNone, elementwise, kink, numbers},
+    {Op::sign, "sign", 1, 1, kNone, elementwise, jump, numbers},
     {Op::clip, "clip", 1, 1, kOf<ClipAttributes>, elementwise, kink},
     {Op::sqrt, "sqrt", 1, 1, kNone, elementwise, singular},
-    {Op::pow, "pow", 1, 1, kOf<PowAttributes>, elementwise, singular},
+    {Op::pow, "pow", 1, 1, kOf<PowAttributes>, elementwise, singular, numbers},
     {Op::exp, "exp", 1, 1, kNone, elementwise, smooth},
     {Op::log, "log", 1, 1, kNone, elementwise, smooth},
     {Op::sin, "sin", 1, 1, kNone, elementwise, smooth},
     {Op::cos, "cos", 1, 1, kNone, elementwise, smooth},
-    {Op::min, "min", 1, kAny, kNone, elementwise, kink},
-    {Op::max, "max", 1, kAny, kNone, elementwise, kink},
+    {Op::min, "min", 1, kAny, kNone, elementwise, kink, numbers},
+    {Op::max, "max", 1, kAny, kNone, elementwise, kink, numbers},
     {Op::floor, "floor", 1, 1, kNone, elementwise, jump},
     {Op::ceil, "ceil", 1, 1, kNone, elementwise, jump},
     {Op::round, "round", 1, 1, kNone, elementwise, jump},
@@ -80,8 +82,24 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::asinh, "asinh", 1, 1, kNone, elementwise, smooth},
     {Op::acosh, "acosh", 1, 1, kNone, elementwise, singular},
     {Op::atanh, "atanh", 1, 1, kNone, elementwise, smooth},
-    {Op::mod, "mod", 2, 2, kOf<ModAttributes>, elementwise, jump},
+    {Op::mod, "mod", 2, 2, kOf<ModAttributes>, elementwise, jump, numbers},
+    {Op::power, "power", 2, 2, kNone, elementwise, singular, numbers},
+    {Op::equal, "equal", 2, 2, kNone, elementwise, jump, any},
+    {Op::less, "less", 2, 2, kNone, elementwise, jump, numbers},
+    {Op::less_equal, "less_equal", 2, 2, kNone, elementwise, jump, numbers},
+    {Op::logical_not, "logical_not", 1, 1, kNone, elementwise, jump, booleans},
+    {Op::logical_and, "logical_and", 2, 2, kNone, elementwise, jump, booleans},
+    {Op::logical_or, "logical_or", 2, 2, kNone, elementwise, jump, booleans},
+    {Op::logical_xor, "logical_xor", 2, 2, kNone, elementwise, jump, booleans},
+    {Op::is_nan, "is_nan", 1, 1, kNone, elementwise, jump},
+    {Op::is_inf, "is_inf", 1, 1, kOf<IsInfAttributes>, elementwise, jump},
+    {Op::where, "where", 3, 3, kNone, selection, jump, any},
+    {Op::cast, "cast", 1, 1, kOf<CastAttributes>, elementwise, jump, any},
     {Op::max_pool, "max_pool", 1, 1, kOf<WindowAttributes>, selection, kink},
+    {Op::reduce_max, "reduce_max", 1, 1, kOf<ReduceAttributes>, selection, kink, any},
+    {Op::reduce_min, "reduce_min", 1, 1, kOf<ReduceAttributes>, selection, kink, any},
+    {Op::arg_max, "arg_max", 1, 1, kOf<ArgAttributes>, selection, jump, numbers},
+    {Op::arg_min, "arg_min", 1, 1, kOf<ArgAttributes>, selection, jump, numbers},
     {Op::softmax, "softmax", 1, 1, kOf<SoftmaxAttributes>, defined, smooth},
     {Op::log_softmax, "log_softmax", 1, 1, kOf<SoftmaxAttributes>, defined, smooth},
     {Op::log_sum_exp, "log_sum_exp", 1, 1, kOf<ReduceAttributes>, defined, smooth},
@@ -98,6 +116,8 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::thresholded_relu, "thresholded_relu", 1, 1, kOf<ActivationAttributes>, defined, jump},
     {Op::shrink, "shrink", 1, 1, kOf<ActivationAttributes>, defined, jump},
     {Op::prelu, "prelu", 2, 2, kNone, defined, kink},
+    {Op::reduce_prod, "reduce_prod", 1, 1, kOf<ReduceAttributes>, defined, smooth, numbers},
+    {Op::normalise, "normalise", 1, 1, kOf<NormaliseAttributes>, defined, singular},
 }};
 
 constexpr bool rows_are_in_order() {
@@ -111,8 +131,6 @@ static_assert(rows_are_in_order(), "one row per op, in the order of enum Op");
 
 }  // namespace
 
-const OpRow& op_row(Op op) {
-  return kTable[static_cast<std::size_t>(op)];
-}
+const OpRow& op_row(Op op) { return kTable[static_cast<std::size_t>(op)]; }
 
 }  // namespace assay

@@ -18,22 +18,27 @@ enum class Op : std::uint8_t {
   // layout: index maps, exact
   reshape, permute, slice, concat, pad, gather, expand,
   // linear (matmul, gemm, conv, conv_transpose, mul and div only when the other operand is constant)
-  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool,
+  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum,
   // bilinear
   mul, div,
   // elementwise
   relu, leaky_relu, sigmoid, tanh, abs, sign, clip, sqrt, pow, exp, log, sin, cos, min, max,
-  floor, ceil, round, reciprocal, erf, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, mod,
+  floor, ceil, round, reciprocal, erf, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, mod, power,
+  // truth values, choice, conversion
+  equal, less, less_equal, logical_not, logical_and, logical_or, logical_xor, is_nan, is_inf, where, cast,
   // selection
-  max_pool,
+  max_pool, reduce_max, reduce_min, arg_max, arg_min,
   // defined in terms of the above
   softmax, log_softmax, log_sum_exp,
-  softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu,
+  softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu, reduce_prod, normalise,
 };
 
-inline constexpr int kOpCount = static_cast<int>(Op::prelu) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::normalise) + 1;
 
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
+// Which element types an op takes; all its operands have one type, except for the condition of where, which is boolean.
+// The result has that type, except for truth values (boolean), positions (int64) and cast.
+enum class Elements : std::uint8_t { reals, numbers, booleans, any };  // float; float and integer; boolean; all of them
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
 
 // Attributes; integers are validated by shape inference (graph.h). Axes are already non-negative.
@@ -74,12 +79,23 @@ struct PowAttributes { Rational exponent; };                         // constant
 struct SoftmaxAttributes { std::int64_t axis = 0; };                 // softmax, log_softmax
 struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers of semantics/ops/activation.cpp; exact
 struct GeluAttributes { bool tanh_form = false; };                   // the approximation by tanh instead of erf
+struct IsInfAttributes { bool positive = true, negative = true; };   // which infinities is_inf tells, over float and double
+struct CastAttributes { std::uint8_t to = 0; };                      // the result's DType (tensor.h)
+struct CumSumAttributes { std::int64_t axis = 0; bool exclusive = false, reverse = false; };
+struct ArgAttributes { std::int64_t axis = 0; bool keep_dims = true, last = false; };
+struct NormaliseAttributes {
+  enum class Form : std::uint8_t { centered, deviation, root_mean, l2, l1 };
+  std::vector<std::int64_t> axes;
+  double epsilon = 0;
+  Form form = Form::centered;
+};
 struct ModAttributes { bool truncated = false; };                    // sign of the dividend (fmod); else of the divisor
 
 using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes,
                                 ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
                                 LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
-                                ActivationAttributes, GeluAttributes, ModAttributes>;
+                                ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes, CastAttributes,
+                                CumSumAttributes, ArgAttributes, NormaliseAttributes>;
 
 struct OpRow {
   Op op;
@@ -88,6 +104,7 @@ struct OpRow {
   std::size_t attributes;       // index of the alternative of Attributes
   OpClass op_class;
   Smoothness smoothness;
+  Elements elements = Elements::reals;
 };
 
 [[nodiscard]] const OpRow& op_row(Op op);

@@ -89,10 +89,11 @@ Outcome<Shape> normalise_shape(const Call& call) {
   return x;
 }
 
-// semantics/ops/reduce.cpp
-Outcome<Shape> reduce_shape(const Call& call) {
+namespace {
+
+// S1: distinct axes of x. The number of elements per result, or the rejection.
+Outcome<std::size_t> terms_along(const Call& call, const std::vector<std::int64_t>& axes) {
   const Shape& x = call.shape(0);
-  const auto& [axes, keep_dims] = call.get<ReduceAttributes>();
   std::vector<bool> reduced(x.size(), false);
   std::size_t terms = 1;
   for (const std::int64_t axis : axes) {
@@ -102,13 +103,50 @@ Outcome<Shape> reduce_shape(const Call& call) {
     reduced[static_cast<std::size_t>(axis)] = true;
     terms *= static_cast<std::size_t>(x[static_cast<std::size_t>(axis)]);
   }
-  if (call.op != Op::reduce_sum && terms == 0) return violated(call, 2, "at least one element per result", "an empty axis");
+  return terms;
+}
+
+Shape without(const Shape& x, const std::vector<std::int64_t>& axes, bool keep_dims) {
   Shape result;
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
-    if (!reduced[axis]) result.push_back(x[axis]);
-    if (reduced[axis] && keep_dims) result.push_back(1);
+    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+    if (!reduced) result.push_back(x[axis]);
+    if (reduced && keep_dims) result.push_back(1);
   }
   return result;
+}
+
+}  // namespace
+
+// semantics/ops/reduce.cpp, softmax.cpp, extremum.cpp
+Outcome<Shape> reduce_shape(const Call& call) {
+  const auto& [axes, keep_dims] = call.get<ReduceAttributes>();
+  const Outcome<std::size_t> terms = terms_along(call, axes);
+  if (!terms) return terms.rejection();
+  const bool may_be_empty = call.op == Op::reduce_sum || call.op == Op::reduce_prod;
+  if (!may_be_empty && terms.value() == 0) return violated(call, 2, "at least one element per result", "an empty axis");
+  return without(call.shape(0), axes, keep_dims);
+}
+
+// semantics/ops/extremum.cpp
+Outcome<Shape> position_shape(const Call& call) {
+  const auto& [axis, keep_dims, last] = call.get<ArgAttributes>();
+  const Outcome<std::size_t> terms = terms_along(call, {axis});
+  if (!terms) return terms.rejection();
+  if (terms.value() == 0) return violated(call, 2, "at least one element per result", "an empty axis");
+  return without(call.shape(0), {axis}, keep_dims);
+}
+
+// semantics/ops/normalise.cpp
+Outcome<Shape> normalise_axes_shape(const Call& call) {
+  const auto& attributes = call.get<NormaliseAttributes>();
+  const Outcome<std::size_t> terms = terms_along(call, attributes.axes);
+  if (!terms) return terms.rejection();
+  if (terms.value() == 0) return violated(call, 2, "at least one element per group", "an empty axis");
+  if (!is_finite(attributes.epsilon) || !(attributes.epsilon >= 0)) {
+    return violated(call, 3, "epsilon finite and >= 0", std::to_string(attributes.epsilon));
+  }
+  return call.shape(0);
 }
 
 namespace {
@@ -143,8 +181,12 @@ Outcome<Shape> elementwise_shape(const Call& call) {
       return violated(call, 1, "lo <= hi, lo < +inf, hi > -inf", "lo " + std::to_string(lo) + ", hi " + std::to_string(hi));
     }
   }
-  if (call.op == Op::softmax || call.op == Op::log_softmax) {
-    const std::int64_t axis = call.get<SoftmaxAttributes>().axis;
+  if (call.op == Op::pow && !is_float(call.dtype())) {
+    const Rational& exponent = call.get<PowAttributes>().exponent;
+    if (!exponent.is_integer() || exponent.sign() < 0) return violated(call, 1, "an exponent that keeps integers", exponent.to_string());
+  }
+  if (call.op == Op::softmax || call.op == Op::log_softmax || call.op == Op::cumsum) {
+    const std::int64_t axis = call.op == Op::cumsum ? call.get<CumSumAttributes>().axis : call.get<SoftmaxAttributes>().axis;
     if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
       return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));
   }

@@ -37,12 +37,14 @@ struct Call {
 [[nodiscard]] std::string describe(const Call& call);
 [[nodiscard]] Rejection violated(const Call& call, int condition, std::string required, std::string found);
 
-[[nodiscard]] Outcome<Shape> layout_shape(const Call& call);       // reshape, permute, slice, concat, pad, gather, expand
-[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);    // add, sub, mul, div, min, max, mod, prelu
-[[nodiscard]] Outcome<Shape> product_shape(const Call& call);      // gemm, matmul
-[[nodiscard]] Outcome<Shape> window_shape(const Call& call);       // conv, conv_transpose, max_pool, avg_pool
-[[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);    // batch_norm
-[[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);       // reduce_sum, reduce_mean, log_sum_exp
-[[nodiscard]] Outcome<Shape> elementwise_shape(const Call& call);  // one operand, same shape: relu, ..., softmax
+[[nodiscard]] Outcome<Shape> layout_shape(const Call& call);          // reshape, permute, slice, concat, pad, gather, expand
+[[nodiscard]] Outcome<Shape> broadcast_shape(const Call& call);       // add, sub, mul, div, min, max, mod, prelu, power, comparisons, where
+[[nodiscard]] Outcome<Shape> product_shape(const Call& call);         // gemm, matmul
+[[nodiscard]] Outcome<Shape> window_shape(const Call& call);          // conv, conv_transpose, max_pool, avg_pool
+[[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);       // batch_norm
+[[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);          // reduce_*, log_sum_exp
+[[nodiscard]] Outcome<Shape> position_shape(const Call& call);        // arg_max, arg_min
+[[nodiscard]] Outcome<Shape> normalise_axes_shape(const Call& call);  // normalise
+[[nodiscard]] Outcome<Shape> elementwise_shape(const Call& call);     // one operand, same shape: relu, ..., softmax
 
 }  // namespace assay::shape_rules

@@ -63,6 +63,13 @@ template <class S>
   return truth(order.may_be_equal, order.may_be_less || order.may_be_greater, static_cast<const S*>(nullptr));
 }
 
+// Rounded towards zero: of the two terms one is 0.
+template <class S>
+[[nodiscard]] S truncate(const S& x) {
+  const S zero = ScalarTraits<S>::from_double(0);
+  return S(max(S(floor(x)), zero) + min(S(-floor(S(-x))), zero));
+}
+
 template <class S>
 [[nodiscard]] Dual<S> select(const Dual<S>& condition, const Dual<S>& a, const Dual<S>& b) {
   const S zero = ScalarTraits<S>::from_double(0);

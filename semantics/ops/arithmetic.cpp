@@ -1,6 +1,7 @@
 // Arithmetic: add, sub, mul, div on broadcasting operands, neg, scale and reciprocal on one.
 //
-// Meaning.     add: a + b.  sub: a - b.  mul: a * b.  div: a / b.  neg: -x.  scale: factor * x, the factor as the exact
+// Meaning.     add: a + b.  sub: a - b.  mul: a * b.  div: a / b, between integers
+//              rounded towards zero.  neg: -x.  scale: factor * x, the factor as the exact
 //              number that the double denotes. reciprocal: 1 / x. Element by element; an operand is read at index 0 along an axis that it
 //              lacks or has with extent 1.
 // Shapes.      S_a, S_b -> their broadcast (ONNX multidirectional); neg, scale, reciprocal: S -> S
@@ -12,6 +13,7 @@
 // Rounding.    One operation of the scalar per element.
 // Source.      ONNX Add, Sub, Mul, Div, Neg, Reciprocal
 #include "semantics/demand.h"
+#include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
@@ -40,6 +42,9 @@ Outcome<Done> check_divisor(const Node& node, const Array<S>& b) {
 template <class S>
 Outcome<Array<S>> divide(const Node& node, const Array<S>& a, const Array<S>& b) {
   if (Outcome<Done> done = check_divisor(node, b); !done) return done.rejection();
+  if constexpr (ScalarTraits<S>::has_piecewise) {
+    if (!is_float(node.dtype)) return combine(node, a, b, [](const S& p, const S& q) { return truncate(S(p / q)); });
+  }
   return combine(node, a, b, [](const S& p, const S& q) { return S(p / q); });
 }
 

@@ -1,7 +1,10 @@
 // lift(), denote() and evaluate(): constants onto a scalar, one op, a whole graph.
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "semantics/demand.h"
+#include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 
 namespace assay {
@@ -58,9 +61,10 @@ Array<S> lift(const Tensor& constant) {
   return result;
 }
 
+namespace {
+
 template <class S>
-Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> operands) {
-  demand(operands.size() == node.operands.size(), "denote: one array per operand");
+Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const> operands) {
   switch (node.op) {
     case Op::input:
     case Op::constant:
@@ -122,6 +126,7 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
     case Op::acosh:
     case Op::atanh:
     case Op::softplus:
+    case Op::power:
       return ops::denote_transcendental<S>(node, operands);
     case Op::floor:
     case Op::ceil:
@@ -145,9 +150,85 @@ Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> oper
     case Op::shrink:
     case Op::prelu:
       return ops::denote_activation<S>(node, operands);
+    case Op::equal:
+    case Op::less:
+    case Op::less_equal:
+    case Op::logical_not:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::is_nan:
+    case Op::is_inf:
+    case Op::where:
+    case Op::cast:
+      return ops::denote_choice<S>(node, operands);
+    case Op::cumsum:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::reduce_prod:
+    case Op::arg_max:
+    case Op::arg_min:
+      return ops::denote_extremum<S>(node, operands);
+    case Op::normalise:
+      return ops::denote_normalise<S>(node, operands);
   }
   demand(false, "denote: a leaf has no denotation");
   return ops::no_function(node, ScalarTraits<S>::name);
+}
+
+bool is_integer(DType dtype) { return dtype == DType::int64 || dtype == DType::int32 || dtype == DType::int8 || dtype == DType::uint8; }
+
+std::pair<Rational, Rational> range_of(DType dtype) {
+  if (dtype == DType::uint8) return {Rational(0), Rational(255)};
+  const auto bits = 8 * byte_size(dtype) - 1;
+  const Rational least = -pow(Rational(2), static_cast<std::int64_t>(bits));
+  return {least, -least - Rational(1)};
+}
+
+// Up to here a floating-point scalar holds every integer; beyond, it would be silently rounded.
+template <class Float>
+Float greatest_exact() {
+  return std::is_same_v<Float, float> ? Float(0x1p24F) : Float(0x1p53);
+}
+
+// An integer result outside its type's range is a domain fault: undefined over sets, a rejection over points. It never wraps.
+// (Sums that leave the range and return to it are what wrapping arithmetic gives, too.)
+template <class S>
+Outcome<Array<S>> within_range(const Node& node, Array<S> y) {
+  const auto [least, most] = range_of(node.dtype);
+  const S lo = ScalarTraits<S>::from_rational(least), hi = ScalarTraits<S>::from_rational(most);
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    S& value = y.values[i];
+    if constexpr (std::is_same_v<S, Symbolic>) {
+      if (!value.is_constant()) continue;
+    }
+    if constexpr (std::is_floating_point_v<S>) {
+      if (!(value >= -greatest_exact<S>() && value <= greatest_exact<S>())) return ops::no_function(node, ScalarTraits<S>::name);
+    }
+    if (!compare(value, lo).may_be_less && !compare(value, hi).may_be_greater) continue;
+    if constexpr (ScalarTraits<S>::is_enclosure) {
+      value = truth(false, false, static_cast<const S*>(nullptr));
+    } else {
+      return ops::domain_fault(node, i, "an integer within the range of its type", "an overflow");
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+template <class S>
+Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> operands) {
+  demand(operands.size() == node.operands.size(), "denote: one array per operand");
+  const bool may_overflow = is_integer(node.dtype) && op_row(node.op).op_class != OpClass::layout;
+  if (!may_overflow) return denote_reals<S>(node, operands);
+  if constexpr (!ScalarTraits<S>::has_piecewise) {
+    return ops::no_function(node, ScalarTraits<S>::name);  // a residue does not tell whether a result overflows
+  } else {
+    Outcome<Array<S>> y = denote_reals<S>(node, operands);
+    if (!y) return y;
+    return within_range(node, std::move(y).value());
+  }
 }
 
 template <class S>

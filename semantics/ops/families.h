@@ -42,6 +42,13 @@ template <class S>
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_activation(const Node& node, Operands<S> operands);
 
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_choice(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_extremum(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_normalise(const Node& node, Operands<S> operands);
+
 // f on every element.
 template <class S, class F>
 [[nodiscard]] Array<S> map(const Array<S>& x, const F& f) {

@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "semantics/demand.h"
+#include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
@@ -26,8 +27,8 @@ namespace {
 
 template <class S>
 S quotient(const S& x, const S& y, bool truncated) {
-  const S exact = x / y, below = S(floor(exact)), above = S(-floor(-exact)), zero = ScalarTraits<S>::from_double(0);
-  return truncated ? S(max(below, zero) + min(above, zero)) : below;
+  const S exact = x / y;
+  return truncated ? truncate(exact) : S(floor(exact));
 }
 
 // x - y q for the scalars on which that is the value up to their rounding.

@@ -223,6 +223,7 @@ TEST_CASE("generic defects of an application", "[graph]") {
   const NodeId x = graph.append_input(DType::float32, {2}, "x");
   const NodeId i = graph.append_input(DType::int64, {2}, "i");
   const NodeId d = graph.append_input(DType::float64, {2}, "d");
+  const NodeId b = graph.append_input(DType::boolean, {2}, "b");
   struct {
     Op op;
     std::vector<NodeId> operands;
@@ -237,7 +238,14 @@ TEST_CASE("generic defects of an application", "[graph]") {
       {Op::relu, {x}, ConcatAttributes{0}, "graph.attributes"},
       {Op::concat, {x}, NoAttributes{}, "graph.attributes"},
       {Op::relu, {7}, NoAttributes{}, "graph.operand"},
-      {Op::relu, {i}, NoAttributes{}, "graph.dtype"},
+      {Op::exp, {i}, NoAttributes{}, "graph.dtype"},
+      {Op::add, {b, b}, NoAttributes{}, "graph.dtype"},
+      {Op::logical_not, {i}, NoAttributes{}, "graph.dtype"},
+      {Op::where, {i, x, x}, NoAttributes{}, "graph.dtype"},
+      {Op::where, {b, x, d}, NoAttributes{}, "graph.dtype"},
+      {Op::where, {b, b}, NoAttributes{}, "graph.arity"},
+      {Op::cast, {x}, CastAttributes{static_cast<std::uint8_t>(DType::complex64)}, "cast.S1"},
+      {Op::pow, {i}, PowAttributes{Rational(-1)}, "pow.S1"},
       {Op::add, {x, d}, NoAttributes{}, "graph.dtype"},
       {Op::concat, {x, i}, ConcatAttributes{0}, "graph.dtype"},
   };
@@ -251,6 +259,17 @@ TEST_CASE("generic defects of an application", "[graph]") {
   }
   CHECK(graph.append(Op::concat, {i, i}, ConcatAttributes{0}).ok());  // layout ops move any dtype
   CHECK(graph.append(Op::add, {d, d}).ok());
+  const auto type_of = [&](Op op, const std::vector<NodeId>& operands, const Attributes& attributes = NoAttributes{}) {
+    const Outcome<NodeId> id = graph.append(op, operands, attributes);
+    REQUIRE(id.ok());
+    return graph.node(id.value()).dtype;
+  };
+  CHECK(type_of(Op::add, {i, i}) == DType::int64);
+  CHECK(type_of(Op::less, {x, x}) == DType::boolean);
+  CHECK(type_of(Op::equal, {b, b}) == DType::boolean);
+  CHECK(type_of(Op::where, {b, i, i}) == DType::int64);
+  CHECK(type_of(Op::cast, {b}, CastAttributes{static_cast<std::uint8_t>(DType::float64)}) == DType::float64);
+  CHECK(type_of(Op::arg_max, {x}, ArgAttributes{0, true, false}) == DType::int64);
 }
 
 TEST_CASE("a message names op, operands and shapes", "[graph]") {

@@ -15,7 +15,7 @@
 namespace assay::test {
 
 // Which integers an operand may be drawn from.
-enum class Draw { any, non_zero, positive, square, fraction };  // fraction: 0 alone among integers
+enum class Draw { any, non_zero, positive, square, fraction, truth };  // fraction: 0 alone among integers; truth: booleans
 
 struct OpCase {
   std::string name;
@@ -206,23 +206,62 @@ inline std::vector<OpCase> function_cases() {
   };
 }
 
+inline std::vector<OpCase> choice_and_group_cases() {
+  using Form = NormaliseAttributes::Form;
+  const auto to = [](DType dtype) { return CastAttributes{static_cast<std::uint8_t>(dtype)}; };
+  return {
+      {"equal", Op::equal, {{2, 3}, {3}}},
+      {"less", Op::less, {{2, 1}, {3}}},
+      {"less_equal", Op::less_equal, {{2, 3}, {3}}},
+      {"logical_not", Op::logical_not, {{2, 3}}, NoAttributes{}, {Draw::truth}},
+      {"logical_and", Op::logical_and, {{2, 3}, {3}}, NoAttributes{}, {Draw::truth, Draw::truth}},
+      {"logical_or", Op::logical_or, {{2, 3}, {3}}, NoAttributes{}, {Draw::truth, Draw::truth}},
+      {"logical_xor", Op::logical_xor, {{2, 3}, {3}}, NoAttributes{}, {Draw::truth, Draw::truth}},
+      {"is_nan", Op::is_nan, {{2, 3}}},
+      {"is_inf", Op::is_inf, {{2, 3}}, IsInfAttributes{}},
+      {"where", Op::where, {{2, 1}, {2, 3}, {3}}, NoAttributes{}, {Draw::truth}},
+      {"cast to integers", Op::cast, {{2, 3}}, to(DType::int64)},
+      {"cast to truth values", Op::cast, {{2, 3}}, to(DType::boolean)},
+      {"cast to double", Op::cast, {{2, 3}}, to(DType::float64)},
+      {"power", Op::power, {{2, 3}, {3}}, NoAttributes{}, {Draw::positive}},
+      {"cumsum", Op::cumsum, {{2, 3, 2}}, CumSumAttributes{1, false, false}},
+      {"cumsum, exclusive", Op::cumsum, {{2, 3}}, CumSumAttributes{0, true, false}},
+      {"cumsum, reverse", Op::cumsum, {{2, 3}}, CumSumAttributes{1, false, true}},
+      {"cumsum, exclusive and reverse", Op::cumsum, {{4}}, CumSumAttributes{0, true, true}},
+      {"reduce_max", Op::reduce_max, {{2, 3, 2}}, ReduceAttributes{{1}, true}},
+      {"reduce_min", Op::reduce_min, {{2, 3, 2}}, ReduceAttributes{{0, 2}, false}},
+      {"reduce_prod", Op::reduce_prod, {{2, 3, 2}}, ReduceAttributes{{1}, false}},
+      {"reduce_prod over nothing", Op::reduce_prod, {{2, 0}}, ReduceAttributes{{1}, true}},
+      {"arg_max", Op::arg_max, {{2, 3, 2}}, ArgAttributes{1, true, false}},
+      {"arg_max, last", Op::arg_max, {{2, 3}}, ArgAttributes{1, false, true}},
+      {"arg_min", Op::arg_min, {{2, 3}}, ArgAttributes{0, false, false}},
+      {"normalise, centered", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::centered}},
+      {"normalise, two axes", Op::normalise, {{2, 2, 2}}, NormaliseAttributes{{0, 2}, 1e-5, Form::centered}},
+      {"normalise, deviation", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::deviation}},
+      {"normalise, root_mean", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::root_mean}},
+      {"normalise, l2", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::l2}},
+      {"normalise, l1", Op::normalise, {{4, 2}}, NormaliseAttributes{{0}, 0.5, Form::l1}},
+  };
+}
+
 inline std::vector<OpCase> catalogue() {
   std::vector<OpCase> all = layout_and_arithmetic_cases();
   for (OpCase& one : product_and_window_cases()) all.push_back(std::move(one));
   for (OpCase& one : function_cases()) all.push_back(std::move(one));
+  for (OpCase& one : choice_and_group_cases()) all.push_back(std::move(one));
   return all;
 }
 
-inline Draw draw_of(const OpCase& one, std::size_t operand) {
-  return operand < one.draws.size() ? one.draws[operand] : Draw::any;
-}
+inline Draw draw_of(const OpCase& one, std::size_t operand) { return operand < one.draws.size() ? one.draws[operand] : Draw::any; }
 
 // The op with one input per operand; node number shapes.size() is the application.
 inline Graph graph_of(const OpCase& one) {
   Graph graph;
   std::vector<NodeId> operands;
-  for (std::size_t i = 0; i < one.shapes.size(); ++i)
-    operands.push_back(graph.append_input(DType::float32, one.shapes[i], "x" + std::to_string(i)));
+  for (std::size_t i = 0; i < one.shapes.size(); ++i) {
+    const DType dtype = draw_of(one, i) == Draw::truth ? DType::boolean : DType::float32;
+    operands.push_back(graph.append_input(dtype, one.shapes[i], "x" + std::to_string(i)));
+  }
   Outcome<NodeId> result = graph.append(one.op, operands, one.attributes, one.name);
   if (result.ok()) graph.mark_output(result.value(), "y");
   return graph;
@@ -242,6 +281,8 @@ inline std::int64_t draw(std::mt19937_64& random, Draw from) {
       return value == 0 ? 1 : value * value;
     case Draw::fraction:
       return 0;
+    case Draw::truth:
+      return value > 0 ? 1 : 0;
   }
   return 0;
 }

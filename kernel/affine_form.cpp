@@ -361,6 +361,8 @@ Outcome<AffineForm> affine_form(const Graph& graph, NodeId id, const ConstantVal
   if (op_class != OpClass::layout && op_class != OpClass::linear && op_class != OpClass::bilinear) {
     return not_linear(node, std::string(op_row(node.op).name));
   }
+  // Integer results may overflow, which only their denotation notices.
+  if (!is_float(node.dtype) && op_class != OpClass::layout) return not_linear(node, "integer arithmetic");
   for (const NodeId operand : node.operands) {
     if (constants.is_constant[operand] && !all_finite(constants.values[operand]))
       return not_linear(node, "a constant operand that is not finite");

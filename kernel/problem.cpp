@@ -186,6 +186,9 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::pow:
       case Op::softmax:
       case Op::batch_norm:
+      case Op::power:
+      case Op::reduce_prod:
+      case Op::normalise:
       case Op::erf:
       case Op::tan:
       case Op::asin:
@@ -241,6 +244,22 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::round:
       case Op::reciprocal:
       case Op::prelu:
+      case Op::equal:
+      case Op::less:
+      case Op::less_equal:
+      case Op::logical_not:
+      case Op::logical_and:
+      case Op::logical_or:
+      case Op::logical_xor:
+      case Op::is_nan:
+      case Op::is_inf:
+      case Op::where:
+      case Op::cast:
+      case Op::cumsum:
+      case Op::reduce_max:
+      case Op::reduce_min:
+      case Op::arg_max:
+      case Op::arg_min:
       case Op::leaky_relu:
       case Op::abs:
       case Op::sign:

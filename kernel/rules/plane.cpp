@@ -191,6 +191,25 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::round:
     case Op::reciprocal:
     case Op::prelu:
+    case Op::power:
+    case Op::reduce_prod:
+    case Op::normalise:
+    case Op::equal:
+    case Op::less:
+    case Op::less_equal:
+    case Op::logical_not:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::is_nan:
+    case Op::is_inf:
+    case Op::where:
+    case Op::cast:
+    case Op::cumsum:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::arg_max:
+    case Op::arg_min:
     case Op::div:
     case Op::sign:
     case Op::sin:

@@ -51,7 +51,7 @@ struct BinaryRow {
   bool gives_boolean;
 };
 
-constexpr std::array<BinaryRow, 15> kBinary = {{
+constexpr std::array<BinaryRow, 16> kBinary = {{
     {"Add", checked<add_overflows>, false},
     {"Sum", checked<add_overflows>, false},
     {"Sub", checked<sub_overflows>, false},
@@ -67,6 +67,7 @@ constexpr std::array<BinaryRow, 15> kBinary = {{
     {"GreaterOrEqual", [](std::int64_t a, std::int64_t b) -> Maybe { return a >= b ? 1 : 0; }, true},
     {"And", [](std::int64_t a, std::int64_t b) -> Maybe { return a & b; }, true},
     {"Or", [](std::int64_t a, std::int64_t b) -> Maybe { return a | b; }, true},
+    {"Xor", [](std::int64_t a, std::int64_t b) -> Maybe { return a ^ b; }, true},
 }};
 
 Maybe negated(std::int64_t a) {
@@ -118,43 +119,51 @@ std::uint64_t range_count(std::int64_t start, std::int64_t limit, std::int64_t d
   return ((delta > 0 ? high - low : low - high) - 1) / (delta > 0 ? step : std::uint64_t{0} - step) + 1;
 }
 
+// The values in type T where it holds each of them.
 template <class T>
-std::vector<T> exact_reals(const Call& call, const Tensor& tensor) {
+std::optional<std::vector<T>> exact_reals(const Tensor& tensor) {
   std::vector<T> values(tensor.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t whole = is_float(tensor.dtype()) ? 0 : tensor.as_int(i);
     values[i] = is_float(tensor.dtype()) ? static_cast<T>(tensor.as_double(i)) : static_cast<T>(whole);
     const bool same = is_float(tensor.dtype()) ? static_cast<double>(values[i]) == tensor.as_double(i) || std::isnan(tensor.as_double(i))
                                                : std::abs(values[i]) < T(0x1p62) && static_cast<std::int64_t>(values[i]) == whole;
-    if (!same)
-      call.unsupported("onnx.cast", "values that the new type represents exactly", "element " + std::to_string(i),
-                       "store the constant in its final type");
+    if (!same) return std::nullopt;
   }
   return values;
 }
 
-Ints exact_integers(const Call& call, const Tensor& tensor) {
+// Rounded towards zero; nullopt beyond 2^62, NaN included.
+std::optional<Ints> truncated(const Tensor& tensor) {
   if (!is_float(tensor.dtype())) return tensor.to_ints();
   Ints values(tensor.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = tensor.as_double(i);
-    if (!(std::abs(value) < 0x1p62 && std::floor(value) == value)) {
-      call.unsupported("onnx.cast", "whole numbers", "element " + std::to_string(i) + " is " + std::to_string(value),
-                       "store the constant as integers");
-    }
+    if (!(std::abs(value) < 0x1p62)) return std::nullopt;
     values[i] = static_cast<std::int64_t>(value);
   }
   return values;
 }
 
+// A constant where its values are exact in the new type; null otherwise.
 Operand cast_constant(Call& call, const Tensor& tensor, DType to) {
-  if (to == DType::float32) return call.make(Tensor::of_floats(tensor.shape(), exact_reals<float>(call, tensor)));
-  if (to == DType::float64) return call.make(Tensor::of_doubles(tensor.shape(), exact_reals<double>(call, tensor)));
-  Ints values = exact_integers(call, tensor);
-  if (to == DType::boolean) {
-    for (std::int64_t& value : values) value = value != 0 ? 1 : 0;
+  if (to == DType::float32) {
+    const auto values = exact_reals<float>(tensor);
+    return values ? call.make(Tensor::of_floats(tensor.shape(), *values)) : nullptr;
   }
-  return call.make_ints(to, tensor.shape(), values);
+  if (to == DType::float64) {
+    const auto values = exact_reals<double>(tensor);
+    return values ? call.make(Tensor::of_doubles(tensor.shape(), *values)) : nullptr;
+  }
+  if (to == DType::boolean) {
+    Ints values(tensor.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = (is_float(tensor.dtype()) ? tensor.as_double(i) != 0 : tensor.as_int(i) != 0) ? 1 : 0;
+    return call.make_ints(to, tensor.shape(), values);
+  }
+  const std::optional<Ints> values = truncated(tensor);
+  if (!values) call.malformed("onnx.integer_overflow", std::string("values of ") + to_string(to), "a value beyond 2^62");
+  return call.make_ints(to, tensor.shape(), *values);
 }
 
 // The index of the result element that each operand element falls into.
@@ -192,18 +201,6 @@ Results fold_integer_op(Call& call) {
   }
   call.unsupported("onnx.element_type", type + " of floats", std::string(to_string(call.in(0)->dtype)) + " operands",
                    "export the model in float32");
-}
-
-Results lower_integer_only(Call& call) {
-  if (!call.all_integers()) {
-    call.unsupported("onnx.integers_only", call.node.op_type + " of constant integers, as in shape arithmetic", "float operands",
-                     "remove the comparison or step from the network");
-  }
-  const std::string& type = call.node.op_type;
-  if ((type == "And" || type == "Or" || type == "Not") && call.in(0)->dtype != DType::boolean) {
-    call.malformed("onnx.input", "booleans", to_string(call.in(0)->dtype));
-  }
-  return fold_integer_op(call);
 }
 
 Results fold_integer_reduction(Call& call, const Ints& axes, bool keep_dims) {
@@ -282,21 +279,24 @@ Results lower_shape(Call& call) {
 
 Results lower_size(Call& call) { return {call.make_ints(DType::int64, {}, {static_cast<std::int64_t>(element_count(call.shape(0)))})}; }
 
+// To a float type a cast is the identity on the reals: constants that would round stay what they are, behind a cast node.
 Results lower_cast(Call& call) {
   DType to = DType::float32;
-  const std::int64_t code = call.attribute("to", std::int64_t{0});
-  const bool known = dtype_of(code, to);
-  if (!known || code == kFloat16 || code == kBfloat16) {
-    call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
-                     "export the model in float32");
-  }
   const Operand& x = call.in(0);
-  if (x->dtype == to) return {x};
-  if (!x->constant) {
-    call.unsupported("onnx.cast", std::string("a cast of a ") + to_string(x->dtype) + " activation to its own type", to_string(to),
-                     "export the model in one float type");
+  if (call.node.op_type == "CastLike") {
+    to = call.in(1)->dtype;
+  } else {
+    const std::int64_t code = call.attribute("to", std::int64_t{0});
+    if (!dtype_of(code, to) || code == kFloat16 || code == kBfloat16) {
+      call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
+                       "export the model in float32");
+    }
   }
-  return {cast_constant(call, *x->constant, to)};
+  if (x->dtype == to) return {x};
+  if (x->constant) {
+    if (Operand folded = cast_constant(call, *x->constant, to)) return {folded};
+  }
+  return {call.cast(x, to)};
 }
 
 Results lower_range(Call& call) {

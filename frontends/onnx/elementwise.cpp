@@ -65,19 +65,20 @@ Operand sum_of(Call& call) {
   return total;
 }
 
-// The one value of a constant exponent tensor.
-Rational exponent_of(const Call& call) {
-  const Tensor& tensor = call.constant(1, "an exponent");
-  if (tensor.size() == 0) call.malformed("onnx.input", "at least one exponent", "none");
+// The one value of all elements of a constant exponent tensor; nullopt: it varies, or depends on the inputs.
+std::optional<Rational> common_exponent(const Call& call) {
+  if (!call.in(1)->constant) return std::nullopt;
+  const Tensor& tensor = *call.in(1)->constant;
+  if (tensor.size() == 0) return std::nullopt;
+  const auto at = [&](std::size_t i) {
+    return is_float(tensor.dtype()) ? Rational::from_double(tensor.as_double(i)) : std::optional<Rational>(tensor.as_int(i));
+  };
+  const std::optional<Rational> exponent = at(0);
+  if (!exponent) call.unsupported("onnx.nonfinite", "finite exponents", std::to_string(tensor.as_double(0)), "repair the exponent");
   for (std::size_t i = 1; i < tensor.size(); ++i) {
-    if (tensor.as_double(i) != tensor.as_double(0)) {
-      call.unsupported("onnx.exponent", "one exponent for all elements", "several", "split the Pow by exponent");
-    }
+    if (at(i) != exponent) return std::nullopt;
   }
-  if (!is_float(tensor.dtype())) return Rational(tensor.as_int(0));
-  const std::optional<Rational> exponent = Rational::from_double(tensor.as_double(0));
-  if (!exponent) call.unsupported("onnx.nonfinite", "a finite exponent", std::to_string(tensor.as_double(0)), "repair the exponent");
-  return *exponent;
+  return exponent;
 }
 
 std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
@@ -116,34 +117,70 @@ Results lower_leaky_relu(Call& call) {
   return {call.emit(Op::leaky_relu, {call.in(0)}, LeakyReluAttributes{slope})};
 }
 
+// Constant bounds of floats in order are a clip; anything else is min(max(x, lo), hi), the definition.
 Results lower_clip(Call& call) {
-  if (!is_float(call.in(0)->dtype))
-    call.unsupported("onnx.element_type", "a Clip of floats", to_string(call.in(0)->dtype), "export the model in float32");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ClipAttributes bounds{-kInfinity, kInfinity};
   if (call.opset < 11) {
     bounds.lo = static_cast<double>(call.attribute("min", std::numeric_limits<float>::lowest()));
     bounds.hi = static_cast<double>(call.attribute("max", std::numeric_limits<float>::max()));
-  } else {
+    if (!(bounds.lo <= bounds.hi)) {
+      call.unsupported("onnx.clip", "min <= max", std::to_string(bounds.lo) + " and " + std::to_string(bounds.hi),
+                       "replace the Clip by a constant");
+    }
+    return {call.emit(Op::clip, {call.in(0)}, bounds)};
+  }
+  bool constant = is_float(call.in(0)->dtype);
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) constant = constant && (!call.has(i) || call.in(i)->constant.has_value());
+  if (constant) {
     if (call.has(1)) bounds.lo = call.real(1, "a lower bound");
     if (call.has(2)) bounds.hi = call.real(2, "an upper bound");
+    if (bounds.lo <= bounds.hi) return {call.emit(Op::clip, {call.in(0)}, bounds)};
   }
-  if (!(bounds.lo <= bounds.hi)) {
-    call.unsupported("onnx.clip", "min <= max", std::to_string(bounds.lo) + " and " + std::to_string(bounds.hi),
-                     "replace the Clip by a constant");
-  }
-  return {call.emit(Op::clip, {call.in(0)}, bounds)};
+  Operand y = call.in(0);
+  if (call.has(1)) y = call.emit(Op::max, {y, call.in(1)});
+  if (call.has(2)) y = call.emit(Op::min, {y, call.in(2)});
+  return {y};
 }
 
 Results lower_pow(Call& call) {
-  const Rational exponent = exponent_of(call);
-  const Operand power = call.emit(Op::pow, {call.in(0)}, PowAttributes{exponent});
+  const Operand &x = call.in(0), &y = call.in(1);
+  if (!is_float(x->dtype) && is_float(y->dtype)) {  // computed in reals, then rounded towards zero
+    return {call.cast(call.emit(Op::power, {call.cast(x, y->dtype), y}), x->dtype)};
+  }
+  const std::optional<Rational> exponent = common_exponent(call);
+  if (!exponent || (!is_float(x->dtype) && exponent->sign() < 0)) return {call.emit(Op::power, {x, call.cast(y, x->dtype)})};
+  const Operand power = call.emit(Op::pow, {x}, PowAttributes{*exponent});
   Shape shape;
-  if (!broadcast(power->shape, call.shape(1), shape)) {
-    call.malformed("onnx.shape", "operands that broadcast", to_string(power->shape) + " and " + to_string(call.shape(1)));
+  if (!broadcast(power->shape, y->shape, shape)) {
+    call.malformed("onnx.shape", "operands that broadcast", to_string(power->shape) + " and " + to_string(y->shape));
   }
   if (shape == power->shape) return {power};
   return {call.emit(Op::expand, {power}, ShapeAttributes{shape})};
+}
+
+// Comparisons, logic, tests of special values.
+Results lower_truth(Call& call) {
+  const std::string& type = call.node.op_type;
+  const bool is_logic = type == "And" || type == "Or" || type == "Xor" || type == "Not";
+  if (is_logic && call.in(0)->dtype != DType::boolean) call.malformed("onnx.input", "booleans", to_string(call.in(0)->dtype));
+  if (call.all_integers()) return fold_integer_op(call);
+  if (type == "Not") return {call.emit(Op::logical_not, {call.in(0)})};
+  if (type == "IsNaN") return {call.emit(Op::is_nan, {call.in(0)})};
+  if (type == "IsInf") {
+    const bool positive = call.attribute("detect_positive", std::int64_t{1}) != 0,
+               negative = call.attribute("detect_negative", std::int64_t{1}) != 0;
+    return {call.emit(Op::is_inf, {call.in(0)}, IsInfAttributes{positive, negative})};
+  }
+  const Operand &a = call.in(0), &b = call.in(1);
+  if (type == "And") return {call.emit(Op::logical_and, {a, b})};
+  if (type == "Or") return {call.emit(Op::logical_or, {a, b})};
+  if (type == "Xor") return {call.emit(Op::logical_xor, {a, b})};
+  if (type == "Equal") return {call.emit(Op::equal, {a, b})};
+  if (type == "Less") return {call.emit(Op::less, {a, b})};
+  if (type == "LessOrEqual") return {call.emit(Op::less_equal, {a, b})};
+  if (type == "Greater") return {call.emit(Op::less, {b, a})};
+  return {call.emit(Op::less_equal, {b, a})};  // GreaterOrEqual
 }
 
 // Attributes are floats: their exact values. The defaults are the standard's decimals as float32, as a runtime reads them.
@@ -180,7 +217,7 @@ Results lower_gelu(Call& call) {
 Results lower_mod(Call& call) {
   const bool truncated = call.attribute("fmod", std::int64_t{0}) != 0;
   if (call.all_integers()) return fold_integer_op(call);
-  if (!truncated) call.malformed("onnx.attribute", "fmod = 1 for floats", "0");
+  if (!truncated && is_float(call.in(0)->dtype)) call.malformed("onnx.attribute", "fmod = 1 for floats", "0");
   return {call.emit(Op::mod, {call.in(0), call.in(1)}, ModAttributes{truncated})};
 }
 

@@ -15,6 +15,7 @@ Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);
 Results lower_activation(Call& call);  // Elu Selu Celu Swish HardSigmoid ThresholdedRelu Shrink
+Results lower_truth(Call& call);       // Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf
 Results lower_gelu(Call& call);
 Results lower_mod(Call& call);
 Results lower_softmax(Call& call);  // Softmax LogSoftmax
@@ -23,8 +24,17 @@ Results lower_softmax(Call& call);  // Softmax LogSoftmax
 Results lower_gemm(Call& call);
 Results lower_matmul(Call& call);
 Results lower_batch_norm(Call& call);
-Results lower_reduce(Call& call);  // ReduceSum ReduceMean; ReduceProd ReduceMax ReduceMin on integers
+Results lower_reduce(Call& call);  // Reduce...
+Results lower_cumsum(Call& call);
+Results lower_position(Call& call);  // ArgMax ArgMin
 Results lower_global_average_pool(Call& call);
+
+// normalise.cpp
+Results lower_layer_norm(Call& call);  // LayerNormalization RMSNormalization
+Results lower_instance_norm(Call& call);
+Results lower_group_norm(Call& call);
+Results lower_lp_norm(Call& call);
+Results lower_mean_variance_norm(Call& call);
 
 // window.cpp
 Results lower_conv(Call& call);
@@ -58,10 +68,9 @@ Results lower_constant(Call& call);
 Results lower_constant_of_shape(Call& call);
 Results lower_shape(Call& call);
 Results lower_size(Call& call);
-Results lower_cast(Call& call);
+Results lower_cast(Call& call);  // Cast CastLike
 Results lower_range(Call& call);
-Results lower_integer_only(Call& call);  // Equal Less Greater LessOrEqual GreaterOrEqual And Or Not Mod
-Results fold_integer_op(Call& call);     // arithmetic of lower_binary, lower_unary, lower_variadic on integers
+Results fold_integer_op(Call& call);  // arithmetic of lower_binary, lower_unary, lower_variadic on integers
 Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes, bool keep_dims);
 
 // Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.

@@ -26,6 +26,11 @@ struct Entry {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 };
 
+// The dtype of values that are held as they are; half floats are widened in weights only.
+bool has_values(std::int64_t element_type, DType& dtype) {
+  return element_type != kFloat16 && element_type != kBfloat16 && dtype_of(element_type, dtype);
+}
+
 bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
 class Importer {
@@ -169,9 +174,10 @@ Shape Importer::input_shape(const ValueInfo& input) {
 }
 
 void Importer::import_input(const ValueInfo& input) {
-  const bool is_real = input.is_tensor && (input.element_type == kFloat || input.element_type == kDouble);
-  if (!is_real) {
-    refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name), "a dense tensor of float or double",
+  DType dtype = DType::float32;
+  if (!input.is_tensor || !has_values(input.element_type, dtype)) {
+    refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name),
+                       "a dense tensor of float, double, int64, int32, int8, uint8 or bool",
                        input.is_tensor ? element_type_name(input.element_type) : "another type", "export the model with float32 inputs");
   }
   const Shape shape = input_shape(input);
@@ -180,7 +186,6 @@ void Importer::import_input(const ValueInfo& input) {
     refuse_malformed("onnx.input_shape", "input " + in_quotes(input.name), "at most 64 axes and fewer than 2^31 elements", to_string(shape),
                      "export the model again");
   }
-  const DType dtype = input.element_type == kFloat ? DType::float32 : DType::float64;
   const NodeId id = lowering_.graph.append_input(dtype, shape, input.name);
   values_[input.name].operand = std::make_shared<Value>(Value{dtype, shape, std::nullopt, id, input.name});
 }
@@ -349,12 +354,11 @@ void Importer::import_output(const ValueInfo& output) {
   const Entry& entry = entry_of(output.name, place);
   if (entry.blocked) return;
   Value& value = *entry.operand;
-  const bool fits_type =
-      output.element_type == 0 || (value.dtype == DType::float32 ? output.element_type == kFloat : output.element_type == kDouble);
-  if (!is_float(value.dtype) || !fits_type) {
-    refuse_unsupported("onnx.output_type", place, "float or double, as declared",
-                       std::string(to_string(value.dtype)) + ", declared " + element_type_name(output.element_type),
-                       "let the network end before the integer part");
+  DType declared_type = value.dtype;
+  const bool fits_type = output.element_type == 0 || (has_values(output.element_type, declared_type) && declared_type == value.dtype);
+  if (!fits_type) {
+    refuse_unsupported("onnx.output_type", place, "the type of the result, " + std::string(to_string(value.dtype)),
+                       "declared " + element_type_name(output.element_type), "declare the type that the node gives");
   }
   bool agrees = !output.has_shape || output.dims.size() == value.shape.size();
   Shape declared;

@@ -1,6 +1,6 @@
 // Import: an ONNX file becomes a Graph whose meaning is that of the file at inference; docs/onnx.md says how.
 //
-// Meaning: float32 and float64 tensors; layout and integer arithmetic on constants is carried out exactly, float
+// Meaning: float, integer and boolean tensors; layout and integer arithmetic on constants is carried out exactly, float
 // arithmetic never. Initializers that are also graph inputs are constants. The first axis of an input, where it is
 // symbolic or unknown, is the batch and is fixed to 1. Nodes that no output depends on are dropped.
 #pragma once

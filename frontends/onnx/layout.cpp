@@ -66,7 +66,9 @@ Results lower_dropout(Call& call) {
     if (training.as_int(0) != 0)
       call.unsupported("onnx.training", "a Dropout in inference mode", "training_mode = true", "export the model after model.eval()");
   }
-  return {call.in(0)};
+  if (call.node.outputs.size() < 2 || call.node.outputs[1].empty()) return {call.in(0)};
+  const Operand kept = call.make_ints(DType::boolean, {}, {1});  // the mask: nothing is dropped
+  return {call.in(0), call.emit(Op::expand, {kept}, ShapeAttributes{call.shape(0)})};
 }
 
 Results lower_reshape(Call& call) {
@@ -220,8 +222,8 @@ Results lower_expand(Call& call) {
 
 // With a constant condition: both branches laid end to end, and a gather that takes each element from its branch.
 Results lower_where(Call& call) {
-  const Tensor condition = call.constant(0, "a condition");
-  if (condition.dtype() != DType::boolean) call.malformed("onnx.input", "a boolean condition", to_string(condition.dtype()));
+  if (call.in(0)->dtype != DType::boolean) call.malformed("onnx.input", "a boolean condition", to_string(call.in(0)->dtype));
+  if (!call.in(0)->constant) return {call.emit(Op::where, {call.in(0), call.in(1), call.in(2)})};
   Shape shape;
   if (!broadcast(call.shape(1), call.shape(2), shape) || !broadcast(shape, call.shape(0), shape)) {
     call.malformed("onnx.shape", "operands that broadcast",

@@ -36,23 +36,63 @@ Results lower_batch_norm(Call& call) {
   return {call.emit(Op::batch_norm, {call.in(0), call.in(1), call.in(2), call.in(3), call.in(4)}, attributes)};
 }
 
+namespace {
+
+// What ReduceX means in primitives: something per element, a reduction, something per result.
+Operand reduction(Call& call, const Operand& x, const ReduceAttributes& attributes) {
+  const std::string& type = call.node.op_type;
+  const auto sum = [&](const Operand& terms) { return call.emit(Op::reduce_sum, {terms}, attributes); };
+  const auto square = [&] { return call.emit(Op::pow, {x}, PowAttributes{Rational(2)}); };
+  if (type == "ReduceSum") return sum(x);
+  if (type == "ReduceMean") return call.emit(Op::reduce_mean, {x}, attributes);
+  if (type == "ReduceMax") return call.emit(Op::reduce_max, {x}, attributes);
+  if (type == "ReduceMin") return call.emit(Op::reduce_min, {x}, attributes);
+  if (type == "ReduceProd") return call.emit(Op::reduce_prod, {x}, attributes);
+  if (type == "ReduceL1") return sum(call.emit(Op::abs, {x}));
+  if (type == "ReduceSumSquare") return sum(square());
+  if (type == "ReduceL2") return call.emit(Op::sqrt, {sum(square())});
+  if (type == "ReduceLogSum") return call.emit(Op::log, {sum(x)});
+  return call.emit(Op::log_sum_exp, {x}, attributes);  // ReduceLogSumExp
+}
+
+}  // namespace
+
 Results lower_reduce(Call& call) {
   const std::size_t rank = call.shape(0).size();
   const std::optional<std::vector<std::int64_t>> given = axes_of(call, 1);
   std::vector<std::int64_t> axes = call.distinct_axes(given.value_or(std::vector<std::int64_t>{}), rank);
+  const std::string& type = call.node.op_type;
   if (axes.empty()) {
-    if (call.attribute("noop_with_empty_axes", std::int64_t{0}) != 0) return {call.in(0)};
+    if (call.attribute("noop_with_empty_axes", std::int64_t{0}) != 0) {
+      const bool is_plain =
+          type == "ReduceSum" || type == "ReduceMean" || type == "ReduceMax" || type == "ReduceMin" || type == "ReduceProd";
+      if (is_plain) return {call.in(0)};
+      call.unsupported("onnx.axis", type + " with axes", "none, and noop_with_empty_axes, which versions of the standard read differently",
+                       "give the axes, or replace the node");
+    }
     axes.resize(rank);
     std::iota(axes.begin(), axes.end(), 0);
   }
   const bool keep_dims = call.attribute("keepdims", std::int64_t{1}) != 0;
-  const std::string& type = call.node.op_type;
-  if (!is_float(call.in(0)->dtype)) return fold_integer_reduction(call, axes, keep_dims);
-  if (type != "ReduceSum" && type != "ReduceMean") {
-    call.unsupported("onnx.integers_only", type + " of constant integers", "float operands",
-                     "replace it by MaxPool, or by ReduceSum or ReduceMean");
-  }
-  return {call.emit(type == "ReduceSum" ? Op::reduce_sum : Op::reduce_mean, {call.in(0)}, ReduceAttributes{axes, keep_dims})};
+  const Operand& x = call.in(0);
+  const bool folds = type == "ReduceSum" || type == "ReduceProd" || type == "ReduceMax" || type == "ReduceMin";
+  if (folds && !is_float(x->dtype) && x->constant) return fold_integer_reduction(call, axes, keep_dims);
+  return {reduction(call, x, ReduceAttributes{axes, keep_dims})};
+}
+
+Results lower_cumsum(Call& call) {
+  const std::vector<std::int64_t> axis = call.ints(1, "an axis");
+  if (axis.size() != 1) call.malformed("onnx.axis", "one axis", to_string(axis));
+  const CumSumAttributes attributes{call.axis(axis[0], call.shape(0).size()), call.attribute("exclusive", std::int64_t{0}) != 0,
+                                    call.attribute("reverse", std::int64_t{0}) != 0};
+  return {call.emit(Op::cumsum, {call.in(0)}, attributes)};
+}
+
+Results lower_position(Call& call) {
+  const ArgAttributes attributes{call.axis(call.attribute("axis", std::int64_t{0}), call.shape(0).size()),
+                                 call.attribute("keepdims", std::int64_t{1}) != 0,
+                                 call.attribute("select_last_index", std::int64_t{0}) != 0};
+  return {call.emit(call.node.op_type == "ArgMax" ? Op::arg_max : Op::arg_min, {call.in(0)}, attributes)};
 }
 
 Results lower_global_average_pool(Call& call) {

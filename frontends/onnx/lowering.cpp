@@ -85,7 +85,8 @@ double Call::real(std::size_t i, std::string_view what) const {
 }
 
 bool Call::all_integers() const {
-  return std::all_of(inputs.begin(), inputs.end(), [](const Operand& operand) { return operand == nullptr || !is_float(operand->dtype); });
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [](const Operand& operand) { return operand == nullptr || (!is_float(operand->dtype) && operand->constant); });
 }
 
 const AttributeProto* Call::find(std::string_view name, AttributeKind kind) const {
@@ -141,16 +142,14 @@ Operand Call::emit(Op op, const std::vector<Operand>& operands, Attributes attri
   Graph scratch;  // holds the constants of a fold for shape inference
   std::vector<NodeId> ids;
   for (const Operand& operand : operands) {
-    if (!fold && !is_float(operand->dtype)) {
-      unsupported("onnx.element_type", "float operands", in_quotes(operand->name) + " of " + to_string(operand->dtype),
-                  "export the model in float32");
-    }
     ids.push_back(fold ? scratch.append_constant(*operand->constant) : lowering.in_graph(*operand, place_of(node)));
   }
   Graph& graph = fold ? scratch : lowering.graph;
   const Outcome<NodeId> id = graph.append(op, ids, attributes, node.outputs.empty() ? std::string() : printable(node.outputs.front()));
   if (!id) {
     const Rejection& why = id.rejection();
+    if (why.code == "graph.dtype")
+      unsupported("onnx.element_type", why.required, why.found + " at " + why.place, "convert the operands (Cast)");
     malformed("onnx.shape", why.required, why.found + " at " + why.place + " (" + why.code + ")");
   }
   const Node& result = graph.node(id.value());
@@ -166,6 +165,10 @@ Operand Call::emit(Op op, const std::vector<Operand>& operands, Attributes attri
 Operand Call::reshape(const Operand& operand, Shape target) {
   if (operand->shape == target) return operand;
   return emit(Op::reshape, {operand}, ShapeAttributes{std::move(target)});
+}
+
+Operand Call::cast(const Operand& x, DType to) {
+  return x->dtype == to ? x : emit(Op::cast, {x}, CastAttributes{static_cast<std::uint8_t>(to)});
 }
 
 void Call::limit_fold(const Shape& shape, DType dtype) const {

@@ -1,8 +1,8 @@
 // Lowering: one ONNX node at a time becomes nodes of the graph, or a constant.
 //
 // A Value is what an ONNX name stands for. Constants stay outside the graph until a node uses them, so shape chains
-// leave no trace; whatever is not float is a constant. Layout ops on constants are carried out exactly here; float
-// arithmetic on constants is never carried out, it becomes nodes.
+// leave no trace. Layout ops on constants and arithmetic on integer constants are carried out exactly here; float arithmetic on
+// constants is never carried out, it becomes nodes.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class Call {
   [[nodiscard]] const Tensor& constant(std::size_t i, std::string_view what) const;
   [[nodiscard]] std::vector<std::int64_t> ints(std::size_t i, std::string_view what) const;  // rank 0 or 1
   [[nodiscard]] double real(std::size_t i, std::string_view what) const;                     // one float element
-  // All given inputs are integer or boolean (hence constants).
+  // All given inputs are constants of an integer type or boolean: the operator is carried out here.
   [[nodiscard]] bool all_integers() const;
 
   // Attributes; an attribute of another type than asked for is malformed.
@@ -80,6 +80,8 @@ class Call {
   Operand make(Tensor tensor);
   // Integers of this dtype; refused when one does not fit.
   Operand make_ints(DType dtype, Shape shape, const std::vector<std::int64_t>& values);
+  // x as another type; nothing when it has it.
+  Operand cast(const Operand& x, DType to);
   // One float of the operand's dtype.
   Operand make_real_like(const Operand& operand, double value);
   // Refuses a fold whose result would have more elements than the limit.

@@ -38,10 +38,16 @@ Pads pads_of(const Call& call, std::size_t rank) {
   return pads;
 }
 
+double finite(const Call& call, double value) {
+  if (!std::isfinite(value))
+    call.unsupported("onnx.nonfinite", "a finite padding value", std::to_string(value), "pad with a finite number");
+  return value;
+}
+
 double pad_value(const Call& call) {
-  if (call.opset < 11) return static_cast<double>(call.attribute("value", 0.0F));
+  if (call.opset < 11) return finite(call, static_cast<double>(call.attribute("value", 0.0F)));
   if (!call.has(2)) return 0;
-  if (is_float(call.in(0)->dtype)) return call.real(2, "a padding value");
+  if (is_float(call.in(0)->dtype)) return finite(call, call.real(2, "a padding value"));
   const Ints value = call.ints(2, "a padding value");
   constexpr std::int64_t kExact = std::int64_t{1} << 53;  // integers up to here are doubles
   if (value.size() != 1 || value.front() < -kExact || value.front() > kExact || !fits(call.in(0)->dtype, value.front())) {

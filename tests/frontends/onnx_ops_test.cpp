@@ -91,6 +91,73 @@ TEST_CASE("elementwise operators", "[onnx][ops]") {
   });
 }
 
+TEST_CASE("truth values, choice and conversion", "[onnx][ops]") {
+  const Ints four = {4};
+  const Reals x = {-2.5, -0.5, 0, 3};
+  const std::string zero = floats("c", {}, {0}), mixed = floats("c", {4}, {-2.5F, 0, 0, 1});
+  check_rows({
+      {on("Equal", {"c"}), 13, {mixed}, four, x, four, {1, 0, 1, 0}},
+      {on("Less", {"c"}), 9, {mixed}, four, x, four, {0, 1, 0, 0}},
+      {on("LessOrEqual", {"c"}), 12, {mixed}, four, x, four, {1, 1, 1, 0}},
+      {on("Greater", {"c"}), 7, {mixed}, four, x, four, {0, 0, 0, 1}},
+      {on("GreaterOrEqual", {"c"}), 16, {mixed}, four, x, four, {1, 0, 1, 1}},
+      {on("IsNaN"), 9, {}, four, x, four, {0, 0, 0, 0}},
+      {on("IsInf"), 10, {}, {1}, {-std::numeric_limits<double>::infinity()}, {1}, {1}},
+      {on("IsInf", {}, {attr("detect_negative", 0)}), 20, {}, {1}, {-std::numeric_limits<double>::infinity()}, {1}, {0}},
+      {on("Cast", {}, {attr("to", 7)}), 13, {}, four, x, four, {-2, 0, 0, 3}},
+      {on("Cast", {}, {attr("to", 9)}), 13, {}, four, x, four, {1, 1, 0, 1}},
+      {on("Cast", {}, {attr("to", 11)}), 13, {}, four, x, four, x},
+      {on("CastLike", {"c"}), 15, {ints("c", {0})}, four, x, four, {-2, 0, 0, 3}},
+      {on("Clip", {"c", "d"}), 13, {zero, floats("d", {}, {-1})}, four, x, four, {-1, -1, -1, -1}},
+      {on("Clip", {"x"}), 13, {}, {1}, {5}, {1}, {5}},
+      {on("Pow", {"c"}), 13, {floats("c", {2}, {2, 3})}, {2}, {3, 2}, {2}, {9, 8}},
+      {on("Pow", {"x"}), 13, {}, {2}, {1, 2}, {2}, {1, 4}},
+  });
+}
+
+TEST_CASE("chains over integers and truth values", "[onnx][ops]") {
+  struct Chain {
+    std::vector<std::string> nodes, constants;
+    Reals y;  // of x = -2.5, -0.5, 0, 3
+  };
+  const Ints four = {4};
+  const std::string whole = node("Cast", {"x"}, {"i"}, {attr("to", 6)}), positive = node("Greater", {"x", "zero"}, {"p"});
+  const std::string zero = floats("zero", {}, {0}), ones = tensor("ones", 9, {}, "\x01");
+  const auto int32s = [](const std::string& name, std::uint32_t value) { return tensor(name, 6, {}, Wire::little_endian(value, 4)); };
+  const std::vector<Chain> rows = {
+      {{whole, node("Mul", {"i", "i"}, {"y"})}, {}, {4, 0, 0, 9}},
+      {{whole, node("Div", {"i", "two"}, {"y"})}, {int32s("two", 2)}, {-1, 0, 0, 1}},
+      {{whole, node("Mod", {"i", "two"}, {"y"})}, {int32s("two", 2)}, {0, 0, 0, 1}},
+      {{whole, node("Neg", {"i"}, {"n"}), node("Max", {"n", "i"}, {"y"})}, {}, {2, 0, 0, 3}},
+      {{whole, node("Abs", {"i"}, {"a"}), node("Sign", {"a"}, {"s"}), node("Sub", {"s", "a"}, {"y"})}, {}, {-1, 0, 0, -2}},
+      {{whole, node("Clip", {"i", "", "two"}, {"y"})}, {int32s("two", 2)}, {-2, 0, 0, 2}},
+      {{positive, node("Not", {"p"}, {"y"})}, {zero}, {1, 1, 1, 0}},
+      {{positive, node("Xor", {"p", "ones"}, {"y"})}, {zero, ones}, {1, 1, 1, 0}},
+      {{positive, node("And", {"p", "ones"}, {"y"})}, {zero, ones}, {0, 0, 0, 1}},
+      {{positive, node("Or", {"p", "ones"}, {"y"})}, {zero, ones}, {1, 1, 1, 1}},
+      {{positive, node("Where", {"p", "x", "zero"}, {"y"})}, {zero}, {0, 0, 0, 3}},
+      {{whole, positive, node("Cast", {"p"}, {"t"}, {attr("to", 6)}), node("Add", {"t", "i"}, {"y"})}, {zero}, {-2, 0, 0, 4}},
+      {{whole, node("Pow", {"i", "two"}, {"y"})}, {floats("two", {}, {2})}, {4, 0, 0, 9}},
+      {{node("Dropout", {"x"}, {"z", "y"})}, {}, {1, 1, 1, 1}},
+  };
+  const Folder folder;
+  for (const Chain& row : rows) {
+    ModelText text;
+    text.nodes = row.nodes;
+    text.initializers = row.constants;
+    text.inputs = {value("x", dims_of(four))};
+    text.outputs = {untyped("y")};
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    INFO("chain " << &row - rows.data() << (model ? "" : ": " + model.rejection().to_text()));
+    REQUIRE(model.ok());
+    const Graph& graph = model.value().graph;
+    const std::vector<Array<double>> inputs = {{four, {-2.5, -0.5, 0, 3}}};
+    const auto values = evaluate<double>(graph, inputs);
+    REQUIRE(values.ok());
+    CHECK(values.value()[graph.outputs[0]].values == row.y);
+  }
+}
+
 TEST_CASE("products, normalisation, reductions", "[onnx][ops]") {
   const std::string w = floats("w", {2, 2}, {1, 2, 3, 4});
   const std::string b = floats("b", {2}, {10, 20});
@@ -112,6 +179,44 @@ TEST_CASE("products, normalisation, reductions", "[onnx][ops]") {
       {on("ReduceSum", {"a"}), 13, {ints("a", {0})}, {2, 2}, {1, 2, 3, 4}, {1, 2}, {4, 6}},
       {on("ReduceSum", {}, {attr("noop_with_empty_axes", 1)}), 13, {}, {2}, {1, 2}, {2}, {1, 2}},
       {on("ReduceMean"), 18, {}, {2, 2}, {1, 2, 3, 4}, {1, 1}, {2.5}},
+      {on("ReduceMax", {}, {attr("axes", Ints{1})}), 13, {}, {2, 2}, {1, 2, 4, 3}, {2, 1}, {2, 4}},
+      {on("ReduceMin", {"a"}, {attr("keepdims", 0)}), 18, {ints("a", {0})}, {2, 2}, {1, 2, 4, -3}, {2}, {1, -3}},
+      {on("ReduceProd"), 7, {}, {2, 2}, {1, 2, 4, -3}, {1, 1}, {-24}},
+      {on("ReduceL1", {"a"}), 18, {ints("a", {1})}, {2, 2}, {1, -2, 4, -3}, {2, 1}, {3, 7}},
+      {on("ReduceL2"), 13, {}, {2}, {3, -4}, {1}, {5}},
+      {on("ReduceSumSquare"), 13, {}, {2}, {3, -4}, {1}, {25}},
+      {on("ReduceLogSum"), 13, {}, {2}, {0.25, 0.75}, {1}, {0}},
+      {on("ReduceLogSumExp"), 13, {}, {1}, {2}, {1}, {2}},
+      {on("CumSum", {"a"}), 11, {ints("a", {}, {1})}, {2, 2}, {1, 2, 4, 3}, {2, 2}, {1, 3, 4, 7}},
+      {on("CumSum", {"a"}, {attr("exclusive", 1), attr("reverse", 1)}), 14, {ints("a", {0})}, {3}, {1, 2, 4}, {3}, {6, 4, 0}},
+      {on("ArgMax", {}, {attr("axis", 1)}), 7, {}, {2, 3}, {1, 3, 3, 4, 2, 1}, {2, 1}, {1, 0}},
+      {on("ArgMax", {}, {attr("axis", 1), attr("select_last_index", 1)}), 12, {}, {2, 3}, {1, 3, 3, 4, 2, 1}, {2, 1}, {2, 0}},
+      {on("ArgMin", {}, {attr("keepdims", 0)}), 13, {}, {2, 2}, {1, 3, 0, 4}, {2}, {1, 0}},
+      {on("LayerNormalization", {"w", "b"}, {attr("epsilon", 0.0F)}), 17, {floats("w", {2}, {2, 3}), b}, row, {1, 3}, row, {8, 23}},
+      {on("RMSNormalization", {"w"}, {attr("epsilon", 0.0F)}), 23, {floats("w", {}, {2})}, {4}, {2, 2, -2, 2}, {4}, {2, 2, -2, 2}},
+      {on("InstanceNormalization", {"w", "b"}, {attr("epsilon", 3.0F)}),
+       7,
+       {floats("w", {2}, {2, 3}), b},
+       {1, 2, 2},
+       {1, 3, -1, 1},
+       {1, 2, 2},
+       {9, 11, 18.5, 21.5}},
+      {on("GroupNormalization", {"w", "b"}, {attr("epsilon", 3.0F), attr("num_groups", 1)}),
+       18,
+       {floats("w", {1}, {2}), floats("b", {1}, {10})},
+       {1, 2, 1},
+       {1, 3},
+       {1, 2, 1},
+       {9, 11}},
+      {on("GroupNormalization", {"w", "b"}, {attr("epsilon", 3.0F), attr("num_groups", 1)}),
+       21,
+       {floats("w", {2}, {2, 3}), b},
+       {1, 2, 1},
+       {1, 3},
+       {1, 2, 1},
+       {9, 21.5}},
+      {on("LpNormalization"), 7, {}, {2}, {3, -4}, {2}, {0.6, -0.8}},
+      {on("LpNormalization", {}, {attr("p", 1), attr("axis", 0)}), 22, {}, {2}, {3, -1}, {2}, {0.75, -0.25}},
       {on("GlobalAveragePool"), 7, {}, {1, 2, 2}, {1, 2, 3, 5}, {1, 2, 1}, {1.5, 4}},
       {on("GlobalMaxPool"), 7, {}, {1, 2, 2}, {1, 2, 5, 3}, {1, 2, 1}, {2, 5}},
   });

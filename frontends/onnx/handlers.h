@@ -41,6 +41,7 @@ Results lower_conv(Call& call);
 Results lower_conv_transpose(Call& call);
 Results lower_pool(Call& call);  // MaxPool AveragePool
 Results lower_global_max_pool(Call& call);
+Results lower_lp_pool(Call& call);  // LpPool GlobalLpPool
 
 // layout.cpp
 Results lower_identity(Call& call);
@@ -62,6 +63,22 @@ Results lower_pad(Call& call);
 Results lower_resize(Call& call);  // Upsample Resize, nearest, integer factors
 Results lower_depth_to_space(Call& call);
 Results lower_space_to_depth(Call& call);
+
+// selection.cpp
+Results lower_tile(Call& call);
+Results lower_trilu(Call& call);
+Results lower_reverse_sequence(Call& call);
+Results lower_center_crop_pad(Call& call);
+Results lower_compress(Call& call);
+Results lower_gather_nd(Call& call);
+Results lower_gather_elements(Call& call);
+Results lower_scatter_nd(Call& call);
+Results lower_scatter_elements(Call& call);  // Scatter ScatterElements
+Results lower_max_unpool(Call& call);
+Results lower_eye_like(Call& call);
+
+// einsum.cpp
+Results lower_einsum(Call& call);
 
 // constants.cpp
 Results lower_constant(Call& call);

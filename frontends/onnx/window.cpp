@@ -1,10 +1,10 @@
 // Convolutions and pools: ONNX's window attributes become explicit pads.
-#include "frontends/onnx/handlers.h"
+#include <numeric>
+
+#include "frontends/onnx/compose.h"
 
 namespace assay::onnx {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;  // extents, strides, pads; keeps products below 2^62
 
@@ -111,6 +111,17 @@ void pad_to_output_shape(const Call& call, WindowAttributes& window) {
   }
 }
 
+// ceil_mode: a last window that starts inside the operand or its padding is completed by padding.
+void pad_last_window(const Call& call, WindowAttributes& window) {
+  for (std::size_t axis = 0; axis < window.kernel.size(); ++axis) {
+    const std::int64_t extent = call.shape(0)[axis + 2], stride = window.strides[axis];
+    const std::int64_t room = extent + window.pads_begin[axis] + window.pads_end[axis] - covered(window, axis);
+    if (room < 0) continue;  // refused by the shape rule
+    const std::int64_t last = (room + stride - 1) / stride * stride;
+    if (last < extent + window.pads_begin[axis]) window.pads_end[axis] += last - room;
+  }
+}
+
 }  // namespace
 
 Results lower_conv(Call& call) {
@@ -149,6 +160,36 @@ Results lower_global_max_pool(Call& call) {
   window.pads_begin.assign(x.size() - 2, 0);
   window.pads_end = window.pads_begin;
   return {call.emit(Op::max_pool, {call.in(0)}, std::move(window))};
+}
+
+// (sum of |x|^p)^(1/p) over each window, as a convolution with ones: what is padded counts 0.
+Results lower_lp_pool(Call& call) {
+  const Shape& x = call.shape(0);
+  if (x.size() < 3) call.malformed("onnx.shape", "x as [N, C, spatial...]", to_string(x));
+  const std::int64_t p = call.attribute("p", std::int64_t{2});
+  if (p < 1 || p > 1024) call.unsupported("onnx.attribute", "p from 1 to 1024", std::to_string(p), "use a p-norm with a small whole p");
+  Operand powers = p % 2 == 0 ? call.in(0) : call.emit(Op::abs, {call.in(0)});
+  if (p > 1) powers = call.emit(Op::pow, {powers}, PowAttributes{Rational(p)});
+  Operand sums;
+  if (call.node.op_type == "GlobalLpPool") {
+    Ints axes(x.size() - 2);
+    std::iota(axes.begin(), axes.end(), 2);
+    sums = call.emit(Op::reduce_sum, {powers}, ReduceAttributes{axes, true});
+  } else {
+    if (!call.attribute_ints("kernel_shape")) call.malformed("onnx.attribute", "kernel_shape", "none");
+    WindowAttributes window = common_window(call, entries(call, "kernel_shape", x.size() - 2, 1, {}));
+    pad_same(call, window);
+    if (call.attribute("ceil_mode", std::int64_t{0}) != 0) pad_last_window(call, window);
+    window.groups = x[1];
+    Shape weight = {x[1], 1};
+    weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
+    call.limit_fold(weight, DType::float64);
+    const Operand ones = expand(call, reals_like(call, powers, {}, {1}), weight);
+    sums = call.emit(Op::conv, {powers, ones}, std::move(window));
+  }
+  if (p == 1) return {sums};
+  if (p == 2) return {call.emit(Op::sqrt, {sums})};
+  return {call.emit(Op::pow, {sums}, PowAttributes{Rational(1, p)})};
 }
 
 }  // namespace assay::onnx

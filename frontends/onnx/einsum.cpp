@@ -85,7 +85,8 @@ Equation read_equation(const Call& call) {
     const std::size_t dots = rank >= letters ? rank - letters : 0;
     equation.terms.push_back({call.in(i), read_subscript(call, subscripts[i], dots)});
     if (equation.terms.back().labels.size() != rank)
-      call.malformed("onnx.shape", "one label per axis of input " + std::to_string(i), printable(subscripts[i]) + " for " + to_string(call.shape(i)));
+      call.malformed("onnx.shape", "one label per axis of input " + std::to_string(i),
+                     printable(subscripts[i]) + " for " + to_string(call.shape(i)));
     if (subscripts[i].find('.') != std::string::npos) most_dots = std::max(most_dots, dots);
   }
   equation.result =
@@ -97,7 +98,8 @@ Equation read_equation(const Call& call) {
       call.malformed("onnx.attribute", "a result of distinct labels of the operands", printable(text));
   }
   for (std::size_t axis = 0; axis < most_dots; ++axis) {
-    if (!has(equation.result, kDots + static_cast<int>(axis))) call.malformed("onnx.attribute", "the ellipsis in the result, too", printable(text));
+    if (!has(equation.result, kDots + static_cast<int>(axis)))
+      call.malformed("onnx.attribute", "the ellipsis in the result, too", printable(text));
   }
   return equation;
 }
@@ -176,7 +178,8 @@ Labels choose(const Labels& from, const Labels& other, bool in_other, const Labe
 Shape extents_of(const Term& term, const Labels& labels) {
   Shape shape;
   for (const int label : labels) {
-    shape.push_back(term.value->shape[static_cast<std::size_t>(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin())]);
+    shape.push_back(
+        term.value->shape[static_cast<std::size_t>(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin())]);
   }
   return shape;
 }
@@ -195,7 +198,8 @@ Term product(Call& call, Term a, Term b, const Labels& kept) {
   const Labels batch = choose(a.labels, b.labels, true, kept, true), k = choose(a.labels, b.labels, true, kept, false);
   const Labels m = choose(a.labels, b.labels, false, kept, true), n = choose(b.labels, a.labels, false, kept, true);
   const Shape batch_shape = extents_of(a, batch), m_shape = extents_of(a, m), n_shape = extents_of(b, n);
-  const std::int64_t batches = count_of(batch_shape), terms = count_of(extents_of(a, k)), rows = count_of(m_shape), columns = count_of(n_shape);
+  const std::int64_t batches = count_of(batch_shape), terms = count_of(extents_of(a, k)), rows = count_of(m_shape),
+                     columns = count_of(n_shape);
   const Operand left = call.reshape(arranged(call, a, joined(batch, m, k)), {batches, rows, terms});
   const Operand right = call.reshape(arranged(call, b, joined(batch, k, n)), {batches, terms, columns});
   const Operand y = call.emit(k.empty() ? Op::mul : Op::matmul, {left, right});

@@ -80,6 +80,9 @@ Results lower_eye_like(Call& call);
 // einsum.cpp
 Results lower_einsum(Call& call);
 
+// recurrent.cpp
+Results lower_recurrent(Call& call);  // RNN GRU LSTM
+
 // constants.cpp
 Results lower_constant(Call& call);
 Results lower_constant_of_shape(Call& call);

@@ -237,9 +237,7 @@ Entry& Importer::entry_of(const std::string& name, const std::string& user) {
 // Advice for operators that are missing for a reason.
 std::string advice_for(const std::string& op) {
   static const std::set<std::string> kControl = {"If", "Loop", "Scan", "SequenceMap"};
-  static const std::set<std::string> kRecurrent = {"LSTM", "GRU", "RNN"};
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
-  if (kRecurrent.contains(op)) return "unroll the recurrence before export";
   if (op.find("Quantize") != std::string::npos || op.starts_with("QLinear")) return "export the float model";
   return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
 }

@@ -115,7 +115,7 @@ void set_kind(AttributeProto& attribute, std::int64_t type, std::uint64_t given,
                      std::string("only a value of its type ") + row.name, "values of several types", "export the model again");
   }
   attribute.kind_name = row.name;
-  const bool plain = (type >= 1 && type <= 4) || type == 6 || type == 7;
+  const bool plain = (type >= 1 && type <= 4) || (type >= 6 && type <= 8);
   attribute.kind = plain ? static_cast<AttributeKind>(type) : AttributeKind::other;
 }
 
@@ -150,6 +150,9 @@ AttributeProto decode_attribute(Slice slice) {
         break;
       case 8:
         message.append_ints(field, attribute.integers);
+        break;
+      case 9:
+        grow(attribute.texts, kMostParts, "strings of an attribute", field.offset) = message.repeated_string(field);
         break;
       case 20:
         type = message.single_int(field);

@@ -43,7 +43,7 @@ struct TensorProto {
 };
 
 // AttributeProto.AttributeType, the kinds that have a meaning here.
-enum class AttributeKind : std::uint8_t { real = 1, integer = 2, text = 3, tensor = 4, reals = 6, integers = 7, other = 255 };
+enum class AttributeKind : std::uint8_t { real = 1, integer = 2, text = 3, tensor = 4, reals = 6, integers = 7, texts = 8, other = 255 };
 
 struct AttributeProto {
   std::string name;
@@ -55,6 +55,7 @@ struct AttributeProto {
   TensorProto tensor;
   std::vector<std::uint32_t> reals;  // bits
   std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
 };
 
 struct NodeProto {

@@ -17,7 +17,8 @@ Picks picks_of(const Call& call, const Shape& x, const Shape& index_shape, const
   const bool fits = !index_shape.empty() && batch < index_shape.size() && batch <= x.size() && index_shape.back() >= 0 &&
                     static_cast<std::size_t>(index_shape.back()) <= x.size() - batch &&
                     std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(batch), index_shape.begin());
-  if (!fits) call.malformed("onnx.shape", "indices [batch..., outer..., n] with n axes of the data", to_string(x) + ", " + to_string(index_shape));
+  if (!fits)
+    call.malformed("onnx.shape", "indices [batch..., outer..., n] with n axes of the data", to_string(x) + ", " + to_string(index_shape));
   const auto q = static_cast<std::size_t>(index_shape.back());
   const Ints strides = strides_of(x);
   Picks picks{{}, Shape(index_shape.begin(), index_shape.end() - 1)};
@@ -26,7 +27,8 @@ Picks picks_of(const Call& call, const Shape& x, const Shape& index_shape, const
   call.limit_fold(picks.shape, DType::int64);
   const auto inner = static_cast<std::int64_t>(element_count(slice));
   const std::size_t tuples = element_count(Shape(index_shape.begin(), index_shape.end() - 1));
-  const std::size_t per_batch = std::max<std::size_t>(tuples / std::max<std::size_t>(element_count(Shape(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(batch))), 1), 1);
+  const std::size_t per_batch = std::max<std::size_t>(
+      tuples / std::max<std::size_t>(element_count(Shape(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(batch))), 1), 1);
   const auto batch_stride = static_cast<std::int64_t>(element_count(Shape(x.begin() + static_cast<std::ptrdiff_t>(batch), x.end())));
   for (std::size_t tuple = 0; tuple < tuples; ++tuple) {
     std::int64_t start = static_cast<std::int64_t>(tuple / per_batch) * batch_stride;
@@ -40,7 +42,9 @@ Picks picks_of(const Call& call, const Shape& x, const Shape& index_shape, const
 Ints element_picks(const Call& call, const Shape& x, const Shape& index_shape, const Ints& indices, std::size_t axis) {
   bool fits = index_shape.size() == x.size();
   for (std::size_t i = 0; fits && i < x.size(); ++i) fits = i == axis || index_shape[i] <= x[i];
-  if (!fits) call.malformed("onnx.shape", "indices of the data's rank, no longer than it on the other axes", to_string(x) + ", " + to_string(index_shape));
+  if (!fits)
+    call.malformed("onnx.shape", "indices of the data's rank, no longer than it on the other axes",
+                   to_string(x) + ", " + to_string(index_shape));
   const Ints strides = strides_of(x);
   Ints index(x.size(), 0), positions;
   for (const std::int64_t given : indices) {
@@ -71,7 +75,8 @@ Operand scatter(Call& call, const Operand& data, const Ints& positions, const Op
   std::size_t rounds = 0;
   for (const Ints& list : lists) rounds = std::max(rounds, list.size());
   if (how == "none" && rounds > 1)
-    call.unsupported("onnx.index", "distinct indices", "several updates of one element", "give a reduction: without one their order is open");
+    call.unsupported("onnx.index", "distinct indices", "several updates of one element",
+                     "give a reduction: without one their order is open");
   const Op op = how == "add" ? Op::add : how == "mul" ? Op::mul : how == "max" ? Op::max : Op::min;
   Operand result = data;
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -135,7 +140,8 @@ Results lower_reverse_sequence(Call& call) {
   const Shape& x = call.shape(0);
   const std::int64_t batch = call.attribute("batch_axis", std::int64_t{1}), time = call.attribute("time_axis", std::int64_t{0});
   if (x.size() < 2 || batch + time != 1 || batch * time != 0)
-    call.malformed("onnx.axis", "batch_axis and time_axis 0 and 1, in some order, of two or more axes", std::to_string(batch) + " and " + std::to_string(time));
+    call.malformed("onnx.axis", "batch_axis and time_axis 0 and 1, in some order, of two or more axes",
+                   std::to_string(batch) + " and " + std::to_string(time));
   const auto t = static_cast<std::size_t>(time), b = static_cast<std::size_t>(batch);
   const Ints lengths = call.ints(1, "lengths of the sequences"), strides = strides_of(x);
   bool fits = static_cast<std::int64_t>(lengths.size()) == x[b];
@@ -179,7 +185,8 @@ Results lower_compress(Call& call) {
   const Operand x = flat ? call.reshape(call.in(0), {static_cast<std::int64_t>(element_count(call.shape(0)))}) : call.in(0);
   const std::size_t axis = flat ? 0 : axis_attribute(call, 0, x->shape.size());
   if (static_cast<std::int64_t>(condition.size()) > x->shape[axis])
-    call.malformed("onnx.shape", "a condition no longer than the axis", std::to_string(condition.size()) + " for " + std::to_string(x->shape[axis]));
+    call.malformed("onnx.shape", "a condition no longer than the axis",
+                   std::to_string(condition.size()) + " for " + std::to_string(x->shape[axis]));
   Ints kept;
   for (std::size_t i = 0; i < condition.size(); ++i) {
     if (condition.as_int(i) != 0) kept.push_back(static_cast<std::int64_t>(i));
@@ -217,8 +224,10 @@ Results lower_max_unpool(Call& call) {
   const Shape& x = call.shape(0);
   const auto kernel = call.attribute_ints("kernel_shape");
   const std::size_t spatial = x.size() < 3 ? 0 : x.size() - 2;
-  const Ints strides = call.attribute_ints("strides").value_or(Ints(spatial, 1)), pads = call.attribute_ints("pads").value_or(Ints(2 * spatial, 0));
-  bool fits = spatial > 0 && kernel && kernel->size() == spatial && strides.size() == spatial && pads.size() == 2 * spatial && call.shape(1) == x;
+  const Ints strides = call.attribute_ints("strides").value_or(Ints(spatial, 1)),
+             pads = call.attribute_ints("pads").value_or(Ints(2 * spatial, 0));
+  bool fits =
+      spatial > 0 && kernel && kernel->size() == spatial && strides.size() == spatial && pads.size() == 2 * spatial && call.shape(1) == x;
   Shape pooled(x.begin(), x.begin() + std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(x.size())));
   for (std::size_t axis = 0; fits && axis < spatial; ++axis) {
     const std::int64_t parts[] = {(*kernel)[axis], strides[axis], pads[axis], pads[axis + spatial]};
@@ -252,7 +261,8 @@ Results lower_eye_like(Call& call) {
   DType dtype = call.in(0)->dtype;
   const std::int64_t code = call.attribute("dtype", std::int64_t{0});
   if (code != 0 && (!dtype_of(code, dtype) || code == kFloat16 || code == kBfloat16))
-    call.unsupported("onnx.cast", "a result of float, double, int64, int32, int8, uint8 or bool", element_type_name(code), "export in float32");
+    call.unsupported("onnx.cast", "a result of float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
+                     "export in float32");
   const std::int64_t k = call.attribute("k", std::int64_t{0});
   call.limit_fold(x, dtype);
   Ints ones(element_count(x), 0);

@@ -178,7 +178,6 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
   check_rows({
       {single(node("Det", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (Det, giving \"y\")"},
       {single(node("If", {"x"}, {"y"}, {graph_attribute})), kUnsupported, "onnx.unknown_op", "without control flow"},
-      {single(node("LSTM", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "unroll"},
       {single(node("QuantizeLinear", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "export the float model"},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
       {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},

@@ -1,0 +1,188 @@
+// Operators that pick, place, repeat and contract: values checked by hand, and what is refused.
+#include "tests/frontends/onnx_rows.h"
+
+using namespace assay;
+using namespace assay::onnx_test;
+
+namespace {
+
+const Reals kSix = {1, 2, 3, 4, 5, 6};  // as [2, 3]: 1 2 3 / 4 5 6
+const Ints kMatrix = {2, 3};
+
+std::string code_of(const std::string& one, const std::vector<std::string>& constants, std::int64_t opset, const Ints& shape) {
+  const Folder folder;
+  ModelText text;
+  text.opset = opset;
+  text.nodes = {one};
+  text.initializers = constants;
+  text.inputs = {value("x", dims_of(shape))};
+  text.outputs = {untyped("y")};
+  const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+  return model ? "accepted" : model.rejection().code;
+}
+
+std::string texts(const std::string& name, const std::vector<std::string>& values) {
+  Wire wire;
+  wire.bytes(1, name);
+  for (const std::string& one : values) wire.bytes(9, one);
+  return wire.number(20, 8).text;
+}
+
+}  // namespace
+
+TEST_CASE("repeating, masking and reversing", "[onnx][ops]") {
+  check_rows({
+      {on("Tile", {"r"}), 13, {ints("r", {2, 1})}, kMatrix, kSix, {4, 3}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}},
+      {on("Tile", {"r"}), 13, {ints("r", {1, 2})}, {1, 2}, {1, 2}, {1, 4}, {1, 2, 1, 2}},
+      {on("Trilu"), 14, {}, kMatrix, kSix, kMatrix, {1, 2, 3, 0, 5, 6}},
+      {on("Trilu", {}, {attr("upper", 0)}), 14, {}, kMatrix, kSix, kMatrix, {1, 0, 0, 4, 5, 0}},
+      {on("Trilu", {"k"}), 14, {ints("k", {}, {1})}, kMatrix, kSix, kMatrix, {0, 2, 3, 0, 0, 6}},
+      {on("ReverseSequence", {"l"}), 10, {ints("l", {2, 1, 0})}, kMatrix, kSix, kMatrix, {4, 2, 3, 1, 5, 6}},
+      {on("ReverseSequence", {"l"}, {attr("batch_axis", 0), attr("time_axis", 1)}),
+       10,
+       {ints("l", {3, 2})},
+       kMatrix,
+       kSix,
+       kMatrix,
+       {3, 2, 1, 5, 4, 6}},
+      {on("CenterCropPad", {"s"}), 18, {ints("s", {3, 2})}, kMatrix, kSix, {3, 2}, {1, 2, 4, 5, 0, 0}},
+      {on("CenterCropPad", {"s"}, {attr("axes", Ints{-1})}), 18, {ints("s", {1})}, kMatrix, kSix, {2, 1}, {2, 5}},
+  });
+}
+
+TEST_CASE("picking by constant indices", "[onnx][ops]") {
+  const std::string odd = tensor("c", 9, {3}, std::string("\1\0\1", 3));
+  check_rows({
+      {on("Compress", {"c"}, {attr("axis", 1)}), 11, {odd}, kMatrix, kSix, {2, 2}, {1, 3, 4, 6}},
+      {on("Compress", {"c"}), 9, {odd}, kMatrix, kSix, {2}, {1, 3}},
+      {on("GatherND", {"i"}), 11, {ints("i", {2, 2}, {0, 2, 1, -3})}, kMatrix, kSix, {2}, {3, 4}},
+      {on("GatherND", {"i"}), 13, {ints("i", {1, 1}, {1})}, kMatrix, kSix, {1, 3}, {4, 5, 6}},
+      {on("GatherND", {"i"}, {attr("batch_dims", 1)}), 12, {ints("i", {2, 1}, {2, 0})}, kMatrix, kSix, {2}, {3, 4}},
+      {on("GatherElements", {"i"}, {attr("axis", 1)}), 13, {ints("i", {2, 2}, {2, 0, -1, 1})}, kMatrix, kSix, {2, 2}, {3, 1, 6, 5}},
+      {on("GatherElements", {"i"}), 11, {ints("i", {1, 2}, {1, 0})}, kMatrix, kSix, {1, 2}, {4, 2}},
+      {on("MaxUnpool", {"i"}, {attr("kernel_shape", Ints{2})}), 9, {ints("i", {1, 1, 2}, {2, 0})}, {1, 1, 2}, {7, 8}, {1, 1, 3}, {8, 0, 7}},
+  });
+  CHECK(code_of(on("GatherND", {"i"}), {ints("i", {1, 2}, {0, 3})}, 13, kMatrix) == "onnx.index");
+  CHECK(code_of(on("GatherND", {"i"}), {ints("i", {1, 3}, {0, 0, 0})}, 13, kMatrix) == "onnx.shape");
+  CHECK(code_of(on("GatherElements", {"i"}), {ints("i", {3, 1}, {0, 0, 2})}, 13, kMatrix) == "onnx.index");
+  CHECK(code_of(on("GatherElements", {"i"}), {ints("i", {1, 4}, {0, 0, 0, 0})}, 13, kMatrix) == "onnx.shape");
+  CHECK(code_of(on("ReverseSequence", {"l"}), {ints("l", {3, 1, 0})}, 10, kMatrix) == "onnx.input");
+  CHECK(code_of(on("Tile", {"r"}), {ints("r", {2})}, 13, kMatrix) == "onnx.shape");
+}
+
+TEST_CASE("placing by constant indices", "[onnx][ops]") {
+  const std::string two = floats("u", {2}, {10, 20}), at = ints("i", {2, 1}, {2, 0});
+  const auto scatter = [](const char* how) { return on("ScatterND", {"i", "u"}, {attr("reduction", how)}); };
+  const std::string same = ints("i", {2, 1}, {1, 1});
+  const Ints three = {3};
+  const Reals x = {1, 2, 3};
+  check_rows({
+      {on("ScatterND", {"i", "u"}), 11, {at, two}, three, x, three, {20, 2, 10}},
+      {scatter("add"), 16, {same, two}, three, x, three, {1, 32, 3}},
+      {scatter("mul"), 16, {same, two}, three, x, three, {1, 400, 3}},
+      {scatter("max"), 18, {same, two}, three, x, three, {1, 20, 3}},
+      {scatter("min"), 18, {same, two}, three, x, three, {1, 2, 3}},
+      {on("Scatter", {"i", "u"}),
+       9,
+       {ints("i", {1, 2}, {1, 0}), floats("u", {1, 2}, {10, 20})},
+       kMatrix,
+       kSix,
+       kMatrix,
+       {1, 20, 3, 10, 5, 6}},
+      {on("ScatterElements", {"i", "u"}, {attr("axis", -1)}),
+       13,
+       {ints("i", {1, 2}, {2, 0}), floats("u", {1, 2}, {10, 20})},
+       kMatrix,
+       kSix,
+       kMatrix,
+       {20, 2, 10, 4, 5, 6}},
+  });
+  CHECK(code_of(on("ScatterND", {"i", "u"}), {same, two}, 13, three) == "onnx.index");  // the order of the two is open
+  CHECK(code_of(scatter("sum"), {same, two}, 16, three) == "onnx.attribute");
+  CHECK(code_of(on("ScatterND", {"i", "u"}), {ints("i", {1, 1}, {0}), two}, 13, three) == "onnx.shape");
+}
+
+TEST_CASE("contractions by equation", "[onnx][ops]") {
+  const std::string w = floats("w", {3, 2}, {1, 0, 2, 1, 0, 3});
+  const auto sum = [](const char* equation, const std::vector<std::string>& more = {}) {
+    return on("Einsum", more, {attr("equation", equation)});
+  };
+  check_rows({
+      {sum("ij->ji"), 12, {}, kMatrix, kSix, {3, 2}, {1, 4, 2, 5, 3, 6}},
+      {sum("ij->"), 12, {}, kMatrix, kSix, {}, {21}},
+      {sum("i j -> j"), 12, {}, kMatrix, kSix, {3}, {5, 7, 9}},
+      {sum("ii"), 12, {}, {2, 2}, {1, 2, 3, 4}, {}, {5}},
+      {sum("ii->i"), 12, {}, {2, 2}, {1, 2, 3, 4}, {2}, {1, 4}},
+      {sum("ij,jk->ik", {"w"}), 12, {w}, kMatrix, kSix, {2, 2}, {5, 11, 14, 23}},
+      {sum("ij,jk", {"w"}), 12, {w}, kMatrix, kSix, {2, 2}, {5, 11, 14, 23}},
+      {sum("ij,jk->ki", {"w"}), 12, {w}, kMatrix, kSix, {2, 2}, {5, 14, 11, 23}},
+      {sum("...j,jk->...k", {"w"}), 12, {w}, kMatrix, kSix, {2, 2}, {5, 11, 14, 23}},
+      {sum("ij,ji->", {"w"}), 12, {w}, kMatrix, kSix, {}, {28}},
+      {sum("ij,ij->ij", {"x"}), 12, {}, kMatrix, kSix, kMatrix, {1, 4, 9, 16, 25, 36}},
+      {sum("i,j->ij", {"x"}), 12, {}, {2}, {2, 3}, {2, 2}, {4, 6, 6, 9}},
+      {sum("i,i,i->i", {"x", "x"}), 12, {}, {2}, {2, 3}, {2}, {8, 27}},
+  });
+  for (const char* equation : {"ij->k", "ij->ii", "i", "i.j->i", "ij,k->i", "...ij->ij ", "i1->i"}) {
+    INFO(equation);
+    const std::string code = code_of(sum(equation), {}, 12, kMatrix);
+    CHECK((code == "onnx.attribute" || code == "onnx.shape" || code == "accepted"));
+    CHECK((code == "accepted") == (std::string(equation) == "...ij->ij "));  // an empty ellipsis
+  }
+  CHECK(code_of(sum("ij,jk->ik", {"w"}), {floats("w", {2, 2}, {1, 2, 3, 4})}, 12, kMatrix) == "onnx.shape");
+}
+
+TEST_CASE("p-norm pools", "[onnx][ops]") {
+  const auto pool = [](std::int64_t p, std::vector<std::string> more = {}) {
+    more.push_back(attr("p", p));
+    more.push_back(attr("kernel_shape", Ints{2}));
+    return on("LpPool", {}, more);
+  };
+  const Ints line = {1, 1, 3};
+  const Reals x = {3, -4, 0};
+  check_rows({
+      {pool(2), 7, {}, line, x, {1, 1, 2}, {5, 4}},
+      {pool(1), 11, {}, line, x, {1, 1, 2}, {7, 4}},
+      {pool(1, {attr("pads", Ints{1, 1})}), 11, {}, line, x, {1, 1, 4}, {3, 7, 4, 0}},
+      {pool(1, {attr("strides", Ints{2}), attr("ceil_mode", 1)}), 18, {}, line, x, {1, 1, 2}, {7, 0}},
+      {pool(1, {attr("dilations", Ints{2})}), 18, {}, line, x, {1, 1, 1}, {3}},
+      {on("GlobalLpPool"), 7, {}, line, x, {1, 1, 1}, {5}},
+  });
+  CHECK(code_of(on("GlobalLpPool", {}, {attr("p", 0)}), {}, 7, line) == "onnx.attribute");
+}
+
+TEST_CASE("recurrent networks, by hand", "[onnx][ops]") {
+  // One unit, two steps, activations that stay on small integers.
+  const std::string w = floats("w", {1, 1, 1}, {2}), r = floats("r", {1, 1, 1}, {3}), b = floats("b", {1, 2}, {1, 0});
+  const std::string relu = texts("activations", {"Relu"});
+  const Ints two = {2, 1, 1};
+  check_rows({
+      {on("RNN", {"w", "r", "b"}, {relu}), 7, {w, r, b}, two, {1, 2}, {2, 1, 1, 1}, {3, 14}},
+      {on("RNN", {"w", "r", "b"}, {relu, attr("direction", "reverse")}), 14, {w, r, b}, two, {1, 2}, {2, 1, 1, 1}, {18, 5}},
+      {on("RNN", {"w", "r", "b"}, {relu, attr("layout", 1)}), 14, {w, r, b}, {1, 2, 1}, {1, 2}, {1, 2, 1, 1}, {3, 14}},
+      {on("RNN", {"w", "r", "b"}, {relu, attr("clip", 4.0F)}), 14, {w, r, b}, two, {1, 2}, {2, 1, 1, 1}, {3, 4}},
+      {on("RNN", {"w", "r", "b", "", "h"}, {relu}), 14, {w, r, b, floats("h", {1, 1, 1}, {5})}, two, {1, 2}, {2, 1, 1, 1}, {18, 59}},
+      {on("RNN", {"w", "r", "b", "l"}, {relu}),
+       14,
+       {w, r, b, tensor("l", 6, {1}, std::string("\1\0\0\0", 4))},
+       two,
+       {1, 2},
+       {2, 1, 1, 1},
+       {3, 0}},
+  });
+  // LSTM with i = o = f = relu, g = h = relu: i o f c = 1 1 0 x, hence C = x + 0 and H = C.
+  const std::string wl = floats("w", {1, 4, 1}, {0, 0, 0, 1}), rl = floats("r", {1, 4, 1}, {0, 0, 0, 0});
+  const std::string bl = floats("b", {1, 8}, {1, 1, 0, 0, 0, 0, 0, 0}), all = texts("activations", {"Relu", "Relu", "Relu"});
+  // GRU with z = 1/2 x of the old state: H = h / 2 + H / 2.
+  const std::string wg = floats("w", {1, 3, 1}, {0, 0, 2}), rg = floats("r", {1, 3, 1}, {0, 0, 1});
+  const std::string bg = floats("b", {1, 6}, {0.5, 1, 0, 0, 0, 4}), both = texts("activations", {"Relu", "Relu"});
+  check_rows({
+      {on("LSTM", {"w", "r", "b"}, {all}), 14, {wl, rl, bl}, two, {3, 7}, {2, 1, 1, 1}, {3, 7}},
+      {on("LSTM", {"w", "r", "b"}, {all, attr("input_forget", 1)}), 14, {wl, rl, bl}, two, {3, 7}, {2, 1, 1, 1}, {3, 7}},
+      {on("GRU", {"w", "r", "b"}, {both}), 14, {wg, rg, bg}, two, {1, 2}, {2, 1, 1, 1}, {3, 7}},
+      {on("GRU", {"w", "r", "b"}, {both, attr("linear_before_reset", 1)}), 14, {wg, rg, bg}, two, {1, 2}, {2, 1, 1, 1}, {3, 7}},
+  });
+  CHECK(code_of(on("RNN", {"w", "r"}, {texts("activations", {"Gelu"})}), {w, r}, 14, two) == "onnx.attribute");
+  CHECK(code_of(on("RNN", {"w", "r"}, {texts("activations", {"Affine"})}), {w, r}, 14, two) == "onnx.attribute");
+  CHECK(code_of(on("RNN", {"w", "r"}, {attr("direction", "bidirectional")}), {w, r}, 14, two) == "onnx.shape");
+  CHECK(code_of(on("RNN", {"w", "r"}, {attr("hidden_size", 2)}), {w, r}, 14, two) == "onnx.shape");
+}

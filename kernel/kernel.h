@@ -186,6 +186,9 @@ class Scope {
   // Rule empty: some box of the scope has lo > hi.
   Outcome<Refutation> empty() const;
 
+  // Back-substitution on this scope and its copies is declined (code "kernel.stopped") while `stop` says true.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+
  private:
   Scope() = default;
   struct Targets;
@@ -207,6 +210,7 @@ class Scope {
   std::vector<std::shared_ptr<const Penalty>> penalties_;  // by node; on this scope's boxes or an ancestor's
   std::vector<std::shared_ptr<const Line>> lines_;         // policy lines derived so far
   bool contradiction_ = false;                             // some box has lo > hi
+  std::function<bool()> stop_;
 };
 
 // Two refutations of one context: the union of their cases.

@@ -220,6 +220,8 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
     return true;
   };
   for (std::size_t first = 0; first < targets.rows; first += tile) {
+    if (stop_ && stop_())
+      return Rejection{Rejection::Kind::declined, "kernel.stopped", at(graph, start, 0), "time to finish", "a stop was requested", {}};
     const std::size_t count = std::min(tile, targets.rows - first);
     const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
                                                 : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);

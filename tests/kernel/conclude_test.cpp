@@ -37,6 +37,20 @@ TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kerne
   CHECK(with(0, {}) == "conclude.S1");  // the default 1 is for a single row only
 }
 
+TEST_CASE("a stop request declines back-substitution on the scope and its copies", "[kernel][conclude][stop]") {
+  const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))}, options);
+  bool stop = false;
+  Scope scope = boxed_root(problem);
+  scope.stop_when([&] { return stop; });
+  Scope copy = scope;
+  CHECK(code_of(conclude(copy)) == "accepted");
+  stop = true;
+  CHECK(code_of(conclude(scope)) == "kernel.stopped");
+  CHECK(code_of(copy.refine(problem->graph().outputs[0], {kernel::Selection::Kind::all, {}}, {})) == "kernel.stopped");
+  CHECK(code_of(conclude(boxed_root(problem))) == "accepted");
+}
+
 TEST_CASE("conclude S2: multipliers are finite and >= 0", "[kernel][conclude]") {
   const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
   const Scope scope = boxed_root(problem);

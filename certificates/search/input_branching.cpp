@@ -49,6 +49,7 @@ class Engine {
         regions_(RegionForms::supports(network_)) {
     auto first = std::make_shared<Branch>();
     first->scope = root;
+    first->scope->stop_when([this] { return halt_.load(); });
     queue_.push_back(std::move(first));
     result_.tree = std::make_unique<ProofTree>();
   }
@@ -80,6 +81,7 @@ class Engine {
             {std::chrono::duration<double>(Clock::now() - start).count(), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
       }
     }
+    halt_ = true;  // also sweeps that are under way
   }
 
   void give_up(std::string reason) {  // mutex_ held
@@ -257,6 +259,7 @@ class Engine {
   CandidateBox box_;
   const CaseBounds cases_;
   const bool regions_;
+  std::atomic<bool> halt_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Branch>> queue_;

@@ -23,14 +23,20 @@ class Cursor {
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
   void fail(const char* code, std::string required, std::string found) {
-    if (!fault_) fault_ = Rejection{Rejection::Kind::malformed, code, "byte " + std::to_string(offset()), std::move(required), std::move(found),
-                                    "the file is damaged or was written by another program: see certificates/FORMAT.md"};
+    if (!fault_)
+      fault_ = Rejection{Rejection::Kind::malformed,
+                         code,
+                         "byte " + std::to_string(offset()),
+                         std::move(required),
+                         std::move(found),
+                         "the file is damaged or was written by another program: see certificates/FORMAT.md"};
     at_ = bytes_.size();
   }
 
   std::string_view take(std::uint64_t count) {
     if (!(count <= remaining())) {
-      fail("certificate.frame", "the record ends inside its frame", std::to_string(count) + " bytes wanted, " + std::to_string(remaining()) + " left");
+      fail("certificate.frame", "the record ends inside its frame",
+           std::to_string(count) + " bytes wanted, " + std::to_string(remaining()) + " left");
       return {};
     }
     at_ += count;

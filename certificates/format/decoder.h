@@ -25,8 +25,10 @@ class Reader::Decoder {
     record_.offset = cursor.offset();
     const std::uint8_t type = cursor.byte();
     record_.type = static_cast<RecordType>(type);
-    if (type < 1 || type > kRecordTypes) cursor.fail("certificate.record", "a known record type (1..15)", std::to_string(type));
-    else decode();
+    if (type < 1 || type > kRecordTypes)
+      cursor.fail("certificate.record", "a known record type (1..15)", std::to_string(type));
+    else
+      decode();
     record_.bytes = cursor.offset() - record_.offset;
     return &record_;
   }
@@ -40,24 +42,41 @@ class Reader::Decoder {
 
   void decode() {
     switch (record_.type) {
-      case RecordType::begin_group: record_.group = cursor.varint(); return;
-      case RecordType::end_group: return forget(0);
-      case RecordType::sweep: record_.round_to_float = cursor.byte() != 0; [[fallthrough]];
-      case RecordType::box: record_.node = node(); return;
-      case RecordType::refine: return refine();
-      case RecordType::define_hints: return define();
-      case RecordType::conclude: cases(); return hints(cursor.byte());
-      case RecordType::conclude_with: cases(); return defined();
-      case RecordType::empty: return;
+      case RecordType::begin_group:
+        record_.group = cursor.varint();
+        return;
+      case RecordType::end_group:
+        return forget(0);
+      case RecordType::sweep:
+        record_.round_to_float = cursor.byte() != 0;
+        [[fallthrough]];
+      case RecordType::box:
+        record_.node = node();
+        return;
+      case RecordType::refine:
+        return refine();
+      case RecordType::define_hints:
+        return define();
+      case RecordType::conclude:
+        cases();
+        return hints(cursor.byte());
+      case RecordType::conclude_with:
+        cases();
+        return defined();
+      case RecordType::empty:
+        return;
       case RecordType::split_zero:
       case RecordType::split_f32:
-      case RecordType::split_f64: return split();
-      case RecordType::next: return forget(depth_);
+      case RecordType::split_f64:
+        return split();
+      case RecordType::next:
+        return forget(depth_);
       case RecordType::done:
         forget(depth_);
         depth_ -= depth_ > 0 ? 1 : 0;
         return;
-      case RecordType::witness: return witness();
+      case RecordType::witness:
+        return witness();
     }
   }
 
@@ -85,7 +104,8 @@ class Reader::Decoder {
     record_.node = node();
     record_.element = cursor.varint32();
     const std::uint64_t size = elements(record_.node);
-    if (!(record_.element < size)) cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(record_.element));
+    if (!(record_.element < size))
+      cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(record_.element));
     if (record_.type == RecordType::split_f32) record_.threshold = static_cast<double>(cursor.f32());
     if (record_.type == RecordType::split_f64) record_.threshold = cursor.f64();
     if (!std::isfinite(record_.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
@@ -99,7 +119,8 @@ class Reader::Decoder {
     record_.round_to_float = (flags & kRoundToFloat) != 0;
     if (record_.selection.kind > kernel::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
     if (record_.selection.kind == kernel::Selection::Kind::mask) {
-      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return nullptr; })) record_.selection.mask.push_back(value != 0.0f);
+      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return nullptr; }))
+        record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
     if (!record_.claimed) return;
@@ -180,7 +201,8 @@ class Reader::Decoder {
   // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or null.
   std::vector<float> array(std::uint64_t limit, auto&& base_of) {
     const std::uint64_t count = cursor.varint();
-    if (!(count <= limit)) cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
+    if (!(count <= limit))
+      cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
     if (count == 0 || cursor.fault()) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
@@ -189,13 +211,18 @@ class Reader::Decoder {
     const float fill = kind == static_cast<std::uint8_t>(ArrayKind::fill) ? cursor.f32() : 0.0f;
     for (std::size_t i = 0; i < count && !cursor.fault(); ++i) {
       switch (static_cast<ArrayKind>(kind)) {
-        case ArrayKind::fill: values[i] = fill; break;
+        case ArrayKind::fill:
+          values[i] = fill;
+          break;
         case ArrayKind::bits:
           bits = i % 8 == 0 ? cursor.byte() : static_cast<std::uint8_t>(bits >> 1);
           values[i] = static_cast<float>(bits & 1);
           break;
-        case ArrayKind::u8: values[i] = static_cast<float>(cursor.byte()) / 128.0f; break;
-        default: values[i] = cursor.f32();
+        case ArrayKind::u8:
+          values[i] = static_cast<float>(cursor.byte()) / 128.0f;
+          break;
+        default:
+          values[i] = cursor.f32();
       }
     }
     return finite(std::move(values));
@@ -213,7 +240,8 @@ class Reader::Decoder {
     std::uint64_t index = 0;
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
       const std::uint64_t gap = cursor.varint();
-      if (!(index < count && gap < count - index)) cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
+      if (!(index < count && gap < count - index))
+        cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
       if (cursor.fault()) return {};
       index += gap;
       values[index] = kind == static_cast<std::uint8_t>(ArrayKind::list_u8) ? static_cast<float>(cursor.byte()) / 128.0f : cursor.f32();
@@ -222,7 +250,8 @@ class Reader::Decoder {
   }
 
   std::vector<float> finite(std::vector<float> values) {
-    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) cursor.fail("certificate.hint", "finite hints", "NaN or an infinity");
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+      cursor.fail("certificate.hint", "finite hints", "NaN or an infinity");
     return values;
   }
 
@@ -230,7 +259,8 @@ class Reader::Decoder {
     record_.witness.case_index = cursor.varint32();
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
       const std::uint64_t length = cursor.count(1);
-      if (!(length <= kMaxRationalBytes)) return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
+      if (!(length <= kMaxRationalBytes))
+        return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
       const std::string_view text = cursor.take(length);
       auto value = Rational::parse(text);
       if (!value) return cursor.fail("certificate.value", "a rational number", std::string(text.substr(0, 40)));

@@ -8,9 +8,7 @@ namespace {
 
 constexpr std::size_t kMaxIndent = 40;  // columns; deeper records show their depth as a number
 
-std::string plural(std::uint64_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
+std::string plural(std::uint64_t count, const char* noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
 
 std::string number(double value) {
   char text[32];
@@ -21,7 +19,8 @@ std::string number(double value) {
 std::string side_text(const char* name, const std::vector<std::vector<float>>& arrays) {
   std::string text;
   for (std::size_t node = 0; node < arrays.size(); ++node) {
-    if (!arrays[node].empty()) text += std::string(", ") + name + " of node " + std::to_string(node) + " (" + std::to_string(arrays[node].size()) + ")";
+    if (!arrays[node].empty())
+      text += std::string(", ") + name + " of node " + std::to_string(node) + " (" + std::to_string(arrays[node].size()) + ")";
   }
   return text;
 }
@@ -45,10 +44,15 @@ std::string cases_text(const Record& record) {
 std::string refine_text(const Record& record) {
   std::string text = "refine node " + std::to_string(record.node);
   switch (record.selection.kind) {
-    case kernel::Selection::Kind::unstable: text += " unstable"; break;
-    case kernel::Selection::Kind::all: text += " all"; break;
+    case kernel::Selection::Kind::unstable:
+      text += " unstable";
+      break;
+    case kernel::Selection::Kind::all:
+      text += " all";
+      break;
     case kernel::Selection::Kind::mask:
-      text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" + std::to_string(record.selection.mask.size());
+      text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" +
+              std::to_string(record.selection.mask.size());
   }
   if (record.claimed) text += ", " + plural(record.claims.lo.size(), "claim");
   if (record.round_to_float) text += ", rounded to float32";
@@ -66,12 +70,18 @@ std::string header_text(const Header& header) {
 std::string record_text(const Record& record) {
   const std::string name = to_string(record.type);
   switch (record.type) {
-    case RecordType::begin_group: return name + " " + std::to_string(record.group);
-    case RecordType::sweep: return name + " from node " + std::to_string(record.node) + (record.round_to_float ? ", rounded to float32" : "");
-    case RecordType::box: return name + " node " + std::to_string(record.node);
-    case RecordType::refine: return refine_text(record);
-    case RecordType::define_hints: return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);
-    case RecordType::conclude: return name + cases_text(record) + hints_text(record.hints);
+    case RecordType::begin_group:
+      return name + " " + std::to_string(record.group);
+    case RecordType::sweep:
+      return name + " from node " + std::to_string(record.node) + (record.round_to_float ? ", rounded to float32" : "");
+    case RecordType::box:
+      return name + " node " + std::to_string(record.node);
+    case RecordType::refine:
+      return refine_text(record);
+    case RecordType::define_hints:
+      return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);
+    case RecordType::conclude:
+      return name + cases_text(record) + hints_text(record.hints);
     case RecordType::conclude_with:
       return name + cases_text(record) + " hints " + std::to_string(record.hints_id) + ", " + plural(record.hints.beta.size(), "beta");
     case RecordType::split_zero:
@@ -83,7 +93,8 @@ std::string record_text(const Record& record) {
     case RecordType::end_group:
     case RecordType::empty:
     case RecordType::next:
-    case RecordType::done: return name;
+    case RecordType::done:
+      return name;
   }
   return name;
 }
@@ -97,11 +108,12 @@ std::string summary_text(const Summary& summary) {
     if (static_cast<RecordType>(type) == RecordType::split_zero) name += " (at 0)";
     if (static_cast<RecordType>(type) == RecordType::split_f32) name += " (float32)";
     if (static_cast<RecordType>(type) == RecordType::split_f64) name += " (float64)";
-    std::snprintf(line, sizeof line, "%-16s %12llu records %14llu bytes\n", name.c_str(), static_cast<unsigned long long>(summary.records[type]),
-                  static_cast<unsigned long long>(summary.bytes[type]));
+    std::snprintf(line, sizeof line, "%-16s %12llu records %14llu bytes\n", name.c_str(),
+                  static_cast<unsigned long long>(summary.records[type]), static_cast<unsigned long long>(summary.bytes[type]));
     text += line;
   }
-  return text + "depth " + std::to_string(summary.depth) + ", " + plural(summary.frames, "frame") + ", " + plural(summary.file_bytes, "byte") + "\n";
+  return text + "depth " + std::to_string(summary.depth) + ", " + plural(summary.frames, "frame") + ", " +
+         plural(summary.file_bytes, "byte") + "\n";
 }
 
 Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string&)>& line) {
@@ -117,7 +129,8 @@ Outcome<Summary> dump(Reader& reader, const std::function<void(const std::string
     summary.bytes[type] += record.bytes;
     const bool splits = record.type >= RecordType::split_zero && record.type <= RecordType::split_f64;
     const bool side_ends = record.type == RecordType::next || record.type == RecordType::done;
-    const bool group_edge = record.type == RecordType::begin_group || record.type == RecordType::end_group || record.type == RecordType::witness;
+    const bool group_edge =
+        record.type == RecordType::begin_group || record.type == RecordType::end_group || record.type == RecordType::witness;
     indent = group_edge ? 0 : 2 * (depth + 1) - (side_ends && depth > 0 ? 2 : 0);
     std::string text(std::min(indent, kMaxIndent), ' ');
     if (indent > kMaxIndent) text.append("(").append(std::to_string(depth)).append(") ");

@@ -89,8 +89,10 @@ void put_list(std::string& out, const Differences& list, std::span<const float> 
   for (const std::size_t index : list.where) {
     put_varint(out, index - previous);
     previous = index + 1;
-    if (as_bytes) put_byte(out, static_cast<std::uint64_t>(as_byte(values[index])));
-    else put_f32(out, values[index]);
+    if (as_bytes)
+      put_byte(out, static_cast<std::uint64_t>(as_byte(values[index])));
+    else
+      put_f32(out, values[index]);
   }
 }
 
@@ -107,12 +109,18 @@ class HintEncoder {
     const Choice choice = choose(values, slot);
     put_byte(out_, static_cast<std::uint64_t>(choice.kind));
     switch (choice.kind) {
-      case ArrayKind::fill: put_f32(out_, values[0]); return;
-      case ArrayKind::bits: put_bitmap(out_, values.size(), [&](std::size_t i) { return as_byte(values[i]) == 128; }); return;
+      case ArrayKind::fill:
+        put_f32(out_, values[0]);
+        return;
+      case ArrayKind::bits:
+        put_bitmap(out_, values.size(), [&](std::size_t i) { return as_byte(values[i]) == 128; });
+        return;
       case ArrayKind::u8:
         for (const float value : values) put_byte(out_, static_cast<std::uint64_t>(as_byte(value)));
         return;
-      case ArrayKind::f32: put_floats(out_, values); return;
+      case ArrayKind::f32:
+        put_floats(out_, values);
+        return;
       case ArrayKind::list_u8:
       case ArrayKind::list_f32:
         put_varint(out_, choice.base);

@@ -13,11 +13,15 @@ namespace {
 Outcome<Done> check_header(const Header& header, const kernel::Problem& problem) {
   const std::string semantics = to_string(problem.statement().semantics);
   if (header.semantics != semantics)
-    return Rejection{Rejection::Kind::declined, "certificate.semantics", "header", "a certificate about " + semantics, header.semantics,
-                     "check it under the semantics that it was made for"};
+    return Rejection{Rejection::Kind::declined,          "certificate.semantics", "header",
+                     "a certificate about " + semantics, header.semantics,        "check it under the semantics that it was made for"};
   if (header.digest != problem.digest())
-    return Rejection{Rejection::Kind::rejected, "certificate.digest", "header", "statement " + kernel::to_hex(problem.digest()),
-                     "statement " + kernel::to_hex(header.digest), "use the model and property that the certificate was made for"};
+    return Rejection{Rejection::Kind::rejected,
+                     "certificate.digest",
+                     "header",
+                     "statement " + kernel::to_hex(problem.digest()),
+                     "statement " + kernel::to_hex(header.digest),
+                     "use the model and property that the certificate was made for"};
   return Done{};
 }
 
@@ -58,7 +62,8 @@ class Replay {
 
   Rejection located(const Record& record, const Rejection& inner) const {
     Rejection why = renamed(inner);
-    std::string place = "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
+    std::string place =
+        "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
     if (session_.in_group()) place += ", group " + std::to_string(session_.group()) + ", depth " + std::to_string(session_.depth());
     why.place = why.place.empty() ? place : place + ": " + why.place;
     return why;
@@ -66,25 +71,39 @@ class Replay {
 
   Outcome<Done> step(const Record& record) {
     if (witness_)
-      return Rejection{Rejection::Kind::malformed, "certificate.structure", "", "the witness is the last record", "a record after it",
-                       "see the grammar in certificates/FORMAT.md"};
+      return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
+                       "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
     switch (record.type) {
-      case RecordType::begin_group: return session_.begin_group(record.group);
-      case RecordType::end_group: return session_.end_group();
-      case RecordType::sweep: return session_.sweep(record.node, record.round_to_float);
-      case RecordType::box: return session_.derive_box(record.node);
+      case RecordType::begin_group:
+        return session_.begin_group(record.group);
+      case RecordType::end_group:
+        return session_.end_group();
+      case RecordType::sweep:
+        return session_.sweep(record.node, record.round_to_float);
+      case RecordType::box:
+        return session_.derive_box(record.node);
       case RecordType::refine:
-        return session_.refine(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
-      case RecordType::define_hints: return session_.in_branch();
+        return session_.refine(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
+                               record.round_to_float);
+      case RecordType::define_hints:
+        return session_.in_branch();
       case RecordType::conclude:
-      case RecordType::conclude_with: ++statistics_.conclusions; return session_.conclude(record.cases, record.hints);
-      case RecordType::empty: ++statistics_.conclusions; return session_.empty();
+      case RecordType::conclude_with:
+        ++statistics_.conclusions;
+        return session_.conclude(record.cases, record.hints);
+      case RecordType::empty:
+        ++statistics_.conclusions;
+        return session_.empty();
       case RecordType::split_zero:
       case RecordType::split_f32:
-      case RecordType::split_f64: return split(record);
-      case RecordType::next: return session_.next();
-      case RecordType::done: return session_.done();
-      case RecordType::witness: return witness(record.witness);
+      case RecordType::split_f64:
+        return split(record);
+      case RecordType::next:
+        return session_.next();
+      case RecordType::done:
+        return session_.done();
+      case RecordType::witness:
+        return witness(record.witness);
     }
     return Done{};
   }
@@ -92,7 +111,11 @@ class Replay {
   Outcome<Done> split(const Record& record) {
     const std::size_t depth = session_.depth() + 1;
     if (!(depth <= kMaxHeldBytes / std::max<std::uint64_t>(level_bytes_, 1)))
-      return Rejection{Rejection::Kind::declined, "certificate.depth", "", "open splits whose boxes fit 8 GiB", std::to_string(depth) + " open splits",
+      return Rejection{Rejection::Kind::declined,
+                       "certificate.depth",
+                       "",
+                       "open splits whose boxes fit 8 GiB",
+                       std::to_string(depth) + " open splits",
                        "a better balanced tree of splits"};
     ++statistics_.splits;
     return session_.split(record.node, record.element, record.threshold);

@@ -21,7 +21,12 @@ void demand(bool condition, const char* what) {
 }
 
 Rejection io_error(const std::string& path, const std::string& what) {
-  return {Rejection::Kind::declined, "certificate.io", path, "the certificate can be written", what, "check the path, permissions and free space"};
+  return {Rejection::Kind::declined,
+          "certificate.io",
+          path,
+          "the certificate can be written",
+          what,
+          "check the path, permissions and free space"};
 }
 
 bool is_regular_file(std::FILE* file) {
@@ -36,10 +41,10 @@ struct Writer::State {
   std::FILE* file = nullptr;
   bool regular = false;
   bool finished = false;
-  std::string records;     // of the frame being filled
-  std::string failure;     // the first I/O error
+  std::string records;  // of the frame being filled
+  std::string failure;  // the first I/O error
   std::uint64_t bytes = 0, frames = 0;
-  std::size_t depth = 0;   // open splits
+  std::size_t depth = 0;  // open splits
   bool in_group = false;
 
   void put(const std::string& data) {

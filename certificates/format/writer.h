@@ -23,7 +23,8 @@ class Fragment {
   void sweep(NodeId first, bool round_to_float);
   void box(NodeId node);
   // Claims, if any, are one pair per selected element.
-  void refine(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims, bool round_to_float);
+  void refine(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
+              bool round_to_float);
   void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
   void empty();
   // Hints that later conclude and refine steps of this branch and its descendants refer to by id, to keep leaves small.
@@ -55,8 +56,8 @@ class Writer {
   void begin_group(std::size_t group);
   void append(const Fragment& steps);
   void split(NodeId node, std::uint32_t element, double threshold);  // opens the branch element <= threshold
-  void next();                                                              // ... closes it, opens element >= threshold
-  void done();                                                              // ... closes that
+  void next();                                                       // ... closes it, opens element >= threshold
+  void done();                                                       // ... closes that
   void end_group();
   void witness(const kernel::Witness& witness);
   Outcome<std::uint64_t> finish();  // bytes written; fails on I/O errors

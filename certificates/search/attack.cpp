@@ -15,11 +15,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kAscentSteps = 60;
-constexpr double kFirstStep = 0.3, kLastStep = 0.002;   // of the box's width
-constexpr std::size_t kRoundWork = 40'000'000;          // multiply-adds of one batched pass, to choose the batch
+constexpr double kFirstStep = 0.3, kLastStep = 0.002;  // of the box's width
+constexpr std::size_t kRoundWork = 40'000'000;         // multiply-adds of one batched pass, to choose the batch
 constexpr std::size_t kMaxBatch = 64, kMinBatch = 4;
-constexpr int kMarginDoublings = 40;                    // kernel refusals after which a group is given up
-constexpr double kFirstMargin = 1e-9;                   // relative to a row's scale, after the first refusal
+constexpr int kMarginDoublings = 40;   // kernel refusals after which a group is given up
+constexpr double kFirstMargin = 1e-9;  // relative to a row's scale, after the first refusal
 
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
@@ -43,8 +43,8 @@ class Attack {
   }
 
   [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings; }
-  std::optional<kernel::Theorem> ascend();       // one batch of gradient ascent
-  std::optional<kernel::Theorem> walk_corners(); // one walk from the corner nearest to a good point
+  std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
+  std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
   [[nodiscard]] bool has_gradient() const { return network_.has_gradient(); }
   [[nodiscard]] bool has_corners() const { return free_.size() >= 2; }
 
@@ -71,7 +71,7 @@ class Attack {
   std::size_t n_ = 0, m_ = 0, batch_ = 0, round_ = 0, walks_ = 0;
   std::vector<std::uint32_t> free_;  // coordinates that are not pinned
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
-  std::vector<double> best_point_;   // over all rounds
+  std::vector<double> best_point_;  // over all rounds
   double best_slack_ = 0, margin_ = 0;
   std::uint32_t best_case_ = 0;
   int refusals_ = 0;
@@ -87,9 +87,12 @@ void Attack::start_points() {
     for (std::size_t i = 0; i < n_; ++i) {
       const double lo = box_.lo()[i], width = box_.hi()[i] - lo;
       double part = uniform(random_);
-      if (round_ == 0 && b < cases_.size()) part = 0.5;
-      else if (flavour == 1) part = part < 0.5 ? 0 : 1;
-      else if (flavour == 2 && !best_point_.empty()) part = width > 0 ? (best_point_[i] - lo) / width + 0.2 * (part - 0.5) : 0;
+      if (round_ == 0 && b < cases_.size())
+        part = 0.5;
+      else if (flavour == 1)
+        part = part < 0.5 ? 0 : 1;
+      else if (flavour == 2 && !best_point_.empty())
+        part = width > 0 ? (best_point_[i] - lo) / width + 0.2 * (part - 0.5) : 0;
       x[i] = box_.snap(i, lo + part * width);
     }
   }

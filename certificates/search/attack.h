@@ -18,10 +18,10 @@
 namespace assay::search {
 
 struct AttackOptions {
-  double seconds = 1;        // wall clock of the call
+  double seconds = 1;  // wall clock of the call
   std::uint64_t seed = 1;
-  int restarts = 1000;       // batches of gradient ascent per group
-  bool corner_walk = true;   // also walk over corners of the box
+  int restarts = 1000;      // batches of gradient ascent per group
+  bool corner_walk = true;  // also walk over corners of the box
 };
 
 // One group, or all groups in turn (the time is shared evenly, cheap rounds first).

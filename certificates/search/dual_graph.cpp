@@ -52,7 +52,8 @@ void DualGraph::add_input_rows(const Activation& activation) {
       for (std::size_t j = 0; j < piece.size(); ++j) row[network_->input_offset(part.operand) + j] += piece[j];
     }
     unit[i] = 0;
-    InputRow entry{activation.first_slot + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()), 0};
+    InputRow entry{activation.first_slot + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()),
+                   0};
     for (std::uint32_t j = 0; j < n; ++j) {
       if (row[j] == 0) continue;
       row_indices_.push_back(j);
@@ -94,8 +95,10 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
 void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
   const kernel::Problem& problem = *graph.network().problem();
   const auto meet_one = [&](double& lower, double& upper) {
-    if (literal.at_least) lower = std::max(lower, literal.threshold);
-    else upper = std::min(upper, literal.threshold);
+    if (literal.at_least)
+      lower = std::max(lower, literal.threshold);
+    else
+      upper = std::min(upper, literal.threshold);
   };
   if (problem.graph().node(literal.node).op == Op::input) {
     const std::size_t i = graph.network().input_offset(literal.node) + literal.element;

@@ -30,39 +30,67 @@ bool is_binary(Op op) { return op == Op::mul || op == Op::div || op == Op::min |
 
 double unary_value(const Step& step, double z) {
   switch (step.op) {
-    case Op::relu: return z > 0 ? z : 0;
-    case Op::leaky_relu: return z > 0 ? z : step.first * z;
-    case Op::sigmoid: return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
-    case Op::tanh: return std::tanh(z);
-    case Op::abs: return std::fabs(z);
-    case Op::sign: return z > 0 ? 1 : z < 0 ? -1 : 0;
-    case Op::clip: return std::clamp(z, step.first, step.second);
-    case Op::sqrt: return std::sqrt(z);
-    case Op::pow: return std::pow(z, step.first);
-    case Op::exp: return std::exp(z);
-    case Op::log: return std::log(z);
-    case Op::sin: return std::sin(z);
-    case Op::cos: return std::cos(z);
-    default: return std::nan("");
+    case Op::relu:
+      return z > 0 ? z : 0;
+    case Op::leaky_relu:
+      return z > 0 ? z : step.first * z;
+    case Op::sigmoid:
+      return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+    case Op::tanh:
+      return std::tanh(z);
+    case Op::abs:
+      return std::fabs(z);
+    case Op::sign:
+      return z > 0 ? 1 : z < 0 ? -1 : 0;
+    case Op::clip:
+      return std::clamp(z, step.first, step.second);
+    case Op::sqrt:
+      return std::sqrt(z);
+    case Op::pow:
+      return std::pow(z, step.first);
+    case Op::exp:
+      return std::exp(z);
+    case Op::log:
+      return std::log(z);
+    case Op::sin:
+      return std::sin(z);
+    case Op::cos:
+      return std::cos(z);
+    default:
+      return std::nan("");
   }
 }
 
 double unary_derivative(const Step& step, double z, double y) {
   switch (step.op) {
-    case Op::relu: return z > 0 ? 1 : 0;
-    case Op::leaky_relu: return z > 0 ? 1 : step.first;
-    case Op::sigmoid: return y * (1 - y);
-    case Op::tanh: return 1 - y * y;
-    case Op::abs: return z > 0 ? 1 : z < 0 ? -1 : 0;
-    case Op::sign: return 0;
-    case Op::clip: return z >= step.first && z <= step.second ? 1 : 0;
-    case Op::sqrt: return y > 0 ? 0.5 / y : 0;
-    case Op::pow: return step.first * std::pow(z, step.first - 1);
-    case Op::exp: return y;
-    case Op::log: return 1 / z;
-    case Op::sin: return std::cos(z);
-    case Op::cos: return -std::sin(z);
-    default: return 0;
+    case Op::relu:
+      return z > 0 ? 1 : 0;
+    case Op::leaky_relu:
+      return z > 0 ? 1 : step.first;
+    case Op::sigmoid:
+      return y * (1 - y);
+    case Op::tanh:
+      return 1 - y * y;
+    case Op::abs:
+      return z > 0 ? 1 : z < 0 ? -1 : 0;
+    case Op::sign:
+      return 0;
+    case Op::clip:
+      return z >= step.first && z <= step.second ? 1 : 0;
+    case Op::sqrt:
+      return y > 0 ? 0.5 / y : 0;
+    case Op::pow:
+      return step.first * std::pow(z, step.first - 1);
+    case Op::exp:
+      return y;
+    case Op::log:
+      return 1 / z;
+    case Op::sin:
+      return std::cos(z);
+    case Op::cos:
+      return -std::sin(z);
+    default:
+      return 0;
   }
 }
 
@@ -108,10 +136,18 @@ void for_each_pair(const Step& step, std::size_t batch, const Workspace& workspa
 void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y) {
   for_each_pair(step, batch, workspace, [&](std::size_t at, const Pair& pair) {
     switch (step.op) {
-      case Op::mul: y[at] = pair.a * pair.b; break;
-      case Op::div: y[at] = pair.a / pair.b; break;
-      case Op::min: y[at] = std::min(pair.a, pair.b); break;
-      default: y[at] = std::max(pair.a, pair.b); break;
+      case Op::mul:
+        y[at] = pair.a * pair.b;
+        break;
+      case Op::div:
+        y[at] = pair.a / pair.b;
+        break;
+      case Op::min:
+        y[at] = std::min(pair.a, pair.b);
+        break;
+      default:
+        y[at] = std::max(pair.a, pair.b);
+        break;
     }
   });
 }
@@ -122,10 +158,18 @@ void pull_binary(const Step& step, std::size_t batch, Workspace& workspace) {
   for_each_pair(step, batch, workspace, [&](std::size_t at, const Pair& pair) {
     double da = 0, db = 0;
     switch (step.op) {
-      case Op::mul: da = pair.b, db = pair.a; break;
-      case Op::div: da = 1 / pair.b, db = -pair.a / (pair.b * pair.b); break;
-      case Op::min: da = pair.a <= pair.b ? 1 : 0, db = 1 - da; break;
-      default: da = pair.a >= pair.b ? 1 : 0, db = 1 - da; break;
+      case Op::mul:
+        da = pair.b, db = pair.a;
+        break;
+      case Op::div:
+        da = 1 / pair.b, db = -pair.a / (pair.b * pair.b);
+        break;
+      case Op::min:
+        da = pair.a <= pair.b ? 1 : 0, db = 1 - da;
+        break;
+      default:
+        da = pair.a >= pair.b ? 1 : 0, db = 1 - da;
+        break;
     }
     a_bar[pair.element[0]] += y_bar[at] * da;
     b_bar[pair.element[1]] += y_bar[at] * db;

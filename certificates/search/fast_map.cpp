@@ -141,7 +141,8 @@ FastMap::Compressed FastMap::compress(const std::vector<double>& matrix, std::si
   return result;
 }
 
-void FastMap::gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size, double* to) {
+void FastMap::gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size,
+                     double* to) {
   for (std::size_t b = 0; b < batch; ++b) {
     const double* x = from + b * from_size;
     double* y = to + b * to_size;

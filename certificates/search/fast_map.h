@@ -32,7 +32,8 @@ class FastMap {
   };
   [[nodiscard]] std::vector<double> to_dense() const;
   static Compressed compress(const std::vector<double>& matrix, std::size_t lines, std::size_t length, bool by_row);
-  static void gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size, double* to);
+  static void gather(const Compressed& lines, std::size_t batch, std::size_t from_size, const double* from, std::size_t to_size,
+                     double* to);
 
   Kind kind_ = Kind::foreign;
   std::size_t work_ = 0;

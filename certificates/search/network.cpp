@@ -49,7 +49,8 @@ void list_windows(const WindowAttributes& w, const Shape& operand, const Shape& 
         rest /= static_cast<std::size_t>(w.kernel[k]);
         const auto at = static_cast<std::int64_t>(i / to[k + 2] % static_cast<std::size_t>(result[k + 2]));
         const std::int64_t dilation = w.dilations.empty() ? 1 : w.dilations[k];
-        const std::int64_t position = at * (w.strides.empty() ? 1 : w.strides[k]) - (w.pads_begin.empty() ? 0 : w.pads_begin[k]) + offset * dilation;
+        const std::int64_t position =
+            at * (w.strides.empty() ? 1 : w.strides[k]) - (w.pads_begin.empty() ? 0 : w.pads_begin[k]) + offset * dilation;
         inside = inside && position >= 0 && position < operand[k + 2];
         if (inside) element += static_cast<std::size_t>(position) * from[k + 2];
       }

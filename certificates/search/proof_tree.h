@@ -35,7 +35,7 @@ class ProofTree {
   // Makes a node a leaf again: its own steps stay, everything below it is dropped (the numbers are not used again).
   void prune(std::uint32_t node);
 
-  [[nodiscard]] std::size_t size() const;  // of the nodes that are not dropped
+  [[nodiscard]] std::size_t size() const;         // of the nodes that are not dropped
   [[nodiscard]] std::uint64_t byte_size() const;  // of all steps
 
   // Depth first, without the group brackets. The caller has written begin_group.

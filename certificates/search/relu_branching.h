@@ -26,15 +26,15 @@ struct BranchingOptions {
   int threads = 2;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   int root_iterations = 60, node_iterations = 16;
-  int candidates = 8;                    // splits that are evaluated one step ahead
+  int candidates = 8;                                // splits that are evaluated one step ahead
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
 };
 
 struct GroupResult {
   std::optional<kernel::Refutation> refutation;  // of the cases asked for, in the root scope's context
   std::optional<kernel::Theorem> witness;
-  std::unique_ptr<ProofTree> tree;               // steps below the root scope; complete iff refutation is set
-  std::string reason;                            // neither: what ran out
+  std::unique_ptr<ProofTree> tree;  // steps below the root scope; complete iff refutation is set
+  std::string reason;               // neither: what ran out
 };
 
 // `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs

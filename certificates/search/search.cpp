@@ -223,9 +223,9 @@ class Search {
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
-    const bool relu = options_.branching == Options::Branching::relu ||
-                      (options_.branching == Options::Branching::automatic && dual_.supported() &&
-                       (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
+    const bool relu =
+        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
+                                                           (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
     if (relu && dual_.supported()) return relu_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
     return input_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
   }

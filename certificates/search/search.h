@@ -15,24 +15,24 @@ namespace assay::search {
 
 struct Progress {
   double seconds = 0;
-  std::string phase;          // "attack", "root bounds", "input splitting", "relu splitting"
-  std::uint64_t closed = 0;   // leaves refuted so far
-  std::uint64_t open = 0;     // branches waiting
-  double worst_bound = 0;     // smallest margin among the open branches (negative: not yet proved)
+  std::string phase;         // "attack", "root bounds", "input splitting", "relu splitting"
+  std::uint64_t closed = 0;  // leaves refuted so far
+  std::uint64_t open = 0;    // branches waiting
+  double worst_bound = 0;    // smallest margin among the open branches (negative: not yet proved)
 };
 
 struct Options {
-  double timeout_seconds = 0;             // wall clock for the whole search; 0 = none
+  double timeout_seconds = 0;  // wall clock for the whole search; 0 = none
   int threads = 2;
-  std::uint64_t memory_limit_bytes = 0;   // 0 = none
+  std::uint64_t memory_limit_bytes = 0;  // 0 = none
   std::uint64_t seed = 1;
   enum class Branching : std::uint8_t { automatic, input, relu } branching = Branching::automatic;
-  bool attack = true;                     // look for a witness first
+  bool attack = true;                                // look for a witness first
   std::function<void(const Progress&)> on_progress;  // called about ten times a second from one thread
 };
 
 struct Statistics {
-  double wall_seconds = 0, cpu_seconds = 0;       // of search(), model parsing excluded
+  double wall_seconds = 0, cpu_seconds = 0;  // of search(), model parsing excluded
   double attack_seconds = 0, root_seconds = 0, branching_seconds = 0;
   std::uint64_t nodes = 0, leaves = 0, attack_steps = 0;
 };
@@ -45,6 +45,7 @@ struct Result {
 };
 
 // With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written and finished.
-Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options, certificate::Writer* writer = nullptr);
+Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options,
+                       certificate::Writer* writer = nullptr);
 
 }  // namespace assay::search

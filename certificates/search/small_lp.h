@@ -20,6 +20,7 @@ struct Combination {
 
 // max over weights w >= 0, sum w_i scale_i = 1, of min over the box of sum w_i form_i: a matrix game, solved by the primal
 // simplex method on its dual form (n + 1 rows for n inputs), which starts feasible. Non-rigorous.
-[[nodiscard]] Combination strongest_combination(const std::vector<LinearForm>& forms, const std::vector<double>& lo, const std::vector<double>& hi);
+[[nodiscard]] Combination strongest_combination(const std::vector<LinearForm>& forms, const std::vector<double>& lo,
+                                                const std::vector<double>& hi);
 
 }  // namespace assay::search

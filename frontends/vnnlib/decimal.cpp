@@ -11,9 +11,7 @@ namespace {
 constexpr std::size_t kMaxCharacters = 1200;
 constexpr std::int64_t kMaxExponent = 400;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view take_digits(std::string_view& rest) {
   const auto end = std::find_if_not(rest.begin(), rest.end(), is_digit);

@@ -17,9 +17,7 @@ constexpr std::array<bool, 256> make_word_table() {
 
 constexpr std::array<bool, 256> kIsWord = make_word_table();
 
-bool is_word(char c) {
-  return kIsWord[static_cast<unsigned char>(c)];
-}
+bool is_word(char c) { return kIsWord[static_cast<unsigned char>(c)]; }
 
 std::string hexadecimal(unsigned char byte) {
   static constexpr const char* kDigits = "0123456789abcdef";

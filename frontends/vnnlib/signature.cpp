@@ -28,9 +28,7 @@ bool parse_index(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size() && (text.size() == 1 || text.front() != '0');
 }
 
-const char* side_word(kernel::Variable::Side side) {
-  return side == kernel::Variable::Side::input ? "input" : "output";
-}
+const char* side_word(kernel::Variable::Side side) { return side == kernel::Variable::Side::input ? "input" : "output"; }
 
 }  // namespace
 
@@ -55,9 +53,7 @@ std::optional<Signature> Signature::of_network(const Graph* graph, Diagnostics& 
   return signature;
 }
 
-const std::vector<NodeId>& Signature::tensors(Side side) const {
-  return side == Side::input ? graph_->inputs : graph_->outputs;
-}
+const std::vector<NodeId>& Signature::tensors(Side side) const { return side == Side::input ? graph_->inputs : graph_->outputs; }
 
 std::uint32_t Signature::first_scalar(Side side, std::uint32_t tensor) const {
   return side == Side::input ? input_first_[tensor] : output_first_[tensor];
@@ -157,9 +153,7 @@ const TypeName* find_type(std::string_view name) {
   return found == std::end(kElementTypes) ? nullptr : found;
 }
 
-bool is_real(std::string_view type) {
-  return type == "Real" || type == "real";
-}
+bool is_real(std::string_view type) { return type == "Real" || type == "real"; }
 
 bool is_identifier(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };

@@ -78,7 +78,7 @@ TEST_CASE("a dump of hostile bytes ends with a rejection") {
     return summary ? std::string() : summary.rejection().code;
   };
   CHECK(code_of(parts.records).empty());
-  CHECK(code_of("\x0e\x0e\x0d").empty());                                             // structure is not the dump's business
+  CHECK(code_of("\x0e\x0e\x0d").empty());  // structure is not the dump's business
   CHECK(code_of(std::string("\x07\x01\x01\x01\x04\xff\xff\xff\xff\x0f", 10)) == "certificate.hint");   // 2^32 elements
   CHECK(code_of(std::string("\x07\x01\x01\x01\xff\xff\xff\xff\x0f\x01", 10)) == "certificate.value");  // node 2^32 - 1
   CHECK(code_of("\x63") == "certificate.record");

@@ -128,7 +128,7 @@ struct Parts {
 
   static std::string frame(std::uint8_t type, const std::string& payload) {
     std::string out(1, static_cast<char>(type));
-    for (std::uint64_t n = payload.size(); ; n >>= 7) {
+    for (std::uint64_t n = payload.size();; n >>= 7) {
       out += static_cast<char>((n & 127) | (n > 127 ? 128 : 0));
       if (n <= 127) break;
     }

@@ -268,22 +268,24 @@ TEST_CASE("frames are checked one by one") {
 TEST_CASE("absurd lengths are refused before anything is allocated") {
   const Parts parts = Parts::of(proof_bytes());
   const auto problem = two_groups();
-  const auto length = [&](std::initializer_list<int> varint) { return replay_bytes(parts.header + "\1" + bytes_of(varint) + parts.records, problem).text; };
-  CHECK(length({0xFF, 0xFF, 0xFF, 0xFF, 0x0F}) == "certificate.length");   // 2^32 - 1
-  CHECK(length({0x81, 0x80, 0x80, 0x80, 0x04}) == "certificate.length");   // 2^30 + 1
+  const auto length = [&](std::initializer_list<int> varint) {
+    return replay_bytes(parts.header + "\1" + bytes_of(varint) + parts.records, problem).text;
+  };
+  CHECK(length({0xFF, 0xFF, 0xFF, 0xFF, 0x0F}) == "certificate.length");     // 2^32 - 1
+  CHECK(length({0x81, 0x80, 0x80, 0x80, 0x04}) == "certificate.length");     // 2^30 + 1
   CHECK(length({0x80, 0x80, 0x80, 0x80, 0x04}) == "certificate.truncated");  // 2^30, in a small file
-  CHECK(length({0x80, 0x80, 0x80, 0x80, 0x80}) == "certificate.varint");   // longer than 5 bytes
-  CHECK(length({0x85, 0x00}) == "certificate.varint");                     // not minimal
-  const std::string open = bytes_of({1, 0});                               // begin_group 0
+  CHECK(length({0x80, 0x80, 0x80, 0x80, 0x80}) == "certificate.varint");     // longer than 5 bytes
+  CHECK(length({0x85, 0x00}) == "certificate.varint");                       // not minimal
+  const std::string open = bytes_of({1, 0});                                 // begin_group 0
   const std::string huge = bytes_of({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01});
-  CHECK(replay_records(open + bytes_of({5, kZ, 0x20}) + huge).text == "certificate.length");             // claims
-  CHECK(replay_records(open + bytes_of({7}) + huge + bytes_of({0})).text == "certificate.length");       // cases
-  CHECK(replay_records(open + bytes_of({7, 2, 1}) + huge).text == "certificate.hint");                   // rows of a case
-  CHECK(replay_records(open + bytes_of({7, 1, 1}) + huge).text == "certificate.length");                 // slopes
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu}) + huge).text == "certificate.hint");         // elements of one
-  CHECK(replay_records(open + bytes_of({5, kZ, 0x10}) + huge).text == "certificate.hint");               // mask
-  CHECK(replay_records(bytes_of({15, 0}) + huge).text == "certificate.length");                          // witness
-  CHECK(replay_records(bytes_of({15, 0, 1}) + huge).text == "certificate.length");                       // digits
+  CHECK(replay_records(open + bytes_of({5, kZ, 0x20}) + huge).text == "certificate.length");        // claims
+  CHECK(replay_records(open + bytes_of({7}) + huge + bytes_of({0})).text == "certificate.length");  // cases
+  CHECK(replay_records(open + bytes_of({7, 2, 1}) + huge).text == "certificate.hint");              // rows of a case
+  CHECK(replay_records(open + bytes_of({7, 1, 1}) + huge).text == "certificate.length");            // slopes
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu}) + huge).text == "certificate.hint");    // elements of one
+  CHECK(replay_records(open + bytes_of({5, kZ, 0x10}) + huge).text == "certificate.hint");          // mask
+  CHECK(replay_records(bytes_of({15, 0}) + huge).text == "certificate.length");                     // witness
+  CHECK(replay_records(bytes_of({15, 0, 1}) + huge).text == "certificate.length");                  // digits
 }
 
 TEST_CASE("varints have one form") {
@@ -299,39 +301,40 @@ TEST_CASE("unknown records, nodes and elements are refused") {
   CHECK(replay_records(bytes_of({16})).text == "certificate.record");
   CHECK(replay_records(open + bytes_of({4, 7})).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({10, kZ, 2})).text == "certificate.value");
-  CHECK(replay_records(open + bytes_of({5, kZ, 0x18})).text == "certificate.value");       // selection 3
-  CHECK(replay_records(open + bytes_of({5, kZ, 0x80})).text == "certificate.value");       // flag 7
-  CHECK(replay_records(open + bytes_of({7, 1, 8})).text == "certificate.value");           // flag 3 of hints
+  CHECK(replay_records(open + bytes_of({5, kZ, 0x18})).text == "certificate.value");          // selection 3
+  CHECK(replay_records(open + bytes_of({5, kZ, 0x80})).text == "certificate.value");          // flag 7
+  CHECK(replay_records(open + bytes_of({7, 1, 8})).text == "certificate.value");              // flag 3 of hints
   CHECK(replay_records(open + bytes_of({5, kZ, 0x10, 1, 1, 1})).text == "certificate.hint");  // mask of 1 element
-  CHECK(replay_records(bytes_of({1, 2})).text == "certificate.structure");                 // no such group
-  CHECK(!replay_records(open + bytes_of({3, 0, 0}) + bytes_of({7, 2, 4})).accepted);       // position 2 of 2 cases
+  CHECK(replay_records(bytes_of({1, 2})).text == "certificate.structure");                    // no such group
+  CHECK(!replay_records(open + bytes_of({3, 0, 0}) + bytes_of({7, 2, 4})).accepted);          // position 2 of 2 cases
 }
 
 TEST_CASE("NaN and infinities are refused where they stand") {
-  const std::string open = bytes_of({1, 0}), nan = encoded(std::numeric_limits<float>::quiet_NaN()), inf = encoded(std::numeric_limits<float>::infinity());
+  const std::string open = bytes_of({1, 0}), nan = encoded(std::numeric_limits<float>::quiet_NaN()),
+                    inf = encoded(std::numeric_limits<float>::infinity());
   CHECK(replay_records(open + bytes_of({11, kZ, 0}) + nan).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({11, kZ, 0}) + inf).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({12, kZ, 0, 0, 0, 0, 0, 0, 0, 0xF8, 0x7F})).text == "certificate.value");
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 0}) + nan).text == "certificate.hint");      // fill
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 3}) + inf + nan).text == "certificate.hint");  // f32
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 5, 0, 1, 0}) + nan).text == "certificate.hint");  // list
-  CHECK(replay_records(open + bytes_of({7, 2, 1, 1, 0}) + nan).text == "certificate.hint");                 // row multiplier
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 0}) + nan).text == "certificate.hint");            // fill
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 3}) + inf + nan).text == "certificate.hint");      // f32
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 5, 0, 1, 0}) + nan).text == "certificate.hint");   // list
+  CHECK(replay_records(open + bytes_of({7, 2, 1, 1, 0}) + nan).text == "certificate.hint");                      // row multiplier
   CHECK(replay_records(open + bytes_of({5, kZ, 0x28, 2}) + nan + nan + nan + nan).text == "certificate.value");  // claim
 }
 
 TEST_CASE("hints fit the graph, and ids are in force") {
   const std::string open = bytes_of({1, 0}), split = bytes_of({10, kZ, 0});
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 1, 1, 1})).text == "certificate.hint");           // one element of two
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, 9, 2, 1, 1})).text == "certificate.value");              // no such node
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 1, 1, 1})).text == "certificate.hint");                  // one element of two
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, 9, 2, 1, 1})).text == "certificate.value");                     // no such node
   CHECK(replay_records(open + bytes_of({7, 1, 1, 2, kRelu, 2, 1, 1, kRelu, 2, 1, 1})).text == "certificate.hint");  // twice
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 6})).text == "certificate.hint");              // encoding 6
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 4, 0, 1, 2, 1})).text == "certificate.hint");  // element 2 of 2
-  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 4, 1, 0})).text == "certificate.hint");        // base id 0, undefined
-  CHECK(replay_records(open + bytes_of({7, 1, 4, 1, 1, 1})).text == "certificate.hint");                     // beta without a split
-  CHECK(replay_records(open + bytes_of({8, 1, 0, 0})).text == "certificate.hint");                           // id 0, undefined
-  CHECK(replay_records(open + bytes_of({6, 3, 0, 6, 3, 0})).text == "certificate.hint");                     // id 3 twice
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 6})).text == "certificate.hint");                     // encoding 6
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 4, 0, 1, 2, 1})).text == "certificate.hint");         // element 2 of 2
+  CHECK(replay_records(open + bytes_of({7, 1, 1, 1, kRelu, 2, 4, 1, 0})).text == "certificate.hint");               // base id 0, undefined
+  CHECK(replay_records(open + bytes_of({7, 1, 4, 1, 1, 1})).text == "certificate.hint");                            // beta without a split
+  CHECK(replay_records(open + bytes_of({8, 1, 0, 0})).text == "certificate.hint");                                  // id 0, undefined
+  CHECK(replay_records(open + bytes_of({6, 3, 0, 6, 3, 0})).text == "certificate.hint");                            // id 3 twice
   const std::string defined_left = open + bytes_of({3, 0, 0}) + split + bytes_of({6, 0, 0}) + bytes_of({9});
-  CHECK(replay_records(open + split + bytes_of({6, 0, 0, 8, 1, 1, 0})).text == "certificate.hint");          // id 1 instead of 0
+  CHECK(replay_records(open + split + bytes_of({6, 0, 0, 8, 1, 1, 0})).text == "certificate.hint");  // id 1 instead of 0
   // Defined in the left branch, used in the right one. The left branch must close for the replay to come so far:
   // x[0] <= -2 has no point of the box.
   const std::string left = open + bytes_of({11, kInput, 0}) + encoded(-2.0f) + bytes_of({6, 0, 0, 9, 13});
@@ -342,30 +345,31 @@ TEST_CASE("hints fit the graph, and ids are in force") {
 TEST_CASE("the structure of the proof is checked") {
   const std::string open = bytes_of({1, 0}), out = bytes_of({11, kInput, 0}) + encoded(-2.0f);  // the left branch is empty
   CHECK(replay_records("").text == "certificate.open");
-  CHECK(replay_records(open).text == "certificate.structure");                                   // never ended
-  CHECK(replay_records(bytes_of({2})).text == "certificate.structure");                          // ended, not begun
+  CHECK(replay_records(open).text == "certificate.structure");           // never ended
+  CHECK(replay_records(bytes_of({2})).text == "certificate.structure");  // ended, not begun
   CHECK(replay_records(open + open).text == "certificate.structure");
-  CHECK(replay_records(open + bytes_of({13})).text == "certificate.structure");                  // next without split
-  CHECK(replay_records(open + bytes_of({14})).text == "certificate.structure");                  // done without split
-  CHECK(replay_records(open + out + bytes_of({9, 14})).text == "certificate.structure");         // done without next
-  CHECK(replay_records(open + out + bytes_of({9, 13, 13})).text == "certificate.structure");     // next twice
-  CHECK(replay_records(open + out + bytes_of({13})).text == "certificate.open");                 // left branch proves nothing
-  CHECK(replay_records(open + out + bytes_of({9, 13, 14})).text == "certificate.open");          // right branch proves nothing
-  CHECK(replay_records(open + out + bytes_of({9, 2})).text == "certificate.structure");          // group ends inside a split
-  CHECK(replay_records(open + bytes_of({2})).text == "certificate.open");                        // nothing concluded
+  CHECK(replay_records(open + bytes_of({13})).text == "certificate.structure");               // next without split
+  CHECK(replay_records(open + bytes_of({14})).text == "certificate.structure");               // done without split
+  CHECK(replay_records(open + out + bytes_of({9, 14})).text == "certificate.structure");      // done without next
+  CHECK(replay_records(open + out + bytes_of({9, 13, 13})).text == "certificate.structure");  // next twice
+  CHECK(replay_records(open + out + bytes_of({13})).text == "certificate.open");              // left branch proves nothing
+  CHECK(replay_records(open + out + bytes_of({9, 13, 14})).text == "certificate.open");       // right branch proves nothing
+  CHECK(replay_records(open + out + bytes_of({9, 2})).text == "certificate.structure");       // group ends inside a split
+  CHECK(replay_records(open + bytes_of({2})).text == "certificate.open");                     // nothing concluded
   for (const int step : {3, 4, 5, 6, 7, 8, 9, 10}) {
     const std::string record = bytes_of({step}) + bytes_of({step == 7 || step == 8 ? 1 : step == 6 ? 0 : 3, 0, 0});
     CHECK(!replay_records(record).accepted);  // outside a group
   }
   CHECK(replay_records(bytes_of({9})).text == "certificate.structure");
-  CHECK(replay_records(open + bytes_of({15, 0, 0})).text == "certificate.structure");            // a witness inside a group
+  CHECK(replay_records(open + bytes_of({15, 0, 0})).text == "certificate.structure");  // a witness inside a group
 }
 
 TEST_CASE("each group is proved once, and all of them") {
   const std::string second = bytes_of({1, 1, 3, 0, 0, 7, 3, 0, 2});  // group 1: sweep, conclude case 0
   CHECK(replay_records(second).text == "certificate.open");
   CHECK(replay_records(second + second).text == "certificate.structure");
-  const std::string first_case_only = bytes_of({1, 0, 3, 0, 0}) + bytes_of({10, kZ, 0, 10, kZ, 1, 7, 3, 0, 13, 7, 3, 4, 2, 5, 0, 1, 0}) + encoded(1) + bytes_of({14});
+  const std::string first_case_only =
+      bytes_of({1, 0, 3, 0, 0}) + bytes_of({10, kZ, 0, 10, kZ, 1, 7, 3, 0, 13, 7, 3, 4, 2, 5, 0, 1, 0}) + encoded(1) + bytes_of({14});
   CHECK(!replay_records(second + first_case_only).accepted);
 }
 

@@ -162,7 +162,7 @@ TEST_CASE("each array takes its smallest encoding") {
   CHECK(slope_bytes(values) == overhead + 1 + 1 + 2 + 3);  // zeros but for two listed bytes
   values[3] = -0.1f;
   CHECK(slope_bytes(values) == overhead + 1 + 1 + 5 + 6);  // ... floats
-  CHECK(slope_bytes({-0.0f, 0.0f}) > 0);                    // the sign of zero survives
+  CHECK(slope_bytes({-0.0f, 0.0f}) > 0);                   // the sign of zero survives
   CHECK(slope_bytes({255.0f / 128.0f, 1.0f, 3.0e38f, 1.0e-45f}) > 0);
 }
 

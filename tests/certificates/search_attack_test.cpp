@@ -88,9 +88,9 @@ TEST_CASE("an unreachable threshold gives nothing", "[search][attack]") {
 
 TEST_CASE("every case of every group is attacked", "[search][attack]") {
   const Graph graph = random_network({3, 8, 2}, 2);
-  const auto problem = open(graph, {make_case(3, -1, 1, {output_row({{0, 1}}, Rational(-1000))}),
-                                    make_case(3, 2, 3, {output_row({{0, 1}}, Rational(-1000))}),
-                                    make_case(3, 4, 5, {output_row({{0, 1}}, Rational(1000))})});
+  const auto problem = open(
+      graph, {make_case(3, -1, 1, {output_row({{0, 1}}, Rational(-1000))}), make_case(3, 2, 3, {output_row({{0, 1}}, Rational(-1000))}),
+              make_case(3, 4, 5, {output_row({{0, 1}}, Rational(1000))})});
   const auto theorem = run(problem);
   REQUIRE(theorem.has_value());
   CHECK(theorem->witness().case_index == 2);

@@ -13,7 +13,8 @@
 
 namespace assay::search_test {
 
-inline NodeId dense(Graph& graph, NodeId x, std::size_t in, std::size_t out, const std::vector<float>& weight, const std::vector<float>& bias) {
+inline NodeId dense(Graph& graph, NodeId x, std::size_t in, std::size_t out, const std::vector<float>& weight,
+                    const std::vector<float>& bias) {
   const auto n = static_cast<std::int64_t>(in), m = static_cast<std::int64_t>(out);
   const NodeId w = graph.append_constant(Tensor::of_floats({m, n}, weight));
   const NodeId b = graph.append_constant(Tensor::of_floats({m}, bias));

@@ -94,6 +94,7 @@ class Problem {
   std::vector<std::uint32_t> group_of_case_;
   std::vector<bool> is_constant_, kink_at_zero_;
   std::vector<std::optional<AffineForm>> affine_;
+  std::vector<std::optional<GridForm>> grids_;  // of the affine forms, in exact mode
   std::vector<NodeId> pre_activations_, active_nodes_;
   ConstantValues constants_;
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;

@@ -2,37 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "kernel/grid.h"
 #include "kernel/row_pass.h"
 
 namespace assay::kernel {
 namespace {
-
-// Entries rounded to the coarsest grid that keeps at most `bits` bits of the largest one.
-IntegerEntries on_grid(const std::vector<double>& values, int bits) {
-  IntegerEntries result;
-  int top = -2000, bottom = 2000;  // every |v| < 2^top; every v is a multiple of 2^bottom
-  for (const double v : values) {
-    if (v == 0) continue;
-    int exponent = 0;
-    const double fraction = std::frexp(v, &exponent);
-    const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
-    top = std::max(top, exponent);
-    bottom = std::min(bottom, exponent - 53 + __builtin_ctzll(static_cast<std::uint64_t>(std::llabs(mantissa))));
-  }
-  result.mantissas.resize(values.size(), 0);
-  if (top == -2000) return result;
-  const bool exact = top - bottom <= bits;
-  result.exponent = exact ? bottom : top - bits;
-  result.bits = top - result.exponent + 1;  // rounding may reach 2^top
-  result.half_step = exact ? 0.0 : std::ldexp(1.0, result.exponent - 1);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    // Exact scaling: |v| * 2^-exponent < 2^62; llrint rounds to nearest, so the error is at most half a step.
-    result.mantissas[i] = std::llrint(std::ldexp(values[i], -result.exponent));
-  }
-  return result;
-}
 
 class DenseMap final : public LinearMap {
  public:
@@ -67,7 +42,7 @@ class DenseMap final : public LinearMap {
   IntegerEntries integer_entries(int bits) const override {
     std::vector<double> entries;
     for (std::size_t i = 0; i < m_; ++i) entries.insert(entries.end(), w_.row(i), w_.row(i) + n_);
-    return on_grid(entries, bits);
+    return integer_grid(entries, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     by_slices(batch, a, out, m_, n_, [&](std::size_t rows, const std::int64_t* from, Int128* to) {
@@ -133,7 +108,7 @@ class ConvMap final : public LinearMap {
     for (std::size_t i = 0; i < s_.kernel_positions * s_.result_channels; ++i) {
       entries.insert(entries.end(), transposed_.row(i), transposed_.row(i) + operand_group());
     }
-    return on_grid(entries, bits);
+    return integer_grid(entries, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     product<true>(batch, a, entries.mantissas, out);
@@ -227,7 +202,7 @@ class SparseMap final : public LinearMap {
     std::vector<double> values;
     values.reserve(entries_.size());
     for (const SparseEntry& e : entries_) values.push_back(e.value);
-    return on_grid(values, bits);
+    return integer_grid(values, bits);
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     for (std::size_t b = 0; b < batch; ++b) {

@@ -19,11 +19,10 @@
 namespace assay::kernel {
 
 // A map's entries as integers on one grid: entry = mantissa * 2^exponent, each off by at most `half_step` (a power of
-// two, 0 when all are exact). |mantissa| < 2^bits.
+// two, 0 when all are exact).
 struct IntegerEntries {
   std::vector<std::int64_t> mantissas;
   std::int32_t exponent = 0;
-  int bits = 0;
   double half_step = 0;
 };
 

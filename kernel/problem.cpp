@@ -141,6 +141,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   problem->is_constant_ = problem->constants_.is_constant;
 
   problem->affine_.resize(graph.nodes.size());
+  problem->grids_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (problem->is_constant_[id]) continue;
     if (graph.node(id).op == Op::input) continue;
@@ -149,6 +150,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
       problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_);
     else if (form.rejection().code != "linear_map.not_linear")
       return form.rejection();
+    if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
   }
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);

@@ -132,13 +132,29 @@ void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix
 }
 
 void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, Int128* out) {
+  constexpr std::size_t kColumns = 4;  // sums that stay in registers
   for (std::size_t b = 0; b < s.rows; ++b) {
-    Int128* to = out + b * s.out_stride;
-    for (std::size_t i = 0; i < s.inner; ++i) {
-      const Int128 coefficient = a[b * s.a_stride + i];
-      if (coefficient == 0) continue;
-      const std::int64_t* row = w + i * w_stride;
-      for (std::size_t j = 0; j < s.columns; ++j) to[j] += coefficient * row[j];
+    for (std::size_t first = 0; first < s.inner; first += kMaxInner) {
+      const std::int64_t *coefficients = a + b * s.a_stride + first, *panel = w + first * w_stride;
+      std::uint32_t index[kMaxInner];
+      std::size_t terms = 0;
+      for (std::uint32_t i = 0; i < std::min(kMaxInner, s.inner - first); ++i) {
+        index[terms] = i;
+        terms += coefficients[i] != 0 ? 1 : 0;
+      }
+      Int128* to = out + b * s.out_stride;
+      std::size_t j = 0;
+      for (; j + kColumns <= s.columns; j += kColumns) {
+        Int128 sum[kColumns] = {};
+        for (std::size_t t = 0; t < terms; ++t) {
+          const std::int64_t* entries = panel + index[t] * w_stride + j;
+          for (std::size_t c = 0; c < kColumns; ++c) sum[c] += static_cast<Int128>(coefficients[index[t]]) * entries[c];
+        }
+        for (std::size_t c = 0; c < kColumns; ++c) to[j + c] += sum[c];
+      }
+      for (; j < s.columns; ++j) {
+        for (std::size_t t = 0; t < terms; ++t) to[j] += static_cast<Int128>(coefficients[index[t]]) * panel[index[t] * w_stride + j];
+      }
     }
   }
 }

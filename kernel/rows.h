@@ -2,19 +2,21 @@
 //
 // Invariant of every row k, kept by each operation for every point of the scope:
 //   target_k  >=  sum over nodes n of A_n[k] . z_n  +  constant_k  -  slack_k        (exact reals)
-// FilterRows holds A and the constant in double and pays each rounding into the slack; ExactRows holds A in integers and
-// the constant as a dyadic number, and pays each dropped bit into the constant. A node's block is consumed by exactly one
-// of through, relax and concretize; when no block is left, constant - slack is a lower bound of the target.
+// FilterRows holds A and the constant in double and pays each rounding into the slack; ExactRows holds both in integers and
+// pays each dropped bit into the constant. A node's block is consumed by exactly one of through, relax and concretize; when
+// no block is left, constant - slack is a lower bound of the target.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "kernel/grid.h"
 #include "kernel/linear_map.h"
 #include "kernel/row_pass.h"
 #include "kernel/rules/relaxation.h"
-#include "semantics/numbers/dyadic.h"
 
 namespace assay::kernel {
 
@@ -29,6 +31,7 @@ struct Penalty {
 struct LinearStep {
   const AffineForm* form = nullptr;
   const Penalty* penalty = nullptr;
+  const GridForm* grid = nullptr;  // null: made where the exact path needs it
 };
 
 // A relaxation on the operands' current boxes, with its price.
@@ -36,6 +39,7 @@ struct Line {
   Relaxation relaxation;
   Penalty penalty;
   std::vector<std::shared_ptr<const Box>> operands;  // the boxes it was derived on
+  std::optional<GridLine> grid;                      // absent: made where the exact path needs it
 };
 
 [[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
@@ -91,18 +95,23 @@ class ExactRows {
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }
 
  private:
-  // Row k of a block has the value mantissas[k, i] * 2^exponents[k].
+  // Row k of a block has the value mantissas[k, i] * 2^exponents[k]; a row that is not used is 0.
   struct Block {
     std::vector<std::int64_t> mantissas;
     std::vector<std::int32_t> exponents;
+    std::vector<bool> used;
+    Int128 width = 0;  // * 2^width_exponent >= the sum of the node's magnitudes, if that is finite
+    std::int32_t width_exponent = 0;
+    bool finite = true;
   };
-  void merge(NodeId node, const std::vector<Int128>& fresh, const std::vector<std::int32_t>& exponents);
-  void charge(std::size_t row, double amount);  // constant -= amount >= 0
+  Block& open(NodeId node);
+  void merge(Block& block, std::size_t row, std::span<Int128> fresh, std::int32_t exponent);
+  void collect(const Block& block, std::size_t row, const Grid& grid);
   const Graph& graph_;
   const Boxes& boxes_;
   std::size_t rows_;
   std::vector<Block> blocks_;
-  std::vector<Dyadic> constant_;
+  std::vector<LowerSum> constant_;
   std::vector<bool> failed_;  // met an infinite bound: no lower bound
 };
 

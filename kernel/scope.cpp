@@ -166,6 +166,7 @@ std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
   for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
   auto result = std::make_shared<Line>();
   result->penalty = line_penalty(*relaxation, x);
+  if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
   result->relaxation = *std::move(relaxation);
   for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
   return result;

@@ -68,7 +68,8 @@ bool Scope::walk(Rows& rows, NodeId start, const Hints& hints, const std::vector
       for (const AffineForm::Part& part : form->parts) {
         if (!boxes_[part.operand]) return false;
       }
-      rows.through(node, {form, penalties_[node].get()});
+      const std::optional<GridForm>& grid = problem_->grids_[node];
+      rows.through(node, {form, penalties_[node].get(), grid ? &*grid : nullptr});
     } else if (lines[node]) {
       rows.relax(node, *lines[node]);
     } else {

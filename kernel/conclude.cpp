@@ -64,11 +64,11 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
     diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
   }
+  std::uint64_t budget = problem_->options().exact_budget;
   for (std::size_t k = 0; k < required.size(); ++k) {
     if (proved(bounds.value()[k].lower, k)) continue;
     const Bound& b = bounds.value()[k];
-    const bool open = b.slack > 0 && add_up(b.estimate, b.slack) >= required[k].double_down();
-    if (open && exactly_proved(targets, k, hints, proved)) continue;
+    if (proved(settled(targets, k, hints, b, required[k].double_down(), budget), k)) continue;
     return reject("conclude.S3",
                   "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
                       std::to_string(context_->depth),
@@ -82,25 +82,24 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   return refutation;
 }
 
-// The band between claim and slack is decided in integers, within the budget.
-bool Scope::exactly_proved(const Targets& targets, std::size_t row, const Hints& hints,
-                           const std::function<bool(double, std::size_t)>& proved) const {
+// A lower bound of one row after the filter's did not do: where `required` lies in the band that the slack leaves open, from
+// integers, within the budget.
+double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
+                      std::uint64_t& budget) const {
+  if (!(bound.slack > 0 && add_up(bound.estimate, bound.slack) >= required)) return bound.lower;
+  const NodeId start = top(targets.start, priced_literals(hints), hints);
   std::uint64_t cost = 0;
   for (const NodeId node : problem_->active_nodes()) {
-    if (node > targets.start || problem_->affine(node) == nullptr) continue;
+    if (node > start || problem_->affine(node) == nullptr) continue;
     for (const AffineForm::Part& part : problem_->affine(node)->parts) cost += part.map->cost();
   }
-  if (cost > problem_->options().exact_budget) return false;
-  NodeId start = targets.start;
-  const std::vector<Literal> context = priced_literals(hints);
-  for (std::size_t i = 0; i < context.size(); ++i) {
-    if (hints.beta[i] > 0) start = std::max(start, context[i].node);
-  }
+  if (cost > budget) return bound.lower;
+  budget -= cost;
   ExactRows rows(problem_->graph(), boxes_, 1);
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
-  return walk(rows, start, hints, lines_below(start, hints)) && proved(rows.lower(0), row);
+  return walk(rows, start, hints, lines_below(start, hints)) ? rows.lower(0) : bound.lower;
 }
 
 // Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).

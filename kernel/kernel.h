@@ -51,7 +51,7 @@ struct Hints {
 
 struct KernelOptions {
   bool exact = false;                          // back-substitution in integers only, no double filter
-  std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one fallback of the filter to the exact path
+  std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one step where the filter falls back to the exact path
 };
 
 // One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.
@@ -201,8 +201,8 @@ class Scope {
   [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const;
   [[nodiscard]] std::vector<std::shared_ptr<const Line>> lines_below(NodeId start, const Hints& hints) const;
   [[nodiscard]] Outcome<std::vector<Bound>> bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr) const;
-  [[nodiscard]] bool exactly_proved(const Targets& targets, std::size_t row, const Hints& hints,
-                                    const std::function<bool(double, std::size_t)>& proved) const;
+  [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
+                               std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
 
   std::shared_ptr<const Problem> problem_;

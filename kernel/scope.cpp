@@ -193,11 +193,7 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
     }
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
-  NodeId start = targets.start;
-  const std::vector<Literal> context = priced_literals(hints);
-  for (std::size_t i = 0; i < context.size(); ++i) {
-    if (hints.beta[i] > 0) start = std::max(start, context[i].node);
-  }
+  const NodeId start = top(targets.start, priced_literals(hints), hints);
   const auto lines = lines_below(start, hints);
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {
@@ -261,13 +257,18 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
   const auto bounds = bound(targets, hints);
   if (!bounds) return bounds.rejection();
   Box box = *boxes_[node];
+  std::uint64_t budget = problem_->options().exact_budget;
+  // The box already derived may imply a claim as well.
+  const auto implied = [&](std::size_t row, double known, double claim) {
+    const Bound& b = bounds.value()[row];
+    return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
+  };
   for (std::size_t k = 0; k < elements.size(); ++k) {
     double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
     if (claims != nullptr) {
-      // The box already derived may imply the claim as well.
-      if (!(std::max(lo, box.lo[elements[k]]) >= claims->lo[k]))
+      if (!implied(2 * k, box.lo[elements[k]], claims->lo[k]))
         return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
-      if (!(std::min(hi, box.hi[elements[k]]) <= claims->hi[k]))
+      if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))
         return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
       lo = claims->lo[k];
       hi = claims->hi[k];

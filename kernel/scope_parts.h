@@ -30,6 +30,12 @@ inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
+// The highest node that an entry or a priced literal speaks of.
+inline NodeId top(NodeId start, const std::vector<Literal>& priced, const Hints& hints) {
+  for (std::size_t i = 0; i < priced.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, priced[i].node) : start;
+  return start;
+}
+
 // Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the penalty or outward.
 [[nodiscard]] Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty);
 

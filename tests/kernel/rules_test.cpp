@@ -232,13 +232,36 @@ TEST_CASE("refine S3: a claim is implied by the bound, to one float step", "[ker
   CHECK(with(-10, std::numeric_limits<float>::quiet_NaN()) == "refine.S3");
   CHECK(with(std::numeric_limits<float>::infinity(), -0.5F) == "refine.S3");
   CHECK(with(-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()) == "accepted");
-  if (options.exact) CHECK(with(-9, -1) == "accepted");  // equality
+  CHECK(with(-9, -1) == "accepted");  // equality
   // What is stored is the claim, not the bound.
   Scope copy = scope;
   const Claims claims{{-9.0001F}, {-0.999F}};
   REQUIRE(copy.refine(y, {Selection::Kind::all, {}}, {}, &claims).ok());
   CHECK(copy.box(y).lo[0] == std::max(scope.box(y).lo[0], double{-9.0001F}));
   CHECK(copy.box(y).hi[0] == std::min(scope.box(y).hi[0], double{-0.999F}));
+}
+
+TEST_CASE("refine S3: a claim between bound and slack is decided in integers", "[kernel][refine]") {
+  // y = 3 x0 + x1 + c on [-1, 1]^2, with c the doubles next to -5 and 5: the bounds miss -9 and 9 by far less than the slack.
+  const bool exact = GENERATE(false, true), with_budget = GENERATE(true, false);
+  KernelOptions options;
+  options.exact = exact;
+  if (!with_budget) options.exact_budget = 0;
+  const auto claimed = [&](double c, float lo, float hi) {
+    Chain net(2);
+    net.gemm(1, {3, 1}, {c});
+    const auto problem = open(net.output(), {-1, -1}, {1, 1}, {at_least(output(0), Rational(99))}, options);
+    Scope scope = boxed_root(problem);
+    const Claims claims{{lo}, {hi}};
+    return code_of(scope.refine(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
+  };
+  const std::string in_band = exact || with_budget ? "accepted" : "refine.S3";
+  CHECK(claimed(above(-5), -9, 99) == in_band);
+  CHECK(claimed(-5, -9, 99) == in_band);
+  CHECK(claimed(below(-5), -9, 99) == "refine.S3");
+  CHECK(claimed(below(5), -99, 9) == in_band);
+  CHECK(claimed(5, -99, 9) == in_band);
+  CHECK(claimed(above(5), -99, 9) == "refine.S3");
 }
 
 TEST_CASE("refine: derived bounds rounded to float go outward", "[kernel][refine]") {

@@ -120,4 +120,13 @@ TEST_CASE("lower sums are exact while they fit and never above the truth", "[ker
   }
 }
 
+TEST_CASE("lower sums: a carry beyond 125 bits rounds down", "[kernel][grid]") {
+  kernel::LowerSum sum;
+  sum.add((Int128{1} << 125) - 1, 0);
+  sum.add(2, 0);  // 2^125 + 1
+  sum.add(-1, 125);
+  CHECK(sum.double_down() <= 1);
+  CHECK(sum.double_down() >= -1);
+}
+
 }  // namespace assay::test

@@ -224,8 +224,9 @@ TEST_CASE("exact path: bits that are dropped are paid for", "[kernel][slack][exa
 TEST_CASE("exact path: slopes between grid points are paid for", "[kernel][slack][exact_rows]") {
   KernelOptions options;
   options.exact = true;
-  // x^2 at the points 1 and 2^-20, with the slope 1 and one just off the grid of 1; all intercepts are exact.
-  for (const float slope : {static_cast<float>(0x1p-31 + 0x1p-54), static_cast<float>(0x1p-31 + 0x1.8p-53)}) {
+  // x^2 at the points 1 and 2^-20, with the slope 1 and one a quarter of a step off the grid of 1, to either side; all
+  // intercepts are exact.
+  for (const float slope : {static_cast<float>(0x1p-33 + 0x1p-56), static_cast<float>(0x1p-33 + 0x1.8p-55)}) {
     Chain net(2);
     net.then(Op::mul, net.last);
     Hints hints;
@@ -235,7 +236,7 @@ TEST_CASE("exact path: slopes between grid points are paid for", "[kernel][slack
     const Graph graph = net.output();
     const std::vector<double> x{1, 0x1p-20};
     for (const int sign : {1, -1}) {
-      const Row r = row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (Rational(1) + exactly(0x1p-40)));
+      const Row r = row({{Rational(sign), output(1)}}, Rational(sign) * exactly(0x1p-40));
       const auto problem = open(graph, x, x, {r}, options);
       CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok());
       CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
@@ -277,6 +278,93 @@ TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][e
       }
     }
   }
+}
+
+TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses the bound", "[kernel][slack][exact_rows]") {
+  // The second element of z = 1e308 x has no bound in double; it enters y with 2^-100, below the mantissa of the first.
+  KernelOptions options;
+  options.exact = true;
+  Chain net(2);
+  net.gemm(2, {1e308, 0, 0, 1e308});
+  net.gemm(2, {1, 0, 0, 0x1p-50});
+  net.gemm(1, {1, 0x1p-50});
+  for (const double x : {-1e10, 1e10}) {
+    const auto problem = open(net.output(), {0, x}, {0, x}, {x < 0 ? at_most(output(0), Rational(-1)) : at_least(output(0), Rational(1))}, options);
+    CHECK(kernel::satisfiable(problem, {0, rationals({0, x})}).ok());
+    CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+  }
+}
+
+TEST_CASE("exact path: what an alignment drops is paid for", "[kernel][slack][exact_rows]") {
+  // y = x + 2^-130 x on two branches; the small one does not fit beside the large one.
+  KernelOptions options;
+  options.exact = true;
+  for (const bool small_last : {false, true}) {
+    Graph graph;
+    const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
+    std::vector<NodeId> branches;
+    for (const bool small : {!small_last, small_last}) {
+      const NodeId w = graph.append_constant(tensor({1, 1}, {small ? 0x1p-130 : 1.0}));
+      branches.push_back(take(graph.append(Op::gemm, {x, w}, GemmAttributes{})));
+    }
+    graph.mark_output(take(graph.append(Op::add, branches)), "y");
+    const Rational factor = Rational(1) + exactly(0x1p-130);
+    for (const int at : {1, -1}) {
+      for (const int sign : {1, -1}) {
+        const Row reached = row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(at));
+        const auto problem = open(graph, {static_cast<double>(at)}, {static_cast<double>(at)}, {reached}, options);
+        CHECK(kernel::satisfiable(problem, {0, {Rational(at)}}).ok());
+        CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+      }
+    }
+  }
+}
+
+TEST_CASE("a bound beyond all doubles bounds nothing", "[kernel][slack][exact_rows]") {
+  for (const bool exact : {false, true}) {
+    KernelOptions options;
+    options.exact = exact;
+    Chain net(1);
+    net.then(Op::exp);
+    const auto problem = open(net.output(), {0}, {1000}, {at_least(output(0), exactly(1e300))}, options);
+    CHECK(kernel::satisfiable(problem, {0, {Rational(1000)}}).ok());
+    CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
+  }
+}
+
+TEST_CASE("slack: the sum of products of one element of a box", "[kernel][slack][box]") {
+  const std::vector<double> w = large_then_lost(), one(kMany, 1.0);
+  Chain net(kMany);
+  net.gemm(1, w);
+  const auto problem = open(net.output(), one, one, {at_least(output(0), sum_of(w))});
+  const Box box = boxed_root(problem).box(problem->graph().outputs[0]);
+  CHECK(Interval(box.lo[0], box.hi[0]).contains(sum_of(w)));
+}
+
+TEST_CASE("box: what overflows is the whole line", "[kernel][box]") {
+  for (const double x : {1e10, -1e10}) {
+    Chain net(1);
+    net.gemm(1, {1e308});
+    const auto problem = open(net.output(), {x}, {x}, {at_least(output(0), Rational(0))});
+    const Box box = boxed_root(problem).box(problem->graph().outputs[0]);
+    CHECK(box.lo[0] == -kInfinity);
+    CHECK(box.hi[0] == kInfinity);
+  }
+}
+
+TEST_CASE("slack: a large bias before many terms of a convolution", "[kernel][slack][box]") {
+  // y = 2^53 + a thousand ones, each lost against the bias, which comes first.
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {1, static_cast<std::int64_t>(kMany), 1}, "x");
+  const NodeId w = graph.append_constant(tensor({1, static_cast<std::int64_t>(kMany), 1}, std::vector<double>(kMany, 1.0)));
+  WindowAttributes window;
+  window.kernel = window.strides = window.dilations = {1};
+  window.pads_begin = window.pads_end = {0};
+  graph.mark_output(take(graph.append(Op::conv, {x, w, graph.append_constant(column({0x1p53}))}, window)), "y");
+  const std::vector<double> one(kMany, 1.0);
+  const auto problem = open(graph, one, one, {at_least(output(0), Rational(0))});
+  const Box box = boxed_root(problem).box(problem->graph().outputs[0]);
+  CHECK(Interval(box.lo[0], box.hi[0]).contains(exactly(0x1p53) + Rational(static_cast<std::int64_t>(kMany))));
 }
 
 }  // namespace assay::test

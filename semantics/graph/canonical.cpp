@@ -119,7 +119,7 @@ struct WriteAttributes {
     out.number(a.negative);
   }
   void operator()(const CastAttributes&) const {}  // the result's dtype says it
-  void operator()(const CumSumAttributes& a) const {
+  void operator()(const CumulativeAttributes& a) const {
     out.number(a.axis);
     out.number(a.exclusive);
     out.number(a.reverse);
@@ -133,6 +133,14 @@ struct WriteAttributes {
     out.list(a.axes);
     out.number(a.epsilon);
     out.number(std::uint64_t{static_cast<std::uint8_t>(a.form)});
+  }
+  void operator()(const LocalResponseAttributes& a) const {
+    out.number(a.size);
+    for (const double number : {a.alpha, a.beta, a.bias}) out.number(number);
+  }
+  void operator()(const MaskedSoftmaxAttributes& a) const {
+    out.number(a.axis);
+    out.number(a.empty_is_zero);
   }
 };
 

@@ -73,6 +73,8 @@ bool takes(Elements elements, DType dtype) {
       return is_float(dtype);
     case Elements::numbers:
       return dtype != DType::boolean && dtype != DType::complex64;
+    case Elements::integers:
+      return !is_float(dtype) && dtype != DType::boolean && dtype != DType::complex64;
     case Elements::booleans:
       return dtype == DType::boolean;
     case Elements::any:
@@ -87,6 +89,8 @@ const char* words(Elements elements) {
       return "float32 or float64 operands of one dtype";
     case Elements::numbers:
       return "float or integer operands of one dtype";
+    case Elements::integers:
+      return "integer operands of one dtype";
     case Elements::booleans:
       return "boolean operands";
     case Elements::any:
@@ -95,17 +99,19 @@ const char* words(Elements elements) {
   return "";
 }
 
-// The operand whose dtype the others share: the first, for where the second.
+// The operand whose dtype the result shares: the first, for where the second.
 std::size_t leading(Op op) { return op == Op::where ? 1 : 0; }
+
+bool is_truth_operand(Op op, std::size_t i) { return (op == Op::where && i == 0) || (op == Op::masked_softmax && i == 1); }
 
 Outcome<Done> check_dtypes(const Call& call) {
   const Elements elements = op_row(call.op).elements;
   const DType dtype = call.operands[leading(call.op)]->dtype;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const DType found = call.operands[i]->dtype;
-    const bool is_condition = i < leading(call.op);
+    const bool is_condition = is_truth_operand(call.op, i);
     if (is_condition ? found == DType::boolean : found == dtype && takes(elements, found)) continue;
-    return malformed("graph.dtype", describe(call), is_condition ? "a boolean condition" : words(elements), to_string(found),
+    return malformed("graph.dtype", describe(call), is_condition ? "a boolean condition or mask" : words(elements), to_string(found),
                      "convert the operands to one type (cast)");
   }
   return Done{};
@@ -144,6 +150,9 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::mod:
     case Op::prelu:
     case Op::power:
+    case Op::bitwise_and:
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
     case Op::equal:
     case Op::less:
     case Op::less_equal:
@@ -216,6 +225,8 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::thresholded_relu:
     case Op::shrink:
     case Op::cumsum:
+    case Op::cumprod:
+    case Op::local_response:
     case Op::logical_not:
     case Op::is_nan:
     case Op::is_inf:
@@ -223,6 +234,8 @@ Outcome<Shape> shape_of(const Call& call) {
       return elementwise_shape(call);
     case Op::normalise:
       return normalise_axes_shape(call);
+    case Op::masked_softmax:
+      return masked_shape(call);
   }
   return violated(call, 0, "an op with operands", "a leaf");
 }

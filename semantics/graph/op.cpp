@@ -50,7 +50,7 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::reduce_sum, "reduce_sum", 1, 1, kOf<ReduceAttributes>, linear, smooth, numbers},
     {Op::reduce_mean, "reduce_mean", 1, 1, kOf<ReduceAttributes>, linear, smooth},
     {Op::avg_pool, "avg_pool", 1, 1, kOf<WindowAttributes>, linear, smooth},
-    {Op::cumsum, "cumsum", 1, 1, kOf<CumSumAttributes>, linear, smooth, numbers},
+    {Op::cumsum, "cumsum", 1, 1, kOf<CumulativeAttributes>, linear, smooth, numbers},
     {Op::mul, "mul", 2, 2, kNone, bilinear, smooth, numbers},
     {Op::div, "div", 2, 2, kNone, bilinear, smooth, numbers},
     {Op::relu, "relu", 1, 1, kNone, elementwise, kink, numbers},
@@ -84,6 +84,9 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::atanh, "atanh", 1, 1, kNone, elementwise, smooth},
     {Op::mod, "mod", 2, 2, kOf<ModAttributes>, elementwise, jump, numbers},
     {Op::power, "power", 2, 2, kNone, elementwise, singular, numbers},
+    {Op::bitwise_and, "bitwise_and", 2, 2, kNone, elementwise, jump, integers},
+    {Op::bitwise_or, "bitwise_or", 2, 2, kNone, elementwise, jump, integers},
+    {Op::bitwise_xor, "bitwise_xor", 2, 2, kNone, elementwise, jump, integers},
     {Op::equal, "equal", 2, 2, kNone, elementwise, jump, any},
     {Op::less, "less", 2, 2, kNone, elementwise, jump, numbers},
     {Op::less_equal, "less_equal", 2, 2, kNone, elementwise, jump, numbers},
@@ -118,6 +121,9 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::prelu, "prelu", 2, 2, kNone, defined, kink},
     {Op::reduce_prod, "reduce_prod", 1, 1, kOf<ReduceAttributes>, defined, smooth, numbers},
     {Op::normalise, "normalise", 1, 1, kOf<NormaliseAttributes>, defined, singular},
+    {Op::cumprod, "cumprod", 1, 1, kOf<CumulativeAttributes>, defined, smooth, numbers},
+    {Op::local_response, "local_response", 1, 1, kOf<LocalResponseAttributes>, defined, smooth},
+    {Op::masked_softmax, "masked_softmax", 2, 2, kOf<MaskedSoftmaxAttributes>, defined, jump},
 }};
 
 constexpr bool rows_are_in_order() {

@@ -24,6 +24,7 @@ enum class Op : std::uint8_t {
   // elementwise
   relu, leaky_relu, sigmoid, tanh, abs, sign, clip, sqrt, pow, exp, log, sin, cos, min, max,
   floor, ceil, round, reciprocal, erf, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, mod, power,
+  bitwise_and, bitwise_or, bitwise_xor,
   // truth values, choice, conversion
   equal, less, less_equal, logical_not, logical_and, logical_or, logical_xor, is_nan, is_inf, where, cast,
   // selection
@@ -31,14 +32,15 @@ enum class Op : std::uint8_t {
   // defined in terms of the above
   softmax, log_softmax, log_sum_exp,
   softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu, reduce_prod, normalise,
+  cumprod, local_response, masked_softmax,
 };
 
-inline constexpr int kOpCount = static_cast<int>(Op::normalise) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::masked_softmax) + 1;
 
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
-// Which element types an op takes; all its operands have one type, except for the condition of where, which is boolean.
-// The result has that type, except for truth values (boolean), positions (int64) and cast.
-enum class Elements : std::uint8_t { reals, numbers, booleans, any };  // float; float and integer; boolean; all of them
+// Which element types an op takes; all its operands have one type, except for the condition of where and the
+// mask of masked_softmax, which are boolean. The result has that type, except for truth values (boolean), positions (int64) and cast.
+enum class Elements : std::uint8_t { reals, numbers, integers, booleans, any };  // float; float and integer; ...; all of them
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
 
 // Attributes; integers are validated by shape inference (graph.h). Axes are already non-negative.
@@ -81,7 +83,7 @@ struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two 
 struct GeluAttributes { bool tanh_form = false; };                   // the approximation by tanh instead of erf
 struct IsInfAttributes { bool positive = true, negative = true; };   // which infinities is_inf tells, over float and double
 struct CastAttributes { std::uint8_t to = 0; };                      // the result's DType (tensor.h)
-struct CumSumAttributes { std::int64_t axis = 0; bool exclusive = false, reverse = false; };
+struct CumulativeAttributes { std::int64_t axis = 0; bool exclusive = false, reverse = false; };
 struct ArgAttributes { std::int64_t axis = 0; bool keep_dims = true, last = false; };
 struct NormaliseAttributes {
   enum class Form : std::uint8_t { centered, deviation, root_mean, l2, l1 };
@@ -89,13 +91,18 @@ struct NormaliseAttributes {
   double epsilon = 0;
   Form form = Form::centered;
 };
+struct LocalResponseAttributes {                                     // semantics/ops/local_response.cpp; exact numbers
+  std::int64_t size = 1;
+  double alpha = 1e-4, beta = 0.75, bias = 1;
+};
+struct MaskedSoftmaxAttributes { std::int64_t axis = 0; bool empty_is_zero = false; };
 struct ModAttributes { bool truncated = false; };                    // sign of the dividend (fmod); else of the divisor
 
 using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes,
                                 ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
                                 LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
                                 ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes, CastAttributes,
-                                CumSumAttributes, ArgAttributes, NormaliseAttributes>;
+                                CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes>;
 
 struct OpRow {
   Op op;

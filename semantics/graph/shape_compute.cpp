@@ -137,6 +137,18 @@ Outcome<Shape> position_shape(const Call& call) {
   return without(call.shape(0), {axis}, keep_dims);
 }
 
+// semantics/ops/masked_softmax.cpp
+Outcome<Shape> masked_shape(const Call& call) {
+  const Shape& x = call.shape(0);
+  const std::int64_t axis = call.get<MaskedSoftmaxAttributes>().axis;
+  if (axis < 0 || axis >= static_cast<std::int64_t>(x.size())) return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));
+  Shape result;
+  if (!broadcast(x, call.shape(1), result) || result != x) {
+    return violated(call, 2, "a mask that broadcasts to x", to_string(call.shape(1)) + " against " + to_string(x));
+  }
+  return x;
+}
+
 // semantics/ops/normalise.cpp
 Outcome<Shape> normalise_axes_shape(const Call& call) {
   const auto& attributes = call.get<NormaliseAttributes>();
@@ -181,12 +193,20 @@ Outcome<Shape> elementwise_shape(const Call& call) {
       return violated(call, 1, "lo <= hi, lo < +inf, hi > -inf", "lo " + std::to_string(lo) + ", hi " + std::to_string(hi));
     }
   }
+  if (call.op == Op::local_response) {
+    const auto& [size, alpha, beta, bias] = call.get<LocalResponseAttributes>();
+    if (x.size() < 2) return violated(call, 1, "x has a batch and a channel axis", to_string(x));
+    if (size < 1 || size >= std::int64_t{1} << 31) return violated(call, 2, "1 <= size < 2^31", std::to_string(size));
+    const bool fine = is_finite(alpha) && is_finite(beta) && is_finite(bias) && alpha >= 0 && beta >= 0 && bias > 0;
+    if (!fine) return violated(call, 3, "finite alpha >= 0, beta >= 0, bias > 0", std::to_string(alpha) + ", " + std::to_string(bias));
+  }
   if (call.op == Op::pow && !is_float(call.dtype())) {
     const Rational& exponent = call.get<PowAttributes>().exponent;
     if (!exponent.is_integer() || exponent.sign() < 0) return violated(call, 1, "an exponent that keeps integers", exponent.to_string());
   }
-  if (call.op == Op::softmax || call.op == Op::log_softmax || call.op == Op::cumsum) {
-    const std::int64_t axis = call.op == Op::cumsum ? call.get<CumSumAttributes>().axis : call.get<SoftmaxAttributes>().axis;
+  if (call.op == Op::softmax || call.op == Op::log_softmax || call.op == Op::cumsum || call.op == Op::cumprod) {
+    const bool is_softmax = call.op == Op::softmax || call.op == Op::log_softmax;
+    const std::int64_t axis = is_softmax ? call.get<SoftmaxAttributes>().axis : call.get<CumulativeAttributes>().axis;
     if (axis < 0 || axis >= static_cast<std::int64_t>(x.size()))
       return violated(call, 1, "0 <= axis < rank", "axis " + std::to_string(axis));
   }

@@ -162,7 +162,12 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
     case Op::where:
     case Op::cast:
       return ops::denote_choice<S>(node, operands);
+    case Op::bitwise_and:
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
+      return ops::denote_bitwise<S>(node, operands);
     case Op::cumsum:
+    case Op::cumprod:
     case Op::reduce_max:
     case Op::reduce_min:
     case Op::reduce_prod:
@@ -171,6 +176,10 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
       return ops::denote_extremum<S>(node, operands);
     case Op::normalise:
       return ops::denote_normalise<S>(node, operands);
+    case Op::local_response:
+      return ops::denote_local_response<S>(node, operands);
+    case Op::masked_softmax:
+      return ops::denote_masked_softmax<S>(node, operands);
   }
   demand(false, "denote: a leaf has no denotation");
   return ops::no_function(node, ScalarTraits<S>::name);

@@ -48,6 +48,12 @@ template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_extremum(const Node& node, Operands<S> operands);
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_normalise(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_local_response(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_masked_softmax(const Node& node, Operands<S> operands);
 
 // f on every element.
 template <class S, class F>

@@ -15,7 +15,15 @@
 namespace assay::test {
 
 // Which integers an operand may be drawn from.
-enum class Draw { any, non_zero, positive, square, fraction, truth };  // fraction: 0 alone among integers; truth: booleans
+enum class Draw {
+  any,
+  non_zero,
+  positive,
+  square,
+  fraction,
+  truth,
+  whole
+};  // fraction: 0 alone among integers; truth: booleans; whole: int64
 
 struct OpCase {
   std::string name;
@@ -224,10 +232,15 @@ inline std::vector<OpCase> choice_and_group_cases() {
       {"cast to truth values", Op::cast, {{2, 3}}, to(DType::boolean)},
       {"cast to double", Op::cast, {{2, 3}}, to(DType::float64)},
       {"power", Op::power, {{2, 3}, {3}}, NoAttributes{}, {Draw::positive}},
-      {"cumsum", Op::cumsum, {{2, 3, 2}}, CumSumAttributes{1, false, false}},
-      {"cumsum, exclusive", Op::cumsum, {{2, 3}}, CumSumAttributes{0, true, false}},
-      {"cumsum, reverse", Op::cumsum, {{2, 3}}, CumSumAttributes{1, false, true}},
-      {"cumsum, exclusive and reverse", Op::cumsum, {{4}}, CumSumAttributes{0, true, true}},
+      {"cumsum", Op::cumsum, {{2, 3, 2}}, CumulativeAttributes{1, false, false}},
+      {"cumsum, exclusive", Op::cumsum, {{2, 3}}, CumulativeAttributes{0, true, false}},
+      {"cumsum, reverse", Op::cumsum, {{2, 3}}, CumulativeAttributes{1, false, true}},
+      {"cumsum, exclusive and reverse", Op::cumsum, {{4}}, CumulativeAttributes{0, true, true}},
+      {"cumprod", Op::cumprod, {{2, 3}}, CumulativeAttributes{1, false, false}},
+      {"cumprod, exclusive and reverse", Op::cumprod, {{3, 2}}, CumulativeAttributes{0, true, true}},
+      {"bitwise_and", Op::bitwise_and, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
+      {"bitwise_or", Op::bitwise_or, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
+      {"bitwise_xor", Op::bitwise_xor, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
       {"reduce_max", Op::reduce_max, {{2, 3, 2}}, ReduceAttributes{{1}, true}},
       {"reduce_min", Op::reduce_min, {{2, 3, 2}}, ReduceAttributes{{0, 2}, false}},
       {"reduce_prod", Op::reduce_prod, {{2, 3, 2}}, ReduceAttributes{{1}, false}},
@@ -240,6 +253,9 @@ inline std::vector<OpCase> choice_and_group_cases() {
       {"normalise, deviation", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::deviation}},
       {"normalise, root_mean", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::root_mean}},
       {"normalise, l2", Op::normalise, {{2, 4}}, NormaliseAttributes{{1}, 0.5, Form::l2}},
+      {"local_response", Op::local_response, {{1, 5, 2}}, LocalResponseAttributes{3, 0.5, 0.75, 2}},
+      {"local_response, even size, rising", Op::local_response, {{2, 3}}, LocalResponseAttributes{4, 1, 0.5, 1}},
+      {"masked_softmax", Op::masked_softmax, {{2, 4}, {4}}, MaskedSoftmaxAttributes{1, true}, {Draw::any, Draw::truth}},
       {"normalise, l1", Op::normalise, {{4, 2}}, NormaliseAttributes{{0}, 0.5, Form::l1}},
   };
 }
@@ -259,7 +275,8 @@ inline Graph graph_of(const OpCase& one) {
   Graph graph;
   std::vector<NodeId> operands;
   for (std::size_t i = 0; i < one.shapes.size(); ++i) {
-    const DType dtype = draw_of(one, i) == Draw::truth ? DType::boolean : DType::float32;
+    const Draw draw = draw_of(one, i);
+    const DType dtype = draw == Draw::truth ? DType::boolean : draw == Draw::whole ? DType::int64 : DType::float32;
     operands.push_back(graph.append_input(dtype, one.shapes[i], "x" + std::to_string(i)));
   }
   Outcome<NodeId> result = graph.append(one.op, operands, one.attributes, one.name);
@@ -272,6 +289,7 @@ inline std::int64_t draw(std::mt19937_64& random, Draw from) {
   const auto value = static_cast<std::int64_t>(random() % 9) - 4;
   switch (from) {
     case Draw::any:
+    case Draw::whole:
       return value;
     case Draw::non_zero:
       return value == 0 ? 1 : value;

@@ -191,6 +191,9 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::power:
       case Op::reduce_prod:
       case Op::normalise:
+      case Op::cumprod:
+      case Op::local_response:
+      case Op::masked_softmax:
       case Op::erf:
       case Op::tan:
       case Op::asin:
@@ -246,6 +249,9 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::round:
       case Op::reciprocal:
       case Op::prelu:
+      case Op::bitwise_and:
+      case Op::bitwise_or:
+      case Op::bitwise_xor:
       case Op::equal:
       case Op::less:
       case Op::less_equal:

@@ -194,6 +194,12 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::power:
     case Op::reduce_prod:
     case Op::normalise:
+    case Op::cumprod:
+    case Op::local_response:
+    case Op::masked_softmax:
+    case Op::bitwise_and:
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
     case Op::equal:
     case Op::less:
     case Op::less_equal:

@@ -208,6 +208,28 @@ Results lower_activation(Call& call) {
   call.unsupported("onnx.unknown_op", "an activation", call.node.op_type, "see docs/onnx.md");
 }
 
+// ~x = -1 - x of signed integers, 255 - x of uint8.
+Results lower_bitwise(Call& call) {
+  const std::string& type = call.node.op_type;
+  if (type != "BitwiseNot") {
+    const Op op = type == "BitwiseAnd" ? Op::bitwise_and : type == "BitwiseOr" ? Op::bitwise_or : Op::bitwise_xor;
+    return {call.emit(op, {call.in(0), call.in(1)})};
+  }
+  const DType dtype = call.in(0)->dtype;
+  if (is_float(dtype) || dtype == DType::boolean) call.malformed("onnx.input", "integers", to_string(dtype));
+  return {call.emit(Op::sub, {call.make_ints(dtype, {}, {dtype == DType::uint8 ? 255 : -1}), call.in(0)})};
+}
+
+// Multiplication or division (rounded down) by a power of two: bits that leave the type are an overflow.
+Results lower_bit_shift(Call& call) {
+  const Operand &x = call.in(0), &by = call.in(1);
+  const std::string direction = call.attribute("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") call.malformed("onnx.attribute", "direction LEFT or RIGHT", printable(direction));
+  if (x->dtype != DType::uint8) call.unsupported("onnx.element_type", "a BitShift of uint8", to_string(x->dtype), "use Mul or Div");
+  const Operand power = call.emit(Op::power, {call.make_ints(x->dtype, {}, {2}), by});
+  return {call.emit(direction == "LEFT" ? Op::mul : Op::div, {x, power})};
+}
+
 Results lower_gelu(Call& call) {
   const std::string form = call.attribute("approximate", "none");
   if (form != "none" && form != "tanh") call.malformed("onnx.attribute", "approximate = none or tanh", printable(form));

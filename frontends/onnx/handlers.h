@@ -17,6 +17,8 @@ Results lower_pow(Call& call);
 Results lower_activation(Call& call);  // Elu Selu Celu Swish HardSigmoid ThresholdedRelu Shrink
 Results lower_truth(Call& call);       // Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf
 Results lower_gelu(Call& call);
+Results lower_bitwise(Call& call);  // BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
+Results lower_bit_shift(Call& call);
 Results lower_mod(Call& call);
 Results lower_softmax(Call& call);  // Softmax LogSoftmax
 
@@ -24,9 +26,9 @@ Results lower_softmax(Call& call);  // Softmax LogSoftmax
 Results lower_gemm(Call& call);
 Results lower_matmul(Call& call);
 Results lower_batch_norm(Call& call);
-Results lower_reduce(Call& call);  // Reduce...
-Results lower_cumsum(Call& call);
-Results lower_position(Call& call);  // ArgMax ArgMin
+Results lower_reduce(Call& call);      // Reduce...
+Results lower_cumulative(Call& call);  // CumSum CumProd
+Results lower_position(Call& call);    // ArgMax ArgMin
 Results lower_global_average_pool(Call& call);
 
 // normalise.cpp
@@ -35,6 +37,16 @@ Results lower_instance_norm(Call& call);
 Results lower_group_norm(Call& call);
 Results lower_lp_norm(Call& call);
 Results lower_mean_variance_norm(Call& call);
+
+Results lower_local_response(Call& call);  // LRN
+
+// attention.cpp
+Results lower_attention(Call& call);
+
+// losses.cpp
+Results lower_hardmax(Call& call);
+Results lower_negative_log_likelihood(Call& call);
+Results lower_cross_entropy(Call& call);
 
 // window.cpp
 Results lower_conv(Call& call);
@@ -95,6 +107,8 @@ Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes
 
 // Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> axes_of(const Call& call, std::size_t i);
+// a where the condition holds, else b.
+[[nodiscard]] Operand choose(Call& call, const Operand& condition, const Operand& a, const Operand& b);
 // Elements `indices` of one axis, in that order.
 [[nodiscard]] Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, std::vector<std::int64_t> indices);
 

@@ -220,30 +220,34 @@ Results lower_expand(Call& call) {
   return {call.emit(Op::expand, {call.in(0)}, ShapeAttributes{target})};
 }
 
-// With a constant condition: both branches laid end to end, and a gather that takes each element from its branch.
 Results lower_where(Call& call) {
   if (call.in(0)->dtype != DType::boolean) call.malformed("onnx.input", "a boolean condition", to_string(call.in(0)->dtype));
-  if (!call.in(0)->constant) return {call.emit(Op::where, {call.in(0), call.in(1), call.in(2)})};
+  return {choose(call, call.in(0), call.in(1), call.in(2))};
+}
+
+// With a constant condition: both branches laid end to end, and a gather that takes each element from its branch.
+Operand choose(Call& call, const Operand& condition, const Operand& a, const Operand& b) {
+  if (!condition->constant) return call.emit(Op::where, {condition, a, b});
   Shape shape;
-  if (!broadcast(call.shape(1), call.shape(2), shape) || !broadcast(shape, call.shape(0), shape)) {
+  if (!broadcast(a->shape, b->shape, shape) || !broadcast(shape, condition->shape, shape)) {
     call.malformed("onnx.shape", "operands that broadcast",
-                   to_string(call.shape(0)) + ", " + to_string(call.shape(1)) + ", " + to_string(call.shape(2)));
+                   to_string(condition->shape) + ", " + to_string(a->shape) + ", " + to_string(b->shape));
   }
   call.limit_fold(shape, DType::int64);
   const auto count = static_cast<std::int64_t>(element_count(shape));
   std::vector<Operand> branches;
-  for (std::size_t i = 1; i <= 2; ++i) {
-    const Operand wide = call.shape(i) == shape ? call.in(i) : call.emit(Op::expand, {call.in(i)}, ShapeAttributes{shape});
+  for (const Operand& branch : {a, b}) {
+    const Operand wide = branch->shape == shape ? branch : call.emit(Op::expand, {branch}, ShapeAttributes{shape});
     branches.push_back(call.reshape(wide, {count}));
   }
-  const Operand mask = call.emit(Op::expand, {call.in(0)}, ShapeAttributes{shape});
+  const Operand mask = call.emit(Op::expand, {condition}, ShapeAttributes{shape});
   const Ints chosen = mask->constant->to_ints();
-  if (std::find(chosen.begin(), chosen.end(), 0) == chosen.end()) return {call.reshape(branches[0], shape)};
-  if (std::find(chosen.begin(), chosen.end(), 1) == chosen.end()) return {call.reshape(branches[1], shape)};
+  if (std::find(chosen.begin(), chosen.end(), 0) == chosen.end()) return call.reshape(branches[0], shape);
+  if (std::find(chosen.begin(), chosen.end(), 1) == chosen.end()) return call.reshape(branches[1], shape);
   Ints indices(chosen.size());
   for (std::size_t i = 0; i < chosen.size(); ++i) indices[i] = static_cast<std::int64_t>(i) + (chosen[i] != 0 ? 0 : count);
   const Operand both = call.emit(Op::concat, branches, ConcatAttributes{0});
-  return {call.reshape(gather_axis(call, both, 0, std::move(indices)), shape)};
+  return call.reshape(gather_axis(call, both, 0, std::move(indices)), shape);
 }
 
 }  // namespace assay::onnx

@@ -80,12 +80,12 @@ Results lower_reduce(Call& call) {
   return {reduction(call, x, ReduceAttributes{axes, keep_dims})};
 }
 
-Results lower_cumsum(Call& call) {
+Results lower_cumulative(Call& call) {
   const std::vector<std::int64_t> axis = call.ints(1, "an axis");
   if (axis.size() != 1) call.malformed("onnx.axis", "one axis", to_string(axis));
-  const CumSumAttributes attributes{call.axis(axis[0], call.shape(0).size()), call.attribute("exclusive", std::int64_t{0}) != 0,
-                                    call.attribute("reverse", std::int64_t{0}) != 0};
-  return {call.emit(Op::cumsum, {call.in(0)}, attributes)};
+  const CumulativeAttributes attributes{call.axis(axis[0], call.shape(0).size()), call.attribute("exclusive", std::int64_t{0}) != 0,
+                                        call.attribute("reverse", std::int64_t{0}) != 0};
+  return {call.emit(call.node.op_type == "CumSum" ? Op::cumsum : Op::cumprod, {call.in(0)}, attributes)};
 }
 
 Results lower_position(Call& call) {

@@ -97,4 +97,11 @@ Results lower_mean_variance_norm(Call& call) {
   return {call.emit(Op::normalise, {call.in(0)}, NormaliseAttributes{axes, static_cast<double>(1e-9F), Form::deviation})};
 }
 
+Results lower_local_response(Call& call) {
+  const std::int64_t size = call.attribute("size", std::int64_t{0});
+  const auto number = [&](const char* name, float otherwise) { return static_cast<double>(call.attribute(name, otherwise)); };
+  return {call.emit(Op::local_response, {call.in(0)},
+                    LocalResponseAttributes{size, number("alpha", 1e-4F), number("beta", 0.75F), number("bias", 1.0F)})};
+}
+
 }  // namespace assay::onnx

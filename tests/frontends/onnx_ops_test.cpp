@@ -1,6 +1,7 @@
 // Each operator once or more on numbers small enough to check by hand: the imported graph, evaluated in double.
 #include <limits>
 
+#include "semantics/numbers/interval.h"
 #include "tests/frontends/onnx_rows.h"
 
 using namespace assay;
@@ -89,10 +90,19 @@ TEST_CASE("chains over integers and truth values", "[onnx][ops]") {
       {{whole, positive, node("Cast", {"p"}, {"t"}, {attr("to", 6)}), node("Add", {"t", "i"}, {"y"})}, {zero}, {-2, 0, 0, 4}},
       {{whole, node("Pow", {"i", "two"}, {"y"})}, {floats("two", {}, {2})}, {4, 0, 0, 9}},
       {{node("Dropout", {"x"}, {"z", "y"})}, {}, {1, 1, 1, 1}},
+      {{whole, node("BitwiseAnd", {"i", "two"}, {"y"})}, {int32s("two", 2)}, {2, 0, 0, 2}},
+      {{whole, node("BitwiseXor", {"i", "two"}, {"y"})}, {int32s("two", 2)}, {-4, 2, 2, 1}},
+      {{whole, node("BitwiseNot", {"i"}, {"n"}), node("BitwiseOr", {"n", "i"}, {"y"})}, {}, {-1, -1, -1, -1}},
+      {{node("Abs", {"x"}, {"a"}), node("Cast", {"a"}, {"u"}, {attr("to", 2)}),
+        node("BitShift", {"u", "two"}, {"s"}, {attr("direction", "LEFT")}),
+        node("BitShift", {"s", "one"}, {"y"}, {attr("direction", "RIGHT")})},
+       {tensor("two", 2, {}, "\x02"), tensor("one", 2, {}, "\x01")},
+       {4, 0, 0, 6}},
   };
   const Folder folder;
   for (const Chain& row : rows) {
     ModelText text;
+    text.opset = 18;
     text.nodes = row.nodes;
     text.initializers = row.constants;
     text.inputs = {value("x", dims_of(four))};
@@ -106,6 +116,54 @@ TEST_CASE("chains over integers and truth values", "[onnx][ops]") {
     REQUIRE(values.ok());
     CHECK(values.value()[graph.outputs[0]].values == row.y);
   }
+}
+
+// Queries 0 make all scores 0, so that each result is the mean of the values that the masks let through.
+TEST_CASE("attention", "[onnx][ops]") {
+  const float shut = -std::numeric_limits<float>::infinity();
+  const std::string k = floats("k", {1, 1, 4, 1}, {1, 2, 3, 4}), v = floats("v", {1, 1, 4, 1}, {1, 2, 3, 6});
+  const std::string past = floats("p", {1, 1, 1, 1}, {3}), half = tensor("m", 9, {2, 4}, std::string("\x01\x01\0\0\0\0\0\0", 8));
+  const Ints two = {1, 1, 2, 1}, rows = {1, 2, 2};
+  const Reals zero = {0, 0};
+  check_rows({
+      {on("Attention", {"k", "v"}), 23, {k, v}, two, zero, two, {3, 3}},
+      {on("Attention", {"k", "v"}, {attr("is_causal", 1)}), 24, {k, v}, two, zero, two, {1, 1.5}},
+      {on("Attention", {"k", "v", "", "p", "p"}, {attr("is_causal", 1), attr("scale", 2.0F)}), 24, {k, v, past}, two, zero, two, {2, 2}},
+      {on("Attention", {"k", "v", "m"}), 23, {k, v, half}, two, zero, two, {1.5, 0}},
+      {on("Attention", {"k", "v", "m"}, {attr("softcap", 2.0F)}), 24, {k, v, floats("m", {4}, {shut, 0, shut, 0})}, two, zero, two, {4, 4}},
+      {on("Attention", {"k", "v", "m"}), 24, {k, v, floats("m", {2}, {0, 0})}, two, zero, two, {1.5, 1.5}},
+      {on("Attention", {"k", "v", "", "", "", "n"}, {attr("is_causal", 1)}), 24, {k, v, ints("n", {3})}, two, zero, two, {1.5, 2}},
+      {on("Attention", {"k", "v"}, {attr("q_num_heads", 2), attr("kv_num_heads", 1)}),
+       23,
+       {floats("k", {1, 4, 1}, {1, 2, 3, 4}), floats("v", {1, 4, 1}, {1, 2, 3, 6})},
+       rows,
+       {0, 0, 0, 0},
+       rows,
+       {3, 3, 3, 3}},
+  });
+}
+
+// The class depends on an input here; one that does not exist has no loss.
+TEST_CASE("a loss of a class that is computed", "[onnx][ops]") {
+  const Folder folder;
+  ModelText text;
+  text.opset = 13;
+  text.nodes = {node("Cast", {"t"}, {"i"}, {attr("to", 7)}),
+                node("NegativeLogLikelihoodLoss", {"x", "i", "w"}, {"y"}, {attr("reduction", "none"), attr("ignore_index", 9)})};
+  text.initializers = {floats("w", {2}, {1, 3})};
+  text.inputs = {value("x", {1, 2}), value("t", {1})};
+  text.outputs = {untyped("y")};
+  const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+  REQUIRE(model.ok());
+  const auto loss = [&](const Interval& target) {
+    const std::vector<Array<Interval>> inputs = {{{1, 2}, {Interval(5.0), Interval(7.0)}}, {{1}, {target}}};
+    return evaluate<Interval>(model.value().graph, inputs).value()[model.value().graph.outputs[0]].values[0];
+  };
+  CHECK(loss(0.0) == Interval(-5.0));
+  CHECK(loss(1.0) == Interval(-21.0));
+  CHECK(loss(9.0) == Interval(0.0));
+  CHECK(loss(2.0).is_undefined());
+  CHECK(loss(-1.0).is_undefined());
 }
 
 TEST_CASE("products, normalisation, reductions", "[onnx][ops]") {
@@ -141,6 +199,27 @@ TEST_CASE("products, normalisation, reductions", "[onnx][ops]") {
       {on("CumSum", {"a"}, {attr("exclusive", 1), attr("reverse", 1)}), 14, {ints("a", {0})}, {3}, {1, 2, 4}, {3}, {6, 4, 0}},
       {on("ArgMax", {}, {attr("axis", 1)}), 7, {}, {2, 3}, {1, 3, 3, 4, 2, 1}, {2, 1}, {1, 0}},
       {on("ArgMax", {}, {attr("axis", 1), attr("select_last_index", 1)}), 12, {}, {2, 3}, {1, 3, 3, 4, 2, 1}, {2, 1}, {2, 0}},
+      {on("CumProd", {"a"}, {attr("reverse", 1)}), 26, {ints("a", {0})}, {3}, {3, 2, 4}, {3}, {24, 8, 4}},
+      {on("Hardmax"), 13, {}, {2, 3}, {1, 3, 3, 4, 2, 1}, {2, 3}, {0, 1, 0, 1, 0, 0}},
+      {on("Hardmax", {}, {attr("axis", 0)}), 11, {}, {2, 2}, {1, 3, 5, 4}, {2, 2}, {0, 0, 1, 0}},
+      {on("LRN", {}, {attr("size", 2), attr("alpha", 2.0F), attr("beta", 1.0F)}),
+       13,
+       {},
+       {1, 3},
+       {1, 2, 3},
+       {1, 3},
+       {1.0 / 6, 2.0 / 14, 0.3}},
+      {on("NegativeLogLikelihoodLoss", {"t"}, {attr("reduction", "none")}), 13, {ints("t", {1, 0})}, {2, 2}, {1, 2, 3, 4}, {2}, {-2, -3}},
+      {on("NegativeLogLikelihoodLoss", {"t", "w"}), 13, {ints("t", {1, 0}), floats("w", {2}, {1, 3})}, {2, 2}, {1, 2, 3, 4}, {}, {-2.25}},
+      {on("NegativeLogLikelihoodLoss", {"t"}, {attr("ignore_index", -5)}), 22, {ints("t", {-5, 0})}, {2, 2}, {1, 2, 3, 4}, {}, {-3}},
+      {on("NegativeLogLikelihoodLoss", {"t"}, {attr("reduction", "sum")}),
+       12,
+       {ints("t", {1, 2}, {1, 0})},
+       {1, 2, 2},
+       {1, 2, 3, 4},
+       {},
+       {-5}},
+      {on("SoftmaxCrossEntropyLoss", {"t"}), 13, {ints("t", {0})}, {1, 1}, {7}, {}, {0}},
       {on("ArgMin", {}, {attr("keepdims", 0)}), 13, {}, {2, 2}, {1, 3, 0, 4}, {2}, {1, 0}},
       {on("LayerNormalization", {"w", "b"}, {attr("epsilon", 0.0F)}), 17, {floats("w", {2}, {2, 3}), b}, row, {1, 3}, row, {8, 23}},
       {on("RMSNormalization", {"w"}, {attr("epsilon", 0.0F)}), 23, {floats("w", {}, {2})}, {4}, {2, 2, -2, 2}, {4}, {2, 2, -2, 2}},

@@ -263,6 +263,11 @@ TEST_CASE("refused: shapes, axes and indices", "[onnx][reject]") {
       {single(node("Pad", {"x", "p"}, {"y"}), {ints("p", far)}), kMalformed, "onnx.shape", "4 pads"},
       {single(node("ReduceSum", {"x", "a"}, {"y"}), {ints("a", {2})}), kMalformed, "onnx.axis", "found 2"},
       {single(node("Expand", {"x", "s"}, {"y"}), {ints("s", {3})}), kMalformed, "onnx.shape", "broadcasts"},
+      {single(node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}), {ints("t", {4})}), kMalformed, "onnx.index", "found 4"},
+      {single(node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}), {ints("t", {1, 1})}), kMalformed, "onnx.shape", "a target of shape"},
+      {single(node("SoftmaxCrossEntropyLoss", {"x", "t", "w"}, {"y"}), {ints("t", {1}), floats("w", {2}, {1, 1})}), kMalformed,
+       "onnx.shape", "one weight per class"},
+      {single(node("LRN", {"x"}, {"y"})), kMalformed, "onnx.shape", "1 <= size"},
       {single(node("Range", {"a", "a", "z"}, {"y"}), {ints("a", {}, {1}), ints("z", {}, {0})}), kMalformed, "onnx.input",
        "delta other than 0"},
   });

@@ -229,6 +229,7 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::concat:
       case Op::pad:
       case Op::gather:
+      case Op::place:
       case Op::expand:
       case Op::add:
       case Op::sub:
@@ -264,6 +265,8 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::where:
       case Op::cast:
       case Op::cumsum:
+      case Op::step:
+      case Op::max_weight:
       case Op::reduce_max:
       case Op::reduce_min:
       case Op::arg_max:

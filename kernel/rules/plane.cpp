@@ -148,6 +148,7 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::concat:
     case Op::pad:
     case Op::gather:
+    case Op::place:
     case Op::expand:
     case Op::add:
     case Op::sub:
@@ -212,6 +213,8 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::where:
     case Op::cast:
     case Op::cumsum:
+    case Op::step:
+    case Op::max_weight:
     case Op::reduce_max:
     case Op::reduce_min:
     case Op::arg_max:

@@ -129,6 +129,10 @@ struct WriteAttributes {
     out.number(a.keep_dims);
     out.number(a.last);
   }
+  void operator()(const PlaceAttributes& a) const {
+    out.list(a.indices);
+    out.list(a.shape);
+  }
   void operator()(const NormaliseAttributes& a) const {
     out.list(a.axes);
     out.number(a.epsilon);

@@ -139,6 +139,7 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::concat:
     case Op::pad:
     case Op::gather:
+    case Op::place:
     case Op::expand:
       return layout_shape(call);
     case Op::add:
@@ -227,6 +228,8 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::cumsum:
     case Op::cumprod:
     case Op::local_response:
+    case Op::step:
+    case Op::max_weight:
     case Op::logical_not:
     case Op::is_nan:
     case Op::is_inf:

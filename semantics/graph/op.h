@@ -18,7 +18,7 @@ enum class Op : std::uint8_t {
   // layout: index maps, exact
   reshape, permute, slice, concat, pad, gather, expand,
   // linear (matmul, gemm, conv, conv_transpose, mul and div only when the other operand is constant)
-  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum,
+  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum, place,
   // bilinear
   mul, div,
   // elementwise
@@ -29,6 +29,8 @@ enum class Op : std::uint8_t {
   equal, less, less_equal, logical_not, logical_and, logical_or, logical_xor, is_nan, is_inf, where, cast,
   // selection
   max_pool, reduce_max, reduce_min, arg_max, arg_min,
+  // derivatives of choices
+  step, max_weight,
   // defined in terms of the above
   softmax, log_softmax, log_sum_exp,
   softplus, softsign, elu, selu, celu, gelu, silu, mish, hard_sigmoid, hard_swish, thresholded_relu, shrink, prelu, reduce_prod, normalise,
@@ -59,6 +61,10 @@ struct GatherAttributes {                                            // constant
   std::int64_t axis = 0;
   std::vector<std::int64_t> indices;                                 // row-major over index_shape
   std::vector<std::int64_t> index_shape;                             // result shape = before axis + index_shape + after axis
+};
+struct PlaceAttributes {                                             // y = 0 of this shape; y[indices[i]] += x[i], both row-major
+  std::vector<std::int64_t> indices;
+  std::vector<std::int64_t> shape;
 };
 struct ScaleAttributes { double factor = 1; };                       // y = factor * x, factor exact
 struct GemmAttributes {                                              // y = alpha * A' B' + beta * C, operands a, b[, c]
@@ -102,7 +108,8 @@ using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes
                                 ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
                                 LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
                                 ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes, CastAttributes,
-                                CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes>;
+                                CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes,
+                                PlaceAttributes>;
 
 struct OpRow {
   Op op;

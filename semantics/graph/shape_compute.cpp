@@ -204,6 +204,10 @@ Outcome<Shape> elementwise_shape(const Call& call) {
     const Rational& exponent = call.get<PowAttributes>().exponent;
     if (!exponent.is_integer() || exponent.sign() < 0) return violated(call, 1, "an exponent that keeps integers", exponent.to_string());
   }
+  if (call.op == Op::max_weight) {
+    const Outcome<std::size_t> terms = terms_along(call, call.get<ReduceAttributes>().axes);
+    if (!terms) return terms.rejection();
+  }
   if (call.op == Op::softmax || call.op == Op::log_softmax || call.op == Op::cumsum || call.op == Op::cumprod) {
     const bool is_softmax = call.op == Op::softmax || call.op == Op::log_softmax;
     const std::int64_t axis = is_softmax ? call.get<SoftmaxAttributes>().axis : call.get<CumulativeAttributes>().axis;

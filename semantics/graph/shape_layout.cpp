@@ -121,6 +121,23 @@ Outcome<Shape> gather_shape(const Call& call) {
   return result;
 }
 
+Outcome<Shape> place_shape(const Call& call) {
+  const auto& [indices, shape] = call.get<PlaceAttributes>();
+  std::size_t count = 0;
+  if (!checked_element_count(shape, kMaximumElements, count)) {
+    return violated(call, 1, "0 <= extents, at most 2^31 - 1 elements", to_string(shape));
+  }
+  if (indices.size() != element_count(call.shape(0))) {
+    return violated(call, 2, "one index per element of " + to_string(call.shape(0)), std::to_string(indices.size()));
+  }
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] < 0 || indices[i] >= static_cast<std::int64_t>(count)) {
+      return violated(call, 3, "0 <= index < " + std::to_string(count), "index " + std::to_string(i) + " is " + std::to_string(indices[i]));
+    }
+  }
+  return shape;
+}
+
 Outcome<Shape> expand_shape(const Call& call) {
   const Shape& target = call.get<ShapeAttributes>().shape;
   if (!is_possible(target)) return violated(call, 1, "0 <= extents, at most 2^31 - 1 elements", "shape " + to_string(target));
@@ -140,6 +157,7 @@ Outcome<Shape> layout_shape(const Call& call) {
   if (call.op == Op::concat) return concat_shape(call);
   if (call.op == Op::pad) return pad_shape(call);
   if (call.op == Op::gather) return gather_shape(call);
+  if (call.op == Op::place) return place_shape(call);
   return expand_shape(call);
 }
 

@@ -93,6 +93,8 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
       return ops::denote_convolution<S>(node, operands);
     case Op::batch_norm:
       return ops::denote_batch_norm<S>(node, operands);
+    case Op::place:
+      return ops::denote_place<S>(node, operands);
     case Op::reduce_sum:
     case Op::reduce_mean:
       return ops::denote_reduce<S>(node, operands);
@@ -133,6 +135,9 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
     case Op::round:
     case Op::mod:
       return ops::denote_rounding<S>(node, operands);
+    case Op::step:
+    case Op::max_weight:
+      return ops::denote_selector<S>(node, operands);
     case Op::softmax:
     case Op::log_softmax:
     case Op::log_sum_exp:

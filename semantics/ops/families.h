@@ -47,6 +47,10 @@ template <class S>
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_extremum(const Node& node, Operands<S> operands);
 template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_place(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_selector(const Node& node, Operands<S> operands);
+template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_normalise(const Node& node, Operands<S> operands);
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands);

@@ -132,6 +132,10 @@ TEST_CASE("intervals contain the rational value and stay points where it is a do
       const Rational& e = exact.values[i];
       CHECK(narrow.values[i].contains(e));
       CHECK(wide.values[i].contains(e));
+      if ((one.op == Op::step || one.op == Op::max_weight) && e.sign() > 0 && e < Rational(1)) {  // at a tie: the Clarke set
+        CHECK((narrow.values[i].lo() == 0 && narrow.values[i].hi() == 1));
+        continue;
+      }
       CHECK(narrow.values[i].lo() == e.double_down());  // sharp: a point, or the two neighbours of a quotient
       CHECK(narrow.values[i].hi() == e.double_up());
     }

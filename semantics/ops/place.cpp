@@ -1,0 +1,32 @@
+// place: elements added up at constant positions; the adjoint of picking elements.
+//
+// Meaning.     y = 0, and y[indices[i]] += x[i] for every i, both tensors row-major.
+// Shapes.      S -> shape
+// Domain.      All reals.
+// Side conditions. S1 the shape is possible. S2 one index per element of x. S3 0 <= index < number of elements of y.
+// Derivative.  Linear.
+// Rounding.    Sums in the order of i.
+// Source.      Scatter-add; ONNX ScatterElements with reduction add onto zeros.
+#include "semantics/ops/families.h"
+
+namespace assay::ops {
+
+template <class S>
+Outcome<Array<S>> denote_place(const Node& node, Operands<S> operands) {
+  const std::vector<std::int64_t>& indices = std::get<PlaceAttributes>(node.attributes).indices;
+  Array<S> y{node.shape, std::vector<S>(element_count(node.shape))};
+  for (std::size_t i = 0; i < indices.size(); ++i) y.values[static_cast<std::size_t>(indices[i])] += operands[0]->values[i];
+  return y;
+}
+
+template Outcome<Array<Rational>> denote_place(const Node&, Operands<Rational>);
+template Outcome<Array<Interval>> denote_place(const Node&, Operands<Interval>);
+template Outcome<Array<WideInterval>> denote_place(const Node&, Operands<WideInterval>);
+template Outcome<Array<Modular>> denote_place(const Node&, Operands<Modular>);
+template Outcome<Array<double>> denote_place(const Node&, Operands<double>);
+template Outcome<Array<float>> denote_place(const Node&, Operands<float>);
+template Outcome<Array<Symbolic>> denote_place(const Node&, Operands<Symbolic>);
+template Outcome<Array<Dual<Interval>>> denote_place(const Node&, Operands<Dual<Interval>>);
+template Outcome<Array<Dual<Rational>>> denote_place(const Node&, Operands<Dual<Rational>>);
+
+}  // namespace assay::ops

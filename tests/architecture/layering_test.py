@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "semantics/numbers": ["semantics/outcome.h", "semantics/demand.h"],
     "semantics/graph": ["semantics/outcome.h", "semantics/demand.h", "semantics/numbers/"],
     "semantics/ops": ["semantics/"],
+    "semantics/derivatives": ["semantics/"],
     "semantics/contracts": ["semantics/"],
     "kernel": ["semantics/"],
     "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "kernel/statement.h"],

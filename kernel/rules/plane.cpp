@@ -132,6 +132,29 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::pow:
     case Op::exp:
     case Op::log:
+    case Op::erf:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::softplus:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::softsign:
+    case Op::hard_sigmoid:
+    case Op::hard_swish:
+    case Op::reciprocal:
+    case Op::sin:
+    case Op::cos:
       return unary_line(node, *boxes[0], result, hints);
     case Op::mul:
       if (node.operands[0] == node.operands[1]) return unary_line(node, *boxes[0], result, hints);
@@ -162,35 +185,14 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::reduce_sum:
     case Op::reduce_mean:
     case Op::avg_pool:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
     case Op::log_softmax:
     case Op::log_sum_exp:
-    case Op::softplus:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
     case Op::mod:
-    case Op::softsign:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
     case Op::thresholded_relu:
     case Op::shrink:
     case Op::floor:
     case Op::ceil:
     case Op::round:
-    case Op::reciprocal:
     case Op::prelu:
     case Op::power:
     case Op::reduce_prod:
@@ -221,8 +223,6 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::arg_min:
     case Op::div:
     case Op::sign:
-    case Op::sin:
-    case Op::cos:
     case Op::max_pool:
     case Op::softmax:
       return std::nullopt;

@@ -118,6 +118,7 @@ class Engine {
     }
     kernel::Diagnosis diagnosis;
     auto refutation = scope.conclude(cases_.single_rows(), {}, &diagnosis);
+    if (diagnosis.margins.size() != cases_.single_rows().size()) return fail(refutation.rejection());  // stopped
     std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
     std::optional<RegionForms> region;
     if (!refutation && !all_closed(bounds)) {

@@ -276,6 +276,11 @@ class CommandLine(unittest.TestCase):
             self.assertRegex(run.err, r"(?s)place +%s.*found +%s" % (re.escape(self.at(proof)), found))
             self.assertEqual(Run("assay", "inspect", self.at(proof)).exit, 0 if proof == "net.onnx" else 4)
 
+    def test_a_deadline_may_come_at_any_point_of_the_search(self):
+        for k in range(16):
+            run = self.verify("--timeout", str(0.1 + 0.01 * k), model="smooth.onnx", prop="tight.vnnlib")
+            self.assertEqual((run.out, run.exit), ("timed-out\n", 0), run.err)
+
     def test_a_proof_of_nothing_is_not_kept(self):
         run = self.verify("--proof", self.at("kept"), "--timeout", "0.3", model="smooth.onnx", prop="tight.vnnlib")
         self.assertEqual((run.out, run.exit), ("timed-out\n", 0), run.err)

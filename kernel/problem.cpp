@@ -271,6 +271,10 @@ std::vector<std::string> Problem::assumptions() const {
       case Op::reduce_min:
       case Op::arg_max:
       case Op::arg_min:
+      case Op::take:
+      case Op::sort:
+      case Op::arg_sort:
+      case Op::weighted_gather:
       case Op::leaky_relu:
       case Op::abs:
       case Op::sign:

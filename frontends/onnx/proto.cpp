@@ -69,7 +69,7 @@ TensorProto decode_tensor(Slice slice) {
         message.append_fixed64(field, tensor.doubles);
         break;
       case 11:
-        tensor.other_data = "uint64_data";
+        message.append_ints(field, tensor.uint64s);
         break;
       case 13:
         grow(tensor.external_keys, kMostParts, "keys of external data", field.offset) = decode_string_pair(message.repeated_bytes(field));

@@ -19,11 +19,15 @@ enum ElementType : std::int32_t {
   kFloat = 1,
   kUint8 = 2,
   kInt8 = 3,
+  kUint16 = 4,
+  kInt16 = 5,
   kInt32 = 6,
   kInt64 = 7,
   kBool = 9,
   kFloat16 = 10,
   kDouble = 11,
+  kUint32 = 12,
+  kUint64 = 13,
   kBfloat16 = 16,
 };
 [[nodiscard]] std::string element_type_name(std::int64_t code);  // "float16 (10)"
@@ -35,7 +39,7 @@ struct TensorProto {
   std::optional<Slice> raw;
   std::vector<std::uint32_t> floats;   // bits
   std::vector<std::uint64_t> doubles;  // bits
-  std::vector<std::int64_t> int32s, int64s;
+  std::vector<std::int64_t> int32s, int64s, uint64s;  // uint64s: bits
   std::string other_data;  // name of a data field that no supported element type uses
   bool external = false;
   std::vector<std::pair<std::string, std::string>> external_keys;

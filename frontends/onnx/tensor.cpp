@@ -35,12 +35,15 @@ std::size_t width_of(std::int64_t element_type) {
       return 1;
     case kFloat16:
     case kBfloat16:
+    case kInt16:
+    case kUint16:
       return 2;
     case kFloat:
     case kInt32:
+    case kUint32:
       return 4;
     default:
-      return 8;  // double, int64
+      return 8;  // double, int64, uint64
   }
 }
 
@@ -93,6 +96,13 @@ std::vector<std::byte> typed_bytes(const TensorProto& tensor) {
       return narrow<std::int32_t>(tensor, tensor.int32s);
     case kInt8:
       return narrow<std::int8_t>(tensor, tensor.int32s);
+    case kInt16:
+      return narrow<std::int16_t>(tensor, tensor.int32s);
+    case kUint32:
+      return narrow<std::uint32_t>(tensor, tensor.uint64s);
+    case kUint64:
+      return pack(tensor.uint64s);
+    case kUint16:
     case kFloat16:
     case kBfloat16:
       return narrow<std::uint16_t>(tensor, tensor.int32s);
@@ -106,9 +116,12 @@ std::size_t given_elements(const TensorProto& tensor) {
   const std::size_t floats = single ? tensor.floats.size() : 0;
   const std::size_t doubles = tensor.element_type == kDouble ? tensor.doubles.size() : 0;
   const std::size_t longs = tensor.element_type == kInt64 ? tensor.int64s.size() : 0;
-  const bool in_int32s = !single && tensor.element_type != kDouble && tensor.element_type != kInt64;
-  const std::size_t all = tensor.floats.size() + tensor.doubles.size() + tensor.int64s.size() + tensor.int32s.size();
-  const std::size_t used = floats + doubles + longs + (in_int32s ? tensor.int32s.size() : 0);
+  const bool unsigned_longs = tensor.element_type == kUint32 || tensor.element_type == kUint64;
+  const bool in_int32s = !single && tensor.element_type != kDouble && tensor.element_type != kInt64 && !unsigned_longs;
+  const std::size_t all =
+      tensor.floats.size() + tensor.doubles.size() + tensor.int64s.size() + tensor.int32s.size() + tensor.uint64s.size();
+  const std::size_t used =
+      floats + doubles + longs + (in_int32s ? tensor.int32s.size() : 0) + (unsigned_longs ? tensor.uint64s.size() : 0);
   if (all != used || !tensor.other_data.empty()) {
     malformed(tensor, "data in the field of " + element_type_name(tensor.element_type),
               tensor.other_data.empty() ? "data in the field of another type" : "a field " + tensor.other_data);
@@ -216,6 +229,18 @@ bool dtype_of(std::int64_t element_type, DType& dtype) {
     case kInt8:
       dtype = DType::int8;
       return true;
+    case kInt16:
+      dtype = DType::int16;
+      return true;
+    case kUint16:
+      dtype = DType::uint16;
+      return true;
+    case kUint32:
+      dtype = DType::uint32;
+      return true;
+    case kUint64:
+      dtype = DType::uint64;
+      return true;
     case kBool:
       dtype = DType::boolean;
       return true;
@@ -227,7 +252,7 @@ bool dtype_of(std::int64_t element_type, DType& dtype) {
 Tensor read_tensor(const TensorProto& tensor, ExternalData& external) {
   DType dtype = DType::float32;
   if (!dtype_of(tensor.element_type, dtype)) {
-    refuse_unsupported("onnx.element_type", place_of(tensor), "float, double, float16, bfloat16, int64, int32, int8, uint8 or bool",
+    refuse_unsupported("onnx.element_type", place_of(tensor), "float, double, float16, bfloat16, an integer type of 8 to 64 bits, or bool",
                        element_type_name(tensor.element_type), "export the model in float32");
   }
   std::size_t count = 0;
@@ -248,6 +273,10 @@ Tensor read_tensor(const TensorProto& tensor, ExternalData& external) {
       if (b > std::byte{1}) malformed(tensor, "booleans 0 or 1", std::to_string(static_cast<int>(b)));
     }
   }
+  for (std::size_t i = 7; tensor.element_type == kUint64 && i < bytes.size(); i += 8) {
+    if (bytes[i] >= std::byte{0x80})
+      refuse_unsupported("onnx.element_type", place_of(tensor), "uint64 values below 2^63", "a larger one", "store smaller numbers");
+  }
   return {dtype, tensor.dims, std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
 }
 
@@ -261,6 +290,14 @@ bool fits(DType dtype, std::int64_t value) {
       return value == static_cast<std::int8_t>(value);
     case DType::uint8:
       return value == static_cast<std::uint8_t>(value);
+    case DType::int16:
+      return value == static_cast<std::int16_t>(value);
+    case DType::uint16:
+      return value == static_cast<std::uint16_t>(value);
+    case DType::uint32:
+      return value == static_cast<std::uint32_t>(value);
+    case DType::uint64:
+      return value >= 0;
     case DType::boolean:
       return value == 0 || value == 1;
     case DType::float32:

@@ -221,6 +221,10 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::reduce_min:
     case Op::arg_max:
     case Op::arg_min:
+    case Op::take:
+    case Op::sort:
+    case Op::arg_sort:
+    case Op::weighted_gather:
     case Op::div:
     case Op::sign:
     case Op::max_pool:

@@ -84,6 +84,7 @@ Cotangents vjp_of(const Value& y, const Value& y_bar) {
     case Op::reduce_sum:
     case Op::reduce_mean:
     case Op::cumsum:
+    case Op::weighted_gather:
       return vjp_of_linear(y, y_bar);
     case Op::conv:
     case Op::conv_transpose:
@@ -123,6 +124,8 @@ Cotangents vjp_of(const Value& y, const Value& y_bar) {
     case Op::reduce_max:
     case Op::reduce_min:
     case Op::where:
+    case Op::take:
+    case Op::sort:
       return vjp_of_selection(y, y_bar);
     case Op::softmax:
     case Op::log_softmax:
@@ -164,6 +167,7 @@ Cotangents vjp_of(const Value& y, const Value& y_bar) {
     case Op::is_inf:
     case Op::arg_max:
     case Op::arg_min:
+    case Op::arg_sort:
     case Op::step:
     case Op::max_weight:
       return Cotangents(node_of(y).operands.size());

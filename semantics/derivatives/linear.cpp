@@ -74,6 +74,26 @@ Value of_reduction(const Value& y, const Value& y_bar) {
   return results == 0 ? sum : sum / static_cast<double>(element_count(x.shape()) / results);
 }
 
+// The same terms, listed by the element that they read.
+Value of_weighted_gather(const Value& y, const Value& y_bar) {
+  const auto [axis, starts, indices, weights] = attributes_of<WeightedGatherAttributes>(y);
+  std::vector<std::vector<std::pair<std::int64_t, Rational>>> terms(
+      static_cast<std::size_t>(operand(y, 0).shape()[static_cast<std::size_t>(axis)]));
+  for (std::size_t j = 0; j + 1 < starts.size(); ++j) {
+    for (auto k = static_cast<std::size_t>(starts[j]); k < static_cast<std::size_t>(starts[j + 1]); ++k)
+      terms[static_cast<std::size_t>(indices[k])].emplace_back(static_cast<std::int64_t>(j), weights[k]);
+  }
+  WeightedGatherAttributes transposed{axis, {0}, {}, {}};
+  for (const auto& list : terms) {
+    for (const auto& [index, weight] : list) {
+      transposed.indices.push_back(index);
+      transposed.weights.push_back(weight);
+    }
+    transposed.starts.push_back(static_cast<std::int64_t>(transposed.indices.size()));
+  }
+  return apply(Op::weighted_gather, y_bar, std::move(transposed));
+}
+
 }  // namespace
 
 Cotangents vjp_of_linear(const Value& y, const Value& y_bar) {
@@ -103,6 +123,8 @@ Cotangents vjp_of_linear(const Value& y, const Value& y_bar) {
     case Op::reduce_sum:
     case Op::reduce_mean:
       return {of_reduction(y, y_bar)};
+    case Op::weighted_gather:
+      return {of_weighted_gather(y, y_bar)};
     default: {
       demand(node_of(y).op == Op::cumsum, "vjp_of_linear: not one of these linear ops");
       auto attributes = attributes_of<CumulativeAttributes>(y);

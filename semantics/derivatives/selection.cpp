@@ -31,6 +31,35 @@ Value of_reduction(const Value& y, const Value& y_bar) {
   return apply(Op::max_weight, ordered, ReduceAttributes{axes, true}) * reshaped(y_bar, with_kept_axes(x.shape(), axes));
 }
 
+// y[i] = x[index[i]] along the axis: x_bar[k] is the sum of y_bar[i] over the i whose index means k, from the front or the end.
+Value of_choice(const Value& index, const Value& y_bar, const Shape& x, std::int64_t axis) {
+  const std::int64_t extent = x[static_cast<std::size_t>(axis)];
+  Shape chosen = index.shape(), places(x.size() + 1, 1);
+  chosen.insert(chosen.begin() + axis + 1, 1);
+  places[static_cast<std::size_t>(axis) + 1] = extent;
+  std::vector<std::int64_t> from_front, from_end;
+  for (std::int64_t k = 0; k < extent; ++k) {
+    from_front.push_back(k);
+    from_end.push_back(k - extent);
+  }
+  Builder& builder = y_bar.builder();
+  const DType dtype = y_bar.dtype();
+  const Value at = reshaped(apply(Op::cast, index, CastAttributes{static_cast<std::uint8_t>(dtype)}), chosen);
+  const Value means = builder.append(Op::logical_or, {apply(Op::equal, at, builder.counts(places, from_front, dtype)),
+                                                      apply(Op::equal, at, builder.counts(places, from_end, dtype))});
+  const Value taken = builder.append(Op::where, {means, reshaped(y_bar, chosen), y_bar.number(0)});
+  return apply(Op::reduce_sum, taken, ReduceAttributes{{axis}, false});
+}
+
+Cotangents of_order(const Value& y, const Value& y_bar) {
+  if (node_of(y).op == Op::take) {
+    const std::int64_t axis = attributes_of<ConcatAttributes>(y).axis;
+    return {std::nullopt, of_choice(operand(y, 0), y_bar, operand(y, 1).shape(), axis)};
+  }
+  const auto order = attributes_of<SortAttributes>(y);
+  return {of_choice(apply(Op::arg_sort, operand(y, 0), order), y_bar, operand(y, 0).shape(), order.axis)};
+}
+
 Cotangents of_where(const Value& y, const Value& y_bar) {
   const Value condition = operand(y, 0), zero = y_bar.number(0);
   Builder& builder = y.builder();
@@ -48,6 +77,9 @@ Cotangents vjp_of_selection(const Value& y, const Value& y_bar) {
     case Op::reduce_max:
     case Op::reduce_min:
       return {of_reduction(y, y_bar)};
+    case Op::take:
+    case Op::sort:
+      return of_order(y, y_bar);
     default:
       demand(node_of(y).op == Op::where, "vjp_of_selection: not a choice");
       return of_where(y, y_bar);

@@ -53,6 +53,14 @@ class Bytes {
         return 6;
       case DType::complex64:
         return 7;
+      case DType::int16:
+        return 8;
+      case DType::uint16:
+        return 9;
+      case DType::uint32:
+        return 10;
+      case DType::uint64:
+        return 11;
     }
     return 255;
   }
@@ -119,6 +127,18 @@ struct WriteAttributes {
     out.number(a.negative);
   }
   void operator()(const CastAttributes&) const {}  // the result's dtype says it
+  void operator()(const WeightedGatherAttributes& a) const {
+    out.number(a.axis);
+    out.list(a.starts);
+    out.list(a.indices);
+    out.number(std::uint64_t{a.weights.size()});
+    for (const Rational& weight : a.weights) out.text(weight.to_string());
+  }
+  void operator()(const SortAttributes& a) const {
+    out.number(a.axis);
+    out.number(a.count);
+    out.number(a.descending);
+  }
   void operator()(const CumulativeAttributes& a) const {
     out.number(a.axis);
     out.number(a.exclusive);

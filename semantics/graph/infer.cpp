@@ -74,7 +74,7 @@ bool takes(Elements elements, DType dtype) {
     case Elements::numbers:
       return dtype != DType::boolean && dtype != DType::complex64;
     case Elements::integers:
-      return !is_float(dtype) && dtype != DType::boolean && dtype != DType::complex64;
+      return is_integer(dtype);
     case Elements::booleans:
       return dtype == DType::boolean;
     case Elements::any:
@@ -99,16 +99,22 @@ const char* words(Elements elements) {
   return "";
 }
 
-// The operand whose dtype the result shares: the first, for where the second.
-std::size_t leading(Op op) { return op == Op::where ? 1 : 0; }
+// The operand whose dtype the result shares: the first, for where and take the second.
+std::size_t leading(Op op) { return op == Op::where || op == Op::take ? 1 : 0; }
 
 bool is_truth_operand(Op op, std::size_t i) { return (op == Op::where && i == 0) || (op == Op::masked_softmax && i == 1); }
+
+bool is_index(Op op, std::size_t i) { return op == Op::take && i == 0; }
 
 Outcome<Done> check_dtypes(const Call& call) {
   const Elements elements = op_row(call.op).elements;
   const DType dtype = call.operands[leading(call.op)]->dtype;
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     const DType found = call.operands[i]->dtype;
+    if (is_index(call.op, i)) {
+      if (found == DType::int64 || found == DType::int32) continue;
+      return malformed("graph.dtype", describe(call), "an index of int64 or int32", to_string(found), "convert the index (cast)");
+    }
     const bool is_condition = is_truth_operand(call.op, i);
     if (is_condition ? found == DType::boolean : found == dtype && takes(elements, found)) continue;
     return malformed("graph.dtype", describe(call), is_condition ? "a boolean condition or mask" : words(elements), to_string(found),
@@ -121,10 +127,11 @@ bool gives_truth(Op op) { return op == Op::equal || op == Op::less || op == Op::
 
 Outcome<DType> result_dtype(const Call& call) {
   if (gives_truth(call.op)) return DType::boolean;
-  if (call.op == Op::arg_max || call.op == Op::arg_min) return DType::int64;
+  if (call.op == Op::arg_max || call.op == Op::arg_min || call.op == Op::arg_sort) return DType::int64;
   if (call.op != Op::cast) return call.operands[leading(call.op)]->dtype;
   const std::uint8_t to = call.get<CastAttributes>().to;
-  if (to > static_cast<std::uint8_t>(DType::boolean)) return violated(call, 1, "a dtype of real numbers", std::to_string(to));
+  if (to > static_cast<std::uint8_t>(DType::uint64) || static_cast<DType>(to) == DType::complex64)
+    return violated(call, 1, "a dtype of real numbers", std::to_string(to));
   return static_cast<DType>(to);
 }
 
@@ -182,6 +189,11 @@ Outcome<Shape> shape_of(const Call& call) {
     case Op::arg_max:
     case Op::arg_min:
       return position_shape(call);
+    case Op::weighted_gather:
+    case Op::take:
+    case Op::sort:
+    case Op::arg_sort:
+      return selection_shape(call);
     case Op::neg:
     case Op::scale:
     case Op::relu:

@@ -18,7 +18,7 @@ enum class Op : std::uint8_t {
   // layout: index maps, exact
   reshape, permute, slice, concat, pad, gather, expand,
   // linear (matmul, gemm, conv, conv_transpose, mul and div only when the other operand is constant)
-  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum, place,
+  add, sub, neg, scale, gemm, matmul, conv, conv_transpose, batch_norm, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather,
   // bilinear
   mul, div,
   // elementwise
@@ -28,7 +28,7 @@ enum class Op : std::uint8_t {
   // truth values, choice, conversion
   equal, less, less_equal, logical_not, logical_and, logical_or, logical_xor, is_nan, is_inf, where, cast,
   // selection
-  max_pool, reduce_max, reduce_min, arg_max, arg_min,
+  max_pool, reduce_max, reduce_min, arg_max, arg_min, take, sort, arg_sort,
   // derivatives of choices
   step, max_weight,
   // defined in terms of the above
@@ -41,7 +41,8 @@ inline constexpr int kOpCount = static_cast<int>(Op::masked_softmax) + 1;
 
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
 // Which element types an op takes; all its operands have one type, except for the condition of where and the
-// mask of masked_softmax, which are boolean. The result has that type, except for truth values (boolean), positions (int64) and cast.
+// mask of masked_softmax, which are boolean,
+// and the index of take (int64 or int32). The result has that type, except for truth values (boolean), positions (int64) and cast.
 enum class Elements : std::uint8_t { reals, numbers, integers, booleans, any };  // float; float and integer; ...; all of them
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
 
@@ -52,7 +53,7 @@ struct PermuteAttributes { std::vector<std::int64_t> axes; };       // result ax
 struct SliceAttributes {                                             // per axis of the operand, steps != 0;
   std::vector<std::int64_t> starts, steps, extents;                  // element i = start + i*step, 0 <= i < extent
 };
-struct ConcatAttributes { std::int64_t axis = 0; };
+struct ConcatAttributes { std::int64_t axis = 0; };                    // concat, take
 struct PadAttributes {                                               // constant padding; negative pads crop
   std::vector<std::int64_t> before, after;
   double value = 0;
@@ -90,6 +91,12 @@ struct GeluAttributes { bool tanh_form = false; };                   // the appr
 struct IsInfAttributes { bool positive = true, negative = true; };   // which infinities is_inf tells, over float and double
 struct CastAttributes { std::uint8_t to = 0; };                      // the result's DType (tensor.h)
 struct CumulativeAttributes { std::int64_t axis = 0; bool exclusive = false, reverse = false; };
+struct WeightedGatherAttributes {                                    // terms starts[j] .. starts[j+1]-1 belong to position j
+  std::int64_t axis = 0;
+  std::vector<std::int64_t> starts, indices;
+  std::vector<Rational> weights;
+};
+struct SortAttributes { std::int64_t axis = 0, count = 0; bool descending = true; };  // sort, arg_sort: the first `count` in order
 struct ArgAttributes { std::int64_t axis = 0; bool keep_dims = true, last = false; };
 struct NormaliseAttributes {
   enum class Form : std::uint8_t { centered, deviation, root_mean, l2, l1 };
@@ -109,7 +116,7 @@ using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes
                                 LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
                                 ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes, CastAttributes,
                                 CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes,
-                                PlaceAttributes>;
+                                PlaceAttributes, WeightedGatherAttributes, SortAttributes>;
 
 struct OpRow {
   Op op;

@@ -44,6 +44,7 @@ struct Call {
 [[nodiscard]] Outcome<Shape> normalise_shape(const Call& call);       // batch_norm
 [[nodiscard]] Outcome<Shape> reduce_shape(const Call& call);          // reduce_*, log_sum_exp
 [[nodiscard]] Outcome<Shape> position_shape(const Call& call);        // arg_max, arg_min
+[[nodiscard]] Outcome<Shape> selection_shape(const Call& call);       // weighted_gather, take, sort, arg_sort
 [[nodiscard]] Outcome<Shape> normalise_axes_shape(const Call& call);  // normalise
 [[nodiscard]] Outcome<Shape> masked_shape(const Call& call);          // masked_softmax
 [[nodiscard]] Outcome<Shape> elementwise_shape(const Call& call);     // one operand, same shape: relu, ..., softmax

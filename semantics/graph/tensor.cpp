@@ -71,6 +71,13 @@ std::size_t byte_size(DType dtype) {
       return 1;
     case DType::complex64:
       return 8;
+    case DType::int16:
+    case DType::uint16:
+      return 2;
+    case DType::uint32:
+      return 4;
+    case DType::uint64:
+      return 8;
   }
   demand(false, "byte_size: unknown dtype");
   return 0;
@@ -94,6 +101,14 @@ const char* to_string(DType dtype) {
       return "bool";
     case DType::complex64:
       return "complex64";
+    case DType::int16:
+      return "int16";
+    case DType::uint16:
+      return "uint16";
+    case DType::uint32:
+      return "uint32";
+    case DType::uint64:
+      return "uint64";
   }
   demand(false, "to_string: unknown dtype");
   return "";
@@ -101,6 +116,14 @@ const char* to_string(DType dtype) {
 
 bool is_float(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float64;
+}
+
+bool is_integer(DType dtype) {
+  return !is_float(dtype) && dtype != DType::boolean && dtype != DType::complex64;
+}
+
+bool is_unsigned(DType dtype) {
+  return dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64;
 }
 
 namespace {
@@ -160,6 +183,17 @@ std::int64_t Tensor::as_int(std::size_t i) const {
       return element_at<std::uint8_t>(*bytes_, i);
     case DType::int8:
       return element_at<std::int8_t>(*bytes_, i);
+    case DType::int16:
+      return element_at<std::int16_t>(*bytes_, i);
+    case DType::uint16:
+      return element_at<std::uint16_t>(*bytes_, i);
+    case DType::uint32:
+      return element_at<std::uint32_t>(*bytes_, i);
+    case DType::uint64: {
+      const auto value = element_at<std::int64_t>(*bytes_, i);
+      demand(value >= 0, "Tensor::as_int: a uint64 of 2^63 or more");
+      return value;
+    }
     case DType::boolean:
       return element_at<std::uint8_t>(*bytes_, i) != 0 ? 1 : 0;
     case DType::float32:

@@ -20,11 +20,13 @@ using Shape = std::vector<std::int64_t>;  // [] is a scalar; extents >= 0; row-m
 // ONNX (NumPy) multidirectional broadcasting; false when the shapes do not match.
 [[nodiscard]] bool broadcast(const Shape& a, const Shape& b, Shape& result);
 
-enum class DType : std::uint8_t { float32, float64, int64, int32, uint8, int8, boolean, complex64 };
+enum class DType : std::uint8_t { float32, float64, int64, int32, uint8, int8, boolean, complex64, int16, uint16, uint32, uint64 };
 
 [[nodiscard]] std::size_t byte_size(DType dtype);
 [[nodiscard]] const char* to_string(DType dtype);
 [[nodiscard]] bool is_float(DType dtype);
+[[nodiscard]] bool is_integer(DType dtype);   // boolean is none
+[[nodiscard]] bool is_unsigned(DType dtype);  // uint8, uint16, uint32, uint64
 
 // A dense row-major tensor with bit-exact, immutable, shared data (little endian; booleans one byte, 0 or 1).
 class Tensor {
@@ -40,9 +42,9 @@ class Tensor {
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>(); }
-  // Element i as a double; exact for every dtype but int64 beyond 2^53 (demanded) and complex64 (demanded).
+  // Element i as a double; exact for every dtype but 64-bit integers beyond 2^53 (demanded) and complex64 (demanded).
   [[nodiscard]] double as_double(std::size_t i) const;
-  // Element i of an integer or boolean tensor.
+  // Element i of an integer or boolean tensor; a uint64 from 2^63 on is demanded away (readers refuse such constants).
   [[nodiscard]] std::int64_t as_int(std::size_t i) const;
   [[nodiscard]] std::vector<double> to_doubles() const;
   [[nodiscard]] std::vector<std::int64_t> to_ints() const;

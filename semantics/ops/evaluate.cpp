@@ -179,6 +179,12 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
     case Op::arg_max:
     case Op::arg_min:
       return ops::denote_extremum<S>(node, operands);
+    case Op::weighted_gather:
+      return ops::denote_weighted_gather<S>(node, operands);
+    case Op::take:
+    case Op::sort:
+    case Op::arg_sort:
+      return ops::denote_order<S>(node, operands);
     case Op::normalise:
       return ops::denote_normalise<S>(node, operands);
     case Op::local_response:
@@ -190,12 +196,10 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
   return ops::no_function(node, ScalarTraits<S>::name);
 }
 
-bool is_integer(DType dtype) { return dtype == DType::int64 || dtype == DType::int32 || dtype == DType::int8 || dtype == DType::uint8; }
-
 std::pair<Rational, Rational> range_of(DType dtype) {
-  if (dtype == DType::uint8) return {Rational(0), Rational(255)};
-  const auto bits = 8 * byte_size(dtype) - 1;
-  const Rational least = -pow(Rational(2), static_cast<std::int64_t>(bits));
+  const auto bits = static_cast<std::int64_t>(8 * byte_size(dtype));
+  if (is_unsigned(dtype)) return {Rational(0), pow(Rational(2), bits) - Rational(1)};
+  const Rational least = -pow(Rational(2), bits - 1);
   return {least, -least - Rational(1)};
 }
 

@@ -51,6 +51,10 @@ template <class S>
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_selector(const Node& node, Operands<S> operands);
 template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_weighted_gather(const Node& node, Operands<S> operands);
+template <class S>
+[[nodiscard]] Outcome<Array<S>> denote_order(const Node& node, Operands<S> operands);
+template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_normalise(const Node& node, Operands<S> operands);
 template <class S>
 [[nodiscard]] Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands);

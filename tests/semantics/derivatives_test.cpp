@@ -17,7 +17,7 @@ S scalar(const Rational& value) {
 // No two elements of all operands differ by an integer: no kink, no tie, no jump.
 Rational generic(std::mt19937_64& random, Draw from, std::int64_t serial) {
   const Rational shift(serial + 1, 211);
-  if (from == Draw::truth) return Rational(draw(random, from));
+  if (from == Draw::truth || from == Draw::index) return Rational(draw(random, from));
   if (from == Draw::fraction) return Rational(static_cast<std::int64_t>(random() % 9) - 4, 9) + shift * Rational(1, 8);
   return Rational(draw(random, from)) + shift;
 }

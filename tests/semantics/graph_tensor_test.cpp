@@ -94,6 +94,11 @@ TEST_CASE("small integer types widen with their sign", "[graph]") {
   };
   CHECK(of(DType::int8, {0xff, 0x80}, {2}).to_ints() == std::vector<std::int64_t>{-1, -128});
   CHECK(of(DType::uint8, {0xff, 0x80}, {2}).to_ints() == std::vector<std::int64_t>{255, 128});
+  CHECK(of(DType::int16, {0xff, 0xff, 0x00, 0x80}, {2}).to_ints() == std::vector<std::int64_t>{-1, -32768});
+  CHECK(of(DType::uint16, {0xff, 0xff, 0x00, 0x80}, {2}).to_ints() == std::vector<std::int64_t>{65535, 32768});
+  CHECK(of(DType::uint32, {0xff, 0xff, 0xff, 0xff}, {1}).to_ints() == std::vector<std::int64_t>{4294967295});
+  CHECK(of(DType::uint64, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, {1}).to_ints() ==
+        std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max()});
   CHECK(of(DType::boolean, {0, 1}, {2}).to_ints() == std::vector<std::int64_t>{0, 1});
   CHECK(of(DType::int32, {0xfe, 0xff, 0xff, 0xff}, {}).to_ints() == std::vector<std::int64_t>{-2});
   CHECK(of(DType::int32, {0xfe, 0xff, 0xff, 0xff}, {}).as_double(0) == -2);

@@ -251,6 +251,7 @@ TEST_CASE("the image of a box contains the image of its points, for every op", "
         const double below = draw_of(one, operand) == Draw::any ? 0.5 : 0.0;
         double hi = side.hi() + static_cast<double>(random() % 3);
         if (draw_of(one, operand) == Draw::non_zero && side.lo() < 0 && hi >= 0) hi = side.lo();
+        if (draw_of(one, operand) == Draw::index) continue;  // points: ops_order_test.cpp has the sets
         if (draw_of(one, operand) == Draw::truth) {
           side = Interval(side.lo(), 1);
           continue;

@@ -22,8 +22,9 @@ enum class Draw {
   square,
   fraction,
   truth,
-  whole
-};  // fraction: 0 alone among integers; truth: booleans; whole: int64
+  whole,
+  index
+};  // fraction: 0 alone among integers; truth: booleans; whole: int64; index: int64, of an extent of 2
 
 struct OpCase {
   std::string name;
@@ -216,6 +217,7 @@ inline std::vector<OpCase> function_cases() {
 
 inline std::vector<OpCase> choice_and_group_cases() {
   using Form = NormaliseAttributes::Form;
+  const std::vector<Rational> quarters = {Rational(1, 2), Rational(1, 2), Rational(-2), Rational(3, 4), Rational(1, 4)};
   const auto to = [](DType dtype) { return CastAttributes{static_cast<std::uint8_t>(dtype)}; };
   return {
       {"equal", Op::equal, {{2, 3}, {3}}},
@@ -241,6 +243,14 @@ inline std::vector<OpCase> choice_and_group_cases() {
       {"bitwise_and", Op::bitwise_and, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
       {"bitwise_or", Op::bitwise_or, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
       {"bitwise_xor", Op::bitwise_xor, {{2, 3}, {3}}, NoAttributes{}, {Draw::whole, Draw::whole}},
+      {"weighted_gather", Op::weighted_gather, {{2, 3, 2}}, WeightedGatherAttributes{1, {0, 2, 2, 3, 5}, {0, 2, 1, 1, 0}, quarters}},
+      {"weighted_gather of nothing", Op::weighted_gather, {{2, 3}}, WeightedGatherAttributes{0, {0}, {}, {}}},
+      {"take", Op::take, {{2, 3, 2}, {2, 2, 2}}, ConcatAttributes{1}, {Draw::index}},
+      {"take, first axis", Op::take, {{1, 3}, {2, 3}}, ConcatAttributes{0}, {Draw::index}},
+      {"sort", Op::sort, {{2, 4, 2}}, SortAttributes{1, 3, true}},
+      {"sort, ascending", Op::sort, {{2, 4}}, SortAttributes{1, 4, false}},
+      {"arg_sort", Op::arg_sort, {{2, 4, 2}}, SortAttributes{1, 3, true}},
+      {"arg_sort, ascending", Op::arg_sort, {{2, 4}}, SortAttributes{1, 4, false}},
       {"reduce_max", Op::reduce_max, {{2, 3, 2}}, ReduceAttributes{{1}, true}},
       {"reduce_min", Op::reduce_min, {{2, 3, 2}}, ReduceAttributes{{0, 2}, false}},
       {"reduce_prod", Op::reduce_prod, {{2, 3, 2}}, ReduceAttributes{{1}, false}},
@@ -281,7 +291,7 @@ inline Graph graph_of(const OpCase& one) {
   std::vector<NodeId> operands;
   for (std::size_t i = 0; i < one.shapes.size(); ++i) {
     const Draw draw = draw_of(one, i);
-    const DType dtype = draw == Draw::truth ? DType::boolean : draw == Draw::whole ? DType::int64 : DType::float32;
+    const DType dtype = draw == Draw::truth ? DType::boolean : draw == Draw::whole || draw == Draw::index ? DType::int64 : DType::float32;
     operands.push_back(graph.append_input(dtype, one.shapes[i], "x" + std::to_string(i)));
   }
   Outcome<NodeId> result = graph.append(one.op, operands, one.attributes, one.name);
@@ -304,6 +314,8 @@ inline std::int64_t draw(std::mt19937_64& random, Draw from) {
       return value == 0 ? 1 : value * value;
     case Draw::fraction:
       return 0;
+    case Draw::index:
+      return value < 0 ? -1 - (value & 1) : value & 1;
     case Draw::truth:
       return value > 0 ? 1 : 0;
   }

@@ -103,12 +103,15 @@ TEST_CASE("an integer result outside its type's range is a domain fault, never a
     DType dtype;
     Rational least, most;
   };
-  const Rational two_63 = pow(Rational(2), 63), two_31 = pow(Rational(2), 31);
+  const Rational two_63 = pow(Rational(2), 63), two_31 = pow(Rational(2), 31), one(1);
   const Edge edges[] = {{DType::int64, -two_63, two_63 - Rational(1)},
                         {DType::int32, -two_31, two_31 - Rational(1)},
                         {DType::int8, Rational(-128), Rational(127)},
-                        {DType::uint8, Rational(0), Rational(255)}};
-  const Rational one(1);
+                        {DType::uint8, Rational(0), Rational(255)},
+                        {DType::int16, Rational(-32768), Rational(32767)},
+                        {DType::uint16, Rational(0), Rational(65535)},
+                        {DType::uint32, Rational(0), Rational(2) * two_31 - one},
+                        {DType::uint64, Rational(0), Rational(2) * two_63 - one}};
   for (const Edge& edge : edges) {
     CAPTURE(to_string(edge.dtype));
     const std::vector<DType> types(2, edge.dtype);

@@ -1,8 +1,7 @@
 // Attention: scaled products, what the masks let through, softmax, product with the values.
 #include <cmath>
-#include <limits>
 
-#include "frontends/onnx/compose.h"
+#include "frontends/onnx/masks.h"
 
 namespace assay::onnx {
 namespace {
@@ -54,20 +53,6 @@ Operand capped(Call& call, const Operand& x) {
   return call.emit(Op::scale, {call.emit(Op::tanh, {inner})}, ScaleAttributes{cap});
 }
 
-// Both, where there are two. A constant pair is met here, at the shape to which they broadcast.
-Operand both(Call& call, const Operand& a, const Operand& b) {
-  if (!a || !b) return a ? a : b;
-  if (!a->constant || !b->constant) return call.emit(Op::logical_and, {a, b});
-  Shape shape;
-  if (!broadcast(a->shape, b->shape, shape)) {
-    call.malformed("onnx.shape", "masks that broadcast", to_string(a->shape) + " and " + to_string(b->shape));
-  }
-  Ints values = expand(call, a, shape)->constant->to_ints();
-  const Ints others = expand(call, b, shape)->constant->to_ints();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] &= others[i];
-  return call.make_ints(DType::boolean, shape, values);
-}
-
 // Key j is let through for query i of batch b where allowed(b, i, j).
 template <class F>
 Operand table(Call& call, std::int64_t batches, std::int64_t queries, std::int64_t keys, const F& allowed) {
@@ -82,18 +67,9 @@ Operand table(Call& call, std::int64_t batches, std::int64_t queries, std::int64
   return call.make_ints(DType::boolean, shape, values);
 }
 
-Operand truths(Call& call, std::int64_t value, const Shape& shape) {
-  return expand(call, call.make_ints(DType::boolean, {}, {value}), shape);
-}
-
-struct Masks {
-  Operand bias;  // finite numbers that are added; null: none
-  Operand open;  // truth values; null: all
-};
-
 // attn_mask: truth values, or numbers that are added, where -infinity (in a constant) shuts. From version 24 it may have fewer
 // columns than there are keys: the missing ones are shut.
-Masks given_mask(Call& call, std::int64_t keys) {
+Masked given_mask(Call& call, std::int64_t keys) {
   if (!call.has(3)) return {};
   Operand mask = call.in(3);
   const std::int64_t columns = mask->shape.empty() ? 1 : mask->shape.back();
@@ -108,26 +84,13 @@ Masks given_mask(Call& call, std::int64_t keys) {
     missing.back() = keys - columns;
     return {nullptr, concat(call, {mask, truths(call, 0, missing)}, missing.size() - 1)};
   }
-  Masks masks{mask, nullptr};
-  if (mask->constant) {
-    const Tensor& tensor = *mask->constant;
-    Ints open(tensor.size());
-    std::vector<double> numbers(tensor.size());
-    bool all_open = true;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      open[i] = tensor.as_double(i) == -std::numeric_limits<double>::infinity() ? 0 : 1;
-      numbers[i] = open[i] != 0 ? tensor.as_double(i) : 0;
-      all_open = all_open && open[i] != 0;
-    }
-    masks.bias = reals_like(call, mask, mask->shape, numbers);
-    if (!all_open) masks.open = call.make_ints(DType::boolean, mask->shape, open);
-  }
+  Masked masks = split_mask(call, mask);
   if (!is_short) return masks;
   Shape missing = mask->shape;
   missing.back() = keys - columns;
   const Operand before = masks.open ? masks.open : truths(call, 1, mask->shape);
   masks.open = concat(call, {before, truths(call, 0, missing)}, missing.size() - 1);
-  masks.bias = concat(call, {masks.bias, expand(call, reals_like(call, mask, {}, {0}), missing)}, missing.size() - 1);
+  masks.numbers = concat(call, {masks.numbers, expand(call, reals_like(call, mask, {}, {0}), missing)}, missing.size() - 1);
   return masks;
 }
 
@@ -173,9 +136,9 @@ Results lower_attention(Call& call) {
   const Operand products = scaled(call, call.emit(Op::matmul, {q, keys}), q->shape[3]);
   const Operand softened = capped(call, products);
   const std::int64_t past = call.has(4) ? call.shape(4)[2] : 0;
-  const Masks masks = given_mask(call, products->shape[3]);
-  const Operand open = both(call, masks.open, structural_mask(call, products->shape, past));
-  const Operand biased = masks.bias ? call.emit(Op::add, {softened, masks.bias}) : softened;
+  const Masked masks = given_mask(call, products->shape[3]);
+  const Operand open = both_open(call, masks.open, structural_mask(call, products->shape, past));
+  const Operand biased = masks.numbers ? call.emit(Op::add, {softened, masks.numbers}) : softened;
   const Operand weights = probabilities(call, biased, open);
   Operand y = call.emit(Op::matmul, {weights, repeated(call, v, heads)});
   if (by_rows) {

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "frontends/onnx/handlers.h"
+#include "frontends/onnx/compose.h"
 #include "semantics/demand.h"
 
 namespace assay::onnx {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
 using Maybe = std::optional<std::int64_t>;  // nullopt: overflow, division by zero
 
 template <bool (*Overflows)(std::int64_t, std::int64_t, std::int64_t*)>
@@ -288,7 +287,7 @@ Results lower_cast(Call& call) {
   } else {
     const std::int64_t code = call.attribute("to", std::int64_t{0});
     if (!dtype_of(code, to) || code == kFloat16 || code == kBfloat16) {
-      call.unsupported("onnx.cast", "a cast to float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
+      call.unsupported("onnx.cast", "a cast to float, double, an integer type of 8 to 64 bits, or bool", element_type_name(code),
                        "export the model in float32");
     }
   }
@@ -299,9 +298,27 @@ Results lower_cast(Call& call) {
   return {call.cast(x, to)};
 }
 
+// start + i delta as nodes; how many there are follows from the exact values.
+Results lower_real_range(Call& call) {
+  std::vector<Rational> parameters;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::optional<Rational> value = Rational::from_double(call.real(i, "a bound of the range"));
+    if (!value) call.malformed("onnx.input", "finite bounds", "another one");
+    parameters.push_back(*value);
+  }
+  if (parameters[2].sign() == 0) call.malformed("onnx.input", "delta other than 0", "0");
+  const Rational count = -floor((parameters[0] - parameters[1]) / parameters[2]);
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // counts below are exact in both float types
+  if (count > Rational(kMost)) call.unsupported("onnx.limit", "a Range of at most 2^24 numbers", count.to_string(), "make it shorter");
+  std::vector<double> counts;
+  for (std::int64_t i = 0; i < count.to_int64().value_or(0); ++i) counts.push_back(static_cast<double>(i));
+  const auto scalar = [&](std::size_t i) { return call.reshape(call.in(i), {}); };
+  const Operand steps = reals_like(call, call.in(0), {static_cast<std::int64_t>(counts.size())}, counts);
+  return {call.emit(Op::add, {scalar(0), call.emit(Op::mul, {steps, scalar(2)})})};
+}
+
 Results lower_range(Call& call) {
-  if (!call.all_integers())
-    call.unsupported("onnx.integers_only", "a Range of constant integers", "floats", "store the range as a constant");
+  if (is_float(call.in(0)->dtype)) return lower_real_range(call);
   Ints parameters;
   for (std::size_t i = 0; i < 3; ++i) {
     const Ints one = call.ints(i, "a bound of the range");

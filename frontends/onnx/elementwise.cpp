@@ -208,7 +208,7 @@ Results lower_activation(Call& call) {
   call.unsupported("onnx.unknown_op", "an activation", call.node.op_type, "see docs/onnx.md");
 }
 
-// ~x = -1 - x of signed integers, 255 - x of uint8.
+// ~x = -1 - x of signed integers, the largest number - x of unsigned ones.
 Results lower_bitwise(Call& call) {
   const std::string& type = call.node.op_type;
   if (type != "BitwiseNot") {
@@ -217,7 +217,9 @@ Results lower_bitwise(Call& call) {
   }
   const DType dtype = call.in(0)->dtype;
   if (is_float(dtype) || dtype == DType::boolean) call.malformed("onnx.input", "integers", to_string(dtype));
-  return {call.emit(Op::sub, {call.make_ints(dtype, {}, {dtype == DType::uint8 ? 255 : -1}), call.in(0)})};
+  if (dtype == DType::uint64) call.unsupported("onnx.element_type", "integers of another type", "uint64", "use BitwiseXor");
+  const std::int64_t ones = is_unsigned(dtype) ? (std::int64_t{1} << 8 * byte_size(dtype)) - 1 : -1;
+  return {call.emit(Op::sub, {call.make_ints(dtype, {}, {ones}), call.in(0)})};
 }
 
 // Multiplication or division (rounded down) by a power of two: bits that leave the type are an overflow.
@@ -225,9 +227,29 @@ Results lower_bit_shift(Call& call) {
   const Operand &x = call.in(0), &by = call.in(1);
   const std::string direction = call.attribute("direction", "");
   if (direction != "LEFT" && direction != "RIGHT") call.malformed("onnx.attribute", "direction LEFT or RIGHT", printable(direction));
-  if (x->dtype != DType::uint8) call.unsupported("onnx.element_type", "a BitShift of uint8", to_string(x->dtype), "use Mul or Div");
+  if (!is_unsigned(x->dtype)) call.malformed("onnx.input", "unsigned integers", to_string(x->dtype));
   const Operand power = call.emit(Op::power, {call.make_ints(x->dtype, {}, {2}), by});
   return {call.emit(direction == "LEFT" ? Op::mul : Op::div, {x, power})};
+}
+
+// The bits of an integer under the other sign: between types of one width they differ by 2^width, below 0 or from 2^(width - 1) on.
+Results lower_bit_cast(Call& call) {
+  const Operand& x = call.in(0);
+  const std::int64_t code = call.attribute("to", std::int64_t{0});
+  DType to = DType::float32;
+  const bool known = dtype_of(code, to) && code != kFloat16 && code != kBfloat16;
+  if (known && to == x->dtype) return {x};
+  const bool fits = known && !is_float(to) && !is_float(x->dtype) && byte_size(to) == byte_size(x->dtype) && byte_size(to) <= 4;
+  if (!fits || to == DType::boolean) {
+    call.unsupported("onnx.cast", "a BitCast between integers of one width, at most 32 bits",
+                     std::string(to_string(x->dtype)) + " to " + element_type_name(code), "keep the numbers in one type");
+  }
+  if (x->dtype == DType::boolean || is_unsigned(x->dtype) == is_unsigned(to)) return {call.cast(x, to)};
+  const std::int64_t all = std::int64_t{1} << 8 * byte_size(to);
+  const Operand wide = call.cast(x, DType::int64), limit = call.make_ints(DType::int64, {}, {is_unsigned(to) ? 0 : all / 2});
+  const Operand other = call.emit(is_unsigned(to) ? Op::add : Op::sub, {wide, call.make_ints(DType::int64, {}, {all})});
+  const Operand low = call.emit(Op::less, {wide, limit});
+  return {call.cast(call.emit(Op::where, {low, is_unsigned(to) ? other : wide, is_unsigned(to) ? wide : other}), to)};
 }
 
 Results lower_gelu(Call& call) {

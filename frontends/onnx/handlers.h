@@ -19,6 +19,7 @@ Results lower_truth(Call& call);       // Equal Less Greater LessOrEqual Greater
 Results lower_gelu(Call& call);
 Results lower_bitwise(Call& call);  // BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
 Results lower_bit_shift(Call& call);
+Results lower_bit_cast(Call& call);
 Results lower_mod(Call& call);
 Results lower_softmax(Call& call);  // Softmax LogSoftmax
 
@@ -30,6 +31,7 @@ Results lower_reduce(Call& call);      // Reduce...
 Results lower_cumulative(Call& call);  // CumSum CumProd
 Results lower_position(Call& call);    // ArgMax ArgMin
 Results lower_global_average_pool(Call& call);
+Results lower_determinant(Call& call);
 
 // normalise.cpp
 Results lower_layer_norm(Call& call);  // LayerNormalization RMSNormalization
@@ -72,7 +74,6 @@ Results lower_where(Call& call);
 
 // resample.cpp
 Results lower_pad(Call& call);
-Results lower_resize(Call& call);  // Upsample Resize, nearest, integer factors
 Results lower_depth_to_space(Call& call);
 Results lower_space_to_depth(Call& call);
 
@@ -88,9 +89,42 @@ Results lower_scatter_nd(Call& call);
 Results lower_scatter_elements(Call& call);  // Scatter ScatterElements
 Results lower_max_unpool(Call& call);
 Results lower_eye_like(Call& call);
+Results lower_top_k(Call& call);
+Results lower_tensor_scatter(Call& call);
+Results lower_one_hot(Call& call);
+Results lower_col2im(Call& call);
+
+// quantise.cpp
+Results lower_quantize(Call& call);
+Results lower_dequantize(Call& call);
+Results lower_dynamic_quantize(Call& call);
+Results lower_matmul_integer(Call& call);
+Results lower_conv_integer(Call& call);
+Results lower_quantized_matmul(Call& call);  // QLinearMatMul
+Results lower_quantized_conv(Call& call);    // QLinearConv
+
+// sampling.cpp
+Results lower_grid_sample(Call& call);
+Results lower_affine_grid(Call& call);
+Results lower_deform_conv(Call& call);
+
+// fourier.cpp
+Results lower_dft(Call& call);
+Results lower_stft(Call& call);
+
+// decoding.cpp
+Results lower_linear_attention(Call& call);
+Results lower_causal_conv(Call& call);
+Results lower_swiglu(Call& call);
 
 // einsum.cpp
 Results lower_einsum(Call& call);
+
+// resize.cpp
+Results lower_resize(Call& call);  // Upsample Resize
+
+// rotary.cpp
+Results lower_rotary_embedding(Call& call);
 
 // recurrent.cpp
 Results lower_recurrent(Call& call);  // RNN GRU LSTM
@@ -102,7 +136,8 @@ Results lower_shape(Call& call);
 Results lower_size(Call& call);
 Results lower_cast(Call& call);  // Cast CastLike
 Results lower_range(Call& call);
-Results fold_integer_op(Call& call);  // arithmetic of lower_binary, lower_unary, lower_variadic on integers
+Results lower_real_range(Call& call);  // of constant floats
+Results fold_integer_op(Call& call);   // arithmetic of lower_binary, lower_unary, lower_variadic on integers
 Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes, bool keep_dims);
 
 // Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.

@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "frontends/onnx/lowering.h"
+#include "frontends/onnx/masks.h"
 #include "frontends/onnx/refusal.h"
 
 namespace assay::onnx {
@@ -90,7 +90,7 @@ void Importer::check_versions() {
     opset_ = version;
   }
   if (opset_ < kFirstOpset || opset_ > kLastOpset) {
-    refuse_unsupported("onnx.opset", "the model", "an opset from 7 to 28", std::to_string(opset_),
+    refuse_unsupported("onnx.opset", "the model", "an opset from 1 to 28", std::to_string(opset_),
                        "convert it with onnx.version_converter, or export it again");
   }
   for (const std::string& domain : proto_.function_domains) {
@@ -160,7 +160,7 @@ Shape Importer::input_shape(const ValueInfo& input) {
   for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
     const Dimension& dim = input.dims[axis];
     const std::string shown = dim.symbol.empty() ? std::to_string(dim.value.value_or(0)) : in_quotes(dim.symbol);
-    if (dim.value.value_or(0) > 0) {
+    if (dim.value.value_or(-1) >= 0) {  // an extent of 0 that is written down is one
       shape.push_back(*dim.value);
     } else if (axis == 0) {
       shape.push_back(1);
@@ -177,7 +177,7 @@ void Importer::import_input(const ValueInfo& input) {
   DType dtype = DType::float32;
   if (!input.is_tensor || !has_values(input.element_type, dtype)) {
     refuse_unsupported("onnx.input_type", "input " + in_quotes(input.name),
-                       "a dense tensor of float, double, int64, int32, int8, uint8 or bool",
+                       "a dense tensor of float, double, an integer type of 8 to 64 bits, or bool",
                        input.is_tensor ? element_type_name(input.element_type) : "another type", "export the model with float32 inputs");
   }
   const Shape shape = input_shape(input);
@@ -238,7 +238,8 @@ Entry& Importer::entry_of(const std::string& name, const std::string& user) {
 std::string advice_for(const std::string& op) {
   static const std::set<std::string> kControl = {"If", "Loop", "Scan", "SequenceMap"};
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
-  if (op.find("Quantize") != std::string::npos || op.starts_with("QLinear")) return "export the float model";
+  static const std::set<std::string> kOpenShape = {"NonZero", "Unique", "NonMaxSuppression"};
+  if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
   return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
 }
 
@@ -342,7 +343,8 @@ void Importer::lower(const NodeProto& node) {
     }
     if (blocked) return block(node);
     Call call(lowering_, node, opset_, std::move(operands));
-    define(node, row.lower(call));
+    std::optional<Results> masked = lower_masked(call, row.lower);
+    define(node, masked ? *masked : row.lower(call));
   });
   if (!fine) block(node);
 }
@@ -352,6 +354,8 @@ void Importer::import_output(const ValueInfo& output) {
   const Entry& entry = entry_of(output.name, place);
   if (entry.blocked) return;
   Value& value = *entry.operand;
+  if (value.open)
+    refuse_unsupported("onnx.nonfinite", place, "numbers", "-infinity where a mask shuts", "give the value behind the softmax instead");
   DType declared_type = value.dtype;
   const bool fits_type = output.element_type == 0 || (has_values(output.element_type, declared_type) && declared_type == value.dtype);
   if (!fits_type) {

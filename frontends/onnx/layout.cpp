@@ -48,6 +48,20 @@ Ints split_sizes(const Call& call, std::int64_t extent) {
   return sizes;
 }
 
+// The index [I] and the operand [o, axis, r] meet as [o, I, r] and [o, axis, r].
+Operand gather_at_run_time(Call& call, std::size_t axis) {
+  const Shape &x = call.shape(0), &index = call.shape(1);
+  const auto at = static_cast<std::ptrdiff_t>(axis);
+  const std::int64_t outer = product(x.begin(), x.begin() + at), inner = product(x.begin() + at + 1, x.end());
+  const auto count = static_cast<std::int64_t>(element_count(index));
+  const Operand places = call.emit(Op::expand, {call.reshape(call.in(1), {1, count, 1})}, ShapeAttributes{{outer, count, inner}});
+  const Operand y = call.emit(Op::take, {places, call.reshape(call.in(0), {outer, x[axis], inner})}, ConcatAttributes{1});
+  Shape shape(x.begin(), x.begin() + at);
+  shape.insert(shape.end(), index.begin(), index.end());
+  shape.insert(shape.end(), x.begin() + at + 1, x.end());
+  return call.reshape(y, shape);
+}
+
 }  // namespace
 
 Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, Ints indices) {
@@ -200,6 +214,7 @@ Results lower_gather(Call& call) {
   const Shape& shape = call.shape(0);
   const std::int64_t axis = call.axis(call.attribute("axis", std::int64_t{0}), shape.size());
   const std::int64_t extent = shape[static_cast<std::size_t>(axis)];
+  if (!call.in(1)->constant) return {gather_at_run_time(call, static_cast<std::size_t>(axis))};
   const Tensor& given = call.constant(1, "indices");
   if (is_float(given.dtype())) call.malformed("onnx.input", "integer indices", to_string(given.dtype()));
   Ints indices = given.to_ints();

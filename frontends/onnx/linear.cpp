@@ -1,7 +1,7 @@
 // Products, normalisation with fixed statistics, and reductions.
 #include <numeric>
 
-#include "frontends/onnx/handlers.h"
+#include "frontends/onnx/compose.h"
 
 namespace assay::onnx {
 
@@ -100,6 +100,39 @@ Results lower_global_average_pool(Call& call) {
   std::vector<std::int64_t> axes(call.shape(0).size() - 2);
   std::iota(axes.begin(), axes.end(), 2);
   return {call.emit(Op::reduce_mean, {call.in(0)}, ReduceAttributes{axes, true})};
+}
+
+namespace {
+
+// Of the square matrices in the last two axes, by the first row.
+Operand determinant(Call& call, const Operand& x) {
+  const std::size_t rows = x->shape.size() - 2, columns = rows + 1;
+  const std::int64_t n = x->shape[rows];
+  const Shape batch(x->shape.begin(), x->shape.end() - 2);
+  if (n == 1) return call.reshape(x, batch);
+  const Operand below = slice_axis(call, x, rows, 1, n - 1);
+  Operand sum;
+  for (std::int64_t column = 0; column < n; ++column) {
+    Ints others;
+    for (std::int64_t k = 0; k < n; ++k) {
+      if (k != column) others.push_back(k);
+    }
+    const Operand entry = call.reshape(slice_axis(call, slice_axis(call, x, rows, 0, 1), columns, column, 1), batch);
+    const Operand minor = determinant(call, gather_axis(call, below, static_cast<std::int64_t>(columns), others));
+    const Operand term = call.emit(Op::mul, {entry, minor});
+    sum = sum ? call.emit(column % 2 == 0 ? Op::add : Op::sub, {sum, term}) : term;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Results lower_determinant(Call& call) {
+  const Shape& x = call.shape(0);
+  if (x.size() < 2 || x.back() < 1 || x[x.size() - 2] != x.back()) call.malformed("onnx.shape", "square matrices", to_string(x));
+  constexpr std::int64_t kMostRows = 6;  // n! terms
+  if (x.back() > kMostRows) call.unsupported("onnx.limit", "matrices of at most 6 rows", to_string(x), "factorise the matrix outside");
+  return {determinant(call, call.in(0))};
 }
 
 }  // namespace assay::onnx

@@ -25,6 +25,7 @@ struct Value {
   std::optional<Tensor> constant;
   std::optional<NodeId> id;  // set once the value stands in the graph
   std::string name;
+  std::shared_ptr<Value> open = nullptr;  // of a masked value (masks.h): -infinity where this is false
 };
 using Operand = std::shared_ptr<Value>;  // null: an omitted optional input
 
@@ -111,7 +112,7 @@ struct OperatorRow {
 };
 [[nodiscard]] const std::vector<OperatorRow>& operator_rows();
 
-inline constexpr std::int64_t kFirstOpset = 7;
+inline constexpr std::int64_t kFirstOpset = 1;
 inline constexpr std::int64_t kLastOpset = 28;
 
 }  // namespace assay::onnx

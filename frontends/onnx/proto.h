@@ -37,10 +37,10 @@ struct TensorProto {
   std::vector<std::int64_t> dims;
   std::int64_t element_type = 0;
   std::optional<Slice> raw;
-  std::vector<std::uint32_t> floats;   // bits
-  std::vector<std::uint64_t> doubles;  // bits
+  std::vector<std::uint32_t> floats;                  // bits
+  std::vector<std::uint64_t> doubles;                 // bits
   std::vector<std::int64_t> int32s, int64s, uint64s;  // uint64s: bits
-  std::string other_data;  // name of a data field that no supported element type uses
+  std::string other_data;                             // name of a data field that no supported element type uses
   bool external = false;
   std::vector<std::pair<std::string, std::string>> external_keys;
   std::size_t offset = 0;

@@ -1,6 +1,5 @@
-// Padding, nearest-neighbour enlargement and block moves: index maps along single axes.
+// Padding and block moves: index maps along single axes.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -80,64 +79,6 @@ Operand pad_by_index(Call& call, const std::string& mode, const Pads& pads) {
   return result;
 }
 
-// Nearest-neighbour sampling with an integer factor repeats each element under these conventions: asymmetric
-// coordinates rounded down, and half-pixel coordinates rounded to nearest (|offset| < 1/2, so there are no ties).
-void require_repetition(const Call& call) {
-  if (call.attribute("mode", "nearest") != "nearest") {
-    call.unsupported("onnx.resize", "mode nearest", printable(call.attribute("mode", "nearest")),
-                     "use ConvTranspose, or nearest with an integer factor");
-  }
-  if (call.node.op_type == "Upsample" || call.opset < 11) return;
-  const std::string where = call.attribute("coordinate_transformation_mode", "half_pixel");
-  const std::string rounding = call.attribute("nearest_mode", "round_prefer_floor");
-  const bool half_pixel = where == "half_pixel" || where == "pytorch_half_pixel" || where == "half_pixel_symmetric";
-  const bool to_nearest = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
-  if (!((where == "asymmetric" && rounding == "floor") || (half_pixel && to_nearest))) {
-    call.unsupported("onnx.resize", "asymmetric coordinates with floor, or half_pixel ones with round_prefer_*",
-                     printable(where + " with " + rounding), "export with one of these pairs");
-  }
-  if (call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch" || call.attribute("antialias", std::int64_t{0}) != 0) {
-    call.unsupported("onnx.resize", "keep_aspect_ratio_policy stretch, antialias 0", "another value", "export without them");
-  }
-}
-
-std::vector<double> scales_of(const Call& call) {
-  std::vector<double> scales;
-  if (const AttributeProto* given = call.find("scales", AttributeKind::reals)) {
-    for (const std::uint32_t bits : given->reals) scales.push_back(static_cast<double>(std::bit_cast<float>(bits)));
-    return scales;
-  }
-  const std::size_t position = call.node.op_type == "Resize" && call.opset >= 11 ? 2 : 1;
-  const Tensor* tensor = call.has(position) ? &call.constant(position, "scales") : nullptr;
-  if (tensor == nullptr || tensor->size() == 0) return scales;
-  if (!is_float(tensor->dtype()) || tensor->shape().size() != 1)
-    call.malformed("onnx.input", "scales as floats of rank 1", to_string(tensor->dtype()));
-  return tensor->to_doubles();
-}
-
-// The enlargement factor of each listed axis.
-Ints factors_of(const Call& call, const Ints& axes) {
-  const std::vector<double> scales = scales_of(call);
-  const Ints sizes = scales.empty() && call.has(3) ? call.ints(3, "sizes") : Ints{};
-  if (std::max(scales.size(), sizes.size()) != axes.size()) {
-    call.malformed("onnx.input", std::to_string(axes.size()) + " scales or sizes", std::to_string(std::max(scales.size(), sizes.size())));
-  }
-  Ints factors;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::int64_t extent = call.shape(0)[static_cast<std::size_t>(call.axis(axes[i], call.shape(0).size()))];
-    const bool by_scale = !scales.empty();
-    const bool whole = by_scale ? scales[i] >= 1 && scales[i] <= static_cast<double>(kLargest) && scales[i] == std::floor(scales[i])
-                                : extent > 0 && sizes[i] >= extent && sizes[i] % extent == 0;
-    if (!whole) {
-      call.unsupported("onnx.resize", "an integer enlargement along each axis",
-                       by_scale ? std::to_string(scales[i]) : std::to_string(sizes[i]) + " from " + std::to_string(extent),
-                       "choose an integer factor");
-    }
-    factors.push_back(by_scale ? static_cast<std::int64_t>(scales[i]) : sizes[i] / extent);
-  }
-  return factors;
-}
-
 std::int64_t block_size(const Call& call) {
   const std::int64_t size = call.attribute("blocksize", std::int64_t{0});
   if (size < 1 || size > 32768 || call.shape(0).size() != 4) {
@@ -165,27 +106,6 @@ Results lower_pad(Call& call) {
   if (std::all_of(pads.before.begin(), pads.before.end(), is_zero) && std::all_of(pads.after.begin(), pads.after.end(), is_zero))
     return {call.in(0)};
   return {call.emit(Op::pad, {call.in(0)}, PadAttributes{pads.before, pads.after, value})};
-}
-
-Results lower_resize(Call& call) {
-  require_repetition(call);
-  const std::size_t rank = call.shape(0).size();
-  Ints axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (const auto given = call.attribute_ints("axes")) axes = *given;
-  (void)call.distinct_axes(axes, rank);
-  const Ints factors = factors_of(call, axes);
-  Operand result = call.in(0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (factors[i] == 1) continue;
-    const std::int64_t axis = call.axis(axes[i], rank);
-    const std::int64_t extent = result->shape[static_cast<std::size_t>(axis)];
-    call.limit_fold({extent, factors[i]}, DType::int64);
-    Ints indices(static_cast<std::size_t>(extent * factors[i]));
-    for (std::size_t j = 0; j < indices.size(); ++j) indices[j] = static_cast<std::int64_t>(j) / factors[i];
-    result = gather_axis(call, result, axis, std::move(indices));
-  }
-  return {result};
 }
 
 Results lower_depth_to_space(Call& call) {

@@ -203,6 +203,13 @@ Results lower_gather_nd(Call& call) {
 
 Results lower_gather_elements(Call& call) {
   const std::size_t axis = axis_attribute(call, 0, call.shape(0).size());
+  if (!call.in(1)->constant) {
+    Operand x = call.in(0);
+    for (std::size_t i = 0; i < x->shape.size() && call.shape(1).size() == x->shape.size(); ++i) {
+      if (i != axis && call.shape(1)[i] < x->shape[i]) x = slice_axis(call, x, i, 0, call.shape(1)[i]);
+    }
+    return {call.emit(Op::take, {call.in(1), x}, ConcatAttributes{static_cast<std::int64_t>(axis)})};
+  }
   Ints picks = element_picks(call, call.shape(0), call.shape(1), whole_numbers(call, 1, "indices"), axis);
   return {select_flat(call, call.in(0), std::move(picks), call.shape(1))};
 }
@@ -261,7 +268,7 @@ Results lower_eye_like(Call& call) {
   DType dtype = call.in(0)->dtype;
   const std::int64_t code = call.attribute("dtype", std::int64_t{0});
   if (code != 0 && (!dtype_of(code, dtype) || code == kFloat16 || code == kBfloat16))
-    call.unsupported("onnx.cast", "a result of float, double, int64, int32, int8, uint8 or bool", element_type_name(code),
+    call.unsupported("onnx.cast", "a result of float, double, an integer type of 8 to 64 bits, or bool", element_type_name(code),
                      "export in float32");
   const std::int64_t k = call.attribute("k", std::int64_t{0});
   call.limit_fold(x, dtype);
@@ -273,6 +280,113 @@ Results lower_eye_like(Call& call) {
   if (!is_float(dtype)) return {call.make_ints(dtype, x, ones)};
   const Value typed{dtype, {}, std::nullopt, std::nullopt, {}};
   return {reals_like(call, std::make_shared<Value>(typed), x, std::vector<double>(ones.begin(), ones.end()))};
+}
+
+Results lower_top_k(Call& call) {
+  const std::size_t axis = axis_attribute(call, -1, call.shape(0).size());
+  const Ints k = call.ints(1, "k");
+  if (k.size() != 1) call.malformed("onnx.input", "one k", to_string(k));
+  if (call.attribute("sorted", std::int64_t{1}) == 0 && k[0] > 1)
+    call.unsupported("onnx.attribute", "sorted = 1", "0, which leaves the order open", "export TopK with sorted = 1");
+  const SortAttributes order{static_cast<std::int64_t>(axis), k[0], call.attribute("largest", std::int64_t{1}) != 0};
+  return {call.emit(Op::sort, {call.in(0)}, order), call.emit(Op::arg_sort, {call.in(0)}, order)};
+}
+
+// Row b of the update goes to the places from write_indices[b] on, along the axis; round its end in circular mode.
+Results lower_tensor_scatter(Call& call) {
+  const Shape &cache = call.shape(0), &update = call.shape(1);
+  const std::size_t axis = static_cast<std::size_t>(call.axis(call.attribute("axis", std::int64_t{-2}), cache.size()));
+  const std::string mode = call.attribute("mode", "linear");
+  if (mode != "linear" && mode != "circular") call.malformed("onnx.attribute", "mode linear or circular", printable(mode));
+  Shape wide = update;
+  if (wide.size() == cache.size()) wide[axis] = cache[axis];
+  if (axis == 0 || wide != cache || update[axis] > cache[axis])
+    call.malformed("onnx.shape", "an update as the cache, no longer along the axis, which is not the first one", to_string(update));
+  const Ints first = call.has(2) ? call.ints(2, "places to write at") : Ints(static_cast<std::size_t>(cache[0]), 0);
+  if (static_cast<std::int64_t>(first.size()) != cache[0]) call.malformed("onnx.input", "one place per batch", to_string(first));
+  call.limit_fold(update, DType::int64);
+  const Ints strides = strides_of(cache);
+  Ints index(update.size(), 0), positions;
+  for (std::size_t i = 0; i < element_count(update); ++i, (void)next_index(index, update)) {
+    std::int64_t at = 0, place = first[static_cast<std::size_t>(index[0])];
+    if (place < 0 || place > kLargestExtent || (mode == "linear" && place + index[axis] >= cache[axis]))
+      call.malformed("onnx.index", "places in the cache", std::to_string(place));
+    place = (place + index[axis]) % cache[axis];
+    for (std::size_t k = 0; k < index.size(); ++k) at += (k == axis ? place : index[k]) * strides[k];
+    positions.push_back(at);
+  }
+  return {scatter(call, call.in(0), positions, call.in(1))};
+}
+
+// On where the index, counted from the front, is the place along the new axis; off elsewhere and for indices outside.
+Results lower_one_hot(Call& call) {
+  const Ints depth = whole_numbers(call, 1, "a depth");
+  if (depth.size() != 1 || depth[0] < 0 || depth[0] > kLargestExtent)
+    call.malformed("onnx.input", "one depth from 0 to 2^31 - 1", to_string(depth));
+  if (call.shape(2) != Shape{2}) call.malformed("onnx.shape", "two values, off and on", to_string(call.shape(2)));
+  Shape shape = call.shape(0);
+  const auto axis = call.axis(call.attribute("axis", std::int64_t{-1}), shape.size() + 1);
+  shape.insert(shape.begin() + axis, 1);
+  const Operand places = call.cast(call.reshape(call.in(0), shape), DType::float64);
+  std::vector<double> classes;
+  for (std::int64_t i = 0; i < depth[0]; ++i) classes.push_back(static_cast<double>(i));
+  const Operand wrapped = call.emit(Op::add, {places, call.make_real_like(places, static_cast<double>(depth[0]))});
+  const Operand from_end = call.emit(Op::less, {places, call.make_real_like(places, 0)});
+  Shape along(shape.size(), 1);
+  along[static_cast<std::size_t>(axis)] = depth[0];
+  const Operand hit = call.emit(Op::equal, {call.emit(Op::where, {from_end, wrapped, places}), reals_like(call, places, along, classes)});
+  const auto value = [&](std::int64_t i) { return call.reshape(slice_axis(call, call.in(2), 0, i, 1), {}); };
+  return {call.emit(Op::where, {hit, value(1), value(0)})};
+}
+
+// The adjoint of cutting an image into blocks: each element is added at its place; what falls into the padding is dropped.
+Results lower_col2im(Call& call) {
+  const Shape& x = call.shape(0);
+  const Ints image = call.ints(1, "an image shape"), block = call.ints(2, "a block shape");
+  const std::size_t axes = image.size();
+  const Ints strides = call.attribute_ints("strides").value_or(Ints(axes, 1)),
+             dilations = call.attribute_ints("dilations").value_or(Ints(axes, 1)),
+             pads = call.attribute_ints("pads").value_or(Ints(2 * axes, 0));
+  bool fits =
+      axes > 0 && block.size() == axes && strides.size() == axes && dilations.size() == axes && pads.size() == 2 * axes && x.size() == 3;
+  Shape positions;
+  std::int64_t block_size = 1, blocks = 1;
+  for (std::size_t axis = 0; fits && axis < axes; ++axis) {
+    for (const std::int64_t part : {image[axis], block[axis], strides[axis], dilations[axis]})
+      fits = fits && part > 0 && part <= (kLargestExtent >> 8);
+    for (const std::int64_t part : {pads[axis], pads[axis + axes]}) fits = fits && part >= 0 && part <= (kLargestExtent >> 8);
+    const std::int64_t room = fits ? image[axis] + pads[axis] + pads[axis + axes] - (block[axis] - 1) * dilations[axis] - 1 : -1;
+    fits = fits && room >= 0;
+    positions.push_back(fits ? room / strides[axis] + 1 : 0);
+    block_size *= block[axis];
+    blocks *= positions.back();
+    fits = fits && block_size <= kLargestExtent && blocks <= kLargestExtent;
+  }
+  if (!fits || x[1] % block_size != 0 || x[2] != blocks)
+    call.malformed("onnx.shape", "x [N, C * block size, blocks] with windows that fit", to_string(x) + ", image " + to_string(image));
+  Shape result = {x[0], x[1] / block_size};
+  result.insert(result.end(), image.begin(), image.end());
+  call.limit_fold(result, DType::int64);
+  call.limit_fold(x, DType::int64);
+  const Ints steps = strides_of(image);
+  const auto pixels = static_cast<std::int64_t>(element_count(image));
+  Ints from, to, tap(axes, 0), at(axes, 0);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(element_count(x)); ++i) {
+    std::int64_t pixel = i / (block_size * blocks) * pixels;
+    bool inside = true;
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      const std::int64_t where = at[axis] * strides[axis] + tap[axis] * dilations[axis] - pads[axis];
+      inside = inside && where >= 0 && where < image[axis];
+      pixel += where * steps[axis];
+    }
+    if (inside) {
+      from.push_back(i);
+      to.push_back(pixel);
+    }
+    if (!next_index(at, positions)) (void)next_index(tap, block);
+  }
+  const Shape kept = {static_cast<std::int64_t>(from.size())};
+  return {call.emit(Op::place, {select_flat(call, call.in(0), std::move(from), kept)}, PlaceAttributes{std::move(to), std::move(result)})};
 }
 
 }  // namespace assay::onnx

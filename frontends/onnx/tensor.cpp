@@ -120,8 +120,7 @@ std::size_t given_elements(const TensorProto& tensor) {
   const bool in_int32s = !single && tensor.element_type != kDouble && tensor.element_type != kInt64 && !unsigned_longs;
   const std::size_t all =
       tensor.floats.size() + tensor.doubles.size() + tensor.int64s.size() + tensor.int32s.size() + tensor.uint64s.size();
-  const std::size_t used =
-      floats + doubles + longs + (in_int32s ? tensor.int32s.size() : 0) + (unsigned_longs ? tensor.uint64s.size() : 0);
+  const std::size_t used = floats + doubles + longs + (in_int32s ? tensor.int32s.size() : 0) + (unsigned_longs ? tensor.uint64s.size() : 0);
   if (all != used || !tensor.other_data.empty()) {
     malformed(tensor, "data in the field of " + element_type_name(tensor.element_type),
               tensor.other_data.empty() ? "data in the field of another type" : "a field " + tensor.other_data);

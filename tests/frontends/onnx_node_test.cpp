@@ -68,10 +68,11 @@ const std::set<std::string> kLimits = {"onnx.input_type", "onnx.output_type", "o
                                        "onnx.window",     "onnx.clip",        "onnx.input_shape",   "onnx.shape"};
 
 // Stored with four decimals.
-const std::set<std::string> kRoundedByHand = {"test_averagepool_2d_ceil_last_window_starts_on_pad"};
+const std::set<std::string> kRoundedByHand = {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_gridsample_bicubic"};
 
 bool has_value_here(std::int64_t type) {
-  const std::set<std::int64_t> types = {onnx::kFloat, onnx::kDouble, onnx::kInt64, onnx::kInt32, onnx::kInt8, onnx::kUint8, onnx::kBool};
+  const std::set<std::int64_t> types = {onnx::kFloat, onnx::kDouble, onnx::kInt64,  onnx::kInt32,  onnx::kInt8, onnx::kUint8,
+                                        onnx::kInt16, onnx::kUint16, onnx::kUint32, onnx::kUint64, onnx::kBool};
   return types.contains(type);
 }
 
@@ -233,5 +234,5 @@ TEST_CASE("published operator tests: what is imported encloses the published out
             << " cases of float, integer and bool tensors enclosed (" << 100 * enclosed / std::max(asked, 1) << " %), " << totals["refused"]
             << " refused, " << totals["failed"] << " failed; " << totals["outside"]
             << " outside (other types, training, strings, sequences, control flow)\n";
-  CHECK(enclosed >= 728);
+  CHECK(enclosed >= 945);
 }

@@ -186,3 +186,25 @@ TEST_CASE("recurrent networks, by hand", "[onnx][ops]") {
   CHECK(code_of(on("RNN", {"w", "r"}, {attr("direction", "bidirectional")}), {w, r}, 14, two) == "onnx.shape");
   CHECK(code_of(on("RNN", {"w", "r"}, {attr("hidden_size", 2)}), {w, r}, 14, two) == "onnx.shape");
 }
+
+TEST_CASE("resampling and order", "[onnx][ops]") {
+  const std::string two = floats("s", {2}, {1, 2}), none = floats("r", {0}, {});
+  const auto resize = [](std::vector<std::string> attributes) { return on("Resize", {"r", "s"}, attributes); };
+  const Ints line = {1, 2}, four = {1, 4};
+  const Reals x = {0, 4};
+  check_rows({
+      {resize({attr("mode", "linear")}), 11, {none, two}, line, x, four, {0, 1, 3, 4}},
+      {resize({attr("mode", "linear"), attr("coordinate_transformation_mode", "asymmetric")}),
+       11,
+       {none, two},
+       line,
+       x,
+       four,
+       {0, 2, 4, 4}},
+      {on("Upsample", {"s"}, {attr("mode", "linear")}), 9, {two}, line, x, four, {0, 2, 4, 4}},
+      {on("TopK", {"k"}, {attr("axis", 1)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {9, 7}},
+      {on("TopK", {"k"}, {attr("largest", 0)}), 11, {ints("k", {2})}, {1, 3}, {5, 9, 7}, {1, 2}, {5, 7}},
+  });
+  CHECK(code_of(on("TopK", {"k"}, {attr("sorted", 0)}), {ints("k", {2})}, 11, kMatrix) == "onnx.attribute");
+  CHECK(code_of(resize({attr("mode", "area")}), {none, two}, 11, line) == "onnx.attribute");
+}

@@ -170,20 +170,24 @@ TEST_CASE("tensors whose data does not fit their shape are malformed", "[onnx][w
   constexpr auto kUnsupported = Rejection::Kind::unsupported;
   const std::string four = raw_floats({1});
   const std::vector<Row> rows = {
-      {tensor("t", 1, {2}, four), "onnx.tensor", kMalformed},                                           // four of eight bytes
-      {tensor("t", 1, {1}, four + four), "onnx.tensor", kMalformed},                                    // eight of four bytes
-      {tensor("t", 1, {-1}, ""), "onnx.tensor", kMalformed},                                            // negative extent
-      {tensor("t", 1, {std::int64_t{1} << 40, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},  // product beyond 2^64
-      {tensor("t", 1, {0, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},                      // extent beyond 2^31 beside 0
-      {Wire().number(1, 1).number(2, 1).text, "onnx.tensor", kMalformed},                               // no data
-      {Wire().number(1, 1).number(2, 1).number(7, 5).text, "onnx.tensor", kMalformed},                  // int64_data of a float
-      {Wire().number(1, 1).number(2, 1).bytes(9, four).real(4, 1).text, "onnx.tensor", kMalformed},     // raw and typed
-      {Wire().number(1, 1).number(2, 3).number(5, 128).text, "onnx.tensor", kMalformed},                // int8 out of range
-      {tensor("t", 9, {1}, "\x02"), "onnx.tensor", kMalformed},                                         // boolean 2
-      {Wire().number(1, 1).number(2, 1).bytes(9, four).bytes(6, "s").text, "onnx.tensor", kMalformed},  // strings beside
-      {tensor("t", 8, {1}, ""), "onnx.element_type", kUnsupported},                                     // string
-      {tensor("t", 14, {1}, std::string(8, 'x')), "onnx.element_type", kUnsupported},                   // complex64
-      {tensor("t", 17, {1}, "x"), "onnx.element_type", kUnsupported},                                   // float8
+      {tensor("t", 1, {2}, four), "onnx.tensor", kMalformed},                                                 // four of eight bytes
+      {tensor("t", 1, {1}, four + four), "onnx.tensor", kMalformed},                                          // eight of four bytes
+      {tensor("t", 1, {-1}, ""), "onnx.tensor", kMalformed},                                                  // negative extent
+      {tensor("t", 1, {std::int64_t{1} << 40, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},        // product beyond 2^64
+      {tensor("t", 1, {0, std::int64_t{1} << 40}, ""), "onnx.tensor", kMalformed},                            // extent beyond 2^31 beside 0
+      {Wire().number(1, 1).number(2, 1).text, "onnx.tensor", kMalformed},                                     // no data
+      {Wire().number(1, 1).number(2, 1).number(7, 5).text, "onnx.tensor", kMalformed},                        // int64_data of a float
+      {Wire().number(1, 1).number(2, 1).bytes(9, four).real(4, 1).text, "onnx.tensor", kMalformed},           // raw and typed
+      {Wire().number(1, 1).number(2, 3).number(5, 128).text, "onnx.tensor", kMalformed},                      // int8 out of range
+      {tensor("t", 9, {1}, "\x02"), "onnx.tensor", kMalformed},                                               // boolean 2
+      {Wire().number(1, 1).number(2, 1).bytes(9, four).bytes(6, "s").text, "onnx.tensor", kMalformed},        // strings beside
+      {tensor("t", 8, {1}, ""), "onnx.element_type", kUnsupported},                                           // string
+      {Wire().number(1, 1).number(2, 12).number(11, std::int64_t{1} << 32).text, "onnx.tensor", kMalformed},  // uint32 out of range
+      {Wire().number(1, 1).number(2, 13).number(11, std::numeric_limits<std::int64_t>::min()).text, "onnx.element_type",
+       kUnsupported},                                                                    // uint64 from 2^63 on
+      {Wire().number(1, 1).number(2, 13).number(7, 5).text, "onnx.tensor", kMalformed},  // int64_data of a uint64
+      {tensor("t", 14, {1}, std::string(8, 'x')), "onnx.element_type", kUnsupported},    // complex64
+      {tensor("t", 17, {1}, "x"), "onnx.element_type", kUnsupported},                    // float8
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Rejection why = tensor_rejection(rows[i].proto);

@@ -1,0 +1,76 @@
+// Quantised operators, samples at computed places, spectra: values checked by hand, and what is refused.
+#include "tests/frontends/onnx_rows.h"
+
+using namespace assay;
+using namespace assay::onnx_test;
+
+namespace {
+
+const Ints kFour = {4};
+
+std::string scale(float value) { return floats("s", {}, {value}); }
+
+}  // namespace
+
+TEST_CASE("quantising rounds half to even and saturates", "[onnx][ops]") {
+  const std::string zero = tensor("z", 2, {}, "\x80"), low = tensor("z", 3, {}, "\x01");
+  check_rows({
+      {on("QuantizeLinear", {"s", "z"}), 13, {scale(2), zero}, kFour, {1, 3, -1, 1000}, kFour, {128, 130, 128, 255}},
+      {on("QuantizeLinear", {"s", "z"}), 13, {scale(2), low}, kFour, {1, 3, -300, 300}, kFour, {1, 3, -128, 127}},
+      {on("QuantizeLinear", {"s"}), 19, {scale(0.5F)}, kFour, {0.25, 0.75, -3, 1}, kFour, {0, 2, 0, 2}},
+      {on("QuantizeLinear", {"s"}, {attr("output_dtype", 5)}),
+       21,
+       {scale(1)},
+       kFour,
+       {40000, -40000, 0.5, 1.5},
+       kFour,
+       {32767, -32768, 0, 2}},
+      {on("QuantizeLinear", {"s"}, {attr("axis", 0)}), 13, {floats("s", {4}, {1, 2, 4, 8})}, kFour, {8, 8, 8, 8}, kFour, {8, 4, 2, 1}},
+      {on("QuantizeLinear", {"s"}, {attr("axis", 0), attr("block_size", 2)}),
+       21,
+       {floats("s", {2}, {1, 2})},
+       kFour,
+       {8, 8, 8, 8},
+       kFour,
+       {8, 8, 4, 4}},
+  });
+}
+
+TEST_CASE("samples at computed places", "[onnx][ops]") {
+  const std::string image = floats("i", {1, 1, 2, 2}, {1, 2, 3, 4});
+  const auto sample = [](const char* padding, int corners) {
+    return node("GridSample", {"i", "x"}, {"y"}, {attr("padding_mode", padding), attr("align_corners", corners)});
+  };
+  const Ints grid = {1, 1, 2, 2}, result = {1, 1, 1, 2};
+  check_rows({
+      {sample("zeros", 1), 20, {image}, grid, {-1, -1, 1, 0}, result, {1, 3}},
+      {sample("zeros", 0), 20, {image}, grid, {-1, -1, 0, 0}, result, {0.25, 2.5}},
+      {sample("border", 0), 20, {image}, grid, {-1, -1, 5, 5}, result, {1, 4}},
+      {sample("reflection", 1), 20, {image}, grid, {3, -1, -1, 3}, result, {1, 1}},
+  });
+}
+
+TEST_CASE("spectra have exact quarters", "[onnx][ops]") {
+  const Ints signal = {1, 4, 1};
+  check_rows({
+      {on("DFT", {}, {attr("axis", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 4, 2}, {10, 0, -2, 2, -2, 0, -2, -2}},
+      {on("DFT", {}, {attr("axis", 1), attr("onesided", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 3, 2}, {10, 0, -2, 2, -2, 0}},
+      {on("DFT", {"", "a"}, {attr("inverse", 1)}),
+       20,
+       {ints("a", {}, {1})},
+       {1, 4, 2},
+       {10, 0, -2, 2, -2, 0, -2, -2},
+       {1, 4, 2},
+       {1, 0, 2, 0, 3, 0, 4, 0}},
+  });
+}
+
+TEST_CASE("one-hot rows, blocks added back, bits under the other sign", "[onnx][ops]") {
+  const std::string values = floats("v", {2}, {5, 7}), three = ints("d", {}, {3});
+  check_rows({
+      {on("OneHot", {"d", "v"}), 11, {three, values}, {2}, {-1, 1}, {2, 3}, {5, 5, 7, 5, 7, 5}},
+      {on("OneHot", {"d", "v"}, {attr("axis", 0)}), 11, {three, values}, {2}, {3, -4}, {3, 2}, {5, 5, 5, 5, 5, 5}},
+      {on("Col2Im", {"i", "b"}), 18, {ints("i", {1}, {3}), ints("b", {1}, {2})}, {1, 2, 2}, {1, 2, 3, 4}, {1, 1, 3}, {1, 5, 4}},
+      {on("Det"), 11, {}, {2, 2}, {1, 2, 3, 5}, {}, {-1}},
+  });
+}

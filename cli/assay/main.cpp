@@ -107,6 +107,12 @@ void add_supports(CLI::App& app, const char* name, std::string& question, JsonTa
   });
 }
 
+void add_ops(CLI::App& app, std::string& name, int& exit) {
+  CLI::App* verb = app.add_subcommand("ops", "Show the reference page of an operation, or list all");
+  verb->add_option("NAME", name);
+  verb->callback([&] { exit = ops(name); });
+}
+
 // A bare --json means stdout; the parser would take the next word as its value.
 std::vector<std::string> words(int argc, char** argv) {
   std::vector<std::string> list;
@@ -134,6 +140,8 @@ int run(int argc, char** argv) {
   add_inspect(app, inspect_options, exit);
   add_lint(app, lint_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
+  std::string op_name;
+  add_ops(app, op_name, exit);
   add_supports(app, "capabilities", question, supports_json, exit);
   app.require_subcommand(0, 1);
   try {

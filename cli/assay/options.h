@@ -62,6 +62,8 @@ int lint(const LintOptions& options);
 // One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
 int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();
+// The reference page of one op, or the index.
+int ops(const std::string& name);
 
 // "1 case", "2 cases".
 [[nodiscard]] std::string counted(std::size_t count, const std::string& noun, const char* plural = "s");

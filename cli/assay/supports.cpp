@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {
@@ -14,6 +15,12 @@ std::vector<std::string> operators() {
   for (const onnx::OperatorSupport& support : onnx::supported_operators()) names.push_back(support.op);
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<std::string> operations() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kOpCount; ++i) names.emplace_back(op_row(static_cast<Op>(i)).name);
   return names;
 }
 
@@ -28,6 +35,7 @@ std::vector<std::string> opset_range() {
 
 std::vector<std::string> answer(const std::string& question) {
   if (question == "onnx-operators") return operators();
+  if (question == "operations") return operations();
   if (question == "onnx-opset-versions") return opset_range();
   static const std::map<std::string, std::vector<std::string>> kAnswers{
       {"onnx-element-types", {"real"}},
@@ -58,7 +66,8 @@ const std::vector<std::string>& support_questions() {
                                                    "arithmetic-complexity-theories",
                                                    "optimised-disjunctive-reasoning",
                                                    "serialise-assignments",
-                                                   "unsat-proofs"};
+                                                   "unsat-proofs",
+                                                   "operations"};  // ours: the ops of the reference semantics
   return kQuestions;
 }
 

@@ -1,0 +1,201 @@
+// Pages of the op reference, from op_reference.cpp, the op table and the front end's table of operators.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <variant>
+
+#include "cli/assay/op_reference.h"
+#include "cli/assay/report.h"
+#include "frontends/onnx/import.h"
+
+namespace assay::cli {
+namespace {
+
+// In the order of the alternatives of Attributes.
+constexpr std::array<std::string_view, std::variant_size_v<Attributes>> kAttributes = {
+    "none",
+    "`axes`: result axis i is operand axis axes[i]",
+    "`starts`, `steps`, `extents` per axis; steps are not 0",
+    "`axis`",
+    "`before`, `after` per axis, perhaps negative; `value`",
+    "`axis`, `indices`, `index_shape`",
+    "`factor`",
+    "`alpha`, `beta`, `transpose_a`, `transpose_b`",
+    "`kernel`, `strides`, `dilations`, `pads_begin`, `pads_end` per spatial axis, `output_padding`, `groups`, `count_include_pad`, "
+    "`ceil_mode`",
+    "`epsilon`",
+    "`axes`, `keep_dims`",
+    "`slope`",
+    "`lo`, `hi`, perhaps infinite",
+    "`exponent`, a rational number",
+    "`axis`",
+    "`shape`",
+    "`alpha`, `beta`",
+    "`tanh_form`",
+    "`truncated`",
+    "`positive`, `negative`",
+    "`to`",
+    "`axis`, `exclusive`, `reverse`",
+    "`axis`, `keep_dims`, `last`",
+    "`axes`, `epsilon`, `form` (centered, deviation, root_mean, l2, l1)",
+    "`size`, `alpha`, `beta`, `bias`",
+    "`axis`, `empty_is_zero`",
+    "`indices`, `shape`",
+    "`axis`, `starts`, `indices`, `weights`",
+    "`axis`, `count`, `descending`",
+};
+
+std::string_view text_of(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::leaf:
+      return "leaf";
+    case OpClass::layout:
+      return "layout";
+    case OpClass::linear:
+      return "linear";
+    case OpClass::bilinear:
+      return "bilinear";
+    case OpClass::elementwise:
+      return "elementwise";
+    case OpClass::selection:
+      return "selection";
+    case OpClass::defined:
+      return "defined";
+  }
+  return "";
+}
+
+std::string_view text_of(Smoothness smoothness) {
+  switch (smoothness) {
+    case Smoothness::smooth:
+      return "smooth";
+    case Smoothness::kink:
+      return "kinks: the derivative there is the Clarke set";
+    case Smoothness::jump:
+      return "jumps, or a derivative that is 0 by convention";
+    case Smoothness::singular:
+      return "singular at the edge of its domain";
+  }
+  return "";
+}
+
+std::string_view text_of(Elements elements) {
+  switch (elements) {
+    case Elements::reals:
+      return "float";
+    case Elements::numbers:
+      return "float, integer";
+    case Elements::integers:
+      return "integer";
+    case Elements::booleans:
+      return "bool";
+    case Elements::any:
+      return "float, integer, bool";
+  }
+  return "";
+}
+
+std::string_view text_of(Bound bound) {
+  switch (bound) {
+    case Bound::leaf:
+      return "where it ends";
+    case Bound::exact:
+      return "exactly linear; products with a second operand that is not constant as mul and matmul";
+    case Bound::line:
+      return "a line of any slope below and above, its intercept derived by the kernel";
+    case Bound::plane:
+      return "a plane in its operands below and above, its intercept derived by the kernel";
+    case Bound::box:
+      return "stops at the op's own box";
+  }
+  return "";
+}
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> list;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    list.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return list;
+}
+
+std::string onnx_text(const OpReference& reference) {
+  std::string text;
+  for (const std::string& name : words(reference.onnx)) {
+    for (const onnx::OperatorSupport& support : onnx::supported_operators()) {
+      if (support.op != name) continue;
+      text += text.empty() ? "" : ", ";
+      text += name + " (" + std::to_string(support.first_opset) + " to " + std::to_string(support.last_opset) + ")";
+    }
+  }
+  return text.empty() ? "none: it stems from gradients" : text;
+}
+
+std::string arity_text(const OpRow& row) {
+  if (row.arity_max < 0) return std::to_string(row.arity_min) + " or more";
+  if (row.arity_min == row.arity_max) return std::to_string(row.arity_min);
+  return std::to_string(row.arity_min) + " to " + std::to_string(row.arity_max);
+}
+
+}  // namespace
+
+std::string op_page(const OpReference& reference) {
+  const OpRow& row = op_row(reference.op);
+  std::string page = "# " + std::string(row.name) + "\n\n";
+  page += "`y = " + std::string(row.name) + "(" +
+          (row.arity_max == 0   ? ""
+           : row.arity_max == 1 ? "x"
+           : row.arity_max == 2 ? "x, y"
+                                : "x, ...") +
+          ")`: ";
+  page += std::string(reference.meaning) + "\n\n| | |\n| --- | --- |\n";
+  const auto line = [&](std::string_view name, std::string_view text) {
+    std::string safe;
+    for (const char c : text) safe += c == '|' ? std::string("\\|") : std::string(1, c);
+    page += "| " + std::string(name) + " | " + safe + " |\n";
+  };
+  line("class", std::string(text_of(row.op_class)) + "; " + std::string(text_of(row.smoothness)));
+  line("operands", arity_text(row) + " of " + std::string(text_of(row.elements)));
+  line("attributes", kAttributes[row.attributes]);
+  line("shapes", reference.shapes);
+  line("domain", reference.domain);
+  line("cotangents, from g", reference.derivative);
+  line("enclosure", reference.enclosure);
+  line("back-substitution", text_of(reference.bound));
+  line("ONNX (opsets)", onnx_text(reference));
+  return page;
+}
+
+std::string op_index() {
+  std::string text = "# Operations\n\nOne page per op, printed by `assay ops NAME`; the table is that of the program.\n\n";
+  text += "| Op | Class | Meaning |\n| --- | --- | --- |\n";
+  for (int i = 0; i < kOpCount; ++i) {
+    const OpReference& reference = op_reference(static_cast<Op>(i));
+    const OpRow& row = op_row(reference.op);
+    std::string meaning;
+    for (const char c : reference.meaning) meaning += c == '|' ? std::string("\\|") : std::string(1, c);
+    text += "| [" + std::string(row.name) + "](" + std::string(row.name) + ".md) | " + std::string(text_of(row.op_class)) + " | " +
+            meaning + " |\n";
+  }
+  text += "\nONNX operators that become several of these: ";
+  for (const std::string_view name : lowered_operators()) text += (name == lowered_operators().front() ? "" : ", ") + std::string(name);
+  return text + ". [docs/onnx.md](../onnx.md) says how.\n";
+}
+
+int ops(const std::string& name) {
+  if (name.empty()) {
+    std::fputs(op_index().c_str(), stdout);
+    return kExitYes;
+  }
+  const OpReference* reference = find_op(name);
+  if (reference == nullptr) {
+    std::fprintf(stderr, "assay ops: no op is named %s; assay ops lists them\n", name.c_str());
+    return kExitUsage;
+  }
+  std::fputs(op_page(*reference).c_str(), stdout);
+  return kExitYes;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,35 @@
+// The reference page of each op: what docs/ops shows and `assay ops` prints, from one table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semantics/graph/op.h"
+
+namespace assay::cli {
+
+// How back-substitution treats an op.
+enum class Bound : std::uint8_t { leaf, exact, line, plane, box };
+
+struct OpReference {
+  Op op;
+  std::string_view meaning;     // y from x (or x, y, ... in operand order)
+  std::string_view shapes;
+  std::string_view domain;      // where it is defined; elsewhere the element is undefined
+  std::string_view derivative;  // the cotangents of the operands from g, that of the result
+  std::string_view enclosure;   // what the set of results over a box is
+  Bound bound;
+  std::string_view onnx;        // operators that become this op, perhaps with others; blanks between
+};
+
+[[nodiscard]] const OpReference& op_reference(Op op);
+[[nodiscard]] const OpReference* find_op(std::string_view name);
+// ONNX operators that become other ops throughout (docs/onnx.md says which) and so stand on no page.
+[[nodiscard]] const std::vector<std::string_view>& lowered_operators();
+
+// The page in Markdown, and the index of all pages.
+[[nodiscard]] std::string op_page(const OpReference& reference);
+[[nodiscard]] std::string op_index();
+
+}  // namespace assay::cli

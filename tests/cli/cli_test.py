@@ -361,7 +361,16 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(Run("assay", verb, "--vnnlib-versions").lines, ["1.0", "2.0"])
         self.assertEqual(Run("assay", "supports").exit, 2)
         self.assertEqual(Run("assay", "supports", "--onnx-operators", "--vnnlib-versions").exit, 2)
-        self.assertEqual(len(json.loads(Run("assay", "supports", "--json").out)["answers"]), 12)
+        self.assertEqual(len(json.loads(Run("assay", "supports", "--json").out)["answers"]), 13)
+
+    def test_ops(self):
+        names = Run("assay", "supports", "--operations").out.split()
+        self.assertIn("masked_softmax", names)
+        self.assertIn("| domain | x >= 0 |", Run("assay", "ops", "sqrt").out)
+        self.assertEqual(Run("assay", "ops").out.count(".md) |"), len(names))
+        unknown = Run("assay", "ops", "no_such_op")
+        self.assertEqual(unknown.exit, 2)
+        self.assertIn("no_such_op", unknown.err)
 
     # usage
 

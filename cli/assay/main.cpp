@@ -93,6 +93,16 @@ void add_lint(CLI::App& app, LintOptions& options, int& exit) {
   verb->callback([&] { exit = lint(options); });
 }
 
+void add_eval(CLI::App& app, EvalOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("eval", "Enclose a model's outputs, and its gradient, at a point or on a box");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("VALUES", options.values,
+                   "JSON: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
+      ->required();
+  add_json(verb, options.json);
+  verb->callback([&] { exit = eval(options); });
+}
+
 // `supports` and its older spelling `capabilities`.
 void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
@@ -132,6 +142,7 @@ int run(int argc, char** argv) {
   BoundsOptions bounds_options;
   InspectOptions inspect_options;
   LintOptions lint_options;
+  EvalOptions eval_options;
   std::string question;
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
@@ -139,6 +150,7 @@ int run(int argc, char** argv) {
   add_bounds(app, bounds_options, exit);
   add_inspect(app, inspect_options, exit);
   add_lint(app, lint_options, exit);
+  add_eval(app, eval_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
   add_ops(app, op_name, exit);

@@ -49,6 +49,11 @@ struct InspectOptions {
   JsonTarget json;
 };
 
+struct EvalOptions {
+  std::string model, values;
+  JsonTarget json;
+};
+
 struct LintOptions {
   std::string model;
   JsonTarget json;
@@ -59,6 +64,7 @@ int check_verb(const CheckOptions& options);
 int bounds(const BoundsOptions& options);
 int inspect(const InspectOptions& options);
 int lint(const LintOptions& options);
+int eval(const EvalOptions& options);
 // One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
 int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();

@@ -1,4 +1,4 @@
-// What the verbs report, as plain values; report_json.cpp turns them into JSON with a versioned schema.
+// What the verbs report, as plain values; report_json.cpp and values_json.cpp turn them into JSON with a versioned schema.
 //
 // Every number of the analysis appears as {"value": shortest decimal that reads back the same, "hex": C99 hex float}.
 #pragma once
@@ -47,6 +47,19 @@ struct GroupBounds {
   double seconds = 0, cpu_seconds = 0;  // of the propagation
   std::vector<NodeBounds> nodes;
 };
+
+// Values of one input or output, perhaps sets.
+struct NamedSet {
+  std::string name;
+  Shape shape;
+  std::vector<Interval> values;  // row-major
+};
+
+struct EvalRequest {
+  std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output
+};
+[[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
+[[nodiscard]] std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients);
 
 [[nodiscard]] std::string to_json(const VerifyReport& report);
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);

@@ -1,4 +1,4 @@
-// The only file that knows the JSON library.
+// With values_json.cpp the only file that knows the JSON library.
 #include <algorithm>
 #include <array>
 #include <cmath>

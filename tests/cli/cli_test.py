@@ -363,6 +363,28 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(Run("assay", "supports", "--onnx-operators", "--vnnlib-versions").exit, 2)
         self.assertEqual(len(json.loads(Run("assay", "supports", "--json").out)["answers"]), 13)
 
+    # eval
+
+    def test_eval(self):
+        def values(text):
+            with open(self.at("values.json"), "w") as file:
+                file.write(text)
+            return Run("assay", "eval", self.at("net.onnx"), self.at("values.json"), "--json")
+        run = values('{"inputs": {"x": [[1, 2]]}, "cotangents": {"y": [3]}}')
+        self.assertEqual(run.exit, 0, run.err)
+        report = json.loads(run.out)
+        self.assertEqual((report["schema"], report["outputs"]["y"]), ("assay.eval/1", {"shape": [1, 1], "lo": [0.0], "hi": [0.0]}))
+        self.assertEqual(report["gradients"]["x"], {"shape": [1, 2], "lo": [0.0, 0.0], "hi": [0.0, 0.0]})
+        box = json.loads(values('{"inputs": {"x": [{"lo": -1, "hi": 1}, 0]}}').out)["outputs"]["y"]
+        self.assertTrue(box["lo"][0] <= 0 <= box["hi"][0])
+        for text, part in (("", "0 bytes"), ("{", "no JSON"), ("[]", "inputs"), ('{"inputs": {"x": [1]}}', "2 numbers"), ('{"inputs": {}}', "none"),
+                           ('{"inputs": {"x": [1, "2"]}}', "finite numbers"), ('{"inputs": {"x": [1, 1e999]}}', "finite numbers"),
+                           ('{"inputs": {"x": [1, {"lo": 2, "hi": 1}]}}', "finite numbers"), ('{"inputs": {"x": %s1%s}}' % ("[" * 99, "]" * 99), "finite"),
+                           ('{"inputs": {"x": [1, 2]}, "cotangents": {"y": []}}', "1 numbers")):
+            run = values(text)
+            self.assertEqual(run.exit, 4, text)
+            self.assertIn(part, run.err, text)
+
     def test_ops(self):
         names = Run("assay", "supports", "--operations").out.split()
         self.assertIn("masked_softmax", names)

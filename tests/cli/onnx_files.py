@@ -20,25 +20,45 @@ def block(field, data):
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def tensor(name, dims, values):
-    raw = struct.pack("<%df" % len(values), *values)
-    return b"".join(number(1, d) for d in dims) + number(2, 1) + block(8, name) + block(9, raw)
+FLOAT, INT64, BOOL, DOUBLE = 1, 7, 9, 11
+FORMAT = {FLOAT: "f", INT64: "q", BOOL: "?", DOUBLE: "d"}
 
 
-def value_info(name, dims):
-    """A dimension is an extent, or the name of a symbolic one."""
+def tensor(name, dims, values, element_type=FLOAT):
+    raw = struct.pack(f"<{len(values)}{FORMAT[element_type]}", *values)
+    return b"".join(number(1, d) for d in dims) + number(2, element_type) + block(8, name) + block(9, raw)
+
+
+def value_info(name, dims, element_type=FLOAT):
+    """A dimension is an extent, or the name of a symbolic one; no dims at all: the shape is left open."""
+    if dims is None:
+        return block(1, name)
     shape = b"".join(block(1, block(2, d) if isinstance(d, str) else number(1, d)) for d in dims)
-    return block(1, name) + block(2, block(1, number(1, 1) + block(2, shape)))
+    return block(1, name) + block(2, block(1, number(1, element_type) + block(2, shape)))
 
 
-def node(op, inputs, outputs, name):
-    return b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(3, name) + block(4, op)
+def attribute(name, value):
+    """An integer, a float, a text, or a list of integers."""
+    if isinstance(value, bool) or isinstance(value, int):
+        body = number(3, value & (2**64 - 1)) + number(20, 2)
+    elif isinstance(value, float):
+        body = varint(2 << 3 | 5) + struct.pack("<f", value) + number(20, 1)
+    elif isinstance(value, str):
+        body = block(4, value) + number(20, 3)
+    else:
+        body = b"".join(number(8, v & (2**64 - 1)) for v in value) + number(20, 7)
+    return block(1, name) + body
 
 
-def model(nodes, inputs, outputs, tensors):
+def node(op, inputs, outputs, name, **attributes):
+    text = b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(3, name) + block(4, op)
+    return text + b"".join(block(5, attribute(key, value)) for key, value in attributes.items())
+
+
+def model(nodes, inputs, outputs, tensors, opset=13):
     graph = b"".join(block(1, n) for n in nodes) + block(2, "small") + b"".join(block(5, t) for t in tensors)
     graph += b"".join(block(11, i) for i in inputs) + b"".join(block(12, o) for o in outputs)
-    return number(1, 7) + block(2, "assay tests") + block(7, graph) + block(8, block(1, "") + number(2, 13))
+    return number(1, 7) + block(2, "assay tests") + block(7, graph) + block(8, block(1, "") + number(2, opset))
 
 
 def two_equal_neurons(activation="Relu", batch=1, inputs=2, weight=1):

@@ -1,0 +1,86 @@
+// Values from JSON: numbers, or pairs [lo, hi], in row-major order; nested lists are read through.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Rejection malformed(std::string place, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, "values.json", std::move(place), std::move(required), std::move(found), "see assay eval --help"};
+}
+
+bool is_finite_number(const Json& json) { return json.is_number() && std::isfinite(json.get<double>()); }
+
+bool is_pair(const Json& json) {
+  return json.is_object() && json.size() == 2 && json.contains("lo") && json.contains("hi") && is_finite_number(json["lo"]) &&
+         is_finite_number(json["hi"]) && json["lo"].get<double>() <= json["hi"].get<double>();
+}
+
+// False at the first element that is neither a number, a truth value nor {"lo": a, "hi": b}. Lists are nested 64 deep at most.
+bool append(const Json& json, std::vector<Interval>& values, int depth) {
+  if (is_finite_number(json)) {
+    values.emplace_back(json.get<double>());
+  } else if (json.is_boolean()) {
+    values.emplace_back(json.get<bool>() ? 1.0 : 0.0);
+  } else if (is_pair(json)) {
+    values.emplace_back(json["lo"].get<double>(), json["hi"].get<double>());
+  } else {
+    if (!json.is_array() || depth == 0) return false;
+    for (const Json& one : json) {
+      if (!append(one, values, depth - 1)) return false;
+    }
+  }
+  return true;
+}
+
+Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string, std::vector<Interval>>& values) {
+  if (!json.contains(part)) return Done{};
+  if (!json[part].is_object()) return malformed(part, "an object from names to lists of numbers", json[part].type_name());
+  for (const auto& [name, list] : json[part].items()) {
+    if (!append(list, values[name], 64))
+      return malformed(std::string(part) + ", " + name, "finite numbers, or {\"lo\": a, \"hi\": b} with a <= b", "something else");
+  }
+  return Done{};
+}
+
+Json set_json(const NamedSet& set) {
+  Json object;
+  object["shape"] = set.shape;
+  for (const bool low : {true, false}) {
+    Json list = Json::array();
+    for (const Interval& value : set.values) {
+      const double end = low ? value.lo() : value.hi();
+      list.push_back(value.is_undefined() || !std::isfinite(end) ? Json(nullptr) : Json(end));
+    }
+    object[low ? "lo" : "hi"] = std::move(list);
+  }
+  return object;
+}
+
+}  // namespace
+
+Outcome<EvalRequest> read_eval_request(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    return malformed("the values", "a JSON object with \"inputs\"", json.is_discarded() ? "no JSON" : json.type_name());
+  EvalRequest request;
+  if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
+  if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();
+  return request;
+}
+
+std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients) {
+  Json json;
+  json["schema"] = "assay.eval/1";
+  json["outputs"] = Json::object();
+  for (const NamedSet& set : outputs) json["outputs"][set.name] = set_json(set);
+  json["gradients"] = Json::object();
+  for (const NamedSet& set : gradients) json["gradients"][set.name] = set_json(set);
+  return json.dump(1) + "\n";
+}
+
+}  // namespace assay::cli

@@ -73,6 +73,7 @@ void put(std::vector<std::byte>& out, const ExecutionModel& model) {
   put(out, static_cast<std::uint64_t>(model.accumulator));
   put(out, std::uint64_t{model.bias_in_product});
   put(out, model.math_table);
+  if (model.kind == ExecutionModel::Kind::floating) put(out, to_string(model));  // the spelling names every field
 }
 
 // ---- validation ----

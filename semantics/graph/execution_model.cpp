@@ -1,18 +1,151 @@
+// The spelling of execution models, by one table of fields.
 #include "semantics/graph/execution_model.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
 
 namespace assay {
 
+namespace {
+
+// A field with a closed list of words; word i spells the value i.
+struct Field {
+  std::string_view key;
+  std::array<std::string_view, 4> words;  // unused ones are empty
+  unsigned (*get)(const ExecutionModel&);
+  void (*set)(ExecutionModel&, unsigned);
+};
+
+template <auto member>
+constexpr Field field(std::string_view key, std::array<std::string_view, 4> words) {
+  using Value = std::remove_cvref_t<decltype(std::declval<ExecutionModel>().*member)>;
+  return {key, words, [](const ExecutionModel& m) { return static_cast<unsigned>(m.*member); },
+          [](ExecutionModel& m, unsigned value) { m.*member = static_cast<Value>(value); }};
+}
+
+constexpr std::array<std::string_view, 4> kYesNo = {"no", "yes"};
+constexpr Field kFormat = field<&ExecutionModel::format>("", {"binary32", "binary64"});
+constexpr std::array<Field, 13> kFields = {
+    field<&ExecutionModel::rounding>("rounding", {"nearest_even"}),
+    field<&ExecutionModel::flush_operands>("flush_operands", kYesNo),
+    field<&ExecutionModel::flush_results>("flush_results", kYesNo),
+    field<&ExecutionModel::fused_multiply_add>("fma", kYesNo),
+    field<&ExecutionModel::accumulator>("accumulator", {"any_order", "left_to_right", "tree"}),
+    field<&ExecutionModel::accumulator_format>("accumulator_format", {"same", "binary64"}),
+    field<&ExecutionModel::accumulator_rounding>("accumulator_rounding", {"nearest_even", "toward_zero"}),
+    field<&ExecutionModel::input_rounding>("inputs", {"exact", "tf32", "bfloat16", "binary16"}),
+    field<&ExecutionModel::bias_in_product>("bias_in_product", kYesNo),
+    field<&ExecutionModel::reciprocal_of_count>("reciprocal_of_count", kYesNo),
+    field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}),
+    field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass"}),
+    field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}),
+};
+constexpr std::string_view kHeight = "tree_height", kTable = "math", kNoTable = "none";
+
+std::optional<unsigned> value_of(const Field& field, std::string_view word) {
+  const auto* const at = std::find(field.words.begin(), field.words.end(), word);
+  if (word.empty() || at == field.words.end()) return std::nullopt;
+  return static_cast<unsigned>(at - field.words.begin());
+}
+
+Rejection problem(std::string_view code, std::string required, std::string_view found) {
+  Rejection why{Rejection::Kind::malformed, "execution_model.", "execution model",
+                std::move(required),        std::string(found), "see docs/contracts/execution-models.md"};
+  why.code += code;
+  return why;
+}
+
+bool is_table_name(std::string_view name) {
+  constexpr std::size_t kLongest = 64;
+  const auto printable = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; };
+  return name.size() <= kLongest && name != kNoTable && std::all_of(name.begin(), name.end(), printable);
+}
+
+std::optional<std::uint32_t> height_of(std::string_view word) {
+  constexpr std::size_t kMostDigits = 6;
+  if (word.empty() || word.size() > kMostDigits) return std::nullopt;
+  std::uint32_t value = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = 10 * value + static_cast<std::uint32_t>(c - '0');
+  }
+  return value;
+}
+
+// One "key=word"; nullopt if it is fine.
+std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
+  const std::size_t equals = item.find('=');
+  const std::string_view key = item.substr(0, equals), word = equals == item.npos ? "" : item.substr(equals + 1);
+  if (key == kTable) {
+    model.math_table = std::string(word == kNoTable ? std::string_view() : word);
+    return std::nullopt;
+  }
+  if (key == kHeight) {
+    const std::optional<std::uint32_t> height = height_of(word);
+    if (!height) return problem("height", "a height of at most six digits", item);
+    model.tree_height = *height;
+    return std::nullopt;
+  }
+  for (const Field& field : kFields) {
+    if (field.key != key) continue;
+    const std::optional<unsigned> value = value_of(field, word);
+    if (!value) return problem("word", "a word of the field " + std::string(key), item);
+    field.set(model, *value);
+    return std::nullopt;
+  }
+  return problem("key", "a field of an execution model", item);
+}
+
+}  // namespace
+
 std::string to_string(const ExecutionModel& model) {
   if (model.kind == ExecutionModel::Kind::real) return "real arithmetic";
-  std::string text = model.format == ExecutionModel::Format::binary32 ? "binary32" : "binary64";
-  text += " arithmetic, round to nearest even";
-  if (model.flush_operands) text += ", subnormal operands may read as zero";
-  if (model.flush_results) text += ", subnormal results may be zero";
-  text += model.fused_multiply_add ? ", fused multiply-add allowed" : ", no fused multiply-add";
-  text += model.accumulator == ExecutionModel::Accumulator::any_order ? ", sums in any order" : ", sums from left to right";
-  text += model.bias_in_product ? ", bias is a term of its product" : ", bias is added after its product";
-  text += model.math_table.empty() ? ", no math library table" : ", math library table '" + model.math_table + "'";
+  std::string text(kFormat.words[kFormat.get(model)]);
+  const auto put = [&text](std::string_view key, std::string_view word) {
+    text += ' ';
+    text += key;
+    text += '=';
+    text += word;
+  };
+  for (const Field& field : kFields) put(field.key, field.words[field.get(model)]);
+  put(kHeight, std::to_string(model.tree_height));
+  put(kTable, model.math_table.empty() ? kNoTable : std::string_view(model.math_table));
   return text;
+}
+
+Outcome<ExecutionModel> parse_execution_model(std::string_view text) {
+  ExecutionModel model;
+  if (text == to_string(model)) return model;
+  model.kind = ExecutionModel::Kind::floating;
+  std::vector<std::string_view> keys;
+  for (std::size_t at = 0, item_number = 0; at <= text.size(); ++item_number) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view item = text.substr(at, end - at);
+    at = end + 1;
+    if (item_number == 0) {
+      const std::optional<unsigned> format = value_of(kFormat, item);
+      if (!format) return problem("format", "binary32 or binary64 first, or 'real arithmetic'", item);
+      kFormat.set(model, *format);
+      continue;
+    }
+    const std::string_view key = item.substr(0, item.find('='));
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) return problem("twice", "each field once", item);
+    keys.push_back(key);
+    if (const std::optional<Rejection> why = read(model, item)) return *why;
+  }
+  if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
+  return model;
+}
+
+std::vector<Rejection> validate(const ExecutionModel& model) {
+  std::vector<Rejection> problems;
+  const bool is_tree = model.accumulator == ExecutionModel::Accumulator::tree;
+  if (is_tree != (model.tree_height > 0)) {
+    problems.push_back(problem("tree", "a tree_height > 0 exactly where the accumulator is a tree", std::to_string(model.tree_height)));
+  }
+  if (!is_table_name(model.math_table)) problems.push_back(problem("math", "a table name of a-z, 0-9, - and .", model.math_table));
+  return problems;
 }
 
 }  // namespace assay

@@ -42,7 +42,8 @@ struct Admissible {
 struct Judgement {
   std::size_t passed = 0, failed = 0, vacuous = 0;
   std::optional<std::size_t> first_failure;
-  // The largest |error| / allowance over the elements that passed with room for an error, rounded up: 1 = at the edge.
+  // The largest |error| / allowance over the elements that passed with room for an error, rounded up; the allowance is the error
+  // from which on the element would have failed.
   double head_room_used = 0;
   std::optional<std::size_t> closest;  // where that is
 };

@@ -16,16 +16,17 @@ double element_of(const Tensor& tensor, std::size_t i) {
   return recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-// |received - exact| / (the allowance on that side), rounded up; 0 where the set is a point.
+// |received - exact| / |first number outside the set on that side - exact|, rounded up; 0 where the set is a point.
 double share_of_allowance(const Admissible& admissible, std::size_t i, double received) {
   const FloatSet& set = admissible.sets.values[i];
   const Interval& exact = admissible.exact[i];
   if (!std::isfinite(received) || set.lo == set.hi || exact.is_undefined()) return 0;
-  const double above = sub_up(received, exact.lo()), below = sub_up(exact.hi(), received);
-  const double room_above = sub_down(set.hi, exact.hi()), room_below = sub_down(exact.lo(), set.lo);
-  const double up = above > 0 && room_above > 0 ? div_up(above, room_above) : 0;
-  const double down = below > 0 && room_below > 0 ? div_up(below, room_below) : 0;
-  return std::fmin(1, received >= exact.hi() ? up : received <= exact.lo() ? down : 0);
+  const FloatSet beyond = widened(format_of(admissible.sets.dtype), set, 1);
+  const bool above = received >= exact.hi(), below = received <= exact.lo();
+  if (above == below || (above ? beyond.plus_infinity : beyond.minus_infinity)) return 0;
+  const double error = above ? sub_up(received, exact.lo()) : sub_up(exact.hi(), received);
+  const double room = above ? sub_down(beyond.hi, exact.hi()) : sub_down(exact.lo(), beyond.lo);
+  return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
 }
 
 std::string hex_of(double value) {

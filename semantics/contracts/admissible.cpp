@@ -1,4 +1,5 @@
 // From one op to a graph: which family's contract an op has, what it needs of the math table, and execution on sets.
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -224,54 +225,114 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
   return std::nullopt;
 }
 
-// The fused forms of a sum or difference one of whose operands is a product of the same shape.
+// A product node, or the negative of one, as its factors.
+struct Product {
+  const Sets* left;
+  const Sets* right;
+  Sets constant;
+  bool negated = false;
+};
+std::optional<Product> product_at(const Graph& graph, NodeId id, const std::vector<Sets>& values, const Arithmetic& arithmetic) {
+  const Node* node = &graph.node(id);
+  Product product{nullptr, nullptr, {node->dtype, {}, {}}, node->op == Op::neg};
+  if (product.negated) node = &graph.node(node->operands[0]);
+  if (node->op == Op::mul) {
+    product.left = &values[node->operands[0]];
+    product.right = &values[node->operands[1]];
+  } else if (node->op == Op::scale) {
+    product.left = &values[node->operands[0]];
+    product.constant.values = {arithmetic.number(std::get<ScaleAttributes>(node->attributes).factor)};
+  } else if (node->op == Op::pow && std::get<PowAttributes>(node->attributes).exponent == Rational(2)) {
+    product.left = product.right = &values[node->operands[0]];
+  } else {
+    return std::nullopt;
+  }
+  return product;
+}
+const Sets& second(const Product& product) { return product.right == nullptr ? product.constant : *product.right; }
+
+// Adds the fused forms of a sum or difference one of whose operands is a product of the same shape.
 void include_fused(const Graph& graph, const Call& call, const std::vector<Sets>& values, Image& image) {
-  const Node& sum = call.node;
   const Arithmetic& a = call.arithmetic;
-  if ((sum.op != Op::add && sum.op != Op::sub) || a.is_real() || !a.model().fused_multiply_add || !is_number_type(sum.dtype)) return;
   for (std::size_t side = 0; side < 2; ++side) {
-    const Node& product = graph.node(sum.operands[side]);
-    if ((product.op != Op::mul && product.op != Op::scale) || product.shape != sum.shape) continue;
-    const Sets factor{
-        sum.dtype, {}, {product.op == Op::scale ? a.number(std::get<ScaleAttributes>(product.attributes).factor) : FloatSet()}};
-    const Sets& left = values[product.operands[0]];
-    const Sets& right = product.op == Op::scale ? factor : values[product.operands[1]];
-    const Call three{sum, a, {&left, &right, &values[sum.operands[1 - side]]}};
+    const NodeId id = call.node.operands[side];
+    const std::optional<Product> product = product_at(graph, id, values, a);
+    if (!product || graph.node(id).shape != call.node.shape) continue;
+    const Call three{call.node, a, {product->left, &second(*product), &values[call.node.operands[1 - side]]}};
+    const bool minus = call.node.op == Op::sub;  // p - c, or c - p
+    const bool negate_product = product->negated != (minus && side == 1), negate_addend = minus && side == 0;
     const std::vector<FloatSet> fused = combined(three, [&](std::span<const FloatSet> x) {
-      const bool minus = sum.op == Op::sub;  // p - c, or c - p
-      return a.fused(minus && side == 1 ? a.neg(x[0]) : x[0], x[1], minus && side == 0 ? a.neg(x[2]) : x[2]);
+      return a.fused(negate_product ? a.neg(x[0]) : x[0], x[1], negate_addend ? a.neg(x[2]) : x[2]);
     });
     for (std::size_t i = 0; i < fused.size(); ++i) image.values[i].include(fused[i]);
   }
 }
 
-// Every node on sets, in the node's format or over the reals.
-Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs, bool over_reals) {
+bool adds_up(Op op) {
+  return op == Op::reduce_sum || op == Op::reduce_mean || op == Op::cumsum || op == Op::place || op == Op::avg_pool ||
+         op == Op::weighted_gather;
+}
+
+// The exact products that a sum over a product node adds up, if all are finite.
+std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vector<Sets>& values, const Arithmetic& a) {
+  const std::optional<Product> product = product_at(graph, id, values, a);
+  if (!product) return std::nullopt;
+  const Arithmetic reals(a.model(), Format::real);
+  const Call both{graph.node(id), a, {product->left, &second(*product)}};
+  Sets exact{graph.node(id).dtype, graph.node(id).shape, combined(both, [&](std::span<const FloatSet> x) {
+               const FloatSet value = reals.mul(a.operand(x[0]), a.operand(x[1]));
+               return product->negated ? reals.neg(value) : value;
+             })};
+  const bool finite = std::all_of(exact.values.begin(), exact.values.end(), [](const FloatSet& set) { return set.is_finite(); });
+  return finite ? std::optional<Sets>(std::move(exact)) : std::nullopt;
+}
+
+// One node on the sets of its operands; nullopt if its op has no contract.
+std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values) {
+  Call call{node, arithmetic, {}};
+  for (const NodeId operand : node.operands) call.operands.push_back(&values[operand]);
+  const bool may_fuse = !arithmetic.is_real() && arithmetic.model().fused_multiply_add && is_number_type(node.dtype);
+  std::optional<Sets> products;
+  if (may_fuse && adds_up(node.op)) products = exact_products(graph, node.operands[0], values, arithmetic);
+  if (products) {
+    call.operands[0] = &*products;
+    call.products = true;
+  }
+  std::optional<Image> image = image_of(call);
+  if (image && may_fuse && (node.op == Op::add || node.op == Op::sub)) include_fused(graph, call, values, *image);
+  return image;
+}
+
+// Every node on sets, in the node's format or over the reals. A recorded result is what later nodes read.
+Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                     std::span<const Recording> recordings, bool over_reals) {
   std::vector<Sets> values(graph.nodes.size());
   std::vector<Image> images(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = recorded(inputs[i]);
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
-    if (node.op == Op::input) continue;
-    if (node.op == Op::constant) {
-      values[id] = recorded(node.value);
-      continue;
+    if (node.op == Op::constant) values[id] = recorded(node.value);
+    if (node.op != Op::constant && node.op != Op::input) {
+      const Arithmetic arithmetic(model, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
+      std::optional<Image> image = executed(graph, node, arithmetic, values);
+      if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
+      demand(image->values.size() == element_count(node.shape), "executed: one set per element");
+      values[id] = {node.dtype, node.shape, image->values};
+      images[id] = std::move(*image);
+    } else {
+      images[id].values = values[id].values;
     }
-    const Arithmetic arithmetic(model, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
-    Call call{node, arithmetic, {}};
-    for (const NodeId operand : node.operands) call.operands.push_back(&values[operand]);
-    std::optional<Image> image = image_of(call);
-    if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
-    include_fused(graph, call, values, *image);
-    demand(image->values.size() == element_count(node.shape), "executed: one set per element");
-    values[id] = {node.dtype, node.shape, image->values};
-    images[id].scales = std::move(image->scales);
+    for (const Recording& recording : recordings) {
+      if (recording.node == id) values[id] = recorded(recording.value);
+    }
   }
-  for (std::size_t id = 0; id < graph.nodes.size(); ++id) images[id].values = std::move(values[id].values);
   return images;
 }
 
-std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs) {
+bool fits(const Tensor& tensor, const Node& node) { return tensor.dtype() == node.dtype && tensor.shape() == node.shape; }
+
+std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                    std::span<const Recording> recordings) {
   const auto malformed = [](std::string code, std::string required, std::string found) {
     return Rejection{Rejection::Kind::malformed, "contract." + code, "inputs", std::move(required), std::move(found), ""};
   };
@@ -283,11 +344,16 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   }
   if (inputs.size() != graph.inputs.size())
     return malformed("inputs", std::to_string(graph.inputs.size()) + " tensors", std::to_string(inputs.size()));
+  const auto misfit = [&](const Tensor& tensor, const Node& node) {
+    return malformed("inputs", std::string(to_string(node.dtype)) + ' ' + to_string(node.shape),
+                     std::string(to_string(tensor.dtype())) + ' ' + to_string(tensor.shape()));
+  };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Node& input = graph.node(graph.inputs[i]);
-    if (inputs[i].dtype() == input.dtype && inputs[i].shape() == input.shape) continue;
-    return malformed("inputs", std::string(to_string(input.dtype)) + " " + to_string(input.shape),
-                     std::string(to_string(inputs[i].dtype())) + " " + to_string(inputs[i].shape()));
+    if (!fits(inputs[i], graph.node(graph.inputs[i]))) return misfit(inputs[i], graph.node(graph.inputs[i]));
+  }
+  for (const Recording& recording : recordings) {
+    if (recording.node >= graph.nodes.size()) return malformed("recording", "a node of the graph", std::to_string(recording.node));
+    if (!fits(recording.value, graph.node(recording.node))) return misfit(recording.value, graph.node(recording.node));
   }
   for (const Node& node : graph.nodes) {
     if (std::optional<Rejection> why = obstacle(node, model)) return why;
@@ -306,11 +372,12 @@ Admissible collected(const Node& node, Image image, const std::vector<FloatSet>&
 
 }  // namespace
 
-Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs) {
-  if (std::optional<Rejection> why = problem_of(graph, model, inputs)) return *std::move(why);
-  Outcome<std::vector<Image>> images = executed(graph, model, inputs, false);
+Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                            std::span<const Recording> recordings) {
+  if (std::optional<Rejection> why = problem_of(graph, model, inputs, recordings)) return *std::move(why);
+  Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, false);
   if (!images) return images.rejection();
-  const Outcome<std::vector<Image>> exact = executed(graph, model, inputs, true);
+  const Outcome<std::vector<Image>> exact = executed(graph, model, inputs, recordings, true);
   demand(exact.ok(), "admissible: what has a contract has an exact value");
   std::vector<Admissible> results;
   for (const NodeId output : graph.outputs) {

@@ -73,6 +73,8 @@ class Arithmetic {
   [[nodiscard]] FloatSet product_of(std::span<const FloatSet> factors) const;
 
   [[nodiscard]] FloatSet sum(std::span<const FloatSet> terms) const;
+  // The sum of a_i * b_i, products rounded or fused.
+  [[nodiscard]] FloatSet sum_of_products(std::span<const FloatSet> a, std::span<const FloatSet> b) const;
   [[nodiscard]] FloatSet sum(const SumFacts& facts) const;
 
   // Every value that the table's rows of the function admit, for arguments in the finite part of x, exact values in `exact` and

@@ -29,11 +29,19 @@ struct Admissible {
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
 
-// One per output of the graph, whose inputs were recorded as given. Each node is executed on sets with its own contract; a
-// product that only feeds a sum or difference may be fused with it if the model allows that. The rejection is
+// The recorded result of a node inside a graph: a saved tensor, or one of several results of a fused region.
+struct Recording {
+  NodeId node;
+  Tensor value;
+};
+
+// One per output of the graph, whose inputs were recorded as given. Each node is executed on sets with its own contract; where a
+// node's result was recorded, later nodes read that (and the sets of that node, if it is an output, judge it). A product that feeds a
+// sum or difference may be fused with it if the model allows that. The rejection is
 //   unsupported  an op without a contract, a format that the model is not about, a function without a row in its table, or no table
-//   malformed    an invalid model or graph, inputs of other shapes or types
-[[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs);
+//   malformed    an invalid model or graph, tensors of other shapes or types
+[[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
+                                                          std::span<const Recording> recordings = {});
 // The same for one op.
 [[nodiscard]] Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model,
                                              std::span<const Tensor> operands);

@@ -16,6 +16,7 @@ struct Call {
   const Node& node;
   const Arithmetic& arithmetic;  // of the result's format, or of the reals
   std::vector<const Sets*> operands;
+  bool products = false;  // the operand of a sum holds exact products, which may be fused with it
 
   [[nodiscard]] const Sets& operand(std::size_t i) const { return *operands[i]; }
   template <class T>

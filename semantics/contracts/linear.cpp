@@ -139,7 +139,7 @@ std::vector<Sets> read_operands(const Call& call) {
     operands.push_back(call.operand(k));
     if (a.is_real()) continue;
     for (FloatSet& set : operands.back().values) {
-      set = a.operand(set);
+      if (!call.products) set = a.operand(set);
       if (has_factors(call.node.op) && k < 2) set = as_factor(a.model(), set);
     }
   }
@@ -263,7 +263,7 @@ FloatSet mean_of_exact_sum(const Arithmetic& a, const Interval& mean) {
 
 FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   const Arithmetic& a = call.arithmetic;
-  const bool products = has_factors(call.node.op) || has_weights(call.node);
+  const bool products = call.products || has_factors(call.node.op) || has_weights(call.node);
   SumFacts one{facts.exact[i],    facts.magnitude[i], facts.terms[i], products, roundings_of_factors(call.node, a.format()),
                facts.all_exact[i]};
   if (is_mean(call.node.op)) {
@@ -292,8 +292,9 @@ void put_specials(const Call& call, const std::vector<Sets>& operands, std::vect
 bool leaves_one_execution(const Call& call) {
   const ExecutionModel& m = call.arithmetic.model();
   const bool has_bias = call.operands.size() == 3;
-  return m.accumulator == ExecutionModel::Accumulator::left_to_right && !(has_factors(call.node.op) && m.fused_multiply_add) &&
-         !m.flush_operands && !m.flush_results && m.accumulator_format == ExecutionModel::AccumulatorFormat::same &&
+  return m.accumulator == ExecutionModel::Accumulator::left_to_right &&
+         !((has_factors(call.node.op) || call.products) && m.fused_multiply_add) && !m.flush_operands && !m.flush_results &&
+         m.accumulator_format == ExecutionModel::AccumulatorFormat::same &&
          m.accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even && !(has_bias && m.bias_in_product) &&
          !(is_mean(call.node.op) && m.reciprocal_of_count) && !call.arithmetic.is_real();
 }

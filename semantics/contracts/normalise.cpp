@@ -6,8 +6,10 @@
 //   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. Since the mean of (x_i - m')^2 is v + (m - m')^2,
 //              v <= exact v' <= v + e^2 for |m' - m| <= e, and rounding changes it by a factor in 1 -+ gamma_k, k = n + 4 (all terms are >=
 //              0: the difference counts twice, the square, n - 1 additions, the division twice). The error of the mean enters squared.
-//   welford    one element after the other: m_k = m_{k-1} + d/k, M_k = M_{k-1} + d (x_k - m_k), d = x_k - m_{k-1}, with bounds a_k on
-//              |m'_k - m_k| carried along: see `by_welford`.
+//   welford    m and M (the sum of squares) merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n, d = m_b - m_a, in any
+//   order;
+//              single elements also by M + d (x - m). See `by_merging`. With sums from left to right, one element after the
+//              other: sharper, with the errors of the means carried along: see `by_welford`.
 //   one_pass   v' = mean of x_i^2 - m'^2, or 0 if that is negative: every step with its contract.
 //              The result: c_i / sqrt(v' + epsilon), or c_i times its rounded reciprocal, or x_i r - m' r.
 // Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows; else anything.
@@ -90,16 +92,15 @@ struct Estimate {
 };
 Estimate by_welford(const Arithmetic& a, const Group& x) {
   const double u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
-  Interval sum, squares;  // exact: k m_k and M_k
+  Interval sum(x[0].lo, x[0].hi), squares, mean = sum;  // exact: k m_k, M_k and m_k; the first step is exact
   double error = 0, spread_error = 0, rounded_spread = 0;
-  Interval mean;
-  for (std::size_t i = 0; i < x.size(); ++i) {
+  for (std::size_t i = 1; i < x.size(); ++i) {
     const double k = static_cast<double>(i + 1);
     const Interval value(x[i].lo, x[i].hi), d = value - mean;
     sum += value;
     const Interval next = sum / Interval(k), rest = value - next;
     const double computed_d = mul_up(add_up(d.magnitude(), error), 1 + 2 * u);
-    const double carried = i == 0 ? 0 : mul_up(error, div_up(k - 1, k));
+    const double carried = mul_up(error, div_up(k - 1, k));
     const double local = add_up(mul_up(u, add_up(next.magnitude(), error)), div_up(mul_up(mul_up(4, u), computed_d), k));
     const double next_error = mul_up(add_up(add_up(carried, local), lost), 1 + 4 * u);
     spread_error =
@@ -110,7 +111,7 @@ Estimate by_welford(const Arithmetic& a, const Group& x) {
     error = next_error;
   }
   const double n = static_cast<double>(x.size());
-  const Interval factor = grown(a, n + 5);  // one after the other, whatever the tree
+  const Interval factor = grown(a, n + 5);
   const double rounding = mul_up(sub_up(factor.hi(), 1), rounded_spread);
   const double total = add_up(add_up(spread_error, rounding), mul_up(lost, n));
   const bool overflows = !(add_up(rounded_spread, sum.magnitude()) < largest(a.format()) / 4);
@@ -121,10 +122,40 @@ Estimate by_welford(const Arithmetic& a, const Group& x) {
           numbers_in(a.format(), variance + Interval(-last, last) + Interval(-lost, lost))};
 }
 
+// Mean and variance by merging parts in any order. Let A >= |x|, R >= max x - min x, h the merges on the way of an element.
+//   Every computed mean is within e = 5 h u (A + R) / (1 - 15 h u) of the exact mean of its part: errors of the two means combine convexly,
+//   and each merge adds at most 5 u (A + R + 3 e). So d is within E = 2 e + 2 u R, an increment d^2 w, w = n_a n_b / n >= 1/2, within 2 w
+//   (2 |d| E + E^2) of its exact value (twice: for the form d (x - m)), and these add up to 2 (2 E sqrt(M W) + E^2 W), as the exact
+//   increments add up to M, and the w to W <= n log2(n) / 2. Rounding: 8 roundings of an increment, n - 1 additions.
+Estimate by_merging(const Arithmetic& a, const Group& x) {
+  const Moments exact = exact_moments(x);
+  const double n = static_cast<double>(x.size()), u = unit_roundoff(a.format()), lost = lost_by_underflow(a, x.size());
+  double least = x[0].lo, greatest = x[0].hi;
+  for (const FloatSet& value : x) {
+    least = std::fmin(least, value.lo);
+    greatest = std::fmax(greatest, value.hi);
+  }
+  const double range = sub_up(greatest, least), size = std::fmax(std::fabs(least), std::fabs(greatest));
+  const double hu = mul_up(additions(a, x.size()), u);
+  if (!(hu <= 1.0 / 64) || exact.variance.is_undefined()) return {anything(a.format()), anything(a.format())};
+  const double e = add_up(div_up(mul_up(mul_up(5, hu), add_up(size, range)), sub_down(1, mul_up(15, hu))), mul_up(n, lost));
+  const double error_of_d = add_up(mul_up(2, e), mul_up(2 * u, range));
+  const double weights = mul_up(n, std::log2(n) / 2 + 1), spread = mul_up(exact.variance.hi(), n);
+  const double by_means =
+      mul_up(2, add_up(mul_up(mul_up(2, error_of_d), sqrt_up(mul_up(spread, weights))), mul_up(mul_up(error_of_d, error_of_d), weights)));
+  const Interval factor = grown(a, n + 8);
+  const double total = add_up(by_means, mul_up(sub_up(factor.hi(), 1), add_up(spread, by_means)));
+  if (!(add_up(spread, mul_up(size, n)) < largest(a.format()) / 4)) return {anything(a.format()), anything(a.format())};
+  const double error = add_up(div_up(total, n), mul_up(4, lost));
+  const double last = mul_up(4 * u, add_up(exact.variance.hi(), error));
+  return {numbers_in(a.format(), exact.mean + Interval(-e, e)),
+          numbers_in(a.format(), exact.variance + Interval(-error, error) + Interval(-last, last))};
+}
+
 FloatSet sum_of_squares(const Arithmetic& a, const Group& x) {
-  Group squares;
-  for (const FloatSet& value : x) squares.push_back(a.mul(a.abs(value), a.abs(value)));
-  FloatSet sum = a.sum(squares);
+  Group sizes;
+  for (const FloatSet& value : x) sizes.push_back(a.abs(value));
+  FloatSet sum = a.sum_of_products(sizes, sizes);
   if (sum.has_finite() && sum.lo < 0) sum.lo = -0.0;  // a sum of numbers >= 0
   return sum;
 }
@@ -158,7 +189,9 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
   }
   const FloatSet mean = a.over_count(a.sum(x), n);
   if (a.is_real() || (!are_recorded(x) && a.model().moments != ExecutionModel::Moments::one_pass)) return {mean, by_steps(a, x, mean)};
-  if (a.model().moments == ExecutionModel::Moments::welford) return by_welford(a, x);
+  if (a.model().moments == ExecutionModel::Moments::welford) {
+    return a.model().accumulator == ExecutionModel::Accumulator::left_to_right ? by_welford(a, x) : by_merging(a, x);
+  }
   if (a.model().moments == ExecutionModel::Moments::one_pass) return {mean, by_one_pass(a, x, mean)};
   return {mean, by_two_passes(a, x, mean)};
 }

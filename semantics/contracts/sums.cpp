@@ -11,6 +11,7 @@
 // Exact tier.  All terms are multiples of 2^q, q >= the exponent of eta, and S <= 2^(q+p), p the precision: then every partial sum in every
 //              order is a multiple of 2^q of magnitude <= 2^(q+p), hence a number of the format, and nothing rounds.
 // Source.      Higham 2002, sections 3.1 and 4.2; the proofs are in docs/contracts/sums.md.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -59,15 +60,18 @@ bool fits_exactly(const ExecutionModel& model, Format format, int q, double magn
          (format == Format::binary32 ? magnitude <= std::ldexp(1.0, q + precision) : magnitude < std::ldexp(1.0, q + precision));
 }
 
-FloatSet Arithmetic::sum(std::span<const FloatSet> terms) const {
+namespace {
+
+// Terms added one by one to what is known of their sum; each is a number of the format or the exact product of two.
+FloatSet sum_of(const Arithmetic& arithmetic, std::span<const FloatSet> terms, bool products) {
   FloatSet y;
   std::vector<FloatSet> finite;
   SumFacts facts;
+  facts.products = products;
+  facts.all_exact = !arithmetic.is_real();
   int q = std::numeric_limits<int>::max();
-  facts.all_exact = true;
   bool all_finite = true;
-  for (const FloatSet& read : terms) {
-    const FloatSet term = operand(read);
+  for (const FloatSet& term : terms) {
     y.nan = y.nan || term.nan;
     y.plus_infinity = y.plus_infinity || term.plus_infinity;
     y.minus_infinity = y.minus_infinity || term.minus_infinity;
@@ -81,10 +85,28 @@ FloatSet Arithmetic::sum(std::span<const FloatSet> terms) const {
   }
   y.nan = y.nan || (y.plus_infinity && y.minus_infinity);
   if (!all_finite) return y;
-  facts.exact = total(finite, format_);
-  facts.all_exact = facts.all_exact && !is_real() && (finite.empty() || fits_exactly(*model_, format_, q, facts.magnitude));
-  y.include(sum(facts));
+  facts.exact = total(finite, arithmetic.format());
+  facts.all_exact = facts.all_exact && (finite.empty() || fits_exactly(arithmetic.model(), arithmetic.format(), q, facts.magnitude));
+  y.include(arithmetic.sum(facts));
   return y;
+}
+
+}  // namespace
+
+FloatSet Arithmetic::sum(std::span<const FloatSet> terms) const {
+  std::vector<FloatSet> read;
+  for (const FloatSet& term : terms) read.push_back(operand(term));
+  return sum_of(*this, read, false);
+}
+
+FloatSet Arithmetic::sum_of_products(std::span<const FloatSet> a, std::span<const FloatSet> b) const {
+  const Arithmetic reals(*model_, Format::real);
+  std::vector<FloatSet> products;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    products.push_back(reals.mul(operand(a[i]), operand(b[i])));
+    if (!products.back().is_finite()) return anything(format_);
+  }
+  return sum_of(*this, products, true);
 }
 
 FloatSet Arithmetic::sum(const SumFacts& facts) const {

@@ -266,9 +266,11 @@ Floats normalised(const Floats& x, const Statistics& s, bool by_reciprocal = fal
   for (const float value : x) y.push_back(by_reciprocal ? (value - s.mean) * (1.0F / root) : (value - s.mean) / root);
   return y;
 }
-Admissible layer_norm_sets(const Floats& x, ExecutionModel::Moments moments) {
+Admissible layer_norm_sets(const Floats& x, ExecutionModel::Moments moments,
+                           ExecutionModel::Accumulator accumulator = ExecutionModel::Accumulator::any_order) {
   ExecutionModel model = float_model("");
   model.moments = moments;
+  model.accumulator = accumulator;
   return sets_of(Op::normalise, NormaliseAttributes{{0}, static_cast<double>(1e-5F), NormaliseAttributes::Form::centered}, model,
                  {vector_of(x)});
 }
@@ -289,6 +291,72 @@ TEST_CASE("layer normalisation in its classes", "[contracts]") {
     Statistics wrong = two_pass(x);
     wrong.variance *= static_cast<float>(n) / static_cast<float>(n - 1);
     if (n < 100) CHECK(judged(two, normalised(x, wrong)).failed > n / 2);
+  }
+}
+
+// Parts of random sizes, merged in random order (Chan, Golub and LeVeque).
+Statistics merged(const Floats& x, std::mt19937_64& random) {
+  struct Part {
+    float n, mean, m2;
+  };
+  std::vector<Part> parts;
+  for (const float value : x) {
+    if (!parts.empty() && random() % 3 != 0) {  // an element joins the last part
+      Part& part = parts.back();
+      const float d = value - part.mean;
+      part.n += 1;
+      part.mean += d / part.n;
+      part.m2 = std::fma(d, value - part.mean, part.m2);
+    } else {
+      parts.push_back({1, value, 0});
+    }
+  }
+  while (parts.size() > 1) {
+    std::swap(parts[random() % parts.size()], parts.back());
+    const Part b = parts.back();
+    parts.pop_back();
+    Part& a = parts[random() % parts.size()];
+    const float n = a.n + b.n, d = b.mean - a.mean;
+    a.mean += d * (b.n / n);
+    a.m2 += b.m2 + d * d * (a.n * b.n / n);
+    a.n = n;
+  }
+  return {parts[0].mean, parts[0].m2 / parts[0].n};
+}
+
+TEST_CASE("moments merged from parts in any order, and one element after the other", "[contracts]") {
+  std::mt19937_64 random(60);
+  std::size_t vacuous = 0, elements = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t n = 1 + random() % 200;
+    const Floats x = gaussians(random, n, 1, round % 3 == 0 ? 0.0F : round % 3 == 1 ? 5.0F : 500.0F);
+    const Admissible any = layer_norm_sets(x, Moments::welford);
+    const Admissible ordered = layer_norm_sets(x, Moments::welford, ExecutionModel::Accumulator::left_to_right);
+    const Floats y = normalised(x, merged(x, random)), z = normalised(x, welford(x));
+    CHECK(within(any, y));
+    CHECK(within(any, z));
+    CHECK(within(ordered, z));
+    if (n > 1) CHECK(ordered.sets.values[0].hi - ordered.sets.values[0].lo <= any.sets.values[0].hi - any.sets.values[0].lo);
+    if (round % 3 == 0) vacuous += judged(ordered, z).vacuous;
+    if (round % 3 == 0) elements += n;
+    Statistics wrong = welford(x);
+    wrong.variance = wrong.variance * 1.1F + 0.01F;
+    if (round % 3 == 0 && n > 20) CHECK(judged(any, normalised(x, wrong)).failed > n / 2);
+  }
+  CHECK(vacuous < elements / 10);
+}
+
+TEST_CASE("sums of squares may be fused", "[contracts]") {
+  std::mt19937_64 random(61);
+  using Form = NormaliseAttributes::Form;
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t n = 1 + random() % 6;
+    const Floats x = gaussians(random, n);
+    float squares = 0;
+    for (const float value : x) squares = std::fma(value, value, squares);
+    Floats y;
+    for (const float value : x) y.push_back(value / std::sqrt(squares + 0x1p-20F));
+    CHECK(within(sets_of(Op::normalise, NormaliseAttributes{{0}, 0x1p-20, Form::l2}, float_model(""), {vector_of(x)}), y));
   }
 }
 

@@ -100,6 +100,64 @@ TEST_CASE("the gradient of relu at its kink is a set, elsewhere a number", "[con
   CHECK(judged(sets, {0, 0, 0}).first_failure == 0U);
 }
 
+TEST_CASE("a reduction over products may be fused with them", "[contracts]") {
+  std::mt19937_64 random(93);
+  Graph graph;
+  const NodeId a = graph.append_input(DType::float32, {20}, "a"), b = graph.append_input(DType::float32, {20}, "b");
+  const NodeId minus = graph.append(Op::neg, {graph.append(Op::mul, {a, b}).value()}).value();
+  graph.mark_output(graph.append(Op::reduce_sum, {minus}, ReduceAttributes{{0}, false}).value(), "y");
+  graph.mark_output(graph.append(Op::add, {minus, a}).value(), "z");
+  ExecutionModel strict = float_model("");
+  strict.fused_multiply_add = false;
+  std::size_t flagged = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Floats x = gaussians(random, 20), y = sparse(random, 20, 3);
+    Floats minus_x = x, fused;
+    for (float& value : minus_x) value = -value;
+    for (std::size_t i = 0; i < 20; ++i) fused.push_back(std::fma(minus_x[i], y[i], x[i]));
+    const std::vector<Admissible> sets = region_sets(graph, float_model(""), {vector_of(x), vector_of(y)});
+    CHECK(within(sets[0], {fused_dot(minus_x, y)}));
+    CHECK(within(sets[0], {in_order(products(minus_x, y))}));
+    CHECK(within(sets[1], fused));
+    const std::vector<Admissible> sharp = region_sets(graph, strict, {vector_of(x), vector_of(y)});
+    CHECK(within(sharp[0], {in_order(products(minus_x, y))}));
+    flagged += judged(sharp[1], fused).failed;
+  }
+  CHECK(flagged > 0);
+}
+
+TEST_CASE("a recorded intermediate result is what later nodes are judged by", "[contracts]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {3}, "x");
+  const NodeId e = graph.append(Op::exp, {x}).value();
+  graph.mark_output(e, "e");
+  graph.mark_output(graph.append(Op::mul, {e, e}).value(), "y");
+  const Floats input = {0.5F, 1.5F, -2.0F};
+  Floats saved, result;
+  for (const float value : input) {
+    saved.push_back(std::exp(value));
+    result.push_back(saved.back() * saved.back());
+  }
+  const std::vector<Tensor> inputs = {vector_of(input)};
+  const auto sets_with = [&](const Floats& value) {
+    const contracts::Recording recording{e, vector_of(value)};
+    return contracts::admissible(graph, float_model(), inputs, std::span(&recording, 1)).value();
+  };
+  const std::vector<Admissible> loose = region_sets(graph, float_model(), inputs), sharp = sets_with(saved);
+  CHECK(within(loose[1], result));
+  CHECK(loose[1].sets.values[0].lo < loose[1].sets.values[0].hi);
+  CHECK(within(sharp[0], saved));
+  CHECK(within(sharp[1], result));
+  CHECK(sharp[1].sets.values[0].is_point());
+  Floats off = saved;
+  off[0] *= 2;
+  CHECK(judged(sets_with(off)[0], off).first_failure == 0U);
+  const contracts::Recording misfit{e, vector_of({1})};
+  CHECK(contracts::admissible(graph, float_model(), inputs, std::span(&misfit, 1)).rejection().code == "contract.inputs");
+  const contracts::Recording nowhere{99, vector_of({1})};
+  CHECK(contracts::admissible(graph, float_model(), inputs, std::span(&nowhere, 1)).rejection().code == "contract.recording");
+}
+
 TEST_CASE("an overflow inside a region is carried on, and admitted only then", "[contracts]") {
   Graph graph;
   const NodeId x = graph.append_input(DType::float32, {2}, "x");

@@ -7,6 +7,7 @@
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 #include "frontends/onnx/import.h"
+#include "semantics/contracts/contract.h"
 
 namespace assay::cli {
 namespace {
@@ -121,6 +122,42 @@ std::vector<std::string> words(std::string_view text) {
   return list;
 }
 
+// What a float execution may give (docs/contracts).
+std::string_view contract_text(Op op) {
+  using contracts::Family;
+  if (op == Op::pow || op == Op::power) return "by the math table's row for pow, or by products, a root or a reciprocal";
+  switch (contracts::family_of(op)) {
+    case Family::none:
+      return "none: a value, not a computation";
+    case Family::layout:
+    case Family::choice:
+      return "equal bits, zeros with their signs; a conversion rounds once, to nearest";
+    case Family::integers:
+    case Family::comparison:
+      return "the exact value; a comparison with NaN is false";
+    case Family::positions:
+    case Family::extremum:
+      return "the exact value; a zero of either sign; beside NaN either convention of IEEE 754";
+    case Family::elementwise:
+      return "one value: the exact one, or the nearest number";
+    case Family::function:
+      return "as many steps from the nearest number as its row in the declared math table says";
+    case Family::product:
+      return "relative error gamma_(n-1), in any order";
+    case Family::sum:
+      return "error gamma_k S + underflow in any order, k for the non-zero terms; equal bits where no order rounds (sums.md)";
+    case Family::activation:
+    case Family::batch_norm:
+    case Family::local_response:
+      return "its usual forms, step by step, each step with its own contract (defined-ops.md)";
+    case Family::softmax:
+      return "its algorithm class, step by step (softmax.md)";
+    case Family::normalise:
+      return "its algorithm class, step by step (normalise.md)";
+  }
+  return "";
+}
+
 std::string onnx_text(const OpReference& reference) {
   std::string text;
   for (const std::string& name : words(reference.onnx)) {
@@ -164,6 +201,7 @@ std::string op_page(const OpReference& reference) {
   line("cotangents, from g", reference.derivative);
   line("enclosure", reference.enclosure);
   line("back-substitution", text_of(reference.bound));
+  line("contract", contract_text(reference.op));
   line("ONNX (opsets)", onnx_text(reference));
   return page;
 }

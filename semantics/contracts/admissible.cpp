@@ -1,6 +1,5 @@
-// From one op to a graph: which family's contract an op has, what it needs of the math table, and execution on sets.
+// From one op to a graph: obstacles, fused operations, and execution on sets.
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -21,189 +20,6 @@ Rejection unsupported(const Node& node, std::string code, std::string required, 
           std::move(required),          std::move(found),   "see docs/contracts"};
 }
 
-// The functions whose rows an op's contract reads; a row for the whole op serves as well.
-std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model) {
-  switch (node.op) {
-    case Op::softmax:
-    case Op::masked_softmax:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-      return {"exp"};
-    case Op::silu:
-    case Op::sigmoid:
-      return model.sigmoid == ExecutionModel::Sigmoid::tanh_form ? std::vector<std::string_view>{"tanh"}
-                                                                 : std::vector<std::string_view>{"exp"};
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-      return {"exp", "log"};
-    case Op::softplus:
-      return {"exp", "log1p"};
-    case Op::mish:
-      return {"exp", "log1p", "tanh"};
-    case Op::gelu:
-      return std::get<GeluAttributes>(node.attributes).tanh_form ? std::vector<std::string_view>{"tanh"}
-                                                                 : std::vector<std::string_view>{"erf"};
-    case Op::local_response:
-      return {"pow"};
-    default:
-      return {};
-  }
-}
-
-// Ops that are one function of the table, by the same name.
-std::optional<Function> function_of(Op op) {
-  constexpr std::array<std::pair<Op, Function>, 15> kFunctions = {{
-      {Op::tanh, Function::tanh},
-      {Op::exp, Function::exp},
-      {Op::log, Function::log},
-      {Op::sin, Function::sin},
-      {Op::cos, Function::cos},
-      {Op::erf, Function::erf},
-      {Op::tan, Function::tan},
-      {Op::asin, Function::asin},
-      {Op::acos, Function::acos},
-      {Op::atan, Function::atan},
-      {Op::sinh, Function::sinh},
-      {Op::cosh, Function::cosh},
-      {Op::asinh, Function::asinh},
-      {Op::acosh, Function::acosh},
-      {Op::atanh, Function::atanh},
-  }};
-  for (const auto& [one, function] : kFunctions) {
-    if (one == op) return function;
-  }
-  return std::nullopt;
-}
-
-bool takes_numbers(const Call& call) { return call.operands.empty() || is_number_type(call.operand(0).dtype); }
-
-// The contract of each op. No default: an op that forgets its own does not compile.
-std::optional<Image> image_of(const Call& call) {
-  const bool integers = !takes_numbers(call);
-  switch (call.node.op) {
-    case Op::input:
-    case Op::constant:
-      break;
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::expand:
-      return image_of_layout(call);
-    case Op::gemm:
-    case Op::matmul:
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::avg_pool:
-    case Op::cumsum:
-    case Op::place:
-    case Op::weighted_gather:
-      return integers ? image_of_integers(call) : image_of_sum(call);
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::scale:
-    case Op::mul:
-    case Op::div:
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::abs:
-    case Op::sign:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::min:
-    case Op::max:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::reciprocal:
-    case Op::mod:
-    case Op::power:
-    case Op::step:
-    case Op::prelu:
-      return integers ? image_of_integers(call) : image_of_elementwise(call);
-    case Op::tanh:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      return Image{combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(*function_of(call.node.op), x[0]); })};
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-      return image_of_integers(call);
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::is_nan:
-    case Op::is_inf:
-      return integers ? image_of_integers(call) : image_of_comparison(call);
-    case Op::where:
-    case Op::cast:
-    case Op::take:
-    case Op::sort:
-      return image_of_choice(call);
-    case Op::arg_max:
-    case Op::arg_min:
-    case Op::arg_sort:
-    case Op::max_weight:
-      return image_of_positions(call);
-    case Op::max_pool:
-    case Op::reduce_max:
-    case Op::reduce_min:
-      return integers ? image_of_integers(call) : image_of_extremum(call);
-    case Op::reduce_prod:
-    case Op::cumprod:
-      return integers ? image_of_integers(call) : image_of_product(call);
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-    case Op::masked_softmax:
-      return image_of_softmax(call);
-    case Op::sigmoid:
-    case Op::softplus:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-      return image_of_activation(call);
-    case Op::normalise:
-      return image_of_normalise(call);
-    case Op::batch_norm:
-      return image_of_batch_norm(call);
-    case Op::local_response:
-      return image_of_local_response(call);
-  }
-  return std::nullopt;
-}
-
 // Why the model has no contract for the node, if so.
 std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model) {
   if (node.dtype == DType::complex64) return unsupported(node, "type", "a real element type", to_string(node.dtype));
@@ -218,7 +34,7 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
     return unsupported(node, "function", "a row for " + std::string(name) + " in the model's math table",
                        "'" + model.math_table + "' has none");
   };
-  if (function_of(node.op) && !arithmetic.has_rows(own)) return missing(own);
+  if (family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
   for (const std::string_view name : functions_of(node, model)) {
     if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
   }

@@ -18,6 +18,27 @@
 
 namespace assay::contracts {
 
+// The families of contracts (docs/contracts/README.md); none: input and constant.
+enum class Family : std::uint8_t {
+  none,
+  layout,
+  integers,
+  positions,
+  choice,
+  elementwise,
+  function,
+  comparison,
+  extremum,
+  product,
+  sum,
+  activation,
+  softmax,
+  normalise,
+  batch_norm,
+  local_response
+};
+[[nodiscard]] Family family_of(Op op);
+
 // A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing.
 inline constexpr double kVacuousShare = 0x1p-8;
 

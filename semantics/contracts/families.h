@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "semantics/contracts/arithmetic.h"
@@ -30,6 +32,11 @@ struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};
 };
+
+// By the op's family; nullopt for an op without a contract.
+[[nodiscard]] std::optional<Image> image_of(const Call& call);
+// The functions whose rows an op's contract reads; a row for the whole op serves as well.
+[[nodiscard]] std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model);
 
 [[nodiscard]] Image image_of_layout(const Call& call);
 [[nodiscard]] Image image_of_integers(const Call& call);   // integers and truth values from integers and truth values

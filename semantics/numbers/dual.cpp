@@ -6,6 +6,7 @@
 #include "semantics/numbers/dual.h"
 
 #include "semantics/numbers/scalar_traits.h"
+#include "semantics/numbers/selection.h"
 
 namespace assay {
 namespace {
@@ -30,6 +31,10 @@ bool surely_below(const Rational& a, const Rational& b) {
   return a < b;
 }
 
+bool surely_below(const Opaque& a, const Opaque& b) {
+  return compare(a, b).may_be_less;
+}
+
 // Where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
 Interval joined(const Interval& a, const Interval& b) {
   return hull(a, b);
@@ -39,6 +44,10 @@ WideInterval joined(const WideInterval& a, const WideInterval& b) {
 }
 Rational joined(const Rational& a, const Rational& b) {
   return (a + b) * Rational(1, 2);
+}
+
+Opaque joined(const Opaque& a, const Opaque& b) {
+  return (a + b) * half<Opaque>();
 }
 
 // The tangent at a jump, and at a possible one.
@@ -52,10 +61,17 @@ WideInterval at_jump(const WideInterval&) {
   return WideInterval::undefined();
 }
 
+Opaque at_jump(const Opaque&) {
+  return Opaque::undefined();
+}
+
 // Does v contain an integer? Its floor is then not below it everywhere.
 template <class S>
 bool may_be_integer(const S& v, const S& floor_of_v) {
   return !surely_below(floor_of_v, v) || v.is_undefined();
+}
+bool may_be_integer(const Opaque& v, const Opaque& floor_of_v) {
+  return !surely_below(floor_of_v, v);
 }
 bool may_be_integer(const Rational& v, const Rational&) {
   return v.is_integer();
@@ -70,6 +86,10 @@ WideInterval two_over_root_pi() {
 template <>
 Interval two_over_root_pi() {
   return two_over_root_pi<WideInterval>().to_interval();
+}
+template <>
+Opaque two_over_root_pi() {
+  return number<Opaque>(2) / sqrt(Opaque::pi());
 }
 
 }  // namespace
@@ -333,5 +353,25 @@ template Dual<WideInterval> erf(const Dual<WideInterval>&);
 template Dual<WideInterval> sin(const Dual<WideInterval>&);
 template Dual<WideInterval> cos(const Dual<WideInterval>&);
 template Dual<WideInterval> pow(const Dual<WideInterval>&, const Rational&);
+
+template class Dual<Opaque>;
+template Dual<Opaque> square(const Dual<Opaque>&);
+template Dual<Opaque> pow(const Dual<Opaque>&, std::int64_t);
+template Dual<Opaque> abs(const Dual<Opaque>&);
+template Dual<Opaque> sign(const Dual<Opaque>&);
+template Dual<Opaque> floor(const Dual<Opaque>&);
+template Dual<Opaque> round(const Dual<Opaque>&);
+template Dual<Opaque> min(const Dual<Opaque>&, const Dual<Opaque>&);
+template Dual<Opaque> max(const Dual<Opaque>&, const Dual<Opaque>&);
+template Dual<Opaque> sqrt(const Dual<Opaque>&);
+template Dual<Opaque> apply(Function, const Dual<Opaque>&);
+template Dual<Opaque> exp(const Dual<Opaque>&);
+template Dual<Opaque> log(const Dual<Opaque>&);
+template Dual<Opaque> tanh(const Dual<Opaque>&);
+template Dual<Opaque> sigmoid(const Dual<Opaque>&);
+template Dual<Opaque> erf(const Dual<Opaque>&);
+template Dual<Opaque> sin(const Dual<Opaque>&);
+template Dual<Opaque> cos(const Dual<Opaque>&);
+template Dual<Opaque> pow(const Dual<Opaque>&, const Rational&);
 
 }  // namespace assay

@@ -17,6 +17,7 @@
 #include "semantics/numbers/floating.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/numbers/modular.h"
+#include "semantics/numbers/opaque.h"
 #include "semantics/numbers/rational.h"
 #include "semantics/numbers/symbolic.h"
 #include "semantics/numbers/wide_interval.h"
@@ -109,6 +110,18 @@ struct ScalarTraits<Symbolic> {
   static Symbolic from_rational(const Rational& value) { return Symbolic(Interval(value)); }
   static bool may_divide_by(const Symbolic&) { return true; }
   static bool may_raise(const Symbolic&, std::int64_t) { return true; }
+};
+
+template <>
+struct ScalarTraits<Opaque> {
+  static constexpr const char* name = "Opaque";
+  static constexpr bool is_ordered = false, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_exact = true, is_enclosure = false;
+  static bool can_hold(double value) { return ScalarTraits<Rational>::can_hold(value); }
+  static Opaque from_double(double value) { return Opaque(ScalarTraits<Rational>::from_double(value)); }
+  static Opaque from_rational(const Rational& value) { return Opaque(value); }
+  static bool may_divide_by(const Opaque&) { return true; }
+  static bool may_raise(const Opaque&, std::int64_t) { return true; }
 };
 
 template <class S>

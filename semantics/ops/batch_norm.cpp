@@ -44,5 +44,8 @@ template Outcome<Array<float>> denote_batch_norm(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_batch_norm(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_batch_norm(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_batch_norm(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_batch_norm(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_batch_norm(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_batch_norm(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

@@ -83,7 +83,7 @@ Dual<Interval> bits(Op op, const Dual<Interval>& a, const Dual<Interval>& b) {
 
 template <class S>
 Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands) {
-  if constexpr (!ScalarTraits<S>::has_piecewise) {
+  if constexpr (!ScalarTraits<S>::has_piecewise || std::is_same_v<S, Opaque> || std::is_same_v<S, Dual<Opaque>>) {
     return no_function(node, ScalarTraits<S>::name);
   } else {
     Array<S> y{node.shape, {}};
@@ -107,5 +107,8 @@ template Outcome<Array<float>> denote_bitwise(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_bitwise(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_bitwise(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_bitwise(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_bitwise(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_bitwise(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_bitwise(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

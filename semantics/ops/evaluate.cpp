@@ -285,6 +285,9 @@ template Array<float> lift(const Tensor&);
 template Array<Symbolic> lift(const Tensor&);
 template Array<Dual<Interval>> lift(const Tensor&);
 template Array<Dual<Rational>> lift(const Tensor&);
+template Array<Dual<Modular>> lift(const Tensor&);
+template Array<Opaque> lift(const Tensor&);
+template Array<Dual<Opaque>> lift(const Tensor&);
 
 template Outcome<Array<Rational>> denote(const Node&, std::span<const Array<Rational>* const>);
 template Outcome<Array<Interval>> denote(const Node&, std::span<const Array<Interval>* const>);
@@ -295,6 +298,9 @@ template Outcome<Array<float>> denote(const Node&, std::span<const Array<float>*
 template Outcome<Array<Symbolic>> denote(const Node&, std::span<const Array<Symbolic>* const>);
 template Outcome<Array<Dual<Interval>>> denote(const Node&, std::span<const Array<Dual<Interval>>* const>);
 template Outcome<Array<Dual<Rational>>> denote(const Node&, std::span<const Array<Dual<Rational>>* const>);
+template Outcome<Array<Dual<Modular>>> denote(const Node&, std::span<const Array<Dual<Modular>>* const>);
+template Outcome<Array<Opaque>> denote(const Node&, std::span<const Array<Opaque>* const>);
+template Outcome<Array<Dual<Opaque>>> denote(const Node&, std::span<const Array<Dual<Opaque>>* const>);
 
 template Outcome<std::vector<Array<Rational>>> evaluate(const Graph&, std::span<const Array<Rational>>);
 template Outcome<std::vector<Array<Interval>>> evaluate(const Graph&, std::span<const Array<Interval>>);
@@ -305,5 +311,8 @@ template Outcome<std::vector<Array<float>>> evaluate(const Graph&, std::span<con
 template Outcome<std::vector<Array<Symbolic>>> evaluate(const Graph&, std::span<const Array<Symbolic>>);
 template Outcome<std::vector<Array<Dual<Interval>>>> evaluate(const Graph&, std::span<const Array<Dual<Interval>>>);
 template Outcome<std::vector<Array<Dual<Rational>>>> evaluate(const Graph&, std::span<const Array<Dual<Rational>>>);
+template Outcome<std::vector<Array<Dual<Modular>>>> evaluate(const Graph&, std::span<const Array<Dual<Modular>>>);
+template Outcome<std::vector<Array<Opaque>>> evaluate(const Graph&, std::span<const Array<Opaque>>);
+template Outcome<std::vector<Array<Dual<Opaque>>>> evaluate(const Graph&, std::span<const Array<Dual<Opaque>>>);
 
 }  // namespace assay

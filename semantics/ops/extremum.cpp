@@ -156,5 +156,8 @@ template Outcome<Array<float>> denote_extremum(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_extremum(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_extremum(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_extremum(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_extremum(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_extremum(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_extremum(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

@@ -154,6 +154,9 @@ template Outcome<Array<float>> denote_layout(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_layout(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_layout(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_layout(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_layout(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_layout(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_layout(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops
 

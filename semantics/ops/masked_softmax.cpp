@@ -41,10 +41,10 @@ std::vector<Gate> gates(const Node& node, const Array<S>& mask) {
 
 template <class S>
 S nothing() {
-  if constexpr (ScalarTraits<S>::is_enclosure) {
-    return truth(false, false, static_cast<const S*>(nullptr));
-  } else {
+  if constexpr (std::is_floating_point_v<S>) {
     return std::numeric_limits<S>::quiet_NaN();
+  } else {
+    return truth(false, false, static_cast<const S*>(nullptr));
   }
 }
 
@@ -52,8 +52,10 @@ WideInterval between(const WideInterval& a, const WideInterval& b) { return hull
 Dual<WideInterval> between(const Dual<WideInterval>& a, const Dual<WideInterval>& b) {
   return {hull(a.value(), b.value()), WideInterval::undefined()};
 }
-double between(double a, double) { return a; }  // the gates of points are never both
-float between(float a, float) { return a; }
+template <class S>
+S between(const S& a, const S&) {  // the gates of points are never both
+  return a;
+}
 
 // One line along the axis.
 template <class S>
@@ -138,5 +140,8 @@ template Outcome<Array<float>> denote_masked_softmax(const Node&, Operands<float
 template Outcome<Array<Symbolic>> denote_masked_softmax(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_masked_softmax(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_masked_softmax(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_masked_softmax(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_masked_softmax(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_masked_softmax(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

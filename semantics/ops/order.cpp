@@ -42,6 +42,7 @@ Range integers_of(const Rational& x) {
 Range integers_of(double x) { return integers_in(x, x); }
 Range integers_of(float x) { return integers_in(static_cast<double>(x), static_cast<double>(x)); }
 Range integers_of(const Interval& x) { return x.is_undefined() ? std::nullopt : integers_in(x.lo(), x.hi()); }
+Range integers_of(const Opaque& x) { return integers_of(x.guide()); }
 Range integers_of(const WideInterval& x) { return integers_of(x.to_interval()); }
 Range integers_of(const Symbolic& x) { return x.is_constant() ? integers_of(x.constant()) : std::nullopt; }
 template <class S>
@@ -174,5 +175,8 @@ template Outcome<Array<float>> denote_order(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_order(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_order(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_order(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_order(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_order(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_order(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

@@ -37,5 +37,8 @@ template Outcome<Array<float>> denote_reduce(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_reduce(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_reduce(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_reduce(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_reduce(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_reduce(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_reduce(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

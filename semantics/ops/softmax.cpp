@@ -54,6 +54,8 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
 
 double shift(const WideInterval& x) { return x.hi_up(); }
 double shift(const Dual<WideInterval>& x) { return x.value().hi_up(); }
+double shift(const Opaque& x) { return x.guide().midpoint(); }
+double shift(const Dual<Opaque>& x) { return shift(x.value()); }
 double shift(double x) { return x; }
 double shift(float x) { return static_cast<double>(x); }
 
@@ -135,5 +137,8 @@ template Outcome<Array<float>> denote_softmax(const Node&, Operands<float>);
 template Outcome<Array<Symbolic>> denote_softmax(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_softmax(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_softmax(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_softmax(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_softmax(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_softmax(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

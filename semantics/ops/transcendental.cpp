@@ -106,6 +106,8 @@ Interval raised(const Interval& x, const Interval& y) { return raised(WideInterv
 Symbolic raised(const Symbolic& x, const Symbolic& y) {
   return x.is_constant() && y.is_constant() ? Symbolic(raised(x.constant(), y.constant())) : Symbolic::nonlinear();
 }
+Opaque raised(const Opaque& x, const Opaque& y) { return exp(y * log(x)); }
+Dual<Opaque> raised(const Dual<Opaque>& x, const Dual<Opaque>& y) { return exp(y * log(x)); }
 Dual<Interval> raised(const Dual<Interval>& x, const Dual<Interval>& y) {
   const std::optional<Rational> exponent = single(WideInterval(y.value()));
   const bool constant_exponent = exponent && y.tangent() == Interval(0.0);
@@ -155,5 +157,8 @@ template Outcome<Array<float>> denote_transcendental(const Node&, Operands<float
 template Outcome<Array<Symbolic>> denote_transcendental(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_transcendental(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_transcendental(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_transcendental(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_transcendental(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_transcendental(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

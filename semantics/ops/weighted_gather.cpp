@@ -64,5 +64,8 @@ template Outcome<Array<float>> denote_weighted_gather(const Node&, Operands<floa
 template Outcome<Array<Symbolic>> denote_weighted_gather(const Node&, Operands<Symbolic>);
 template Outcome<Array<Dual<Interval>>> denote_weighted_gather(const Node&, Operands<Dual<Interval>>);
 template Outcome<Array<Dual<Rational>>> denote_weighted_gather(const Node&, Operands<Dual<Rational>>);
+template Outcome<Array<Dual<Modular>>> denote_weighted_gather(const Node&, Operands<Dual<Modular>>);
+template Outcome<Array<Opaque>> denote_weighted_gather(const Node&, Operands<Opaque>);
+template Outcome<Array<Dual<Opaque>>> denote_weighted_gather(const Node&, Operands<Dual<Opaque>>);
 
 }  // namespace assay::ops

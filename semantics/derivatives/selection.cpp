@@ -32,7 +32,7 @@ Value of_reduction(const Value& y, const Value& y_bar) {
 }
 
 // y[i] = x[index[i]] along the axis: x_bar[k] is the sum of y_bar[i] over the i whose index means k, from the front or the end.
-Value of_choice(const Value& index, const Value& y_bar, const Shape& x, std::int64_t axis) {
+Value of_take(const Value& index, const Value& y_bar, const Shape& x, std::int64_t axis) {
   const std::int64_t extent = x[static_cast<std::size_t>(axis)];
   Shape chosen = index.shape(), places(x.size() + 1, 1);
   chosen.insert(chosen.begin() + axis + 1, 1);
@@ -51,13 +51,25 @@ Value of_choice(const Value& index, const Value& y_bar, const Shape& x, std::int
   return apply(Op::reduce_sum, taken, ReduceAttributes{{axis}, false});
 }
 
-Cotangents of_order(const Value& y, const Value& y_bar) {
-  if (node_of(y).op == Op::take) {
-    const std::int64_t axis = attributes_of<ConcatAttributes>(y).axis;
-    return {std::nullopt, of_choice(operand(y, 0), y_bar, operand(y, 1).shape(), axis)};
+// As many x_j come before x_i as R_i = sum over j != i of step(x_j - x_i) (ascending: of x_i - x_j), and y_r = x_i where R_i = r: weight
+// step(R_i - r + 1/2) step(r + 1/2 - R_i). At ties R_i is a set over sets, and so are the weights.
+Value of_sort(const Value& y, const Value& y_bar) {
+  const Value x = operand(y, 0);
+  const auto [axis, count, descending] = attributes_of<SortAttributes>(y);
+  const std::int64_t n = x.shape()[static_cast<std::size_t>(axis)];
+  std::int64_t outer = 1, inner = 1;
+  for (std::int64_t k = 0; k < static_cast<std::int64_t>(x.shape().size()); ++k) {
+    if (k < axis) outer *= x.shape()[static_cast<std::size_t>(k)];
+    if (k > axis) inner *= x.shape()[static_cast<std::size_t>(k)];
   }
-  const auto order = attributes_of<SortAttributes>(y);
-  return {of_choice(apply(Op::arg_sort, operand(y, 0), order), y_bar, operand(y, 0).shape(), order.axis)};
+  std::vector<std::int64_t> others(static_cast<std::size_t>(n * n), 1), ranks;
+  for (std::int64_t i = 0; i < n; ++i) others[static_cast<std::size_t>(i * n + i)] = 0;
+  for (std::int64_t r = 0; r < count; ++r) ranks.push_back(r);
+  const Value x_j = reshaped(x, {outer, n, 1, inner}), x_i = reshaped(x, {outer, 1, n, inner});  // [outer, j, i, inner]
+  const Value before = step(descending ? x_j - x_i : x_i - x_j) * y.builder().counts({1, n, n, 1}, others, x.dtype());
+  const Value past = sum_over(before, {1}) - y.builder().counts({1, count, 1, 1}, ranks, x.dtype());  // R_i - r: [outer, r, i, inner]
+  const Value weights = step(past + 0.5) * step(0.5 - past);
+  return reshaped(sum_over(weights * reshaped(y_bar, {outer, count, 1, inner}), {1}), x.shape());
 }
 
 Cotangents of_where(const Value& y, const Value& y_bar) {
@@ -78,8 +90,9 @@ Cotangents vjp_of_selection(const Value& y, const Value& y_bar) {
     case Op::reduce_min:
       return {of_reduction(y, y_bar)};
     case Op::take:
+      return {std::nullopt, of_take(operand(y, 0), y_bar, operand(y, 1).shape(), attributes_of<ConcatAttributes>(y).axis)};
     case Op::sort:
-      return of_order(y, y_bar);
+      return {of_sort(y, y_bar)};
     default:
       demand(node_of(y).op == Op::where, "vjp_of_selection: not a choice");
       return of_where(y, y_bar);

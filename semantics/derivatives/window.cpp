@@ -4,6 +4,7 @@
 // y_bar with the same weights; w_bar[m, c, k] = sum over n, o of y_bar[n, m, o] x[n, c, o stride - pad + k dilation], a product of
 // matrices per group once the windows of x are laid out. conv_transpose exchanges the roles of x and y.
 #include <algorithm>
+#include <set>
 
 #include "semantics/demand.h"
 #include "semantics/derivatives/rules.h"
@@ -115,28 +116,36 @@ Value of_avg_pool(const Value& y, const Value& y_bar) {
   return placed(picked(shares, from, {static_cast<std::int64_t>(from.size())}), to, x);
 }
 
-// y[p] = max over the taps of p; windows with fewer taps repeat their first one, which changes no maximum.
-Value of_max_pool(const Value& y, const Value& y_bar) {
+// y[p] = max over the taps of p, for the windows with this many taps.
+Value of_windows(const Value& y, const Value& y_bar, ops::Window& window, std::size_t taps) {
   const Shape x = operand(y, 0).shape();
-  const auto w = attributes_of<WindowAttributes>(y);
-  ops::Window window(w, x, y.shape());
-  std::vector<std::vector<std::int64_t>> taps_of(window.result_size());
-  std::size_t most = 1;
-  for (std::size_t p = 0; p < taps_of.size(); ++p) {
-    for (const ops::Tap& tap : window.taps(p)) taps_of[p].push_back(static_cast<std::int64_t>(tap.operand));
-    most = std::max(most, taps_of[p].size());
-  }
   const std::size_t planes = element_count({x[0], x[1]});
-  std::vector<std::int64_t> elements;
+  std::vector<std::int64_t> elements, positions;
   for (std::size_t plane = 0; plane < planes; ++plane) {
-    for (const auto& taps : taps_of) {
-      for (std::size_t k = 0; k < most; ++k)
-        elements.push_back(static_cast<std::int64_t>(plane * window.operand_size()) + taps[k < taps.size() ? k : 0]);
+    for (std::size_t p = 0; p < window.result_size(); ++p) {
+      if (window.taps(p).size() != taps) continue;
+      positions.push_back(static_cast<std::int64_t>(plane * window.result_size() + p));
+      for (const ops::Tap& tap : window.taps(p)) elements.push_back(static_cast<std::int64_t>(plane * window.operand_size() + tap.operand));
     }
   }
-  const auto rows = static_cast<std::int64_t>(planes * taps_of.size()), columns = static_cast<std::int64_t>(most);
+  const auto rows = static_cast<std::int64_t>(positions.size()), columns = static_cast<std::int64_t>(taps);
   const Value weights = apply(Op::max_weight, picked(operand(y, 0), elements, {rows, columns}), ReduceAttributes{{1}, true});
-  return placed(weights * reshaped(y_bar, {rows, 1}), elements, x);
+  return placed(weights * picked(y_bar, positions, {rows, 1}), elements, x);
+}
+
+// Windows of one size together: a row filled up with copies of a tap would weigh that element twice, over sets.
+Value of_max_pool(const Value& y, const Value& y_bar) {
+  const auto w = attributes_of<WindowAttributes>(y);
+  const Shape x = operand(y, 0).shape(), result = y.shape();
+  ops::Window window(w, x, result);
+  std::set<std::size_t> sizes;
+  for (std::size_t p = 0; p < window.result_size(); ++p) sizes.insert(window.taps(p).size());
+  std::optional<Value> x_bar;
+  for (const std::size_t taps : sizes) {
+    const Value part = of_windows(y, y_bar, window, taps);
+    x_bar = x_bar ? *x_bar + part : part;
+  }
+  return x_bar ? *x_bar : y.builder().zeros(x, y.dtype());
 }
 
 }  // namespace

@@ -1,0 +1,290 @@
+#include "kernel/adjointness/adjointness.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "kernel/adjointness/jacobian.h"
+#include "kernel/adjointness/sample.h"
+#include "semantics/derivatives/differentiate.h"
+#include "semantics/numbers/selection.h"
+
+namespace assay::kernel {
+
+using namespace adjointness;
+
+namespace {
+
+constexpr int kMostTries = 4096;
+
+std::size_t entry_count(const Graph& graph) {
+  std::size_t count = 0;
+  for (const std::size_t k : real_inputs(graph)) count += graph.size(graph.inputs[k]);
+  return count * graph.size(graph.outputs[0]);
+}
+
+std::string text(const Modular& a) { return a.is_undefined() ? "a quotient by 0" : std::to_string(a.value()) + " modulo 2^61 - 1"; }
+std::string text(const Rational& a) { return a.to_string(); }
+// The shortest decimal that reads back as this double.
+std::string text(double a) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), a).ptr};
+}
+std::string text(const Interval& a) { return a.is_undefined() ? "undefined" : "[" + text(a.lo()) + ", " + text(a.hi()) + "]"; }
+std::string text(const Opaque& a) {
+  return (a.has_residue() ? std::to_string(a.residue()) + " modulo " + std::to_string(Opaque::kPrime) : "no residue") + " in " +
+         text(a.guide());
+}
+
+// A number to compare with; the point is of no use where the meaning, or the residue of either side, is missing.
+bool is_usable(const Rational&) { return true; }
+bool is_usable(Modular a) { return !a.is_undefined(); }
+bool is_usable(const Opaque& a) { return a.has_residue() && !a.guide().is_undefined(); }
+// A3: no real value, whatever the residues.
+bool has_value(const Rational&) { return true; }
+bool has_value(Modular) { return true; }
+bool has_value(const Opaque& a) { return !a.guide().is_undefined(); }
+
+bool is_same(const Rational& a, const Rational& b) { return a == b; }
+bool is_same(Modular a, Modular b) { return a == b; }
+bool is_same(const Opaque& a, const Opaque& b) { return a == b; }
+// Certainly different real numbers at the point of the guides, whatever the residues.
+bool must_differ(const Rational& a, const Rational& b) { return a != b; }
+bool must_differ(Modular, Modular) { return false; }
+bool must_differ(const Opaque& a, const Opaque& b) { return has_value(a) && has_value(b) && !compare(a.guide(), b.guide()).may_be_equal; }
+
+Rejection broken(const char* code, const AdjointCase& one, std::string place, const char* required, std::string found) {
+  return {Rejection::Kind::rejected,         code, "case '" + one.name + "', " + std::move(place), required, std::move(found),
+          "kernel/adjointness/adjointness.h"};
+}
+
+// "d y[3] / d x1[2]"
+std::string entry_name(const Graph& graph, std::size_t i, std::size_t j) {
+  for (const std::size_t k : real_inputs(graph)) {
+    const std::size_t size = graph.size(graph.inputs[k]);
+    if (i < size) return "d y[" + std::to_string(j) + "] / d " + graph.input_names[k] + "[" + std::to_string(i) + "]";
+    i -= size;
+  }
+  return "an entry";
+}
+
+// Whether the point could be used; a rejection where the two sides differ.
+template <class S>
+Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const S& rule, const S& meaning) {
+  if (has_value(meaning) && !has_value(rule)) {
+    return broken("adjointness.domain", one, place, "a value where the meaning has a derivative", text(rule) + " for " + text(meaning));
+  }
+  const bool usable = is_usable(rule) && is_usable(meaning), differ = must_differ(rule, meaning);
+  if (!differ && (!usable || is_same(rule, meaning))) return usable;
+  return broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
+}
+
+// A1
+template <class S>
+Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random) {
+  const std::vector<std::size_t> inputs = real_inputs(one.graph);
+  Arrays<S> x_dot = zeros(x);
+  for (const std::size_t k : inputs) x_dot[k] = random_array<S>(x[k].shape, random);
+  const Array<S> y_bar = random_array<S>(one.graph.node(one.graph.outputs[0]).shape, random);
+  const auto y_dot = tangents(one.graph, x, x_dot);
+  if (!y_dot) return y_dot.rejection();
+  const auto x_bar = cotangents(vjp, x, y_bar);
+  if (!x_bar) return x_bar.rejection();
+  S meaning{}, rule{};
+  for (std::size_t j = 0; j < y_bar.values.size(); ++j) meaning += y_bar.values[j] * y_dot.value()[j];
+  std::size_t at = 0;
+  for (const std::size_t k : inputs) {
+    for (const S& element : x_dot[k].values) rule += x_bar.value()[at++] * element;
+  }
+  return check_pair(one, "<y_bar, J x_dot> with <J^T y_bar, x_dot>", rule, meaning);
+}
+
+// A2
+template <class S>
+Outcome<bool> check_entries(const AdjointCase& one, const Matrix<S>& rule, const Matrix<S>& meaning) {
+  bool usable = true;
+  for (std::size_t i = 0; i < meaning.size(); ++i) {
+    for (std::size_t j = 0; j < meaning[i].size(); ++j) {
+      const auto fine = check_pair(one, entry_name(one.graph, i, j), rule[i][j], meaning[i][j]);
+      if (!fine) return fine;
+      usable = usable && fine.value();
+    }
+  }
+  return usable;
+}
+
+// A1 to A3 at one point; entries first, because they name the place.
+template <class S>
+Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random) {
+  Outcome<bool> form = check_form(one, vjp, x, random);
+  const bool declined = !form && form.rejection().kind != Rejection::Kind::rejected;
+  const bool worthwhile = entry_count(one.graph) <= kMostEntries || !form;
+  if (declined || !worthwhile || (form && !form.value())) return form;
+  const auto meaning = by_meaning(one.graph, x);
+  if (!meaning) return meaning.rejection();
+  const auto rule = by_rule(one.graph, vjp, x);
+  if (!rule) return rule.rejection();
+  Outcome<bool> entries = check_entries(one, rule.value(), meaning.value());
+  return entries && !form ? form : entries;
+}
+
+// Degree of y's elements as quotients of polynomials in the elements of the inputs. All ops over Modular have at most degree e = 1 (pow:
+// |n|) in each element of their operands, whose quotients have as many different denominators: e * sum of size * degree. Layout moves
+// elements.
+double degree_of(const Graph& graph, NodeId target) {
+  std::vector<double> degree(target + 1, 0);
+  for (NodeId id = 0; id <= target; ++id) {
+    const Node& node = graph.node(id);
+    const OpClass op_class = op_row(node.op).op_class;
+    if (node.op == Op::input) degree[id] = 1;
+    double sum = 0;
+    for (const NodeId operand : node.operands) {
+      if (op_class == OpClass::layout) degree[id] = std::fmax(degree[id], degree[operand]);
+      sum += static_cast<double>(graph.size(operand)) * degree[operand];
+    }
+    if (op_class == OpClass::layout || op_class == OpClass::leaf) continue;
+    const bool is_power = std::holds_alternative<PowAttributes>(node.attributes);
+    degree[id] = sum * (is_power ? std::fmax(1, std::fabs(std::get<PowAttributes>(node.attributes).exponent.double_up())) : 1);
+  }
+  return degree[target];
+}
+
+// log2 of the degree of the error over p. A derivative has at most twice the degree of the quotient.
+double miss_of_a_point(const Graph& graph, const Graph& vjp) {
+  double degree = 2 * degree_of(graph, graph.outputs[0]) + 2;
+  for (const NodeId output : vjp.outputs) degree = std::fmax(degree, 2 * degree_of(graph, graph.outputs[0]) + degree_of(vjp, output) + 2);
+  return std::fmin(0, std::log2(degree) - 60.9);
+}
+
+template <class S>
+Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std::size_t points, Random& random, AdjointMethod method) {
+  Adjointness result{method, 0, 0, 0, 0, 0};
+  for (int tries = 0; result.points < points; ++tries) {
+    if (tries == kMostTries) {
+      return Rejection{Rejection::Kind::declined,
+                       "adjointness.points",
+                       "case '" + one.name + "'",
+                       "points at which both sides have a value",
+                       std::to_string(result.points) + " in " + std::to_string(kMostTries),
+                       "change the domain of the case"};
+    }
+    const Arrays<Rational> at = generic_point(one, random);
+    const auto used = check_point(one, vjp, on_scalar<S>(one.graph, at, random), random);
+    if (!used) return used.rejection();
+    if (used.value()) ++result.points;
+  }
+  result.entries = entry_count(one.graph) <= kMostEntries ? points * entry_count(one.graph) : 0;
+  if (method == AdjointMethod::probed) result.miss_log2 = miss_of_a_point(one.graph, vjp) * static_cast<double>(points);
+  return result;
+}
+
+// A5: the rule on one side of the point within the rule at the point, which has the same roundings. With A4, so is the derivative.
+Outcome<Done> check_inside(const AdjointCase& one, const Matrix<Opaque>& side, const Matrix<Interval>& set) {
+  for (std::size_t i = 0; i < side.size(); ++i) {
+    for (std::size_t j = 0; j < side[i].size(); ++j) {
+      if (set[i][j].contains(side[i][j].guide())) continue;
+      return broken("adjointness.kink", one, entry_name(one.graph, i, j), "the one-sided derivative in the set of the rule",
+                    text(side[i][j].guide()) + " and " + text(set[i][j]));
+    }
+  }
+  return Done{};
+}
+// A6, with the set at 257 bits, so that the roundings of the hull are the larger ones.
+Outcome<Done> check_inside(const AdjointCase& one, const Matrix<WideInterval>& set, const Matrix<Interval>& hull) {
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    for (std::size_t j = 0; j < set[i].size(); ++j) {
+      const Interval inner = set[i][j].to_interval();
+      if (hull[i][j].contains(inner)) continue;
+      return broken("adjointness.hull", one, entry_name(one.graph, i, j), "the set of the rule in the hull of the derivatives",
+                    text(inner) + " and " + text(hull[i][j]));
+    }
+  }
+  return Done{};
+}
+
+// A4 to A6 at one kink: how many directions had a value.
+Outcome<std::size_t> check_kink(const AdjointCase& one, const Graph& vjp, const Arrays<Rational>& at, Random& random) {
+  constexpr int kDirections = 8;
+  const auto set = by_rule(one.graph, vjp, lifted<Interval>(at));
+  if (!set) return set.rejection();
+  std::size_t used = 0;
+  for (int direction = 0; direction < kDirections; ++direction) {
+    const Arrays<Opaque> x = displaced(one.graph, at, random);
+    const auto fine = check_point(one, vjp, x, random);
+    if (!fine) return fine.rejection();
+    if (!fine.value()) continue;
+    const auto side = by_rule(one.graph, vjp, x);
+    if (!side) return side.rejection();
+    const auto inside = check_inside(one, side.value(), set.value());
+    if (!inside) return inside.rejection();
+    ++used;
+  }
+  const auto narrow = by_rule(one.graph, vjp, lifted<WideInterval>(at));
+  if (!narrow) return narrow.rejection();
+  const auto hull = by_meaning(one.graph, lifted<Interval>(at));
+  if (!hull) return hull.rejection();
+  const auto inside = check_inside(one, narrow.value(), hull.value());
+  if (!inside) return inside.rejection();
+  return used;
+}
+
+Outcome<Done> check_kinks(const AdjointCase& one, const Graph& vjp, Random& random, Adjointness& result) {
+  constexpr int kKinks = 6;
+  for (int kink = 0; kink < kKinks; ++kink) {
+    const Arrays<Rational> at = kink_point(one, random);
+    const auto directions = check_kink(one, vjp, at, random);
+    if (!directions) return directions.rejection();
+    result.directions += directions.value();
+    if (directions.value() > 0) ++result.kinks;
+  }
+  if (result.kinks > 0) return Done{};
+  return Rejection{
+      Rejection::Kind::declined,     "adjointness.points", "case '" + one.name + "'", "a kink with one-sided derivatives", "none",
+      "change the kinks of the case"};
+}
+
+bool lacks_scalar(const Outcome<Adjointness>& outcome) { return !outcome && outcome.rejection().code == "denote.scalar"; }
+
+Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
+  const Graph& graph = one.graph;
+  const auto type_of = [](const Graph& in, NodeId id) { return std::pair(in.node(id).dtype, in.node(id).shape); };
+  const std::vector<std::size_t> inputs = real_inputs(graph);
+  bool fits = graph.outputs.size() == 1 && is_float(graph.node(graph.outputs[0]).dtype) && one.domains.size() == graph.inputs.size() &&
+              vjp.inputs.size() == graph.inputs.size() + 1 && vjp.outputs.size() == inputs.size() && validate(vjp).empty();
+  fits = fits && type_of(vjp, vjp.inputs.back()) == type_of(graph, graph.outputs[0]);
+  for (std::size_t k = 0; fits && k < graph.inputs.size(); ++k) fits = type_of(vjp, vjp.inputs[k]) == type_of(graph, graph.inputs[k]);
+  for (std::size_t k = 0; fits && k < inputs.size(); ++k) fits = type_of(vjp, vjp.outputs[k]) == type_of(graph, graph.inputs[inputs[k]]);
+  if (fits) return Done{};
+  return Rejection{Rejection::Kind::malformed,
+                   "adjointness.graph",
+                   "case '" + one.name + "'",
+                   "one real output; the inputs and y_bar in, a cotangent for each real input out",
+                   "another graph",
+                   ""};
+}
+
+}  // namespace
+
+Outcome<Graph> reverse_of(const Graph& graph) { return differentiate(graph, 0, real_inputs(graph)); }
+
+Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp, std::uint64_t seed) {
+  constexpr std::size_t kProbes = 2, kExactPoints = 8, kOpaquePoints = 3;
+  if (const auto fits = check_signature(one, vjp); !fits) return fits.rejection();
+  Random random{seed};
+  Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);
+  if (lacks_scalar(result)) result = check_points<Rational>(one, vjp, kExactPoints, random, AdjointMethod::exact);
+  if (lacks_scalar(result)) result = check_points<Opaque>(one, vjp, kOpaquePoints, random, AdjointMethod::opaque);
+  if (!result || one.kinks.empty()) return result;
+  const auto kinks = check_kinks(one, vjp, random, result.value());
+  if (!kinks) return kinks.rejection();
+  return result;
+}
+
+Outcome<Adjointness> check_adjointness(const AdjointCase& one, std::uint64_t seed) {
+  const Outcome<Graph> vjp = reverse_of(one.graph);
+  if (!vjp) return vjp.rejection();
+  return check_adjointness(one, vjp.value(), seed);
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,69 @@
+// The points at which adjointness is checked. Private to this folder.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/adjointness/adjointness.h"
+#include "kernel/adjointness/jacobian.h"
+
+namespace assay::kernel::adjointness {
+
+// splitmix64 (Steele, Lea, Flood 2014)
+struct Random {
+  std::uint64_t state;
+  std::uint64_t next() {
+    std::uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  std::int64_t below(std::uint64_t count) { return static_cast<std::int64_t>(next() % count); }
+};
+
+// All inputs of a case: real elements of which no two, and no sum of few, are at a kink; and elements at the kinks of the case, beside
+// multiples of 1/8, so that intervals are points.
+[[nodiscard]] Arrays<Rational> generic_point(const AdjointCase& one, Random& random);
+[[nodiscard]] Arrays<Rational> kink_point(const AdjointCase& one, Random& random);
+// The point with distinct infinitesimal displacements of all real elements.
+[[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);
+
+// What stands for a real number that is drawn: the number, or a residue.
+inline void put(Rational& to, const Rational& value, Random&) { to = value; }
+inline void put(Modular& to, const Rational&, Random& random) { to = Modular(static_cast<std::int64_t>(random.next() >> 2)); }
+inline void put(Opaque& to, const Rational& value, Random& random) { to = Opaque::drawn(value, random.next()); }
+
+template <class S>
+Arrays<S> on_scalar(const Graph& graph, const Arrays<Rational>& x, Random& random) {
+  Arrays<S> result;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const bool real = is_float(graph.node(graph.inputs[k]).dtype);
+    result.push_back({x[k].shape, std::vector<S>(x[k].values.size())});
+    for (std::size_t i = 0; i < x[k].values.size(); ++i) {
+      if (real) {
+        put(result[k].values[i], x[k].values[i], random);
+      } else {
+        result[k].values[i] = ScalarTraits<S>::from_rational(x[k].values[i]);
+      }
+    }
+  }
+  return result;
+}
+
+template <class S>
+Array<S> random_array(const Shape& shape, Random& random) {
+  Array<S> result{shape, std::vector<S>(element_count(shape))};
+  for (S& value : result.values) put(value, Rational(random.below(17) - 8, 4), random);
+  return result;
+}
+
+template <class S>
+Arrays<S> lifted(const Arrays<Rational>& x) {
+  Arrays<S> result;
+  for (const Array<Rational>& array : x) {
+    result.push_back({array.shape, {}});
+    for (const Rational& value : array.values) result.back().values.push_back(ScalarTraits<S>::from_rational(value));
+  }
+  return result;
+}
+
+}  // namespace assay::kernel::adjointness

@@ -103,6 +103,15 @@ void add_eval(CLI::App& app, EvalOptions& options, int& exit) {
   verb->callback([&] { exit = eval(options); });
 }
 
+void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("adjoint", "Prove that gradient rules are the adjoints of the derivatives of their ops");
+  verb->add_option("--op", options.op, "one op of the vocabulary, e.g. conv")->type_name("NAME");
+  verb->add_flag("--all", options.all, "every op");
+  verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
+  add_json(verb, options.json);
+  verb->callback([&] { exit = adjoint(options); });
+}
+
 // `supports` and its older spelling `capabilities`.
 void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
@@ -143,6 +152,7 @@ int run(int argc, char** argv) {
   InspectOptions inspect_options;
   LintOptions lint_options;
   EvalOptions eval_options;
+  AdjointOptions adjoint_options;
   std::string question;
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
@@ -151,6 +161,7 @@ int run(int argc, char** argv) {
   add_inspect(app, inspect_options, exit);
   add_lint(app, lint_options, exit);
   add_eval(app, eval_options, exit);
+  add_adjoint(app, adjoint_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
   add_ops(app, op_name, exit);

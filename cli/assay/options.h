@@ -59,12 +59,20 @@ struct LintOptions {
   JsonTarget json;
 };
 
+struct AdjointOptions {
+  std::string op;
+  bool all = false;
+  std::uint64_t seed = 1;
+  JsonTarget json;
+};
+
 int verify(const VerifyOptions& options);
 int check_verb(const CheckOptions& options);
 int bounds(const BoundsOptions& options);
 int inspect(const InspectOptions& options);
 int lint(const LintOptions& options);
 int eval(const EvalOptions& options);
+int adjoint(const AdjointOptions& options);
 // One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
 int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();

@@ -15,6 +15,7 @@
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
 #include "cli/check.h"
+#include "kernel/adjointness/adjointness.h"
 
 namespace assay::cli {
 
@@ -60,6 +61,21 @@ struct EvalRequest {
 };
 [[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
 [[nodiscard]] std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients);
+
+struct CaseAdjointness {
+  std::string name;
+  Outcome<kernel::Adjointness> outcome;
+  double cpu_seconds = 0;
+};
+
+struct OpAdjointness {
+  std::string op;
+  std::vector<CaseAdjointness> cases;
+  [[nodiscard]] const char* verdict() const;  // proved, broken, undecided; none without cases
+};
+
+[[nodiscard]] const char* method_words(kernel::AdjointMethod method);
+[[nodiscard]] std::string adjoint_json(const std::string& schema, const std::vector<OpAdjointness>& reports);
 
 [[nodiscard]] std::string to_json(const VerifyReport& report);
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);

@@ -255,6 +255,31 @@ std::string certificate_json(const std::string& file, const certificate::Header&
   return text_of(json);
 }
 
+std::string adjoint_json(const std::string& schema, const std::vector<OpAdjointness>& reports) {
+  Json json = opened(schema);
+  json["ops"] = Json::array();
+  for (const OpAdjointness& report : reports) {
+    Json cases = Json::array();
+    for (const CaseAdjointness& each : report.cases) {
+      Json one{{"name", each.name}, {"cpu_seconds", each.cpu_seconds}};
+      if (each.outcome) {
+        const kernel::Adjointness& found = each.outcome.value();
+        one["method"] = method_words(found.method);
+        one["points"] = found.points;
+        one["entries"] = found.entries;
+        one["kinks"] = found.kinks;
+        one["directions"] = found.directions;
+        if (found.method == kernel::AdjointMethod::probed) one["miss_log2"] = found.miss_log2;
+      } else {
+        one["rejection"] = rejection(each.outcome.rejection());
+      }
+      cases.push_back(one);
+    }
+    json["ops"].push_back({{"op", report.op}, {"verdict", report.verdict()}, {"cases", cases}});
+  }
+  return text_of(json);
+}
+
 std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts) {
   Json json = opened(schema);
   for (const auto& [name, value] : facts) {

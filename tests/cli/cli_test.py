@@ -336,6 +336,19 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(run.exit, 0, run.err)
         self.assertEqual(run.lines[:len(listing)], listing)
 
+    def test_adjoint(self):
+        run = Run("assay", "adjoint", "--op", "relu")
+        self.assertEqual((run.exit, run.word.split()[:2]), (0, ["proved", "relu"]))
+        self.assertIn("exact at 8 points; sets at 6 kinks", run.word)
+        self.assertIn("1 op proved", run.err)
+        report = json.loads(Run("assay", "adjoint", "--op", "conv", "--json").out)
+        (op,) = report["ops"]
+        self.assertEqual((report["schema"], op["op"], op["verdict"], op["cases"][0]["method"]), ("assay.adjoint/1", "conv", "proved", "probed"))
+        self.assertLess(op["cases"][0]["miss_log2"], -60)
+        self.assertEqual(Run("assay", "adjoint", "--op", "equal").word.split()[0], "none")
+        for words in (("--op", "swirl"), (), ("--op", "relu", "--all")):
+            self.assertEqual(Run("assay", "adjoint", *words).exit, 2)
+
     def test_lint(self):
         run = Run("assay", "lint", self.at("net.onnx"))
         self.assertEqual((run.out, run.exit), ("supported\n", 0))

@@ -1,0 +1,116 @@
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "cli/assay/report.h"
+#include "kernel/adjointness/cases.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kSchema = "assay.adjoint/1";
+
+OpAdjointness check_op(Op op, std::uint64_t seed) {
+  OpAdjointness report{std::string(op_row(op).name), {}};
+  for (const kernel::AdjointCase& one : kernel::adjoint_cases(op)) {
+    const double start = thread_cpu_seconds();
+    Outcome<kernel::Adjointness> outcome = kernel::check_adjointness(one, seed);
+    report.cases.push_back({one.name, std::move(outcome), thread_cpu_seconds() - start});
+  }
+  return report;
+}
+
+// "exact at 8 points", "probed at 4 points (miss below 2^-80)", "probed at 3 points relative to the derivative table"
+std::string methods(const OpAdjointness& report) {
+  std::string text;
+  std::size_t kinks = 0, directions = 0;
+  for (const auto method : {kernel::AdjointMethod::probed, kernel::AdjointMethod::exact, kernel::AdjointMethod::opaque}) {
+    std::size_t points = 0;
+    double miss = 0;  // of any case: the sum over cases
+    for (const CaseAdjointness& each : report.cases) {
+      if (!each.outcome || each.outcome.value().method != method) continue;
+      points += each.outcome.value().points;
+      miss += std::exp2(each.outcome.value().miss_log2);
+      kinks += each.outcome.value().kinks;
+      directions += each.outcome.value().directions;
+    }
+    if (points == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += method_words(method) + (" at " + counted(points, "point"));
+    if (method == kernel::AdjointMethod::probed)
+      text += " (miss below 2^" + std::to_string(static_cast<int>(std::ceil(std::log2(miss)))) + ")";
+  }
+  if (kinks > 0) text += "; sets at " + counted(kinks, "kink") + " in " + counted(directions, "direction");
+  return text;
+}
+
+void print(const OpAdjointness& report) {
+  if (report.cases.empty()) {
+    std::printf("none       %-18s no real result, so no derivative\n", report.op.c_str());
+    return;
+  }
+  double seconds = 0;
+  for (const CaseAdjointness& each : report.cases) seconds += each.cpu_seconds;
+  std::printf("%-10s %-18s %-9s %s, %.3f s\n", report.verdict(), report.op.c_str(), counted(report.cases.size(), "case").c_str(),
+              methods(report).c_str(), seconds);
+  for (const CaseAdjointness& each : report.cases) {
+    if (!each.outcome) std::printf("  %s\n", each.outcome.rejection().to_text().c_str());
+  }
+}
+
+int usage(const std::string& text) {
+  std::fprintf(stderr, "assay adjoint: %s\n", text.c_str());
+  return kExitUsage;
+}
+
+}  // namespace
+
+const char* method_words(kernel::AdjointMethod method) {
+  switch (method) {
+    case kernel::AdjointMethod::probed:
+      return "probed";
+    case kernel::AdjointMethod::exact:
+      return "exact";
+    case kernel::AdjointMethod::opaque:
+      return "probed relative to the derivative table";
+  }
+  return "";
+}
+
+const char* OpAdjointness::verdict() const {
+  const char* word = cases.empty() ? "none" : "proved";
+  for (const CaseAdjointness& each : cases) {
+    if (each.outcome) continue;
+    if (each.outcome.rejection().kind == Rejection::Kind::rejected) return "broken";
+    word = "undecided";
+  }
+  return word;
+}
+
+int adjoint(const AdjointOptions& options) {
+  if (options.all != options.op.empty()) return usage("either --op NAME or --all");
+  std::vector<OpAdjointness> reports;
+  for (int k = 0; k < kOpCount; ++k) {
+    const Op op = static_cast<Op>(k);
+    if (options.all ? op_row(op).op_class == OpClass::leaf : op_row(op).name != options.op) continue;
+    reports.push_back(check_op(op, options.seed));
+    if (options.json != "-") print(reports.back());
+  }
+  if (reports.empty()) return usage("'" + options.op + "' is no op; --all lists them");
+  std::size_t proved = 0, without = 0, broken = 0;
+  double seconds = 0;
+  for (const OpAdjointness& report : reports) {
+    const std::string verdict = report.verdict();
+    proved += verdict == "proved" ? 1 : 0;
+    without += verdict == "none" ? 1 : 0;
+    broken += verdict == "broken" ? 1 : 0;
+    for (const CaseAdjointness& each : report.cases) seconds += each.cpu_seconds;
+  }
+  const std::size_t undecided = reports.size() - proved - without - broken;
+  std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
+               undecided, without, seconds);
+  if (!write_json(options.json, adjoint_json(kSchema, reports))) return kExitUnwritten;
+  return broken > 0 ? kExitNo : undecided > 0 ? kExitUndecided : kExitYes;
+}
+
+}  // namespace assay::cli

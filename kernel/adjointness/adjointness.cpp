@@ -150,11 +150,12 @@ double degree_of(const Graph& graph, NodeId target) {
   return degree[target];
 }
 
-// log2 of the degree of the error over p. A derivative has at most twice the degree of the quotient.
+// log2 of the probability of a zero of the error: its degree, and 1 because the residue 0 is drawn twice as often, over 2^61. A derivative
+// has at most twice the degree of the quotient.
 double miss_of_a_point(const Graph& graph, const Graph& vjp) {
   double degree = 2 * degree_of(graph, graph.outputs[0]) + 2;
   for (const NodeId output : vjp.outputs) degree = std::fmax(degree, 2 * degree_of(graph, graph.outputs[0]) + degree_of(vjp, output) + 2);
-  return std::fmin(0, std::log2(degree) - 60.9);
+  return std::fmin(0, std::log2(degree + 1) - 61);
 }
 
 template <class S>

@@ -13,7 +13,8 @@
 //
 // What a verdict is worth.
 //   probed   polynomials and quotients, over integers modulo p = 2^61 - 1. A wrong entry goes unseen only if the point is a zero of the
-//            error, a quotient of polynomials of degree at most d: at most d / p per point (Schwartz, Zippel). `miss_log2` sums that.
+//            error, a quotient of polynomials of degree at most d: at most (d + 1) / 2^61 per point (Schwartz, Zippel). `miss_log2` sums
+//            that.
 //   exact    piecewise linear (and other) functions over Rational: no error at the points that were drawn, off kinks, ties and jumps.
 //   opaque   functions as random values modulo a 62-bit prime, tied by the identities in semantics/numbers/opaque.h: probed, relative to
 //   the

@@ -29,7 +29,7 @@ struct Random {
 
 // What stands for a real number that is drawn: the number, or a residue.
 inline void put(Rational& to, const Rational& value, Random&) { to = value; }
-inline void put(Modular& to, const Rational&, Random& random) { to = Modular(static_cast<std::int64_t>(random.next() >> 2)); }
+inline void put(Modular& to, const Rational&, Random& random) { to = Modular(static_cast<std::int64_t>(random.next() >> 3)); }
 inline void put(Opaque& to, const Rational& value, Random& random) { to = Opaque::drawn(value, random.next()); }
 
 template <class S>

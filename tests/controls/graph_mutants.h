@@ -116,6 +116,18 @@ inline void add_index_mistakes(Mistakes& list, const Node& node) {
   changed("one index off", [](auto& i) {
     if (!i.empty()) i.back() = i.back() > 0 ? i.back() - 1 : i.back() + 1;
   });
+  change<WeightedGatherAttributes>(list, node, "weights rotated", [](WeightedGatherAttributes& w) {
+    if (!w.weights.empty()) std::rotate(w.weights.begin(), w.weights.begin() + 1, w.weights.end());
+  });
+  change<WeightedGatherAttributes>(list, node, "a term lost", [](WeightedGatherAttributes& w) {
+    if (!w.weights.empty()) w.weights.back() = Rational(0);
+  });
+  change<WeightedGatherAttributes>(list, node, "indices rotated", [](WeightedGatherAttributes& w) {
+    if (!w.indices.empty()) std::rotate(w.indices.begin(), w.indices.begin() + 1, w.indices.end());
+  });
+  change<WeightedGatherAttributes>(list, node, "sums without weights", [](WeightedGatherAttributes& w) {
+    for (Rational& weight : w.weights) weight = Rational(1);
+  });
   if (node.op != Op::place) return;
   list.emplace_back("accumulation lost", [](const Place& p) -> Outcome<NodeId> {  // the last writer wins
     const auto& [indices, shape] = std::get<PlaceAttributes>(p.node.attributes);
@@ -230,6 +242,14 @@ inline void add_function_mistakes(Mistakes& list, const Node& node) {
   change<ClipAttributes>(list, node, "upper end", [](ClipAttributes& c) { c.hi += 1; });
   change<ClipAttributes>(list, node, "lower end", [](ClipAttributes& c) { c.lo -= 1; });
   change<GemmAttributes>(list, node, "alpha", [](GemmAttributes& g) { g.alpha *= 2; });
+  change<SortAttributes>(list, node, "direction", [](SortAttributes& s) { s.descending = !s.descending; });
+  change<GeluAttributes>(list, node, "form", [](GeluAttributes& g) { g.tanh_form = !g.tanh_form; });
+  change<ActivationAttributes>(list, node, "alpha", [](ActivationAttributes& a) { a.alpha += 1; });
+  change<ActivationAttributes>(list, node, "beta", [](ActivationAttributes& a) { a.beta += 1; });
+  change<LeakyReluAttributes>(list, node, "slope", [](LeakyReluAttributes& a) { a.slope += 1; });
+  change<NormaliseAttributes>(list, node, "epsilon", [](NormaliseAttributes& a) { a.epsilon += 1; });
+  change<BatchNormAttributes>(list, node, "epsilon", [](BatchNormAttributes& a) { a.epsilon += 1; });
+  change<MaskedSoftmaxAttributes>(list, node, "empty lines", [](MaskedSoftmaxAttributes& a) { a.empty_is_zero = !a.empty_is_zero; });
   if (node.op == Op::where)
     list.emplace_back("branches exchanged", [](const Place& p) { return p.put(Op::where, {p.operands[0], p.operands[2], p.operands[1]}); });
 }

@@ -30,11 +30,20 @@ FloatSet times(const Arithmetic& a, double factor, const FloatSet& x) { return f
 bool whole(const Arithmetic& a, std::string_view name) { return a.is_real() || a.has_rows(name); }
 bool is_empty(const FloatSet& x) { return x == FloatSet(); }
 
+// y and the numbers nearest to exact values of f: a step may be more accurate than its forms, too.
+FloatSet with_nearest(const Arithmetic& a, FloatSet y, Function f, const FloatSet& x) {
+  if (!x.is_finite()) return y;
+  const Interval exact = apply(f, Interval(x.lo, x.hi));
+  y.include(a.format(), nearest(a.format(), exact.lo()), nearest(a.format(), exact.hi()));
+  return y;
+}
+
 FloatSet sigmoid(const Arithmetic& a, const FloatSet& x) {
   if (whole(a, "sigmoid")) return a.function(Function::sigmoid, x);
   if (a.model().sigmoid == ExecutionModel::Sigmoid::tanh_form) {
     const FloatSet t = a.function(Function::tanh, half(a, x));
-    return hull(half(a, a.add(t, one(a))), a.mul_add(point(a.format(), 0.5), t, point(a.format(), 0.5)));
+    const FloatSet y = hull(half(a, a.add(t, one(a))), a.mul_add(point(a.format(), 0.5), t, point(a.format(), 0.5)));
+    return with_nearest(a, y, Function::sigmoid, x);
   }
   FloatSet y = a.reciprocal(a.add(one(a), a.exp(a.neg(x))));
   const FloatSet below = part_of(x, -kInfinity, 0);
@@ -42,14 +51,14 @@ FloatSet sigmoid(const Arithmetic& a, const FloatSet& x) {
     const FloatSet e = a.exp(below);
     y.include(a.div(e, a.add(one(a), e)));
   }
-  return y;
+  return with_nearest(a, y, Function::sigmoid, x);
 }
 
 FloatSet softplus(const Arithmetic& a, const FloatSet& x) {
   if (whole(a, "softplus")) return a.function(Function::softplus, x);
   FloatSet y = a.add(a.max(x, point(a.format(), 0)), a.function(Function::log1p, a.exp(a.neg(a.abs(x)))));
   if (x.is_finite() && x.hi <= kThreshold) y.include(a.function(Function::log1p, a.exp(x)));
-  return y;
+  return with_nearest(a, y, Function::softplus, x);
 }
 
 FloatSet silu(const Arithmetic& a, const FloatSet& x, double alpha) {

@@ -103,6 +103,23 @@ std::optional<Sets> exact_products(const Graph& graph, NodeId id, const std::vec
   return finite ? std::optional<Sets>(std::move(exact)) : std::nullopt;
 }
 
+// An execution of a defined op that is more accurate than its usual forms is no failure: the numbers nearest to exact values belong to its
+// sets.
+void include_nearest(const Call& call, Image& image) {
+  const Arithmetic reals(call.arithmetic.model(), Format::real);
+  const std::optional<Image> exact = image_of(Call{call.node, reals, call.operands});
+  const Format format = call.arithmetic.format();
+  for (std::size_t i = 0; exact && i < image.values.size(); ++i) {
+    const FloatSet& value = exact->values[i];
+    if (value.is_finite()) image.values[i].include(format, nearest(format, value.lo), nearest(format, value.hi));
+  }
+}
+bool is_defined(Op op) {
+  const Family family = family_of(op);
+  return family == Family::activation || family == Family::softmax || family == Family::normalise || family == Family::batch_norm ||
+         family == Family::local_response;
+}
+
 // One node on the sets of its operands; nullopt if its op has no contract.
 std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values) {
   Call call{node, arithmetic, {}};
@@ -115,6 +132,7 @@ std::optional<Image> executed(const Graph& graph, const Node& node, const Arithm
     call.products = true;
   }
   std::optional<Image> image = image_of(call);
+  if (image && !arithmetic.is_real() && is_defined(node.op)) include_nearest(call, *image);
   if (image && may_fuse && (node.op == Op::add || node.op == Op::sub)) include_fused(graph, call, values, *image);
   return image;
 }

@@ -6,7 +6,7 @@
 //              and on 2^-16e where an operand is a multiple of 2^e, T = the sum over the terms of 2^-16q, so that every term is a multiple
 //              of 2^q for q = ceil(-log2(T) / 16), which is the least of their q as long as m < 2^16.
 // Rounding.    Recorded float32 operands: all four in double. Products of two float32 numbers are exact there, so s has an error of at
-//              most (m + 8) 2^-53 S (1 + 2^-20), 2^-28 of the allowance, which widens the enclosure of s; S and T are sums of numbers >= 0,
+//              most (m + 8) 2^-53 S (1 + 2^-8), 2^-28 of the allowance, which widens the enclosure of s; S and T are sums of numbers >= 0,
 //              rounded up by a factor. Other operands: s and S over intervals, with 257 bits for binary64.
 // Factors.     gemm's alpha and beta are applied to the finished product and to c; each that is not 1 or -1 is one more rounding on the way
 //              of every term. Weights of weighted_gather are rounded to the format unless they are numbers of it. A mean divides once (one
@@ -224,11 +224,12 @@ void find_point_facts(const Call& call, const std::vector<Sets>& operands, Facts
     for (const WideInterval& value : denoted(call.node, points).values) wide.push_back(value.to_interval());
   }
   for (std::size_t i = 0; i < s.values.size(); ++i) {
-    const double m = facts.terms[i], magnitude = add_up(mul_up(size.values[i], 1 + 0x1p-20), mul_up(m, 0x1p-1060));
+    const double m = facts.terms[i], relative = mul_up(m + 8, 0x1.01p-53);
+    const double magnitude = add_up(mul_up(size.values[i], add_up(1, mul_up(2, relative))), mul_up(m, 0x1p-1060));
     const bool exact = !q.empty() && fits_exactly(call.arithmetic.model(), format, q[i], mul_up(size.values[i], divisor));
     const bool no_error =
         m <= 1 && !is_mean(call.node.op) && !has_weights(call.node) && roundings_of_factors(call.node, format) == 0;  // exact
-    const double error = no_error ? 0 : add_up(mul_up(mul_up(m + 8, 0x1.01p-53), magnitude), mul_up(m, 0x1p-1060));
+    const double error = no_error ? 0 : add_up(mul_up(relative, magnitude), mul_up(m, 0x1p-1060));
     const bool is_sum = exact && !is_mean(call.node.op);
     facts.exact.push_back(is_sum ? Interval(s.values[i]) : wide.empty() ? Interval(s.values[i]) + Interval(-error, error) : wide[i]);
     facts.magnitude.push_back(magnitude);

@@ -122,6 +122,19 @@ TEST_CASE("activations: every usual form passes, another function or a worse for
   }
 }
 
+TEST_CASE("an activation computed in double and rounded once is no failure", "[contracts]") {
+  std::mt19937_64 random(62);
+  const Floats x = gaussians(random, 2000, 4);
+  Floats logistic, gaussian_unit;
+  for (const float value : x) {
+    const auto wide = static_cast<double>(value);
+    logistic.push_back(static_cast<float>(1 / (1 + std::exp(-wide))));
+    gaussian_unit.push_back(static_cast<float>(wide * std::erfc(-wide * std::sqrt(0.5)) / 2));
+  }
+  CHECK(within(sets_of(Op::sigmoid, NoAttributes{}, float_model(), {vector_of(x)}), logistic));
+  CHECK(within(sets_of(Op::gelu, GeluAttributes{false}, float_model(), {vector_of(x)}), gaussian_unit));
+}
+
 TEST_CASE("a tanh-based sigmoid has its own class", "[contracts]") {
   std::mt19937_64 random(52);
   ExecutionModel model = float_model();

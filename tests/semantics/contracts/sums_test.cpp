@@ -163,6 +163,29 @@ TEST_CASE("overflow is admitted exactly where a partial sum can reach it", "[con
   CHECK(judged(over, {NAN}).failed == 1);
 }
 
+TEST_CASE("an infinity is admitted from the least sum that may round to it", "[contracts]") {
+  // Integers times 2^104: partial sums are exact, so the bound alone decides. 2^128 - 2^104 is the largest number.
+  const auto sum_of = [](const Floats& x) {
+    return sets_of(Op::reduce_sum, ReduceAttributes{{0}, false}, float_model(""), {vector_of(x)});
+  };
+  const float largest = 0x1.fffffep127F, unit = 0x1p104F;
+  CHECK(judged(sum_of({largest, 0x1p102F}), {INFINITY}).failed == 0);  // (1 + u) P reaches 2^128 - 2^103
+  CHECK(judged(sum_of({largest - 4 * unit, 0x1p102F}), {INFINITY}).failed == 1);
+  CHECK(judged(sum_of({largest - 4 * unit, 0x1p102F}), {largest - 4 * unit}).failed == 0);
+  CHECK(judged(sum_of({-largest, -0x1p102F}), {-INFINITY}).failed == 0);
+  CHECK(judged(sum_of({-largest, -0x1p102F}), {INFINITY}).failed == 1);
+}
+
+TEST_CASE("a sum is vacuous from the length on at which its bound says nothing", "[contracts]") {
+  std::mt19937_64 random(83);
+  const auto vacuous = [&](std::size_t n) {
+    const Floats x = gaussians(random, n);
+    return judged(sets_of(Op::reduce_sum, ReduceAttributes{{0}, false}, float_model(""), {vector_of(x)}), {pairwise(x)}).vacuous;
+  };
+  CHECK(vacuous(32000) == 0);  // 2 (m - 1) u S is 2^-8 S at m = 2^15 + 1
+  CHECK(vacuous(33000) == 1);
+}
+
 TEST_CASE("infinite and undefined operands reach the elements they belong to", "[contracts]") {
   const Tensor a = tensor({2, 2}, {1, INFINITY, 2, 3}), b = tensor({2, 2}, {1, 0, -2, 5});
   const Admissible sets = sets_of(Op::matmul, NoAttributes{}, float_model(), {a, b});

@@ -80,26 +80,24 @@ FloatSet mish(const Arithmetic& a, const FloatSet& x) {
   return y;
 }
 
-// sqrt(p / q) as a constant of the program.
-FloatSet root_constant(const Arithmetic& a, const WideInterval& square) {
-  const WideInterval root = sqrt(square);
-  const FloatSet lo = a.number(root.lo().value_or(Rational(0))), hi = a.number(root.hi().value_or(Rational(0)));
-  return hull(lo, hi);
-}
+// An irrational constant of the program.
+FloatSet constant(const Arithmetic& a, const Interval& value) { return hull(a.number(value.lo()), a.number(value.hi())); }
 
 FloatSet gelu(const Arithmetic& a, const FloatSet& x) {
-  const FloatSet root_half = root_constant(a, WideInterval(0.5)), root_two = root_constant(a, WideInterval(2.0));
+  static const Interval kRootHalf = sqrt(WideInterval(0.5)).to_interval(), kRootTwo = sqrt(WideInterval(2.0)).to_interval();
+  const FloatSet root_half = constant(a, kRootHalf), root_two = constant(a, kRootTwo);
   const FloatSet z = a.is_real() ? a.mul(x, root_half) : hull(a.mul(x, root_half), a.div(x, root_two));
   if (a.is_real()) return a.mul(half(a, x), a.function(Function::erfc, a.neg(z)));
-  const FloatSet cumulative = a.add(one(a), a.function(Function::erf, z));
+  const FloatSet erf = a.function(Function::erf, z), cumulative = a.add(one(a), erf);
   FloatSet y = hull(a.mul(half(a, x), cumulative), a.mul(x, half(a, cumulative)));
   if (a.has_rows("erfc")) y.include(a.mul(half(a, x), a.function(Function::erfc, a.neg(z))));
-  if (a.model().fused_multiply_add) y.include(a.mul_add(half(a, x), a.function(Function::erf, z), half(a, x)));
+  if (a.model().fused_multiply_add) y.include(a.mul_add(half(a, x), erf, half(a, x)));
   return y;
 }
 
 FloatSet gelu_tanh(const Arithmetic& a, const FloatSet& x) {
-  const FloatSet k = root_constant(a, WideInterval(2.0) / WideInterval::pi()), c = a.number(Rational(44715, 1000000));
+  static const Interval kFactor = sqrt(WideInterval(2.0) / WideInterval::pi()).to_interval();
+  const FloatSet k = constant(a, kFactor), c = a.number(Rational(44715, 1000000));
   const FloatSet square = a.mul(a.abs(x), a.abs(x)), cube = a.mul(square, x);
   FloatSet inner = a.mul(k, a.mul_add(c, cube, x));
   if (a.is_real())

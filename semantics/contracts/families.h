@@ -31,6 +31,7 @@ struct Call {
 struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};
+  std::vector<Interval> exact = {};  // the exact results, where the family came by them on its way
 };
 
 // By the op's family; nullopt for an op without a contract.

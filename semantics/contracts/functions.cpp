@@ -73,7 +73,8 @@ FloatSet by_row(const MathRow& row, Format format, double argument, const Interv
 }
 
 FloatSet nearest_values(Function f, Format format, const FloatSet& x, const Interval& exact) {
-  if (x.is_point()) {
+  const bool decided = nearest(format, exact.lo()) == nearest(format, exact.hi()) && exact.lo() != 0;
+  if (x.is_point() && !decided) {
     return point(format, format == Format::binary32 ? static_cast<double>(apply(f, static_cast<float>(x.lo))) : apply(f, x.lo));
   }
   FloatSet set;

@@ -339,6 +339,10 @@ Image image_of_sum(const Call& call) {
     for (std::size_t i = 0; i < facts.exact.size(); ++i) image.values.push_back(element(call, facts, i));
   }
   image.scales = facts.magnitude;
+  const ExecutionModel& model = call.arithmetic.model();
+  const bool as_recorded =
+      !model.flush_operands && (model.input_rounding == ExecutionModel::InputRounding::none || !has_factors(call.node.op));
+  if (points && finite && as_recorded) image.exact = facts.exact;
   if (!finite) put_specials(call, as_read, image.values);
   return image;
 }

@@ -1,4 +1,5 @@
 // Every op of the shared catalogue has a contract; its exact value is the denotation's, and the sets hold the values they must.
+#include <array>
 #include <set>
 
 #include "tests/semantics/contracts/executions.h"
@@ -74,6 +75,56 @@ TEST_CASE("every op of the catalogue: the exact value beside the sets is the den
     CHECK(has_contract == (static_cast<Op>(op) != Op::input && static_cast<Op>(op) != Op::constant));
   }
   CHECK(seen.size() > 90);
+}
+
+// Every kind of number that can be recorded.
+float special(std::mt19937_64& random) {
+  constexpr std::array kValues = {0.0F,   -0.0F,     1.0F,         -2.5F,           INFINITY,         -INFINITY,
+                                  NAN,    0x1p-149F, -0x1.8p-127F, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-126F,
+                                  1e-30F, -1e30F};
+  return kValues[random() % kValues.size()];
+}
+
+TEST_CASE("special values under every model are answered, and the answer admits what it holds", "[contracts]") {
+  std::mt19937_64 random(113);
+  std::vector<ExecutionModel> models(6, float_model());
+  models[1].flush_operands = models[1].flush_results = true;
+  models[2].input_rounding = ExecutionModel::InputRounding::tf32;
+  models[2].accumulator = ExecutionModel::Accumulator::tree;
+  models[2].tree_height = 3;
+  models[3].softmax = ExecutionModel::Softmax::online;
+  models[3].moments = ExecutionModel::Moments::welford;
+  models[3].accumulator_rounding = ExecutionModel::AccumulatorRounding::toward_zero;
+  models[4].moments = ExecutionModel::Moments::one_pass;
+  models[4].accumulator_format = ExecutionModel::AccumulatorFormat::binary64;
+  models[4].sigmoid = ExecutionModel::Sigmoid::tanh_form;
+  models[5].accumulator = ExecutionModel::Accumulator::left_to_right;
+  models[5].fused_multiply_add = models[5].bias_in_product = models[5].reciprocal_of_count = false;
+  models[5].input_rounding = ExecutionModel::InputRounding::binary16;
+  models[5].math_table = "cuda-13";
+  for (const OpCase& one : catalogue()) {
+    CAPTURE(one.name);
+    const Graph graph = graph_of(one);
+    std::vector<Tensor> operands;
+    for (std::size_t k = 0; k < one.shapes.size(); ++k) {
+      operands.push_back(operand_of(one, k, random));
+      if (operands.back().dtype() != DType::float32) continue;
+      Floats values(operands.back().size());
+      for (float& value : values) value = special(random);
+      operands.back() = tensor(one.shapes[k], values);
+    }
+    for (const ExecutionModel& model : models) {
+      const Outcome<std::vector<Admissible>> sets = contracts::admissible(graph, model, operands);
+      if (!sets) FAIL(sets.rejection().to_text());
+      const Admissible& y = sets.value()[0];
+      for (const contracts::FloatSet& set : y.sets.values) CHECK((set.has_finite() || set.nan || set.plus_infinity || set.minus_infinity));
+      if (y.sets.dtype != DType::float32) continue;
+      Floats inside;
+      for (const contracts::FloatSet& set : y.sets.values)
+        inside.push_back(set.nan ? NAN : set.plus_infinity ? INFINITY : set.minus_infinity ? -INFINITY : static_cast<float>(set.lo));
+      CHECK(within(y, inside));
+    }
+  }
 }
 
 // The float denotation of an op is one way to compute it; of these ops it is one that every default model admits.

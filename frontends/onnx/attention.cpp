@@ -94,7 +94,7 @@ Masked given_mask(Call& call, std::int64_t keys) {
   return masks;
 }
 
-// The causal frontier and the number of keys that are no padding, as far as they are asked for.
+// The causal frontier, the window and the number of keys that are no padding, as far as they are asked for.
 Operand structural_mask(Call& call, const Shape& scores, std::int64_t past) {
   const std::int64_t batches = scores[0], queries = scores[2], keys = scores[3];
   const bool is_causal = call.attribute("is_causal", std::int64_t{0}) != 0;
@@ -104,11 +104,18 @@ Operand structural_mask(Call& call, const Shape& scores, std::int64_t past) {
     if (static_cast<std::int64_t>(lengths.size()) != batches)
       call.malformed("onnx.shape", "one number of keys per batch", to_string(lengths));
   }
-  if (!is_causal && lengths.empty()) return nullptr;
+  const auto window = [&](const char* name) {
+    const std::int64_t size = call.attribute(name, std::int64_t{-1});
+    if (size < -1) call.malformed("onnx.attribute", std::string(name) + " >= -1", std::to_string(size));
+    return size < 0 || size > kLargestExtent ? kLargestExtent : size;
+  };
+  const std::int64_t left = window("left_window_size"), right = window("right_window_size");
+  if (!is_causal && lengths.empty() && left == kLargestExtent && right == kLargestExtent) return nullptr;
   return table(call, lengths.empty() ? 1 : batches, queries, keys, [&](std::int64_t b, std::int64_t i, std::int64_t j) {
     const std::int64_t valid = lengths.empty() ? keys : lengths[static_cast<std::size_t>(b)];
     const std::int64_t offset = lengths.empty() ? past : valid - queries;
-    return j < valid && (!is_causal || j <= i + offset);
+    const std::int64_t at = i + offset;
+    return j < valid && (!is_causal || j <= at) && at - left <= j && j <= at + right;
   });
 }
 

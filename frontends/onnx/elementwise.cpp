@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "frontends/onnx/handlers.h"
+#include "frontends/onnx/compose.h"
 #include "frontends/onnx/refusal.h"
 
 namespace assay::onnx {
@@ -222,14 +222,36 @@ Results lower_bitwise(Call& call) {
   return {call.emit(Op::sub, {call.make_ints(dtype, {}, {ones}), call.in(0)})};
 }
 
-// Multiplication or division (rounded down) by a power of two: bits that leave the type are an overflow.
+// x 2^s modulo 2^bits to the left, floor(x / 2^s) to the right; a shift of the whole width or backwards leaves 0, to the right the
+// sign. In int64: of 64-bit numbers those whose product leaves the type are undefined.
 Results lower_bit_shift(Call& call) {
-  const Operand &x = call.in(0), &by = call.in(1);
+  const DType type = call.in(0)->dtype;
   const std::string direction = call.attribute("direction", "");
   if (direction != "LEFT" && direction != "RIGHT") call.malformed("onnx.attribute", "direction LEFT or RIGHT", printable(direction));
-  if (!is_unsigned(x->dtype)) call.malformed("onnx.input", "unsigned integers", to_string(x->dtype));
-  const Operand power = call.emit(Op::power, {call.make_ints(x->dtype, {}, {2}), by});
-  return {call.emit(direction == "LEFT" ? Op::mul : Op::div, {x, power})};
+  if (!is_integer(type) || call.in(1)->dtype != type) call.malformed("onnx.input", "integers of one type", to_string(type));
+  const bool left = direction == "LEFT";
+  const auto bits = static_cast<std::int64_t>(8 * byte_size(type));
+  const auto number = [&](std::int64_t value) { return call.make_ints(DType::int64, {}, {value}); };
+  const Operand x = call.cast(call.in(0), DType::int64), by = call.cast(call.in(1), DType::int64);
+  const Operand below = call.emit(Op::less, {by, number(!left && bits == 64 ? 63 : bits)});
+  const Operand inside = call.emit(Op::logical_and, {call.emit(Op::less_equal, {number(0), by}), below});
+  const Operand power = call.emit(Op::power, {number(2), call.emit(Op::where, {inside, by, number(0)})});
+  if (!left) {
+    const Operand rest = call.emit(Op::mod, {x, power}, ModAttributes{});
+    const Operand quotient = call.emit(Op::div, {call.emit(Op::sub, {x, rest}), power});
+    const Operand sign = call.emit(Op::where, {call.emit(Op::less, {x, number(0)}), number(-1), number(0)});
+    return {call.cast(call.emit(Op::where, {inside, quotient, sign}), type)};
+  }
+  Operand product = call.emit(Op::mul, {x, power});
+  if (bits < 64) {
+    const std::int64_t all = std::int64_t{1} << bits;
+    product = call.emit(Op::mod, {product, number(all)}, ModAttributes{});
+    if (!is_unsigned(type)) {
+      const Operand low = call.emit(Op::less, {product, number(all / 2)});
+      product = call.emit(Op::where, {low, product, call.emit(Op::sub, {product, number(all)})});
+    }
+  }
+  return {call.cast(call.emit(Op::where, {inside, product, number(0)}), type)};
 }
 
 // The bits of an integer under the other sign: between types of one width they differ by 2^width, below 0 or from 2^(width - 1) on.
@@ -261,7 +283,7 @@ Results lower_gelu(Call& call) {
 Results lower_mod(Call& call) {
   const bool truncated = call.attribute("fmod", std::int64_t{0}) != 0;
   if (call.all_integers()) return fold_integer_op(call);
-  if (!truncated && is_float(call.in(0)->dtype)) call.malformed("onnx.attribute", "fmod = 1 for floats", "0");
+  if (!truncated && is_float(call.in(0)->dtype) && call.opset < 28) call.malformed("onnx.attribute", "fmod = 1 for floats", "0");
   return {call.emit(Op::mod, {call.in(0), call.in(1)}, ModAttributes{truncated})};
 }
 

@@ -1,4 +1,5 @@
 // Products, normalisation with fixed statistics, and reductions.
+#include <algorithm>
 #include <numeric>
 
 #include "frontends/onnx/compose.h"
@@ -75,6 +76,16 @@ Results lower_reduce(Call& call) {
   }
   const bool keep_dims = call.attribute("keepdims", std::int64_t{1}) != 0;
   const Operand& x = call.in(0);
+  bool none = false;
+  for (const std::int64_t axis : axes) none = none || x->shape[static_cast<std::size_t>(axis)] == 0;
+  if (none && x->dtype == DType::boolean && (type == "ReduceMax" || type == "ReduceMin")) {  // of no truth values: the unit of or, of and
+    Shape shape;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      const bool reduced = std::binary_search(axes.begin(), axes.end(), static_cast<std::int64_t>(axis));
+      if (!reduced || keep_dims) shape.push_back(reduced ? 1 : x->shape[axis]);
+    }
+    return {expand(call, call.make_ints(DType::boolean, {}, {type == "ReduceMin" ? 1 : 0}), shape)};
+  }
   const bool folds = type == "ReduceSum" || type == "ReduceProd" || type == "ReduceMax" || type == "ReduceMin";
   if (folds && !is_float(x->dtype) && x->constant) return fold_integer_reduction(call, axes, keep_dims);
   return {reduction(call, x, ReduceAttributes{axes, keep_dims})};

@@ -88,7 +88,11 @@ Results lower_lp_norm(Call& call) {
   const std::int64_t p = call.attribute("p", std::int64_t{2});
   if (p != 1 && p != 2) call.malformed("onnx.attribute", "p = 1 or 2", std::to_string(p));
   const std::int64_t axis = call.axis(call.attribute("axis", std::int64_t{-1}), call.shape(0).size());
-  return {call.emit(Op::normalise, {call.in(0)}, NormaliseAttributes{{axis}, 0, p == 1 ? Form::l1 : Form::l2})};
+  const Operand& x = call.in(0);
+  const Operand y = call.emit(Op::normalise, {x}, NormaliseAttributes{{axis}, 0, p == 1 ? Form::l1 : Form::l2});
+  const Operand zero = call.make_real_like(x, 0);
+  const Operand sizes = call.emit(Op::reduce_sum, {call.emit(Op::abs, {x})}, ReduceAttributes{{axis}, true});
+  return {call.emit(Op::where, {call.emit(Op::equal, {sizes, zero}), zero, y})};  // a norm of 0 gives 0
 }
 
 // The standard's function body: (x - mean) / (deviation + 1e-9), the number as float32.

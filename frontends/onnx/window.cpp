@@ -122,6 +122,46 @@ void pad_last_window(const Call& call, WindowAttributes& window) {
   }
 }
 
+// Where each maximum stands in x, seen as a vector: the first of equal ones. Taps in the padding repeat the window's first element.
+Operand places_of_maxima(Call& call, const Operand& y, const WindowAttributes& window) {
+  const Shape x = call.shape(0), result(y->shape.begin() + 2, y->shape.end()), extents(x.begin() + 2, x.end());
+  const bool by_columns = call.attribute("storage_order", std::int64_t{0}) != 0;
+  const auto planes = x[0] * x[1], outputs = static_cast<std::int64_t>(element_count(result)),
+             taps = static_cast<std::int64_t>(element_count(window.kernel)), elements = static_cast<std::int64_t>(element_count(extents));
+  call.limit_fold({planes, outputs, taps}, DType::int64);
+  const Ints strides = strides_of(extents);
+  Ints from, at(extents.size(), 0), tap(extents.size(), 0), turned;
+  for (std::int64_t o = 0; o < outputs; ++o, (void)next_index(at, result)) {
+    Ints inside;
+    for (std::int64_t t = 0; t < taps; ++t, (void)next_index(tap, window.kernel)) {
+      std::int64_t place = 0, column = 0, height = 1;
+      for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+        const std::int64_t i = at[axis] * window.strides[axis] - window.pads_begin[axis] + tap[axis] * window.dilations[axis];
+        place = place < 0 || i < 0 || i >= extents[axis] ? -1 : place + i * strides[axis];
+        column += i * height;
+        height *= extents[axis];
+      }
+      from.push_back(place);
+      turned.push_back(by_columns ? column : place);
+      if (place >= 0) inside.push_back(static_cast<std::int64_t>(from.size()) - 1);
+    }
+    for (auto i = static_cast<std::size_t>(o * taps); i < from.size(); ++i) {
+      if (from[i] >= 0) continue;
+      from[i] = from[static_cast<std::size_t>(inside.front())];
+      turned[i] = turned[static_cast<std::size_t>(inside.front())];
+    }
+  }
+  const Operand rows = call.reshape(call.in(0), {planes, elements});
+  const Operand windows = call.emit(Op::gather, {rows}, GatherAttributes{1, std::move(from), {outputs, taps}});
+  Ints table;
+  for (std::int64_t plane = 0; plane < planes; ++plane) {
+    for (const std::int64_t place : turned) table.push_back(plane * elements + place);
+  }
+  const Operand best = call.emit(Op::arg_max, {windows}, ArgAttributes{2, true, false});
+  return call.reshape(call.emit(Op::take, {best, call.make_ints(DType::int64, {planes, outputs, taps}, table)}, ConcatAttributes{2}),
+                      y->shape);
+}
+
 }  // namespace
 
 Results lower_conv(Call& call) {
@@ -147,7 +187,9 @@ Results lower_pool(Call& call) {
   window.ceil_mode = call.attribute("ceil_mode", std::int64_t{0}) != 0;
   const bool averages = call.node.op_type == "AveragePool";
   if (averages) window.count_include_pad = call.attribute("count_include_pad", std::int64_t{0}) != 0;
-  return {call.emit(averages ? Op::avg_pool : Op::max_pool, {call.in(0)}, std::move(window))};
+  const Operand y = call.emit(averages ? Op::avg_pool : Op::max_pool, {call.in(0)}, window);
+  if (call.node.outputs.size() < 2 || call.node.outputs[1].empty()) return {y};
+  return {y, places_of_maxima(call, y, window)};
 }
 
 Results lower_global_max_pool(Call& call) {

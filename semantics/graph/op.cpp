@@ -100,7 +100,7 @@ constexpr std::array<OpRow, kOpCount> kTable = {{
     {Op::is_inf, "is_inf", 1, 1, kOf<IsInfAttributes>, elementwise, jump},
     {Op::where, "where", 3, 3, kNone, selection, jump, any},
     {Op::cast, "cast", 1, 1, kOf<CastAttributes>, elementwise, jump, any},
-    {Op::max_pool, "max_pool", 1, 1, kOf<WindowAttributes>, selection, kink},
+    {Op::max_pool, "max_pool", 1, 1, kOf<WindowAttributes>, selection, kink, numbers},
     {Op::reduce_max, "reduce_max", 1, 1, kOf<ReduceAttributes>, selection, kink, any},
     {Op::reduce_min, "reduce_min", 1, 1, kOf<ReduceAttributes>, selection, kink, any},
     {Op::arg_max, "arg_max", 1, 1, kOf<ArgAttributes>, selection, jump, numbers},

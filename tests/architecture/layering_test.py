@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "semantics/ops": ["semantics/"],
     "semantics/derivatives": ["semantics/"],
     "semantics/contracts": ["semantics/"],
+    "semantics/compositions": ["semantics/"],
     "kernel": ["semantics/"],
     "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "kernel/statement.h"],
     "formats": [],

@@ -98,6 +98,9 @@ TEST_CASE("chains over integers and truth values", "[onnx][ops]") {
         node("BitShift", {"s", "one"}, {"y"}, {attr("direction", "RIGHT")})},
        {tensor("two", 2, {}, "\x02"), tensor("one", 2, {}, "\x01")},
        {4, 0, 0, 6}},
+      {{whole, node("BitShift", {"i", "two"}, {"y"}, {attr("direction", "RIGHT")})}, {int32s("two", 1)}, {-1, 0, 0, 1}},
+      {{whole, node("BitShift", {"i", "two"}, {"y"}, {attr("direction", "LEFT")})}, {int32s("two", 31)}, {0, 0, 0, -2147483648.0}},
+      {{whole, node("BitShift", {"i", "two"}, {"y"}, {attr("direction", "RIGHT")})}, {int32s("two", -1)}, {-1, 0, 0, 0}},
   };
   const Folder folder;
   for (const Chain& row : rows) {

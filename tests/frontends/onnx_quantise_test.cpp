@@ -65,6 +65,19 @@ TEST_CASE("spectra have exact quarters", "[onnx][ops]") {
   });
 }
 
+TEST_CASE("places of maxima, norms of 0, remainders", "[onnx][ops]") {
+  const auto pool = [](const std::vector<std::string>& attributes) { return node("MaxPool", {"x"}, {"z", "y"}, attributes); };
+  const std::string two = attr("kernel_shape", Ints{2}), square = attr("kernel_shape", Ints{2, 2});
+  check_rows({
+      {pool({two}), 13, {}, {1, 1, 4}, {1, 3, 3, 5}, {1, 1, 3}, {1, 1, 3}},
+      {pool({two, attr("pads", Ints{1, 0})}), 13, {}, {1, 2, 2}, {1, 3, -7, -8}, {1, 2, 2}, {0, 1, 2, 2}},
+      {pool({square}), 13, {}, {1, 1, 2, 3}, {1, 2, 9, 4, 5, 6}, {1, 1, 1, 2}, {4, 2}},
+      {pool({square, attr("storage_order", 1)}), 13, {}, {1, 1, 2, 3}, {1, 2, 9, 4, 5, 6}, {1, 1, 1, 2}, {3, 4}},
+      {on("LpNormalization", {}, {attr("axis", 0), attr("p", 1)}), 22, {}, {2, 2}, {0, 1, 0, 3}, {2, 2}, {0, 0.25, 0, 0.75}},
+      {on("Mod", {"m"}), 28, {floats("m", {}, {3})}, {2}, {-1, 4}, {2}, {2, 1}},
+  });
+}
+
 TEST_CASE("one-hot rows, blocks added back, bits under the other sign", "[onnx][ops]") {
   const std::string values = floats("v", {2}, {5, 7}), three = ints("d", {}, {3});
   check_rows({

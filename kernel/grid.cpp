@@ -163,11 +163,14 @@ GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<d
     const Relaxation::Part& part = relaxation.parts[p];
     line.slopes.push_back(nearest_grid(part.lower, part.upper, off));
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
+    const std::size_t upper_off = part.lower.size();
     for (std::size_t j = 0; j < size; ++j) {
-      const double magnitude = x[p][part.index.empty() ? j : part.index[j]];
-      if (off[j] > 0) lower[j] = (lower[j] + off[j] * magnitude) * kInflate + kUnderflow;
-      if (off[size + j] > 0) upper[j] = (upper[j] + off[size + j] * magnitude) * kInflate + kUnderflow;
-      if (!part.index.empty() && ++uses[part.index[j]] > kSharing) line.usable = false;
+      for (std::size_t k = part.first(j); k < part.last(j); ++k) {
+        const double magnitude = x[p][part.element(k)];
+        if (off[k] > 0) lower[j] = (lower[j] + off[k] * magnitude) * kInflate + kUnderflow;
+        if (off[upper_off + k] > 0) upper[j] = (upper[j] + off[upper_off + k] * magnitude) * kInflate + kUnderflow;
+        if (!part.index.empty() && ++uses[part.index[k]] > kSharing) line.usable = false;
+      }
     }
   }
   line.price = price_grid(lower, upper);

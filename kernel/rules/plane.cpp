@@ -1,34 +1,12 @@
-// Rules product_plane and selection_plane, and the table of rules.
+// Rule product_plane, and the table of rules.
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/rules/relaxation.h"
+#include "kernel/rules/real_form.h"
+#include "semantics/ops/element_lists.h"
 
 namespace assay::kernel {
-namespace {
-
-// Element of an operand of shape `from` that broadcasting pairs with element j of a result of shape `to`.
-std::vector<std::uint32_t> broadcast_index(const Shape& from, const Shape& to) {
-  std::vector<std::uint32_t> index(element_count(to));
-  for (std::size_t j = 0; j < index.size(); ++j) {
-    std::size_t rest = j, result = 0, stride = 1;
-    for (std::size_t back = 0; back < to.size(); ++back) {
-      const auto extent = static_cast<std::size_t>(to[to.size() - 1 - back]);
-      if (back < from.size()) {
-        const auto own = static_cast<std::size_t>(from[from.size() - 1 - back]);
-        if (own != 1) result += rest % extent * stride;
-        stride *= own;
-      }
-      rest /= extent;
-    }
-    index[j] = static_cast<std::uint32_t>(result);
-  }
-  return index;
-}
-
-}  // namespace
-
 // Rule product_plane.
 //
 //   x in [xl, xu], y in [yl, yu]        any slopes a, b
@@ -39,81 +17,46 @@ std::vector<std::uint32_t> broadcast_index(const Shape& from, const Shape& to) {
 // Hint m in [0, 1] mixes the two McCormick planes: below a = m yl + (1 - m) yu, b = m xl + (1 - m) xu; above
 // a = m yu + (1 - m) yl, b = m xl + (1 - m) xu. Policy: 1/2.
 // Source: McCormick 1976; the corner argument is derived above.
+double corner(const Interval& x, const Interval& y, double a, double b, bool lower) {
+  double t = lower ? INFINITY : -INFINITY;
+  for (const double u : {x.lo(), x.hi()}) {
+    for (const double v : {y.lo(), y.hi()}) {
+      const Interval value = Interval(u) * Interval(v) - Interval(a) * Interval(u) - Interval(b) * Interval(v);
+      if (value.is_undefined()) return NAN;
+      t = lower ? std::fmin(t, value.lo()) : std::fmax(t, value.hi());
+    }
+  }
+  return t;
+}
+
+Corners mccormick(const Interval& x, const Interval& y, double mix, bool lower) {
+  if (!(std::isfinite(x.lo()) && std::isfinite(x.hi()) && std::isfinite(y.lo()) && std::isfinite(y.hi()))) return {0, 0, NAN};
+  const double a = lower ? mix * y.lo() + (1 - mix) * y.hi() : mix * y.hi() + (1 - mix) * y.lo();
+  const double b = mix * x.lo() + (1 - mix) * x.hi();
+  if (!(std::isfinite(a) && std::isfinite(b))) return {0, 0, NAN};
+  return {a, b, corner(x, y, a, b, lower)};
+}
+
 Relaxation product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
                          const SlopeHints& hints) {
   Relaxation result{{}, result_box.lo, result_box.hi};
   const std::size_t size = result_box.lo.size();
   for (std::size_t which = 0; which < 2; ++which) {
     const NodeId operand = node.operands[which];
-    result.parts.push_back(
-        {operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
+    result.parts.push_back({operand, ops::broadcast_elements(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0),
+                            std::vector<double>(size, 0.0)});
   }
   for (std::size_t j = 0; j < size; ++j) {
     const std::size_t p = result.parts[0].index[j], q = result.parts[1].index[j];
-    const double xl = boxes[0]->lo[p], xu = boxes[0]->hi[p], yl = boxes[1]->lo[q], yu = boxes[1]->hi[q];
-    if (!(std::isfinite(xl) && std::isfinite(xu) && std::isfinite(yl) && std::isfinite(yu))) continue;
+    const Interval x(boxes[0]->lo[p], boxes[0]->hi[p]), y(boxes[1]->lo[q], boxes[1]->hi[q]);
     for (const bool lower : {true, false}) {
       const auto& hint = lower ? hints.lower : hints.upper;
-      const double m = hint.empty() ? 0.5 : static_cast<double>(hint[j]);
-      const double a = lower ? m * yl + (1 - m) * yu : m * yu + (1 - m) * yl;
-      const double b = m * xl + (1 - m) * xu;
-      double t = lower ? INFINITY : -INFINITY;
-      bool defined = std::isfinite(a) && std::isfinite(b);
-      for (const double x : {xl, xu}) {
-        for (const double y : {yl, yu}) {
-          const Interval corner = Interval(x) * Interval(y) - Interval(a) * Interval(x) - Interval(b) * Interval(y);
-          t = lower ? std::fmin(t, corner.lo()) : std::fmax(t, corner.hi());
-          defined = defined && !corner.is_undefined();
-        }
-      }
-      if (!(defined && std::isfinite(t))) continue;
-      (lower ? result.parts[0].lower : result.parts[0].upper)[j] = a;
-      (lower ? result.parts[1].lower : result.parts[1].upper)[j] = b;
-      (lower ? result.lower_intercept : result.upper_intercept)[j] = t;
+      const Corners plane = mccormick(x, y, hint.empty() ? 0.5 : static_cast<double>(hint[j]), lower);
+      if (!std::isfinite(plane.t)) continue;
+      (lower ? result.parts[0].lower : result.parts[0].upper)[j] = plane.a;
+      (lower ? result.parts[1].lower : result.parts[1].upper)[j] = plane.b;
+      (lower ? result.lower_intercept : result.upper_intercept)[j] = plane.t;
     }
-  }
-  return result;
-}
-
-// Rule selection_plane (max and min of operands, elementwise).
-//
-//   x_i in [l_i, u_i] for the candidates i of one element        any chosen candidate k
-//   ------------------------------------------------------------------------------------
-//   max x_i >= x_k        max x_i <= max u_i;  and max x_i = x_k exactly where l_k >= u_i for all other i
-//
-// Reason: the maximum is at least each candidate, and at most the largest upper end. Dually for min.
-// Hint: lower[j] (max) or upper[j] (min) = position of the chosen operand. Policy: the largest l_k (smallest u_k).
-Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const SlopeHints& hints) {
-  const bool is_max = node.op == Op::max;
-  const std::size_t size = element_count(node.shape), candidates = node.operands.size();
-  Relaxation result{{}, std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)};
-  for (const NodeId operand : node.operands) {
-    result.parts.push_back(
-        {operand, broadcast_index(graph.node(operand).shape, node.shape), std::vector<double>(size, 0.0), std::vector<double>(size, 0.0)});
-  }
-  for (std::size_t j = 0; j < size; ++j) {
-    const auto lo = [&](std::size_t i) { return boxes[i]->lo[result.parts[i].index[j]]; };
-    const auto hi = [&](std::size_t i) { return boxes[i]->hi[result.parts[i].index[j]]; };
-    std::size_t chosen = 0;
-    double bound = is_max ? -INFINITY : INFINITY;
-    for (std::size_t i = 0; i < candidates; ++i) {
-      if (is_max ? lo(i) > lo(chosen) : hi(i) < hi(chosen)) chosen = i;
-      bound = is_max ? std::max(bound, hi(i)) : std::min(bound, lo(i));
-    }
-    const auto& hint = is_max ? hints.lower : hints.upper;
-    if (!hint.empty() && hint[j] >= 0 && hint[j] < static_cast<float>(candidates)) chosen = static_cast<std::size_t>(hint[j]);
-    bool dominates = true;
-    for (std::size_t i = 0; i < candidates; ++i)
-      dominates = dominates && (i == chosen || (is_max ? lo(chosen) >= hi(i) : hi(chosen) <= lo(i)));
-    Relaxation::Part& part = result.parts[chosen];
-    if (dominates || is_max)
-      part.lower[j] = 1;
-    else
-      result.lower_intercept[j] = bound;
-    if (dominates || !is_max)
-      part.upper[j] = 1;
-    else
-      result.upper_intercept[j] = bound;
   }
   return result;
 }
@@ -161,77 +104,23 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
       return product_plane(graph, node, boxes, result, hints);
     case Op::min:
     case Op::max:
-      return selection_plane(graph, node, boxes, hints);
-    // Layout and linear ops are substituted exactly where they are linear; everything else stops at its box.
-    case Op::input:
-    case Op::constant:
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::place:
-    case Op::expand:
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::scale:
-    case Op::gemm:
-    case Op::matmul:
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::batch_norm:
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::avg_pool:
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-    case Op::mod:
-    case Op::thresholded_relu:
-    case Op::shrink:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::prelu:
-    case Op::power:
-    case Op::reduce_prod:
-    case Op::normalise:
-    case Op::cumprod:
-    case Op::local_response:
-    case Op::masked_softmax:
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::where:
-    case Op::cast:
-    case Op::cumsum:
-    case Op::step:
-    case Op::max_weight:
+    case Op::max_pool:
     case Op::reduce_max:
     case Op::reduce_min:
-    case Op::arg_max:
-    case Op::arg_min:
-    case Op::take:
-    case Op::sort:
-    case Op::arg_sort:
-    case Op::weighted_gather:
-    case Op::div:
-    case Op::sign:
-    case Op::max_pool:
+    case Op::where:
+      return selection_plane(graph, node, boxes, result, hints);
     case Op::softmax:
+    case Op::log_softmax:
+    case Op::log_sum_exp:
+    case Op::masked_softmax:
+      return softmax_plane(graph, node, boxes, result);
+    case Op::normalise:
+      return normalise_plane(graph, node, boxes, result);
+    case Op::matmul:
+      return matmul_plane(graph, node, boxes, result, hints);
+    default:  // layout and linear ops are substituted exactly where they are linear; everything else stops at its box
       return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace assay::kernel

@@ -19,16 +19,22 @@ struct Box {
 };
 
 // For every result element j and every point of the box:
-//   sum over parts of lower[j] * x[index[j]] + lower_intercept[j] <= y_j <= sum over parts of upper[j] * x[index[j]] + upper_intercept[j].
+//   sum over its terms k of lower[k] * x[index[k]] + lower_intercept[j] <= y_j <= sum of upper[k] * x[index[k]] + upper_intercept[j].
 struct Relaxation {
   struct Part {
     NodeId operand = 0;
-    std::vector<std::uint32_t> index;  // empty = identity
-    std::vector<double> lower, upper;
+    std::vector<std::uint32_t> index;       // operand element of each term; empty: term k reads element k
+    std::vector<double> lower, upper;       // by term
+    std::vector<std::uint32_t> start = {};  // result element j has the terms start[j] .. start[j + 1] - 1; empty: term j alone
+    [[nodiscard]] std::size_t first(std::size_t j) const { return start.empty() ? j : start[j]; }
+    [[nodiscard]] std::size_t last(std::size_t j) const { return start.empty() ? j + 1 : start[j + 1]; }
+    [[nodiscard]] std::size_t element(std::size_t term) const { return index.empty() ? term : index[term]; }
   };
   std::vector<Part> parts;
   std::vector<double> lower_intercept, upper_intercept;
 };
+
+constexpr std::size_t kMostTerms = std::size_t{1} << 22;  // of one relaxation: beyond, back-substitution stops at the node's own box
 
 // Slopes proposed for one node; empty = the rule's own policy.
 struct SlopeHints {
@@ -45,6 +51,13 @@ struct SlopeHints {
 [[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const SlopeHints& hints);
 [[nodiscard]] Relaxation product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                        const SlopeHints& hints);
-[[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const SlopeHints& hints);
+[[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
+                                         const SlopeHints& hints);
+[[nodiscard]] std::optional<Relaxation> softmax_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                      const Box& result);
+[[nodiscard]] std::optional<Relaxation> normalise_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                        const Box& result);
+[[nodiscard]] std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                     const Box& result, const SlopeHints& hints);
 
 }  // namespace assay::kernel

@@ -1,0 +1,84 @@
+// Rule matmul_plane: a product of two matrices neither of which is constant.
+//
+//   y = sum over k of a_k b_k, each product between its McCormick planes (product_plane), whose intercepts add up
+//
+// Hint m in [0, 1] of an element: the mix of the two planes of all its products. Policy: 1/2.
+// Rounding: each intercept outward, and their sum.
+
+#include <cmath>
+
+#include "kernel/rules/real_form.h"
+#include "semantics/demand.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::kernel {
+namespace {
+
+// The rows of the left and the columns of the right operand that meet in each result element.
+struct Meeting {
+  std::vector<std::uint32_t> left, right, start{0};
+};
+
+Meeting meeting(Shape a, Shape b) {
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  const auto m = static_cast<std::size_t>(a[a.size() - 2]), inner = static_cast<std::size_t>(a.back());
+  const auto n = static_cast<std::size_t>(b.back());
+  const Shape batch_a(a.begin(), a.end() - 2), batch_b(b.begin(), b.end() - 2);
+  Shape batch;
+  demand(broadcast(batch_a, batch_b, batch), "matmul_plane: the batch axes broadcast");
+  Meeting result;
+  ops::Walk at_a(batch, ops::broadcast_strides(batch_a, batch)), at_b(batch, ops::broadcast_strides(batch_b, batch));
+  for (std::size_t p = 0; p < element_count(batch); ++p, at_a.next(), at_b.next()) {
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t k = 0; k < inner; ++k) {
+          result.left.push_back(static_cast<std::uint32_t>((at_a.offset() * m + i) * inner + k));
+          result.right.push_back(static_cast<std::uint32_t>((at_b.offset() * inner + k) * n + j));
+        }
+        result.start.push_back(static_cast<std::uint32_t>(result.left.size()));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
+                                       const SlopeHints& hints) {
+  const Shape& inner_of = graph.node(node.operands[0]).shape;
+  if (result_box.lo.size() * static_cast<std::size_t>(inner_of.back()) > kMostTerms) return std::nullopt;
+  const Meeting at = meeting(inner_of, graph.node(node.operands[1]).shape);
+  const std::vector<double> zeros(at.left.size(), 0.0);
+  Relaxation result{{{node.operands[0], at.left, zeros, zeros, at.start}, {node.operands[1], at.right, zeros, zeros, at.start}},
+                    result_box.lo,
+                    result_box.hi};
+  Relaxation::Part &left = result.parts[0], &right = result.parts[1];
+  std::vector<Corners> planes;
+  for (std::size_t j = 0; j < result_box.lo.size(); ++j) {
+    for (const bool lower : {true, false}) {
+      const auto& hint = lower ? hints.lower : hints.upper;
+      planes.clear();
+      Interval total;
+      double centre = 0;
+      for (std::size_t k = at.start[j]; k < at.start[j + 1]; ++k) {
+        const Interval x(boxes[0]->lo[at.left[k]], boxes[0]->hi[at.left[k]]), y(boxes[1]->lo[at.right[k]], boxes[1]->hi[at.right[k]]);
+        planes.push_back(mccormick(x, y, hint.empty() ? 0.5 : static_cast<double>(hint[j]), lower));
+        total += Interval(planes.back().t);
+        centre += planes.back().a * x.midpoint() + planes.back().b * y.midpoint();
+      }
+      const double t = lower ? total.lo() : total.hi(), end = lower ? result_box.lo[j] : result_box.hi[j];
+      const bool nearer = lower ? centre + t > end : centre + t < end;
+      if (!std::isfinite(t) || (hint.empty() && !nearer)) continue;  // keep the box
+      (lower ? result.lower_intercept : result.upper_intercept)[j] = t;
+      for (std::size_t k = 0; k < planes.size(); ++k) {
+        (lower ? left.lower : left.upper)[at.start[j] + k] = planes[k].a;
+        (lower ? right.lower : right.upper)[at.start[j] + k] = planes[k].b;
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace assay::kernel

@@ -113,7 +113,8 @@ class RandomGraph {
     }
   }
   NodeId piecewise(NodeId x) {
-    switch (pick(8)) {
+    switch (pick(9)) {
+      case 6: return append(pick(2) == 0 ? Op::reduce_max : Op::reduce_min, {x}, ReduceAttributes{{1}, true});
       case 0: return append(Op::leaky_relu, {x}, LeakyReluAttributes{real(-0.5, 2)});
       case 1: return append(Op::abs, {x});
       case 2: return append(Op::clip, {x}, ClipAttributes{real(-1, 0), real(0, 1)});
@@ -125,7 +126,7 @@ class RandomGraph {
   }
   NodeId curved(NodeId x, bool algebraic) {
     const NodeId positive = append(Op::clip, {x}, ClipAttributes{0.25, 3});
-    switch (algebraic ? pick(4) : pick(13)) {
+    switch (algebraic ? pick(4) : pick(17)) {
       case 0: return append(Op::mul, {x, matching(width(x))});
       case 1: return append(Op::mul, {x, x});
       case 2: return append(Op::pow, {x}, PowAttributes{Rational(2 + pick(2))});
@@ -138,6 +139,10 @@ class RandomGraph {
       case 9: return append(Op::cos, {x});
       case 10: return append(Op::softmax, {x}, SoftmaxAttributes{1});
       case 11: return append(Op::tanh, {x});
+      case 12: return append(Op::log_softmax, {x}, SoftmaxAttributes{1});
+      case 13: return append(Op::log_sum_exp, {x}, ReduceAttributes{{1}, true});
+      case 14: return append(Op::normalise, {x}, NormaliseAttributes{{1}, 0.1, static_cast<NormaliseAttributes::Form>(pick(5))});
+      case 15: return flat(append(Op::matmul, {append(Op::permute, {gemm(x, 2)}, PermuteAttributes{{1, 0}}), gemm(any(), 2)}));
       default: return append(Op::sigmoid, {x});
     }
   }

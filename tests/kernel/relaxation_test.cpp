@@ -1,33 +1,8 @@
 // The lines and planes of kernel/rules: on every box, for every proposed slope, below and above the function at every point.
-#include <algorithm>
-#include <random>
-
-#include "kernel/rules/relaxation.h"
-#include "semantics/numbers/wide_interval.h"
-#include "tests/kernel/kernel_problems.h"
+#include "tests/kernel/relaxation_units.h"
 
 namespace assay::test {
 namespace {
-
-using kernel::Relaxation;
-using kernel::SlopeHints;
-
-// One node on inputs of the given shapes; mul with the operand list {0, 0} is the square.
-struct Unit {
-  std::string name;
-  Op op;
-  Attributes attributes;
-  std::vector<Shape> shapes;
-  std::vector<std::size_t> operands;  // indices of the inputs
-  double least = -kInfinity;          // of the domain
-};
-
-Unit unary(std::string name, Op op, Attributes attributes = NoAttributes{}, double least = -kInfinity) {
-  return {std::move(name), op, std::move(attributes), {{1}}, {0}, least};
-}
-Unit power(const Rational& exponent, double least = -kInfinity) {
-  return unary("pow " + exponent.to_string(), Op::pow, PowAttributes{exponent}, least);
-}
 
 std::vector<Unit> unary_units() {
   std::vector<Unit> units{unary("relu", Op::relu),
@@ -85,78 +60,6 @@ std::vector<Unit> unary_units() {
   return units;
 }
 
-struct Applied {
-  Graph graph;
-  NodeId node = 0;
-};
-
-Applied apply(const Unit& unit) {
-  Applied result;
-  std::vector<NodeId> inputs, operands;
-  for (const Shape& shape : unit.shapes) inputs.push_back(result.graph.append_input(DType::float64, shape, "x"));
-  for (const std::size_t i : unit.operands) operands.push_back(inputs[i]);
-  result.node = take(result.graph.append(unit.op, operands, unit.attributes, unit.name));
-  return result;
-}
-
-template <class S>
-Outcome<Array<S>> evaluate_unit(const Applied& a, const std::vector<std::vector<S>>& inputs) {
-  std::vector<Array<S>> arrays;
-  for (const NodeId id : a.graph.node(a.node).operands) arrays.push_back({a.graph.node(id).shape, inputs[id]});
-  std::vector<const Array<S>*> pointers;
-  for (const auto& array : arrays) pointers.push_back(&array);
-  return denote<S>(a.graph.node(a.node), pointers);
-}
-
-// Ends, neighbours of the ends, break points, and points between.
-std::vector<double> points_of(double l, double u, std::mt19937_64& random) {
-  std::vector<double> points{l, u, above(l), below(u), 0.0, -1.0, 2.0, 0.5, 1.0, 0x1p-1074, -0x1p-1074, l / 2 + u / 2};
-  points.push_back(l + static_cast<double>(random() >> 11) * 0x1p-53 * (u - l));
-  std::erase_if(points, [&](double p) { return !(std::isfinite(p) && l <= p && p <= u); });
-  return points;
-}
-
-struct Counts {
-  std::size_t lines = 0, points = 0;
-  std::string violation;  // the first one
-};
-
-// The relaxation holds at one point, given per input; y is its value to 256 bits.
-void check_point(const Relaxation& r, const std::vector<std::vector<double>>& x, const std::vector<WideInterval>& y, Counts& counts) {
-  for (std::size_t j = 0; j < y.size(); ++j) {
-    for (const bool lower : {true, false}) {
-      const double intercept = (lower ? r.lower_intercept : r.upper_intercept)[j];
-      bool finite = std::isfinite(intercept);
-      Rational line = finite ? exactly(intercept) : Rational(0);
-      for (const Relaxation::Part& part : r.parts) {
-        const double slope = (lower ? part.lower : part.upper)[j];
-        finite = finite && std::isfinite(slope);
-        if (finite) line += exactly(slope) * exactly(x[part.operand][part.index.empty() ? j : part.index[j]]);
-      }
-      if (!finite) continue;  // says nothing, or poisons the row (scope_hints below)
-      ++counts.points;
-      const auto y_end = lower ? y[j].hi() : y[j].lo();
-      if (!y_end || (lower ? line <= *y_end : line >= *y_end) || !counts.violation.empty()) continue;
-      counts.violation = std::string(lower ? "lower" : "upper") + " line of element " + std::to_string(j) + " at " + std::to_string(x[r.parts[0].operand][0]);
-    }
-  }
-}
-
-const std::vector<double> kEnds{-kInfinity, -1e300, -100, -3, -0.75, 0, 0x1p-1074, 0.25, 2, 7, 1e300, kInfinity};
-
-std::vector<std::vector<float>> proposals(std::size_t size, std::mt19937_64& random) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  std::vector<std::vector<float>> result{{}};
-  for (const float s : {0.0F, 1.0F, -1.0F, 0.1F, 1.5F, 1e-45F, -3e38F, infinity, std::numeric_limits<float>::quiet_NaN()}) {
-    result.emplace_back(size, s);
-  }
-  result.emplace_back(size);
-  for (float& s : result.back()) {
-    s = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-53 * 4 - 1.5);
-  }
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("lines of one operand hold on every box for every slope", "[kernel][relaxation]") {
@@ -203,59 +106,16 @@ TEST_CASE("planes of several operands hold at every corner and inside", "[kernel
                                 {"min, broadcast", Op::min, NoAttributes{}, {{2, 1}, {3}}, {0, 1}},
                                 {"min", Op::min, NoAttributes{}, {{2}, {2}, {2}}, {2, 0, 1}}};
   std::mt19937_64 random(12);
-  Counts counts;
+  std::size_t lines = 0, points = 0;
   for (const Unit& unit : units) {
     INFO(unit.name);
-    const Applied a = apply(unit);
-    for (int trial = 0; trial < 24; ++trial) {
-      std::vector<Box> boxes;
-      std::vector<std::vector<Interval>> intervals;
-      for (const Shape& shape : unit.shapes) {
-        boxes.emplace_back();
-        intervals.emplace_back();
-        for (std::size_t i = 0; i < element_count(shape); ++i) {
-          double l = 0, u = 0;
-          do {
-            l = kEnds[random() % kEnds.size()];
-            u = trial % 4 == 0 ? l : kEnds[random() % kEnds.size()];
-          } while (!(l <= u) || (l == u && !std::isfinite(l)) || (trial % 2 == 0 && !(std::isfinite(l) && std::isfinite(u))));
-          boxes.back().lo.push_back(l);
-          boxes.back().hi.push_back(u);
-          intervals.back().emplace_back(l, u);
-        }
-      }
-      const auto range = take(evaluate_unit<Interval>(a, intervals));
-      Box result;
-      for (const Interval& v : range.values) {
-        result.lo.push_back(v.lo());
-        result.hi.push_back(v.hi());
-      }
-      std::vector<const Box*> operands;
-      for (const NodeId id : a.graph.node(a.node).operands) operands.push_back(&boxes[id]);
-      for (const auto& mix : proposals(range.values.size(), random)) {
-        const auto r = kernel::relax(a.graph, a.graph.node(a.node), operands, result, SlopeHints{mix, mix});
-        REQUIRE(r.has_value());
-        ++counts.lines;
-        for (int sample = 0; sample < 8; ++sample) {
-          std::vector<std::vector<double>> at;
-          std::vector<std::vector<WideInterval>> wide;
-          for (const Box& box : boxes) {
-            at.emplace_back();
-            wide.emplace_back();
-            for (std::size_t i = 0; i < box.lo.size(); ++i) {
-              const auto points = points_of(box.lo[i], box.hi[i], random);
-              at.back().push_back(points[sample < 4 ? random() % std::min<std::size_t>(2, points.size()) : random() % points.size()]);
-              wide.back().emplace_back(at.back().back());
-            }
-          }
-          check_point(*r, at, take(evaluate_unit<WideInterval>(a, wide)).values, counts);
-        }
-      }
-    }
+    const Counts counts = check_unit(unit, kEnds, 24, random);
     CHECK(counts.violation == "");
+    lines += counts.lines;
+    points += counts.points;
   }
-  CHECK(counts.lines > 1500);
-  CHECK(counts.points > 10000);
+  CHECK(lines > 1500);
+  CHECK(points > 10000);
 }
 
 namespace {

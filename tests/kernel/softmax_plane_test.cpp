@@ -1,0 +1,147 @@
+// Rules softmax_plane, normalise_plane and matmul_plane: planes that hold at every point, and are nearer than the box where it is wide.
+#include "tests/kernel/relaxation_units.h"
+
+namespace assay::test {
+namespace {
+
+using Form = NormaliseAttributes::Form;
+
+const std::vector<double> kModerate{-2, -1, -0.3, 0.1, 0.7, 1.9};
+
+Unit softmax(std::int64_t n) { return {"softmax", Op::softmax, SoftmaxAttributes{1}, {{1, n}}, {0}}; }
+Unit normalise(const std::string& name, Form form, double epsilon) {
+  return {"normalise " + name, Op::normalise, NormaliseAttributes{{1}, epsilon, form}, {{2, 4}}, {0}};
+}
+
+std::vector<Unit> softmax_units() {
+  return {softmax(1),
+          softmax(4),
+          {"softmax, first axis", Op::softmax, SoftmaxAttributes{0}, {{3, 2}}, {0}},
+          {"log_softmax", Op::log_softmax, SoftmaxAttributes{1}, {{2, 3}}, {0}},
+          {"log_sum_exp", Op::log_sum_exp, ReduceAttributes{{1}, true}, {{2, 3}}, {0}},
+          {"log_sum_exp, all", Op::log_sum_exp, ReduceAttributes{{0, 1}, false}, {{2, 2}}, {0}},
+          {"masked_softmax", Op::masked_softmax, MaskedSoftmaxAttributes{1, true}, {{2, 3}, {3}}, {0, 1}, -kInfinity, 1},
+          {"masked_softmax, never empty", Op::masked_softmax, MaskedSoftmaxAttributes{1, false}, {{1, 3}, {1, 3}}, {0, 1}, -kInfinity, 1}};
+}
+
+std::vector<Unit> normalise_units() {
+  return {normalise("centered", Form::centered, 1e-5),
+          normalise("deviation", Form::deviation, 0.01),
+          normalise("root_mean", Form::root_mean, 0.5),
+          normalise("root_mean, exact", Form::root_mean, 0),
+          normalise("l2", Form::l2, 1e-3),
+          normalise("l1", Form::l1, 0.1)};
+}
+
+std::vector<Unit> matmul_units() {
+  return {{"matmul", Op::matmul, NoAttributes{}, {{2, 3}, {3, 2}}, {0, 1}},
+          {"matmul, batches", Op::matmul, NoAttributes{}, {{2, 1, 2, 2}, {3, 2, 1}}, {0, 1}},
+          {"matmul, vectors", Op::matmul, NoAttributes{}, {{3}, {3}}, {0, 1}},
+          {"matmul, vector and matrix", Op::matmul, NoAttributes{}, {{2}, {2, 3}}, {0, 1}},
+          {"matmul, square", Op::matmul, NoAttributes{}, {{2, 2}}, {0, 0}}};
+}
+
+void check_all(const std::vector<Unit>& units, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (const Unit& unit : units) {
+    INFO(unit.name);
+    std::size_t lines = 0, points = 0;
+    for (const auto& ends : {kEnds, kModerate, std::vector<double>{0.5, 0.50001, 0.6, -0.5, -0.45, 30, 31}}) {
+      const Counts counts = check_unit(unit, ends, 40, random);
+      CHECK(counts.violation == "");
+      lines += counts.lines;
+      points += counts.points;
+    }
+    CHECK(lines > 200);
+    CHECK(points > 1000);
+  }
+}
+
+Box box(std::vector<double> lo, std::vector<double> hi) { return {std::move(lo), std::move(hi)}; }
+
+// Radius-r box around the point.
+Box around(const std::vector<double>& x, double r) {
+  Box result;
+  for (const double v : x) {
+    result.lo.push_back(v - r);
+    result.hi.push_back(v + r);
+  }
+  return result;
+}
+
+// How far the two planes are apart at the centre, over the width of the box.
+double share_of_width(const Unit& unit, const std::vector<Box>& boxes, std::size_t element) {
+  const Box range = *range_of(apply(unit), boxes);
+  const AtCentre planes = at_centre(unit, boxes, element);
+  return (planes.above - planes.below) / (range.hi[element] - range.lo[element]);
+}
+
+bool without_slopes(const kernel::Relaxation& r) {
+  return std::ranges::all_of(r.parts, [](const auto& part) {
+    return std::ranges::all_of(part.lower, [](double s) { return s == 0; }) &&
+           std::ranges::all_of(part.upper, [](double s) { return s == 0; });
+  });
+}
+
+}  // namespace
+
+TEST_CASE("softmax planes hold on every box", "[kernel][relaxation]") { check_all(softmax_units(), 31); }
+TEST_CASE("normalise planes hold on every box", "[kernel][relaxation]") { check_all(normalise_units(), 32); }
+TEST_CASE("matmul planes hold on every box for every mix", "[kernel][relaxation]") { check_all(matmul_units(), 33); }
+
+// The gap between the planes falls with the square of the radius, that of the box with the radius itself.
+TEST_CASE("softmax and normalise planes touch to second order", "[kernel][relaxation]") {
+  const std::vector<double> x{0.2, -0.4, 1.1, 0.3};
+  std::vector<Unit> units{softmax(4),
+                          {"log_softmax", Op::log_softmax, SoftmaxAttributes{1}, {{1, 4}}, {0}},
+                          {"log_sum_exp", Op::log_sum_exp, ReduceAttributes{{1}, true}, {{1, 4}}, {0}}};
+  for (Unit unit : normalise_units()) {
+    unit.shapes = {{1, 4}};
+    units.push_back(unit);
+  }
+  for (const Unit& unit : units) {
+    INFO(unit.name);
+    const std::size_t size = element_count(apply(unit).graph.node(apply(unit).node).shape);
+    for (std::size_t i = 0; i < size; ++i) {
+      CHECK(share_of_width(unit, {around(x, 0.1)}, i) < 0.5);
+      CHECK(share_of_width(unit, {around(x, 0.01)}, i) < 0.05);
+      CHECK(share_of_width(unit, {around(x, 0.001)}, i) < 0.005);
+    }
+  }
+}
+
+TEST_CASE("softmax planes: shut elements drop out, an open mask leaves the box", "[kernel][relaxation]") {
+  const Unit masked{"masked_softmax", Op::masked_softmax, MaskedSoftmaxAttributes{1, true}, {{1, 3}, {3}}, {0, 1}, -kInfinity, 1};
+  const Box x = box({-1, -1, -50}, {1, 1, 50});
+  const AtCentre shut = at_centre(masked, {x, box({1, 1, 0}, {1, 1, 0})}, 0);
+  const AtCentre two = at_centre(softmax(2), {box({-1, -1}, {1, 1})}, 0);
+  CHECK(shut.above == two.above);
+  CHECK(shut.below == two.below);
+  CHECK(shut.relaxation.parts[0].upper[2] == 0);
+  CHECK(without_slopes(at_centre(masked, {x, box({1, 1, 0}, {1, 1, 1})}, 0).relaxation));
+  CHECK_FALSE(without_slopes(shut.relaxation));
+}
+
+TEST_CASE("softmax and normalise planes: without a better plane the box stays", "[kernel][relaxation]") {
+  CHECK(without_slopes(at_centre(softmax(2), {box({-kInfinity, 0}, {kInfinity, 1})}, 0).relaxation));
+  CHECK(without_slopes(at_centre(normalise("centered", Form::centered, 1e-5), {around(std::vector<double>(8, 0.0), 1e300)}, 0).relaxation));
+  const AtCentre wide = at_centre(softmax(3), {around({0, 0, 0}, 400)}, 0);
+  CHECK(wide.below >= 0);
+  CHECK(wide.above <= 1);
+}
+
+TEST_CASE("matmul planes: the sum of the products' planes", "[kernel][relaxation]") {
+  const Unit dot{"matmul", Op::matmul, NoAttributes{}, {{2}, {2}}, {0, 1}};
+  const std::vector<Box> boxes{box({0, -1}, {2, 1}), box({1, 0}, {3, 4})};
+  const AtCentre r = at_centre(dot, boxes, 0);
+  CHECK(r.relaxation.parts[0].lower == std::vector<double>{2, 2});
+  CHECK(r.relaxation.parts[1].lower == std::vector<double>{1, 0});
+  // Each product's gap is a quarter of its area: (2 * 2 + 2 * 4) / 4 on either side of 1 * 2 + 0 * 2.
+  CHECK(r.below == Approx(2 - 3));
+  CHECK(r.above == Approx(2 + 3));
+  const std::vector<float> mix{1.0F}, none{std::numeric_limits<float>::quiet_NaN()};
+  CHECK(at_centre(dot, boxes, 0, {mix, mix}).relaxation.parts[0].lower == std::vector<double>{1, 0});
+  CHECK(without_slopes(at_centre(dot, boxes, 0, {none, none}).relaxation));
+}
+
+}  // namespace assay::test

@@ -22,6 +22,7 @@ using kernel::CaseMultipliers;
 constexpr std::size_t kFewInputs = 12;          // free inputs up to which splitting them is the better tree
 constexpr double kFirstAttackSeconds = 0.15;    // before any bound is computed
 constexpr double kRootShare = 0.3;              // of the time left, for refining the root's pre-activations
+constexpr double kOnlyRootShare = 0.8;          // the same where branching has little to offer
 constexpr std::size_t kRefineChunk = 512;       // elements per refine step at the root
 constexpr double kMultiplyAddsPerSecond = 1e9;  // a cautious estimate, only for planning
 
@@ -117,7 +118,7 @@ class Search {
   // The root's facts; steps holds what was accepted.
   Outcome<Done> root_facts(kernel::Scope& scope, certificate::Fragment& steps) {
     const auto begin = Clock::now();
-    const double budget = std::min(remaining() * kRootShare, 600.0);
+    const double budget = std::min(remaining() * (branching_pays(scope) ? kRootShare : kOnlyRootShare), 600.0);
     const auto& refined = problem_->pre_activations();
     double work = 0;  // multiply-adds of one row from the current node back to the inputs
     for (const NodeId node : problem_->active_nodes()) {
@@ -137,7 +138,9 @@ class Search {
           selection.mask.assign(problem_->graph().size(node), false);
           for (std::size_t k = first; k < first + count; ++k) selection.mask[elements[k]] = true;
         }
-        if (auto done = scope.refine(node, selection, {}, nullptr, true); !done) return done;
+        auto done = scope.refine(node, selection, {}, nullptr, true);
+        if (!done && done.rejection().code == "kernel.stopped") break;  // a witness was found
+        if (!done) return done;
         steps.refine(node, selection, {}, nullptr, true);
       }
     }
@@ -151,7 +154,11 @@ class Search {
     kernel::Scope scope = std::move(root).value();
     certificate::Fragment steps;
     GroupResult result;
-    if (auto done = root_facts(scope, steps); !done) return done.rejection();
+    if (options_.attack && !side_attack_ && !branching_pays(scope)) side_attack_.emplace(network_, options_.seed, stop_);
+    scope.stop_when([this] { return stop_.stop_requested(); });
+    auto facts = root_facts(scope, steps);
+    scope.stop_when({});
+    if (!facts) return facts.rejection();
     if (auto nothing = scope.empty()) {
       steps.empty();
       result.refutation = std::move(nothing).value();
@@ -216,6 +223,9 @@ class Search {
     }
     return count;
   }
+
+  // Few inputs to split, or kinks to split at.
+  [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
   Outcome<GroupResult> branch(std::size_t group, const kernel::Scope& scope, const std::vector<std::uint32_t>& open) {
     BranchingOptions options;

@@ -1,38 +1,76 @@
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "cli/assay/report.h"
-#include "kernel/session.h"
+#include "kernel/kernel.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr const char* kSchema = "assay.bounds/1";
+constexpr double kLeastSeconds = 0.001;  // of back-substitution per group, when the time is up
 
-Outcome<kernel::Scope> bounded_scope(const std::shared_ptr<const kernel::Problem>& problem, std::size_t group, bool crown) {
-  auto root = kernel::Scope::root(problem, group);
-  if (!root) return root.rejection();
-  kernel::Scope scope = std::move(root).value();
-  const Graph& graph = problem->graph();
-  if (crown) {
-    if (auto swept = kernel::sweep(*problem, scope, 0, false); !swept) return swept.rejection();
-    for (const NodeId output : graph.outputs) {
-      if (problem->is_constant(output) || graph.node(output).op == Op::input) continue;
-      if (auto refined = scope.refine(output, {kernel::Selection::Kind::all, {}}, {}); !refined) return refined.rejection();
+// Back-substitution under a time limit, by chunks of a node's elements, so that a stop loses one chunk only.
+class Refinement {
+ public:
+  Refinement(kernel::Scope& scope, const kernel::Problem& problem) : scope_(scope), problem_(problem) {
+    scope_.stop_when([this] { return wall_seconds() > deadline_; });
+  }
+  ~Refinement() { scope_.stop_when({}); }
+  void until(double deadline) { deadline_ = deadline; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+  Outcome<Done> operator()(NodeId node, kernel::Selection::Kind kind) {
+    constexpr std::size_t kChunk = 512;
+    const std::vector<std::uint32_t> elements = scope_.selected(node, {kind, {}});
+    for (std::size_t first = 0; first < elements.size(); first += kChunk) {
+      kernel::Selection chunk{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+      for (std::size_t k = first; k < std::min(first + kChunk, elements.size()); ++k) chunk.mask[elements[k]] = true;
+      auto refined = scope_.refine(node, chunk, {});
+      if (refined) continue;
+      if (refined.rejection().code != "kernel.stopped") return refined;
+      stopped_ = true;
+      break;
     }
-    return scope;
+    return Done{};
   }
+
+ private:
+  kernel::Scope& scope_;
+  const kernel::Problem& problem_;
+  double deadline_ = std::numeric_limits<double>::infinity();
+  bool stopped_ = false;
+};
+
+// Boxes of all nodes; with back-substitution for `seconds`, a fifth of which is kept for the outputs (0: without a limit).
+Outcome<Done> derive_bounds(const kernel::Problem& problem, kernel::Scope& scope, bool crown, double seconds, bool& stopped) {
+  constexpr double kHiddenShare = 0.8;
+  const Graph& graph = problem.graph();
+  const double begin = wall_seconds(), limit = seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
+  const std::vector<NodeId>& refined = problem.pre_activations();
+  Refinement refine(scope, problem);
+  refine.until(begin + kHiddenShare * limit);
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
-    if (problem->is_constant(node) || graph.node(node).op == Op::input) continue;
-    if (auto boxed = scope.derive_box(node); !boxed) return boxed.rejection();
+    if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
+    if (crown && !std::ranges::binary_search(problem.active_nodes(), node)) continue;
+    if (auto boxed = scope.derive_box(node); !boxed) return boxed;
+    if (!crown || !std::ranges::binary_search(refined, node)) continue;
+    if (auto done = refine(node, kernel::Selection::Kind::unstable); !done) return done;
   }
-  return scope;
+  refine.until(begin + limit);
+  for (const NodeId output : graph.outputs) {
+    if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input) continue;
+    if (auto done = refine(output, kernel::Selection::Kind::all); !done) return done;
+  }
+  stopped = refine.stopped();
+  return Done{};
 }
 
 GroupBounds collect(const kernel::Problem& problem, const kernel::Scope& scope, std::size_t group, bool outputs_only) {
   const Graph& graph = problem.graph();
-  GroupBounds bounds{group, problem.group_cases(group).size(), 0, 0, {}};
+  GroupBounds bounds{group, problem.group_cases(group).size(), 0, 0, false, {}};
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     const bool output = std::ranges::find(graph.outputs, node) != graph.outputs.end();
     if (problem.is_constant(node) || !scope.has_box(node) || (outputs_only && !output)) continue;
@@ -52,6 +90,8 @@ void print_table(const GroupBounds& bounds) {
     std::printf("%6u  %-14s %-18s %14.6g %14.6g %14.6g  %s\n", node.node, node.op.c_str(), node.shape.c_str(),
                 *std::ranges::min_element(node.lo), *std::ranges::max_element(node.hi), width, node.name.c_str());
   }
+  if (bounds.stopped)
+    std::printf("  back-substitution stopped after %.1f s: the nodes it did not reach have interval bounds\n", bounds.seconds);
   for (const NodeBounds& node : bounds.nodes) {
     for (std::size_t i = 0; node.output && i < node.lo.size(); ++i)
       std::printf("  output %s[%zu] in [%.17g, %.17g]\n", node.name.c_str(), i, node.lo[i], node.hi[i]);
@@ -69,18 +109,25 @@ int bounds(const BoundsOptions& options) {
   const std::vector<std::string> notes = loaded.value().notes();
   if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
+  const double begin = wall_seconds();
   for (std::size_t group = 0; group < problem->group_count(); ++group) {
     if (problem->group_is_empty(group)) {
       std::fprintf(stderr, "group %zu: its input box is empty\n", group);
       continue;
     }
     const double wall = wall_seconds(), cpu = thread_cpu_seconds();
-    auto scope = bounded_scope(problem, group, options.method == "crown");
-    const double seconds = wall_seconds() - wall, cpu_seconds = thread_cpu_seconds() - cpu;
+    auto scope = kernel::Scope::root(problem, group);
     if (!scope) return refuse(kSchema, options.json, scope.rejection());
+    const auto share = (options.timeout - (wall - begin)) / static_cast<double>(problem->group_count() - group);
+    bool stopped = false;
+    const double seconds_for_it = options.timeout > 0 ? std::max(share, kLeastSeconds) : 0;
+    if (auto done = derive_bounds(*problem, scope.value(), options.method == "crown", seconds_for_it, stopped); !done)
+      return refuse(kSchema, options.json, done.rejection());
+    const double seconds = wall_seconds() - wall, cpu_seconds = thread_cpu_seconds() - cpu;
     groups.push_back(collect(*problem, scope.value(), group, options.nodes == "outputs"));
     groups.back().seconds = seconds;
     groups.back().cpu_seconds = cpu_seconds;
+    groups.back().stopped = stopped;
     if (options.json != "-") print_table(groups.back());
     if (options.json.empty()) groups.clear();
   }

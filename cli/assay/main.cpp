@@ -72,6 +72,9 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
+  verb->add_option("--timeout", options.timeout, "seconds of backward bounds over all boxes; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   add_semantics(verb, options.semantics);
   add_json(verb, options.json);
   verb->callback([&] { exit = bounds(options); });

@@ -39,6 +39,7 @@ struct CheckOptions {
 struct BoundsOptions {
   std::string model, property;
   std::string method = "crown", nodes = "all", semantics;
+  double timeout = 60;  // seconds of back-substitution, 0: no limit
   JsonTarget json;
 };
 

@@ -46,6 +46,7 @@ struct GroupBounds {
   std::size_t group = 0;
   std::size_t cases = 0;
   double seconds = 0, cpu_seconds = 0;  // of the propagation
+  bool stopped = false;                 // back-substitution met its time limit
   std::vector<NodeBounds> nodes;
 };
 

@@ -205,6 +205,7 @@ std::string bounds_json(const BoundsOptions& options, const std::vector<std::str
                {"cases", group.cases},
                {"seconds", group.seconds},
                {"cpu_seconds", group.cpu_seconds},
+               {"stopped", group.stopped},
                {"nodes", Json::array()}};
     for (const NodeBounds& node : group.nodes)
       entry["nodes"].push_back({{"node", node.node},

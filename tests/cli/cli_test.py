@@ -308,6 +308,9 @@ class CommandLine(unittest.TestCase):
         run = Run("assay", "bounds", self.at("net.onnx"), self.at("holds.vnnlib"), "--nodes", "outputs")
         self.assertEqual(run.exit, 0)
         self.assertEqual(len([line for line in run.lines if "gemm" in line]), 1, run.out)
+        # Out of time: the interval bounds, and a word about it.
+        run = Run("assay", "bounds", self.at("net.onnx"), self.at("holds.vnnlib"), "--timeout", "1e-9", "--json")
+        self.assertEqual((run.exit, json.loads(run.out)["groups"][0]["stopped"]), (0, True))
 
     def test_inspect(self):
         run = Run("assay", "inspect", self.at("proof"))

@@ -10,7 +10,7 @@ namespace assay::cli {
 namespace {
 
 constexpr const char* kSchema = "assay.bounds/1";
-constexpr double kLeastSeconds = 0.001;  // of back-substitution per group, when the time is up
+constexpr double kLeastSeconds = 1e-9;  // of back-substitution per group, when the time is up: none
 
 // Back-substitution under a time limit, by chunks of a node's elements, so that a stop loses one chunk only.
 class Refinement {

@@ -101,7 +101,7 @@ std::string_view text_of(Bound bound) {
     case Bound::leaf:
       return "where it ends";
     case Bound::exact:
-      return "exactly linear; products with a second operand that is not constant as mul and matmul";
+      return "exactly linear where its other operands are constants";
     case Bound::line:
       return "a line of any slope below and above, its intercept derived by the kernel";
     case Bound::plane:

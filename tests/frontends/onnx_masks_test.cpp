@@ -105,7 +105,7 @@ TEST_CASE("what tells -infinity from numbers", "[onnx][masks]") {
   CHECK(truth(node("Equal", {"s", "mask"}, {"y"})) == std::vector<Interval>{Interval(0.0), Interval(1.0), Interval(0.0), Interval(0.0)});
 }
 
-TEST_CASE("-infinity that no rule carries is refused", "[onnx][masks][reject]") {
+TEST_CASE("a mask that no rule carries is refused", "[onnx][masks][reject]") {
   const std::string sum = node("Add", {"x", "mask"}, {"s"});
   for (const std::string& last :
        {node("Relu", {"s"}, {"y"}), node("Exp", {"s"}, {"y"}), node("Identity", {"s"}, {"y"}), node("Mul", {"s", "minus"}, {"y"}),

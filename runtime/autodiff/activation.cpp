@@ -1,0 +1,81 @@
+// Gradients of activation functions. d is the slope below a break point and 1 the slope above: d + (1 - d) step(x) is either one, and
+// all between over a set that holds the break point.
+#include "runtime/autodiff/families.h"
+
+namespace assay::runtime::autodiff {
+
+namespace {
+
+// d below 0, 1 above.
+Term bent(const Term& d, const Term& x) { return d + (1 - d) * step(x); }
+
+}  // namespace
+
+Term leaky_relu_bar(const Applied& a) { return a.g() * bent(a.x().exact(a.get<LeakyReluAttributes>().slope), a.x()); }
+
+// elu' = alpha exp(x) below 0
+Term elu_bar(const Applied& a, double beta) {
+  const Term d = exp(below_zero(a.x())) * a.get<ActivationAttributes>().alpha;
+  const Term bar = a.g() * bent(d, a.x());
+  return beta == 1 ? bar : bar * beta;
+}
+
+// celu' = exp(min(x, 0) / alpha), which has no kink
+Term celu_bar(const Applied& a) {
+  const double alpha = a.get<ActivationAttributes>().alpha;
+  const Term below = below_zero(a.x());
+  return a.g() * exp(alpha == 1 ? below : below / below.exact(alpha));
+}
+
+// (x Phi)' = Phi + x phi; tanh form: (x s)' = s + x s (1 - s) u' with s = sigmoid(u), u = k (x + c x^3)
+Term gelu_bar(const Applied& a) {
+  const Term x = a.x();
+  if (!a.get<GeluAttributes>().tanh_form) {
+    const Term phi = exp(square(x) * -0.5) * x.fixed(Fixed::normal_peak);
+    return a.g() * (((x * x.fixed(Fixed::root_half)).apply(Op::erf) + 1) * 0.5 + x * phi);
+  }
+  const Term k = x.fixed(Fixed::twice_root_two_over_pi), cx2 = square(x) * x.fixed(Fixed::gelu_cubic);
+  const Term s = sigmoid(k * (x * (cx2 + 1)));
+  return a.g() * (s + x * (s * (1 - s)) * (k * (cx2 * 3 + 1)));
+}
+
+// (x s)' = s + alpha x s (1 - s) with s = sigmoid(alpha x)
+Term silu_bar(const Applied& a) {
+  const double alpha = a.get<ActivationAttributes>().alpha;
+  const Term t = alpha == 1 ? a.x() : a.x() * alpha;
+  const Term s = sigmoid(t);
+  return a.g() * (s + t * (s * (1 - s)));
+}
+
+// (x t)' = t + x (1 - t^2) sigmoid(x) with t = tanh(softplus(x))
+Term mish_bar(const Applied& a) {
+  const Term t = a.x().apply(Op::softplus).apply(Op::tanh);
+  return a.g() * (t + a.x() * (1 - square(t)) * sigmoid(a.x()));
+}
+
+Term softsign_bar(const Applied& a) { return a.g() / square(a.x().apply(Op::abs) + 1); }
+
+Term hard_sigmoid_bar(const Applied& a) {
+  const auto& [alpha, beta] = a.get<ActivationAttributes>();
+  const Term z = a.x() * alpha + beta;
+  return a.g() * alpha * (step(z) * step(1 - z));
+}
+
+// (x r)' = r + x r' with r = clip(x + 3, 0, 6) / 6
+Term hard_swish_bar(const Applied& a) {
+  const Term x = a.x(), z = x + 3, six = x.number(6);
+  const Term between = step(z) * step(3 - x);
+  return a.g() * ((z.apply(Op::clip, ClipAttributes{0, 6}) + x * between) / six);
+}
+
+Term shrink_bar(const Applied& a) {
+  const double alpha = a.get<ActivationAttributes>().alpha;
+  return a.g() * (step(a.x() - alpha) + step(-alpha - a.x()));
+}
+
+Cotangents prelu_bars(const Applied& a) {
+  return two(
+      a, [&] { return a.g() * bent(a.x(1), a.x(0)); }, [&] { return a.g() * below_zero(a.x(0)); });
+}
+
+}  // namespace assay::runtime::autodiff

@@ -1,0 +1,85 @@
+// The rules by family. Private to this folder.
+#pragma once
+
+#include <optional>
+
+#include "runtime/autodiff/rules.h"
+
+namespace assay::runtime::autodiff {
+
+// Of an op with one operand.
+inline Cotangents one(const Term& bar) { return {bar.ref()}; }
+
+// Of an op with two broadcast operands, each made only where it is wanted.
+template <class First, class Second>
+Cotangents two(const Applied& a, const First& first, const Second& second) {
+  Cotangents bars(2, kNone);
+  if (a.wanted[0]) bars[0] = sum_to(first(), Shape(a.x(0).shape())).ref();
+  if (a.wanted[1]) bars[1] = sum_to(second(), Shape(a.x(1).shape())).ref();
+  return bars;
+}
+
+// elementwise.cpp, activation.cpp: the cotangent g f'(x)
+[[nodiscard]] Cotangents pow_bars(const Applied& a);
+[[nodiscard]] Cotangents power_bars(const Applied& a);
+[[nodiscard]] Cotangents mod_bars(const Applied& a);
+[[nodiscard]] Term clip_bar(const Applied& a);
+[[nodiscard]] Cotangents extremum_bars(const Applied& a);
+[[nodiscard]] Cotangents where_bars(const Applied& a);
+[[nodiscard]] Cotangents cast_bars(const Applied& a);
+[[nodiscard]] Term leaky_relu_bar(const Applied& a);
+[[nodiscard]] Term elu_bar(const Applied& a, double beta);
+[[nodiscard]] Term celu_bar(const Applied& a);
+[[nodiscard]] Term gelu_bar(const Applied& a);
+[[nodiscard]] Term silu_bar(const Applied& a);
+[[nodiscard]] Term mish_bar(const Applied& a);
+[[nodiscard]] Term softsign_bar(const Applied& a);
+[[nodiscard]] Term hard_sigmoid_bar(const Applied& a);
+[[nodiscard]] Term hard_swish_bar(const Applied& a);
+[[nodiscard]] Term shrink_bar(const Applied& a);
+[[nodiscard]] Cotangents prelu_bars(const Applied& a);
+
+// layout.cpp
+[[nodiscard]] Term permute_bar(const Applied& a);
+[[nodiscard]] Term slice_bar(const Applied& a);
+[[nodiscard]] Cotangents concat_bars(const Applied& a);
+[[nodiscard]] Term pad_bar(const Applied& a);
+[[nodiscard]] Term gather_bar(const Applied& a);
+[[nodiscard]] Term place_bar(const Applied& a);
+[[nodiscard]] Term weighted_gather_bar(const Applied& a);
+// "Position i of the result is element indices[i] of the axis", as weighted sums.
+[[nodiscard]] WeightedGatherAttributes selection(std::int64_t axis, const std::vector<std::int64_t>& indices);
+// The transpose of these sums, back to an axis of that extent.
+[[nodiscard]] WeightedGatherAttributes turned(const WeightedGatherAttributes& attributes, std::int64_t extent);
+
+// product.cpp
+[[nodiscard]] Cotangents gemm_bars(const Applied& a);
+[[nodiscard]] Cotangents matmul_bars(const Applied& a);
+
+// window.cpp
+[[nodiscard]] Cotangents conv_bars(const Applied& a);
+[[nodiscard]] Cotangents conv_transpose_bars(const Applied& a);
+[[nodiscard]] Term avg_pool_bar(const Applied& a);
+[[nodiscard]] Term max_pool_bar(const Applied& a);
+
+// reduction.cpp
+[[nodiscard]] Term reduce_sum_bar(const Applied& a);
+[[nodiscard]] Term reduce_mean_bar(const Applied& a);
+[[nodiscard]] Term reduce_extremum_bar(const Applied& a);
+[[nodiscard]] Term reduce_prod_bar(const Applied& a);
+[[nodiscard]] Term log_sum_exp_bar(const Applied& a);
+[[nodiscard]] Term cumsum_bar(const Applied& a);
+[[nodiscard]] Term cumprod_bar(const Applied& a);
+
+// normalise.cpp
+[[nodiscard]] Term softmax_bar(const Applied& a, std::int64_t axis);
+[[nodiscard]] Term log_softmax_bar(const Applied& a);
+[[nodiscard]] Term normalise_bar(const Applied& a);
+[[nodiscard]] Cotangents batch_norm_bars(const Applied& a);
+[[nodiscard]] Term local_response_bar(const Applied& a);
+
+// selection.cpp
+[[nodiscard]] Cotangents take_bars(const Applied& a);
+[[nodiscard]] Term sort_bar(const Applied& a);
+
+}  // namespace assay::runtime::autodiff

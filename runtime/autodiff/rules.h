@@ -1,0 +1,39 @@
+// The gradient rules: the cotangents of an op's operands from the cotangent of its result.
+//
+// They are written from the meanings of the ops (docs/ops) and share nothing with semantics/derivatives. Where a saved result is
+// cheaper than the operand it is used: 1 - y^2 for tanh, y (g - sum g y) for softmax. Kinks keep the ops step and max_weight, so that
+// over a set a gradient is the set of all that may be chosen there. Jumps and whole numbers send no cotangent.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "runtime/autodiff/emitter.h"
+#include "runtime/autodiff/term.h"
+
+namespace assay::runtime::autodiff {
+
+// One op as it was applied, with the cotangent g of its result.
+struct Applied {
+  Emitter& emitter;
+  Op op;
+  const Attributes& attributes;
+  std::span<const Ref> operands;
+  Ref result;
+  Ref cotangent;
+  const std::vector<bool>& wanted;  // per operand; others get no cotangent
+
+  [[nodiscard]] Term x(std::size_t i = 0) const { return {emitter, operands[i]}; }
+  [[nodiscard]] Term y() const { return {emitter, result}; }
+  [[nodiscard]] Term g() const { return {emitter, cotangent}; }
+  template <class A>
+  [[nodiscard]] const A& get() const {
+    return std::get<A>(attributes);
+  }
+};
+
+// Per operand: its cotangent, of its shape and dtype, or kNone where it is not wanted or certainly 0.
+using Cotangents = std::vector<Ref>;
+[[nodiscard]] Cotangents cotangents_of(const Applied& a);
+
+}  // namespace assay::runtime::autodiff

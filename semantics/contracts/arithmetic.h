@@ -25,6 +25,7 @@ struct SumFacts {
   bool products = false;      // the terms are products, rounded or fused
   int further_roundings = 0;  // on the way of every term, besides those of the products and additions
   bool all_exact = false;     // the exact tier holds: every partial sum in every order is a number of the format
+  double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
 };
 
 // The largest e such that the non-zero number is a multiple of 2^e.

@@ -271,10 +271,16 @@ FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
     if (one.all_exact) return mean_of_exact_sum(a, one.exact);
     one.further_roundings += a.model().reciprocal_of_count ? 2 : 1;
   }
+  if (is_mean(call.node.op)) one.before_scaling = divisor_of(call);
+  if (call.node.op == Op::gemm) {
+    const double alpha = std::fabs(call.get<GemmAttributes>().alpha);
+    if (alpha > 0 && alpha < 1) one.before_scaling = div_up(1, alpha);  // with alpha = 0 the product is not asked for
+  }
   return a.sum(one);
 }
 
-// Values that an infinite or undefined operand reaches. Recorded ones: IEEE 754 on signs, with every finite number as its sign.
+// Values that an infinite or undefined operand reaches. Recorded ones: IEEE 754 on signs, with every finite number as its sign; NaN, too,
+// where the finite terms may overflow to the other infinity first.
 void put_specials(const Call& call, const std::vector<Sets>& operands, std::vector<FloatSet>& results) {
   const bool recorded = all_of(operands, &FloatSet::is_single);
   constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -285,8 +291,11 @@ void put_specials(const Call& call, const std::vector<Sets>& operands, std::vect
   });
   const Array<double> reached = denoted(with_factors(call.node, sign_of), signs);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!std::isfinite(reached.values[i]))
-      results[i] = recorded ? point(call.arithmetic.format(), reached.values[i]) : anything(call.arithmetic.format());
+    const double value = reached.values[i];
+    if (std::isfinite(value)) continue;
+    const bool meets = value > 0 ? results[i].minus_infinity : results[i].plus_infinity;
+    results[i] = recorded ? point(call.arithmetic.format(), value) : anything(call.arithmetic.format());
+    results[i].nan = results[i].nan || meets;
   }
 }
 

@@ -84,10 +84,12 @@ FloatSet sum_of(const Arithmetic& arithmetic, std::span<const FloatSet> terms, b
     finite.push_back(term);
   }
   y.nan = y.nan || (y.plus_infinity && y.minus_infinity);
-  if (!all_finite) return y;
   facts.exact = total(finite, arithmetic.format());
   facts.all_exact = facts.all_exact && (finite.empty() || fits_exactly(arithmetic.model(), arithmetic.format(), q, facts.magnitude));
-  y.include(arithmetic.sum(facts));
+  const FloatSet of_finite = arithmetic.sum(facts);
+  // The finite terms alone may overflow to the one infinity and meet the other.
+  y.nan = y.nan || (y.plus_infinity && of_finite.minus_infinity) || (y.minus_infinity && of_finite.plus_infinity);
+  if (all_finite) y.include(of_finite);
   return y;
 }
 
@@ -140,8 +142,9 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
   const double positive = mul_up(grown, add_up(facts.magnitude, facts.exact.hi()) / 2),
                negative = mul_up(grown, sub_up(facts.magnitude, facts.exact.lo()) / 2);
   y = numbers_in(format_, facts.exact + Interval(-error, error));
-  y.plus_infinity = y.plus_infinity || positive >= overflow_threshold(format_);  // S2
-  y.minus_infinity = y.minus_infinity || negative >= overflow_threshold(format_);
+  const auto overflows = [&](double sum) { return mul_up(sum, facts.before_scaling) >= overflow_threshold(format_); };
+  y.plus_infinity = y.plus_infinity || overflows(positive);  // S2
+  y.minus_infinity = y.minus_infinity || overflows(negative);
   y.nan = y.nan || (y.plus_infinity && y.minus_infinity);
   return y;
 }

@@ -176,6 +176,31 @@ TEST_CASE("an infinity is admitted from the least sum that may round to it", "[c
   CHECK(judged(sum_of({-largest, -0x1p102F}), {INFINITY}).failed == 1);
 }
 
+TEST_CASE("what is scaled after the sum may overflow before it", "[contracts]") {
+  const Tensor large = tensor({1, 4}, {0x1p127F, 0x1p127F, -0x1p125F, 1});
+  const Admissible mean = sets_of(Op::reduce_mean, ReduceAttributes{{1}, false}, float_model(), {large});
+  CHECK(within(mean, {INFINITY}));
+  CHECK_FALSE(within(mean, {-INFINITY}));
+  CHECK(within(mean, {0x1.cp125F}));
+  const Tensor ones = tensor({4, 1}, {1, 1, 1, 1});
+  const Admissible halved = sets_of(Op::gemm, GemmAttributes{-0.25, 1, false, false}, float_model(), {large, ones});
+  CHECK(within(halved, {-INFINITY}));
+  CHECK_FALSE(within(halved, {INFINITY}));
+  const Admissible fits = sets_of(Op::reduce_mean, ReduceAttributes{{1}, false}, float_model(), {tensor({1, 2}, {0x1p126F, 0x1p126F})});
+  CHECK_FALSE(within(fits, {INFINITY}));
+}
+
+TEST_CASE("finite terms that may overflow meet an infinite one", "[contracts]") {
+  const Floats ones{1, 1, 1};
+  const Admissible meets = dot_sets({0x1.8p127F, 0x1.8p127F, -INFINITY}, ones);
+  CHECK(within(meets, {NAN}));
+  CHECK(within(meets, {-INFINITY}));
+  CHECK_FALSE(within(meets, {INFINITY}));
+  const Admissible same_sign = dot_sets({0x1.8p127F, 0x1.8p127F, INFINITY}, ones);
+  CHECK_FALSE(within(same_sign, {NAN}));
+  CHECK_FALSE(within(dot_sets({0x1p100F, 0x1p100F, -INFINITY}, ones), {NAN}));
+}
+
 TEST_CASE("a sum is vacuous from the length on at which its bound says nothing", "[contracts]") {
   std::mt19937_64 random(83);
   const auto vacuous = [&](std::size_t n) {

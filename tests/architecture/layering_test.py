@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "formats": [],
     "certificates/format": ["kernel/", "semantics/", "formats/"],
     "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/"],
-    "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "formats/"],
+    "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["runtime/"],
     "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/"],
     "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check

@@ -1,0 +1,38 @@
+#include "runtime/array.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "runtime/buffers.h"
+
+namespace assay::runtime {
+
+Array Array::empty(DType dtype, Shape shape) {
+  Array array;
+  array.dtype_ = dtype;
+  array.size_ = element_count(shape);
+  array.shape_ = std::move(shape);
+  array.buffer_ = acquire_buffer(array.bytes());
+  return array;
+}
+
+Array Array::from(const Tensor& tensor) {
+  Array array = empty(tensor.dtype(), tensor.shape());
+  if (array.bytes() > 0) std::memcpy(array.raw(), tensor.bytes().data(), array.bytes());
+  return array;
+}
+
+Tensor Array::to_tensor() const {
+  auto copy = std::make_shared<std::vector<std::byte>>(raw(), raw() + bytes());
+  return {dtype_, shape_, std::move(copy)};
+}
+
+Array Array::reshaped(Shape shape) const {
+  demand(element_count(shape) == size_, "Array::reshaped: as many elements");
+  Array array = *this;
+  array.shape_ = std::move(shape);
+  return array;
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,71 @@
+// Array: the runtime's tensors. Dense, row-major, 64-byte aligned, with a shared buffer that comes from a pool.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include "semantics/demand.h"
+#include "semantics/graph/tensor.h"
+
+namespace assay::runtime {
+
+// Whether elements of this type are held as T: booleans as uint8, complex64 as std::complex<float>.
+template <class T>
+[[nodiscard]] constexpr bool holds(DType dtype) {
+  if constexpr (std::is_same_v<T, float>) return dtype == DType::float32;
+  if constexpr (std::is_same_v<T, double>) return dtype == DType::float64;
+  if constexpr (std::is_same_v<T, std::int64_t>) return dtype == DType::int64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return dtype == DType::int32;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return dtype == DType::uint8 || dtype == DType::boolean;
+  if constexpr (std::is_same_v<T, std::int8_t>) return dtype == DType::int8;
+  if constexpr (std::is_same_v<T, std::int16_t>) return dtype == DType::int16;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return dtype == DType::uint16;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return dtype == DType::uint32;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return dtype == DType::uint64;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return dtype == DType::complex64;
+  return false;
+}
+
+// Copies share the buffer. Whoever writes knows that nobody else reads: kernels write fresh arrays only.
+class Array {
+ public:
+  Array() = default;  // float32, [0]
+  // The elements are not initialised.
+  static Array empty(DType dtype, Shape shape);
+  static Array from(const Tensor& tensor);
+  [[nodiscard]] Tensor to_tensor() const;
+
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t bytes() const { return size_ * byte_size(dtype_); }
+  // The same elements under another shape of equal element count; shares the buffer.
+  [[nodiscard]] Array reshaped(Shape shape) const;
+  [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_; }
+
+  // T is the type that holds the elements (demanded).
+  template <class T>
+  [[nodiscard]] std::span<T> data() {
+    demand(holds<T>(dtype_), "Array: elements of another type");
+    return {static_cast<T*>(buffer_.get()), size_};
+  }
+  template <class T>
+  [[nodiscard]] std::span<const T> data() const {
+    demand(holds<std::remove_const_t<T>>(dtype_), "Array: elements of another type");
+    return {static_cast<const T*>(buffer_.get()), size_};
+  }
+  [[nodiscard]] std::byte* raw() { return static_cast<std::byte*>(buffer_.get()); }
+  [[nodiscard]] const std::byte* raw() const { return static_cast<const std::byte*>(buffer_.get()); }
+
+ private:
+  DType dtype_ = DType::float32;
+  Shape shape_ = {0};
+  std::size_t size_ = 0;
+  std::shared_ptr<void> buffer_;
+};
+
+}  // namespace assay::runtime

@@ -1,0 +1,138 @@
+#include "runtime/kernels/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/buffers.h"
+#include "runtime/threads.h"
+
+namespace assay::runtime {
+
+namespace {
+
+// `count` things cut into `parts` pieces whose sizes differ by at most one.
+struct Split {
+  std::size_t count, parts;
+  [[nodiscard]] std::size_t begin(std::size_t part) const { return part * (count / parts) + std::min(part, count % parts); }
+  [[nodiscard]] std::size_t size(std::size_t part) const { return count / parts + (part < count % parts ? 1 : 0); }
+};
+std::size_t pieces(std::size_t count, std::size_t of) { return (count + of - 1) / of; }
+
+template <class T>
+struct Plan {
+  const GemmKernel<T>& kernel = gemm_kernel<T>();
+  std::size_t m, n, k;
+  Split row_panels;               // of a, of at most most_rows rows
+  std::size_t b_panels;           // of b
+  Split row_tiles, column_tiles;  // of panels
+  Plan(std::size_t rows, std::size_t columns, std::size_t products)
+      : m(rows), n(columns), k(products), row_panels{m, pieces(m, kernel.most_rows)}, b_panels(pieces(n, kernel.columns)) {
+    // Tiles of the result: enough of them for the threads, large enough to use a panel often.
+    constexpr std::size_t kRowPanels = 8, kColumnPanels = 4;
+    row_tiles = {row_panels.parts, pieces(row_panels.parts, kRowPanels)};
+    column_tiles = {b_panels, pieces(b_panels, kColumnPanels)};
+  }
+  [[nodiscard]] std::size_t width(std::size_t panel) const { return std::min(kernel.columns, n - panel * kernel.columns); }
+};
+
+template <class T>
+void pack_a(const Plan<T>& plan, const Matrix<T>& a, T* to) {
+  parallel_ranges(plan.row_panels.parts, 4, [&](std::size_t first, std::size_t last) {
+    for (std::size_t panel = first; panel < last; ++panel) {
+      const std::size_t row = plan.row_panels.begin(panel), rows = plan.row_panels.size(panel);
+      const T* const from = a.data + static_cast<std::int64_t>(row) * a.row;
+      T* const packed = to + row * plan.k;
+      if (a.column == 1) {
+        plan.kernel.transpose(from, a.row, rows, plan.k, packed, rows);
+        continue;
+      }
+      for (std::size_t p = 0; p < plan.k; ++p) {
+        for (std::size_t r = 0; r < rows; ++r) {
+          packed[p * rows + r] = from[static_cast<std::int64_t>(r) * a.row + static_cast<std::int64_t>(p) * a.column];
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void pack_b(const Plan<T>& plan, const Matrix<T>& b, T* to) {
+  const std::size_t columns = plan.kernel.columns;
+  parallel_ranges(plan.b_panels, 2, [&](std::size_t first, std::size_t last) {
+    for (std::size_t panel = first; panel < last; ++panel) {
+      const std::size_t width = plan.width(panel);
+      const T* const from = b.data + static_cast<std::int64_t>(panel * columns) * b.column;
+      T* const packed = to + panel * columns * plan.k;
+      if (width < columns) std::fill(packed, packed + columns * plan.k, T(0));
+      if (b.row == 1 && b.column != 1) {
+        plan.kernel.transpose(from, b.column, width, plan.k, packed, columns);
+        continue;
+      }
+      for (std::size_t p = 0; p < plan.k; ++p) {
+        const T* const line = from + static_cast<std::int64_t>(p) * b.row;
+        if (b.column == 1) {
+          std::memcpy(packed + p * columns, line, width * sizeof(T));
+        } else {
+          for (std::size_t j = 0; j < width; ++j) packed[p * columns + j] = line[static_cast<std::int64_t>(j) * b.column];
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void begin_tile(const Start<T>& start, T* y, std::size_t y_row, std::size_t row, std::size_t rows, std::size_t column,
+                std::size_t columns) {
+  for (std::size_t i = row; i < row + rows; ++i) {
+    T* const line = y + i * y_row + column;
+    if (start.kind == Start<T>::Kind::rows) std::fill(line, line + columns, start.values[i]);
+    if (start.kind == Start<T>::Kind::columns) std::memcpy(line, start.values + column, columns * sizeof(T));
+  }
+}
+
+template <class T>
+void compute_tile(const Plan<T>& plan, const T* packed_a, const T* packed_b, const Start<T>& start, T* y, std::size_t y_row,
+                  std::size_t tile) {
+  const std::size_t row_tile = tile / plan.column_tiles.parts, column_tile = tile % plan.column_tiles.parts;
+  const std::size_t first_row = plan.row_tiles.begin(row_tile), last_row = first_row + plan.row_tiles.size(row_tile);
+  const std::size_t first_column = plan.column_tiles.begin(column_tile), last_column = first_column + plan.column_tiles.size(column_tile);
+  const std::size_t columns = plan.kernel.columns, row = plan.row_panels.begin(first_row);
+  const std::size_t end = std::min(last_column * columns, plan.n);
+  begin_tile(start, y, y_row, row, plan.row_panels.begin(last_row) - row, first_column * columns, end - first_column * columns);
+  for (std::size_t p = 0; p < plan.k; p += kBlock) {
+    const std::size_t products = std::min(kBlock, plan.k - p);
+    const bool adds = p > 0 || start.kind != Start<T>::Kind::zero;
+    for (std::size_t i = first_row; i < last_row; ++i) {
+      const std::size_t at = plan.row_panels.begin(i), rows = plan.row_panels.size(i);
+      for (std::size_t j = first_column; j < last_column; ++j) {
+        plan.kernel.tiles[rows](products, packed_a + at * plan.k + p * rows, packed_b + (j * plan.k + p) * columns,
+                                y + at * y_row + j * columns, y_row, plan.width(j), adds);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(std::size_t m, std::size_t n, std::size_t k, const Matrix<T>& a, const Matrix<T>& b, const Start<T>& start, T* y,
+              std::size_t y_row) {
+  if (m == 0 || n == 0) return;
+  const Plan<T> plan(m, n, k);
+  if (k == 0 && start.kind == Start<T>::Kind::zero) {
+    for (std::size_t i = 0; i < m; ++i) std::fill(y + i * y_row, y + i * y_row + n, T(0));
+    return;
+  }
+  const Scratch<T> packed_a(m * k), packed_b(plan.b_panels * plan.kernel.columns * k);
+  pack_a(plan, a, packed_a.data());
+  pack_b(plan, b, packed_b.data());
+  parallel_for(plan.row_tiles.parts * plan.column_tiles.parts,
+               [&](std::size_t tile) { compute_tile(plan, packed_a.data(), packed_b.data(), start, y, y_row, tile); });
+}
+
+template void multiply(std::size_t, std::size_t, std::size_t, const Matrix<float>&, const Matrix<float>&, const Start<float>&, float*,
+                       std::size_t);
+template void multiply(std::size_t, std::size_t, std::size_t, const Matrix<double>&, const Matrix<double>&, const Start<double>&, double*,
+                       std::size_t);
+
+}  // namespace assay::runtime

@@ -1,0 +1,107 @@
+// gemm and matmul: floats by multiply(), integers (which wrap around) by plain loops.
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/kernels/call.h"
+#include "runtime/kernels/gemm.h"
+#include "runtime/kernels/strides.h"
+#include "runtime/threads.h"
+
+namespace assay::runtime {
+
+namespace {
+
+template <class T>
+void run_gemm(const Call& call) {
+  const auto& attributes = call.get<GemmAttributes>();
+  const Array &a = call.operand(0), &b = call.operand(1);
+  const std::int64_t a_width = a.shape()[1], b_width = b.shape()[1];
+  const Matrix<T> left = attributes.transpose_a ? Matrix<T>{a.data<T>().data(), 1, a_width} : Matrix<T>{a.data<T>().data(), a_width, 1};
+  const Matrix<T> right = attributes.transpose_b ? Matrix<T>{b.data<T>().data(), 1, b_width} : Matrix<T>{b.data<T>().data(), b_width, 1};
+  const auto m = static_cast<std::size_t>(call.result.shape()[0]), n = static_cast<std::size_t>(call.result.shape()[1]);
+  const auto k = static_cast<std::size_t>(a.shape()[attributes.transpose_a ? 0 : 1]);
+  T* const y = call.result.data<T>().data();
+  const bool has_c = call.operands.size() == 3;
+  const auto alpha = static_cast<T>(attributes.alpha), beta = static_cast<T>(attributes.beta);
+  // A row that is added to all others is where the sums start.
+  if (has_c && alpha == 1 && beta == 1 && call.operand(2).size() == n &&
+      (m == 1 || call.operand(2).shape().back() == call.result.shape()[1])) {
+    return multiply<T>(m, n, k, left, right, {Start<T>::Kind::columns, call.operand(2).data<T>().data()}, y, n);
+  }
+  multiply<T>(m, n, alpha == 0 ? 0 : k, left, right, {}, y, n);
+  if (alpha == 1 && !has_c) return;
+  const Shape strides = has_c ? repeating_strides(call.operand(2).shape(), call.result.shape()) : Shape{0, 0};
+  const T* const c = has_c ? call.operand(2).data<T>().data() : nullptr;
+  parallel_ranges(m, std::max<std::size_t>((1 << 14) / std::max<std::size_t>(n, 1), 1), [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        const T scaled = alpha * y[i * n + j];
+        y[i * n + j] = c == nullptr
+                           ? scaled
+                           : scaled + beta * c[static_cast<std::int64_t>(i) * strides[0] + static_cast<std::int64_t>(j) * strides[1]];
+      }
+    }
+  });
+}
+
+template <class T>
+void multiply_integers(std::size_t m, std::size_t n, std::size_t k, const T* a, const T* b, T* y) {
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      std::uint64_t sum = 0;
+      for (std::size_t p = 0; p < k; ++p) {
+        sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(a[i * k + p])) *
+               static_cast<std::uint64_t>(static_cast<std::int64_t>(b[p * n + j]));
+      }
+      y[i * n + j] = static_cast<T>(sum);
+    }
+  }
+}
+
+template <class T>
+void run_matmul(const Call& call) {
+  Shape a = call.operand(0).shape(), b = call.operand(1).shape();
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  const auto m = static_cast<std::size_t>(a[a.size() - 2]), k = static_cast<std::size_t>(a.back()), n = static_cast<std::size_t>(b.back());
+  const Shape batch_a(a.begin(), a.end() - 2), batch_b(b.begin(), b.end() - 2);
+  Shape batch;
+  demand(broadcast(batch_a, batch_b, batch), "run_matmul: batch axes broadcast");
+  const T *const left = call.operand(0).data<T>().data(), *const right = call.operand(1).data<T>().data();
+  T* const y = call.result.data<T>().data();
+  const std::size_t products = element_count(batch);
+  const Loops loops{batch, {repeating_strides(batch_a, batch), repeating_strides(batch_b, batch)}};
+  // A matrix that all of the batch on the left is multiplied with: one product of a taller matrix.
+  if constexpr (std::is_floating_point_v<T>) {
+    if (products > 1 && element_count(batch_b) == 1 && element_count(batch_a) == products) {
+      return multiply<T>(products * m, n, k, {left, static_cast<std::int64_t>(k), 1}, {right, static_cast<std::int64_t>(n), 1}, {}, y, n);
+    }
+  }
+  const auto one = [&](std::size_t p) {
+    Odometer<2> at(loops, 0);
+    at.seek(p);
+    const T* const of_a = left + at.offset(0) * static_cast<std::int64_t>(m * k);
+    const T* const of_b = right + at.offset(1) * static_cast<std::int64_t>(k * n);
+    if constexpr (std::is_floating_point_v<T>) {
+      multiply<T>(m, n, k, {of_a, static_cast<std::int64_t>(k), 1}, {of_b, static_cast<std::int64_t>(n), 1}, {}, y + p * m * n, n);
+    } else {
+      multiply_integers(m, n, k, of_a, of_b, y + p * m * n);
+    }
+  };
+  // Products of a batch side by side, or one after the other with all threads on each.
+  if (products >= 4) return parallel_for(products, one);
+  for (std::size_t p = 0; p < products; ++p) one(p);
+}
+
+}  // namespace
+
+Outcome<Done> run_product(const Call& call) {
+  if (call.op == Op::gemm) {
+    with_float(call.result.dtype(), [&](auto type) { run_gemm<typename decltype(type)::type>(call); });
+  } else {
+    with_real(call.result.dtype(), [&](auto type) { run_matmul<typename decltype(type)::type>(call); });
+  }
+  return Done{};
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,233 @@
+// Reductions: reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, and max_weight.
+//
+// The reduced axes are merged into groups that lie side by side in memory. The last group is reduced first: along rows if it is innermost,
+// else column by column; what remains is a smaller tensor with one group less. Sums are cut at fixed places, so that they are the same on
+// any number of threads.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "runtime/kernels/call.h"
+#include "runtime/kernels/reduce.h"
+#include "runtime/kernels/strides.h"
+#include "runtime/threads.h"
+
+namespace assay::runtime {
+
+namespace {
+
+struct Sum {
+  template <class T>
+  static T identity() {
+    return 0;
+  }
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+struct Product {
+  template <class T>
+  static T identity() {
+    return 1;
+  }
+  template <class T>
+  static T of(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+struct Greatest {
+  template <class T>
+  static T identity() {
+    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  }
+  template <class T>
+  static T of(T a, T b) {
+    return (a > b || a != a) ? a : b;
+  }
+};
+struct Least {
+  template <class T>
+  static T identity() {
+    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static T of(T a, T b) {
+    return (a < b || a != a) ? a : b;
+  }
+};
+
+constexpr std::size_t kLanes = 32;       // partial results side by side: independent chains for the vector units
+constexpr std::size_t kPiece = 1 << 13;  // elements of a row that one chain of partial results takes
+
+template <class R, class T>
+T reduce_piece(const T* x, std::size_t count) {
+  T partial[kLanes];  // NOLINT
+  for (T& value : partial) value = R::template identity<T>();
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) partial[lane] = R::of(partial[lane], x[i + lane]);
+  }
+  for (; i < count; ++i) partial[i % kLanes] = R::of(partial[i % kLanes], x[i]);
+  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::size_t lane = 0; lane < width; ++lane) partial[lane] = R::of(partial[lane], partial[lane + width]);
+  }
+  return partial[0];
+}
+
+// y[r] = reduction of x[r, 0 .. count)
+template <class R, class T>
+void reduce_rows(const T* x, std::size_t rows, std::size_t count, T* y) {
+  const std::size_t parts = std::max<std::size_t>((count + kPiece - 1) / kPiece, 1);
+  if (parts == 1) {
+    const std::size_t grain = std::max<std::size_t>((1 << 15) / std::max<std::size_t>(count, 1), 1);
+    return parallel_ranges(rows, grain, [&](std::size_t first, std::size_t last) {
+      for (std::size_t r = first; r < last; ++r) y[r] = reduce_piece<R>(x + r * count, count);
+    });
+  }
+  std::vector<T> partial(rows * parts);
+  parallel_ranges(rows * parts, 4, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t begin = i % parts * kPiece;
+      partial[i] = reduce_piece<R>(x + i / parts * count + begin, std::min(kPiece, count - begin));
+    }
+  });
+  reduce_rows<R>(partial.data(), rows, parts, y);
+}
+
+// y[o, j] = reduction of x[o, 0 .. count, j], j < columns
+template <class R, class T>
+void reduce_columns(const T* x, std::size_t outer, std::size_t count, std::size_t columns, T* y) {
+  constexpr std::size_t kWidth = 512;  // columns of a task: a few kilobytes of partial results
+  const std::size_t stripes = (columns + kWidth - 1) / kWidth;
+  parallel_for(outer * stripes, [&](std::size_t task) {
+    const std::size_t o = task / stripes, begin = task % stripes * kWidth, width = std::min(kWidth, columns - begin);
+    T* const to = y + o * columns + begin;
+    std::fill(to, to + width, R::template identity<T>());
+    for (std::size_t i = 0; i < count; ++i) {
+      const T* const from = x + (o * count + i) * columns + begin;
+#pragma GCC ivdep
+      for (std::size_t j = 0; j < width; ++j) to[j] = R::of(to[j], from[j]);
+    }
+  });
+}
+
+struct Group {
+  bool reduced;
+  std::size_t extent;
+};
+
+std::vector<Group> groups_of(const Shape& shape, const std::vector<std::int64_t>& axes) {
+  std::vector<Group> groups;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+    const auto extent = static_cast<std::size_t>(shape[axis]);
+    if (groups.empty() || groups.back().reduced != reduced) {
+      groups.push_back({reduced, extent});
+    } else {
+      groups.back().extent *= extent;
+    }
+  }
+  return groups;
+}
+
+template <class R, class T>
+void reduce_groups(const T* x, std::vector<Group> groups, T* y) {
+  std::size_t last = groups.size();
+  while (last > 0 && !groups[last - 1].reduced) --last;
+  std::size_t size = 1;
+  for (const Group& group : groups) size *= group.extent;
+  if (last == 0) {
+    std::copy(x, x + size, y);
+    return;
+  }
+  std::size_t outer = 1, columns = 1;
+  bool more = false;
+  for (std::size_t g = 0; g + 1 < last; ++g) {
+    outer *= groups[g].extent;
+    more = more || groups[g].reduced;
+  }
+  for (std::size_t g = last; g < groups.size(); ++g) columns *= groups[g].extent;
+  const std::size_t count = groups[last - 1].extent;
+  std::vector<T> rest(more ? outer * columns : 0);
+  T* const to = more ? rest.data() : y;
+  if (columns == 1) {
+    reduce_rows<R>(x, outer, count, to);
+  } else {
+    reduce_columns<R>(x, outer, count, columns, to);
+  }
+  if (!more) return;
+  groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(last) - 1);
+  reduce_groups<R>(rest.data(), groups, y);
+}
+
+template <class T>
+void reduce(Op op, const Array& x, const std::vector<std::int64_t>& axes, Array& result) {
+  const T* const from = x.data<T>().data();
+  T* const to = result.data<T>().data();
+  const std::vector<Group> groups = groups_of(x.shape(), axes);
+  if (op == Op::reduce_max) return reduce_groups<Greatest>(from, groups, to);
+  if (op == Op::reduce_min) return reduce_groups<Least>(from, groups, to);
+  if (op == Op::reduce_prod) return reduce_groups<Product>(from, groups, to);
+  reduce_groups<Sum>(from, groups, to);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (op != Op::reduce_mean || result.size() == 0) return;
+    const auto count = static_cast<T>(x.size() / result.size());
+    for (T& value : result.data<T>()) value /= count;
+  }
+}
+
+// 1/k for the k greatest elements of each group: twice over x, which is read at the group of each element.
+template <class T>
+void weigh(const Call& call) {
+  const Array& x = call.operand(0);
+  const std::vector<std::int64_t>& axes = call.get<ReduceAttributes>().axes;
+  Shape kept = x.shape();
+  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
+  if (x.size() == 0) return;
+  Array greatest = Array::empty(x.dtype(), kept);
+  reduce<T>(Op::reduce_max, x, axes, greatest);
+  const Loops loops{x.shape(), {repeating_strides(kept, x.shape())}};
+  const auto from = x.data<T>();
+  const auto most = std::as_const(greatest).data<T>();
+  const auto to = call.result.data<T>();
+  std::vector<std::size_t> winners(greatest.size(), 0);
+  Odometer<1> at(loops, 0);
+  at.seek(0);
+  for (std::size_t i = 0; i < from.size(); ++i, at.next()) {
+    if (from[i] == most[static_cast<std::size_t>(at.offset(0))]) ++winners[static_cast<std::size_t>(at.offset(0))];
+  }
+  at.seek(0);
+  for (std::size_t i = 0; i < from.size(); ++i, at.next()) {
+    const auto group = static_cast<std::size_t>(at.offset(0));
+    const bool wins = from[i] == most[group];
+    to[i] = winners[group] == 0 ? std::numeric_limits<T>::quiet_NaN() : wins ? 1 / static_cast<T>(winners[group]) : T(0);
+  }
+}
+
+}  // namespace
+
+void reduce_array(Op op, const Array& x, const std::vector<std::int64_t>& axes, Array& result) {
+  with_real(x.dtype(), [&](auto type) { reduce<typename decltype(type)::type>(op, x, axes, result); });
+}
+
+Outcome<Done> run_reduction(const Call& call) {
+  if (call.operand(0).dtype() == DType::complex64) return not_real(call);
+  if (call.op == Op::max_weight) {
+    with_float(call.operand(0).dtype(), [&](auto type) { weigh<typename decltype(type)::type>(call); });
+  } else {
+    reduce_array(call.op, call.operand(0), call.get<ReduceAttributes>().axes, call.result);
+  }
+  return Done{};
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,150 @@
+#include "runtime/kernels/strides.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "runtime/threads.h"
+#include "semantics/demand.h"
+
+namespace assay::runtime {
+
+Shape dense_strides(const Shape& shape) {
+  Shape strides(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
+}
+
+Shape repeating_strides(const Shape& from, const Shape& to) {
+  const Shape dense = dense_strides(from);
+  Shape strides(to.size(), 0);
+  const std::size_t missing = to.size() - from.size();
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != 1) strides[missing + axis] = dense[axis];
+  }
+  return strides;
+}
+
+Loops merged(const Shape& extents, std::vector<Shape> strides) {
+  Loops loops{{}, std::vector<Shape>(strides.size())};
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) {
+    loops.extents = {0};
+    for (Shape& of_tensor : loops.strides) of_tensor = {1};
+    return loops;
+  }
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    if (extents[axis] == 1) continue;
+    bool continues = !loops.extents.empty();
+    for (std::size_t t = 0; t < strides.size() && continues; ++t) {
+      continues = loops.strides[t].back() == strides[t][axis] * extents[axis];
+    }
+    if (continues) {
+      loops.extents.back() *= extents[axis];
+      for (std::size_t t = 0; t < strides.size(); ++t) loops.strides[t].back() = strides[t][axis];
+    } else {
+      loops.extents.push_back(extents[axis]);
+      for (std::size_t t = 0; t < strides.size(); ++t) loops.strides[t].push_back(strides[t][axis]);
+    }
+  }
+  return loops;
+}
+
+namespace {
+
+constexpr std::size_t kGrain = 1 << 15;  // elements of a task
+
+template <class T>
+void copy_line(T* to, std::int64_t to_stride, const T* from, std::int64_t from_stride, std::size_t count) {
+  if (to_stride == 1 && from_stride == 1) {
+    std::memcpy(to, from, count * sizeof(T));
+  } else if (to_stride == 1 && from_stride == 0) {
+    std::fill(to, to + count, *from);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      to[static_cast<std::int64_t>(i) * to_stride] = from[static_cast<std::int64_t>(i) * from_stride];
+    }
+  }
+}
+
+// The two innermost axes in tiles, so that neither side is read or written far apart: a transposition.
+template <class T>
+void copy_tiled(T* to, std::int64_t to_row, std::int64_t to_column, const T* from, std::int64_t from_row, std::int64_t from_column,
+                std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kTile = 16;
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kTile) {
+    const std::int64_t r1 = std::min(r0 + kTile, rows);
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
+      const std::int64_t c1 = std::min(c0 + kTile, columns);
+      for (std::int64_t r = r0; r < r1; ++r) {
+        for (std::int64_t c = c0; c < c1; ++c) to[r * to_row + c * to_column] = from[r * from_row + c * from_column];
+      }
+    }
+  }
+}
+
+// Puts the axis with the smallest operand stride next to the last one: the pair that a tile should cover.
+void prepare_transposition(Loops& loops) {
+  const std::size_t last = loops.extents.size() - 1;
+  std::size_t best = last;
+  for (std::size_t axis = 0; axis <= last; ++axis) {
+    if (std::abs(loops.strides[1][axis]) < std::abs(loops.strides[1][best]) && loops.strides[1][axis] != 0) best = axis;
+  }
+  if (best == last) best = last - 1;
+  const auto to_front_of_last = [&](Shape& values) { std::rotate(values.begin() + best, values.begin() + best + 1, values.end() - 1); };
+  to_front_of_last(loops.extents);
+  for (Shape& strides : loops.strides) to_front_of_last(strides);
+}
+
+template <class T>
+void copy_all(Loops& loops, T* to, const T* from) {
+  if (loops.extents.empty()) {
+    *to = *from;
+    return;
+  }
+  const std::size_t rank = loops.extents.size();
+  if (loops.extents.back() == 0) return;
+  const bool transposes = rank >= 2 && loops.strides[1].back() != 1 && loops.strides[1].back() != 0;
+  if (transposes) prepare_transposition(loops);
+  const std::size_t inner_axes = transposes ? 2 : 1;
+  const auto inner = static_cast<std::size_t>(loops.extents[rank - 1] * (transposes ? loops.extents[rank - 2] : 1));
+  const Odometer<2> start(loops, inner_axes);
+  const std::size_t lines = start.count();
+  parallel_ranges(lines, std::max<std::size_t>(kGrain / inner, 1), [&](std::size_t first, std::size_t last) {
+    Odometer<2> at = start;
+    at.seek(first);
+    for (std::size_t line = first; line < last; ++line, at.next()) {
+      T* const to_line = to + at.offset(0);
+      const T* const from_line = from + at.offset(1);
+      if (transposes) {
+        copy_tiled(to_line, loops.strides[0][rank - 2], loops.strides[0][rank - 1], from_line, loops.strides[1][rank - 2],
+                   loops.strides[1][rank - 1], loops.extents[rank - 2], loops.extents[rank - 1]);
+      } else {
+        copy_line(to_line, loops.strides[0].back(), from_line, loops.strides[1].back(), inner);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void copy_strided(std::size_t width, const Shape& extents, std::byte* to, const Shape& to_strides, const std::byte* from,
+                  const Shape& from_strides) {
+  Loops loops = merged(extents, {to_strides, from_strides});
+  const auto copy = [&](auto element) {
+    using T = decltype(element);
+    copy_all(loops, reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from));
+  };
+  switch (width) {
+    case 1:
+      return copy(std::uint8_t());
+    case 2:
+      return copy(std::uint16_t());
+    case 4:
+      return copy(std::uint32_t());
+    default:
+      demand(width == 8, "copy_strided: elements of 1, 2, 4 or 8 bytes");
+      return copy(std::uint64_t());
+  }
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,190 @@
+#include "runtime/optimise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
+
+#include "runtime/functions.h"
+#include "semantics/demand.h"
+
+namespace assay::runtime {
+
+namespace {
+
+template <class F>
+void with_elements(DType dtype, const F& f) {
+  dtype == DType::float32 ? f(float{}) : f(double{});
+}
+
+Array zeros(const Array& like) {
+  Array result = Array::empty(like.dtype(), like.shape());
+  std::fill_n(result.raw(), result.bytes(), std::byte{0});
+  return result;
+}
+
+Rejection misfit(std::string place, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, "optimise.gradient", std::move(place),
+          std::move(required),        std::move(found),    "give one gradient per parameter, as gradients() does"};
+}
+
+std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
+
+bool same_type(const Array& a, const Array& b) { return a.dtype() == b.dtype() && a.shape() == b.shape(); }
+
+std::vector<Array> arrays_of(std::span<const Value> values) {
+  std::vector<Array> arrays;
+  for (const Value& value : values) arrays.push_back(value.array());
+  return arrays;
+}
+
+}  // namespace
+
+Optimiser::Optimiser(Session& session, std::vector<Value> parameters, double rate)
+    : session_(session), parameters_(std::move(parameters)), rate_(rate) {
+  for (const Value& parameter : parameters_) demand(is_float(parameter.dtype()), "Optimiser: float parameters");
+}
+
+Outcome<Done> Optimiser::step(std::span<const Value> gradients) { return step(std::span<const Array>(arrays_of(gradients))); }
+
+Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
+  if (gradients.size() != parameters_.size()) {
+    return misfit("step", std::to_string(parameters_.size()) + " gradients", std::to_string(gradients.size()));
+  }
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    if (same_type(gradients[k], parameters_[k].array())) continue;
+    return misfit("step, parameter " + std::to_string(k), type_of(parameters_[k].array()), type_of(gradients[k]));
+  }
+  ++steps_;
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    if (auto done = session_.assign(parameters_[k], next(k, parameters_[k].array(), gradients[k])); !done) return done;
+  }
+  return Done{};
+}
+
+Sgd::Sgd(Session& session, std::vector<Value> parameters, const SgdOptions& options)
+    : Optimiser(session, std::move(parameters), options.rate), options_(options), velocity_(this->parameters().size()) {}
+
+Array Sgd::next(std::size_t which, const Array& parameter, const Array& gradient) {
+  Array result = Array::empty(parameter.dtype(), parameter.shape());
+  with_elements(parameter.dtype(), [&]<class T>(T) {
+    const auto p = parameter.data<T>(), g = gradient.data<T>();
+    const auto q = result.data<T>();
+    const auto rate = static_cast<T>(this->rate()), momentum = static_cast<T>(options_.momentum),
+               decay = static_cast<T>(options_.weight_decay);
+    if (options_.momentum == 0) {
+      for (std::size_t i = 0; i < q.size(); ++i) q[i] = p[i] - rate * (g[i] + decay * p[i]);
+      return;
+    }
+    const bool first = steps() == 1;
+    if (first) velocity_[which] = zeros(parameter);
+    const auto v = velocity_[which].data<T>();
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      const T slope = g[i] + decay * p[i];
+      v[i] = momentum * v[i] + slope;
+      q[i] = p[i] - rate * (options_.nesterov ? slope + momentum * v[i] : v[i]);
+    }
+  });
+  return result;
+}
+
+Adam::Adam(Session& session, std::vector<Value> parameters, const AdamOptions& options)
+    : Optimiser(session, std::move(parameters), options.rate),
+      options_(options),
+      first_(this->parameters().size()),
+      second_(first_.size()) {}
+
+Array Adam::next(std::size_t which, const Array& parameter, const Array& gradient) {
+  Array result = Array::empty(parameter.dtype(), parameter.shape());
+  if (steps() == 1) {
+    first_[which] = zeros(parameter);
+    second_[which] = zeros(parameter);
+  }
+  const auto t = static_cast<double>(steps());
+  const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
+  with_elements(parameter.dtype(), [&]<class T>(T) {
+    const auto p = parameter.data<T>(), g = gradient.data<T>();
+    const auto q = result.data<T>(), m = first_[which].data<T>(), v = second_[which].data<T>();
+    const auto b1 = static_cast<T>(options_.beta1), b2 = static_cast<T>(options_.beta2), epsilon = static_cast<T>(options_.epsilon);
+    const auto rest1 = static_cast<T>(1 - options_.beta1), rest2 = static_cast<T>(1 - options_.beta2);
+    const auto rate = static_cast<T>(this->rate() / correction1), root = static_cast<T>(std::sqrt(correction2));
+    const auto added = static_cast<T>(options_.decoupled ? 0 : options_.weight_decay);
+    const auto kept = static_cast<T>(options_.decoupled ? 1 - this->rate() * options_.weight_decay : 1);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      const T slope = g[i] + added * p[i];
+      m[i] = b1 * m[i] + rest1 * slope;
+      v[i] = b2 * v[i] + rest2 * slope * slope;
+      q[i] = kept * p[i] - rate * m[i] / (std::sqrt(v[i]) / root + epsilon);
+    }
+  });
+  return result;
+}
+
+Outcome<Done> GradientSum::add(std::span<const Value> gradients) {
+  if (sums_.empty()) {
+    sums_ = arrays_of(gradients);  // shares their buffers, which nobody writes
+    return Done{};
+  }
+  if (gradients.size() != sums_.size()) return misfit("add", std::to_string(sums_.size()) + " gradients", std::to_string(gradients.size()));
+  std::vector<Array> sums;
+  for (std::size_t k = 0; k < sums_.size(); ++k) {
+    const Array& more = gradients[k].array();
+    if (!same_type(more, sums_[k])) return misfit("add, gradient " + std::to_string(k), type_of(sums_[k]), type_of(more));
+    sums.push_back(Array::empty(more.dtype(), more.shape()));
+    with_elements(more.dtype(), [&]<class T>(T) {
+      const auto a = std::as_const(sums_[k]).data<T>(), b = more.data<T>();
+      const auto s = sums[k].data<T>();
+      for (std::size_t i = 0; i < s.size(); ++i) s[i] = a[i] + b[i];
+    });
+  }
+  sums_ = std::move(sums);
+  return Done{};
+}
+
+double norm_of(std::span<const Value> gradients) {
+  double sum = 0;
+  for (const Value& gradient : gradients) {
+    with_elements(gradient.dtype(), [&]<class T>(T) {
+      for (const T x : gradient.array().data<T>()) sum += static_cast<double>(x) * static_cast<double>(x);
+    });
+  }
+  return std::sqrt(sum);
+}
+
+double clip_by_norm(std::vector<Value>& gradients, double most) {
+  const double norm = norm_of(gradients);
+  if (norm <= most) return norm;
+  for (Value& gradient : gradients) gradient = gradient * (most / norm);
+  return norm;
+}
+
+void clip_by_value(std::vector<Value>& gradients, double most) {
+  for (Value& gradient : gradients) gradient = apply(Op::clip, gradient, ClipAttributes{-most, most});
+}
+
+Schedule constant_rate(double rate) {
+  return [=](std::uint64_t) { return rate; };
+}
+Schedule step_decay(double rate, double factor, std::uint64_t every) {
+  demand(every > 0, "step_decay: a positive number of steps");
+  return [=](std::uint64_t step) { return rate * std::pow(factor, static_cast<double>(step / every)); };
+}
+Schedule exponential_decay(double rate, double factor) {
+  return [=](std::uint64_t step) { return rate * std::pow(factor, static_cast<double>(step)); };
+}
+Schedule cosine_decay(double rate, double least, std::uint64_t steps) {
+  return [=](std::uint64_t step) {
+    if (step >= steps) return least;
+    const double part = static_cast<double>(step) / static_cast<double>(steps);
+    return least + (rate - least) * (1 + std::cos(std::numbers::pi * part)) / 2;
+  };
+}
+Schedule with_warmup(Schedule rate, std::uint64_t steps) {
+  return [rate = std::move(rate), steps](std::uint64_t step) {
+    const double share = step < steps ? static_cast<double>(step + 1) / static_cast<double>(steps) : 1;
+    return rate(step) * share;
+  };
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,409 @@
+// The reverse pass over a session's tape, and what is built on it.
+#include <algorithm>
+#include <string>
+
+#include "runtime/autodiff/rules.h"
+#include "runtime/tape_emitter.h"
+
+namespace assay::runtime {
+
+// The state of one reverse pass over the entries floor .. top - 1 and the kept values.
+struct Session::Sweep {
+  Sweep(Session& owner, Ref first, Ref last, bool keep_all)
+      : session(owner),
+        floor(first),
+        top(last),
+        born(owner.tape_.size()),
+        differentiable(keep_all),
+        emitter(owner),
+        marks(last - first),
+        kept_marks(owner.tape_.kept_size()) {}
+
+  struct Mark {
+    Ref bar = kNone;
+    bool depends = false;  // on a leaf
+    bool is_leaf = false;
+  };
+  Session& session;
+  Ref floor, top, born;  // values from `born` on are made by this pass
+  bool differentiable;
+  TapeEmitter emitter;
+  std::vector<Mark> marks, kept_marks;
+  std::vector<std::pair<Ref, Mark>> below;  // leaves below the floor
+  std::vector<std::uint16_t> holders;       // of values made by this pass: how many bars are this value
+  std::vector<bool> wanted;
+  std::vector<Ref> operands;
+
+  // The mark of a value, or null for one that no leaf is reached from.
+  Mark* find(Ref ref) {
+    if (ref >= kFirstKept) return ref - kFirstKept < kept_marks.size() ? &kept_marks[ref - kFirstKept] : nullptr;
+    if (ref >= floor) return ref < top ? &marks[ref - floor] : nullptr;
+    for (auto& [leaf, mark] : below) {
+      if (leaf == ref) return &mark;
+    }
+    return nullptr;
+  }
+  bool depends(Ref ref) {
+    const Mark* mark = find(ref);
+    return mark != nullptr && mark->depends;
+  }
+  void add_leaf(Ref ref) {
+    if (ref < floor && find(ref) == nullptr) below.emplace_back(ref, Mark{});
+    Mark* mark = find(ref);
+    if (mark != nullptr) mark->depends = mark->is_leaf = true;
+  }
+  void find_dependants() {
+    for (Ref ref = floor; ref < top; ++ref) {
+      const Entry& entry = session.tape_[ref];
+      if (!is_float(entry.value.dtype())) continue;
+      for (const Ref operand : session.tape_.operands(entry)) {
+        if (depends(operand)) marks[ref - floor].depends = true;
+      }
+    }
+  }
+
+  void hold(Ref bar) {
+    if (bar < born || bar >= kFirstKept) return;
+    if (holders.size() <= bar - born) holders.resize(bar - born + 1, 0);
+    ++holders[bar - born];
+  }
+  // One holder less; a value that nobody holds any more gives its memory back.
+  void let_go(Ref bar) {
+    if (differentiable || bar < born || bar >= kFirstKept) return;
+    if (--holders[bar - born] == 0) release(bar);
+  }
+  void release(Ref ref) { const Array gone = std::move(session.tape_[ref].value); }
+  void release_unheld(Ref from) {
+    if (differentiable) return;
+    holders.resize(session.tape_.size() - born, 0);
+    for (Ref ref = from; ref < session.tape_.size(); ++ref) {
+      if (holders[ref - born] == 0) release(ref);
+    }
+  }
+
+  void accumulate(Ref node, Ref more) {
+    Mark& mark = *find(node);
+    if (mark.bar == kNone) {
+      mark.bar = more;
+      return hold(more);
+    }
+    session.role_ = {Role::Kind::accumulate, node};
+    const Ref both[] = {mark.bar, more};
+    const Ref sum = emitter.op(Op::add, both, NoAttributes{});
+    hold(sum);
+    hold(more);
+    let_go(more);
+    let_go(mark.bar);
+    mark.bar = sum;
+  }
+};
+
+namespace {
+
+Rejection refused(std::string code, std::string place, std::string required, std::string found, std::string advice) {
+  return {Rejection::Kind::malformed, "session." + std::move(code), std::move(place), std::move(required), std::move(found),
+          std::move(advice)};
+}
+
+Ref above_all(std::span<const Ref> refs, Ref least) {
+  for (const Ref ref : refs) {
+    if (ref < kFirstKept) least = std::max(least, ref + 1);
+  }
+  return least;
+}
+
+}  // namespace
+
+Ref Session::kept_fixed(autodiff::Fixed which, DType dtype) {
+  Ref& ref = fixed_[static_cast<std::size_t>(which) * 2 + (dtype == DType::float64 ? 1 : 0)];
+  if (ref == kNone) {
+    TapeEmitter emitter(*this);
+    const NoGrad unrecorded(*this);
+    const Ref made = emitter.Emitter::fixed(which, dtype);
+    ref = tape_.keep(tape_[made].value);
+    parameter_names_.resize(tape_.kept_size());
+    if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, {});
+  }
+  return ref;
+}
+
+Ref Session::zeros_like(Ref ref) {
+  const Shape shape = tape_[ref].value.shape();
+  const Ref zero = kept_number(0, tape_[ref].value.dtype());
+  return shape.empty() ? zero : execute(Op::expand, std::span(&zero, 1), ShapeAttributes{shape});
+}
+
+Ref Session::hooked(Ref id, Ref bar) {
+  for (std::size_t i = 0; i < hooks_.size(); ++i) {  // a hook may add hooks
+    if (hooks_[i].ref != id) continue;
+    const Hook hook = hooks_[i].hook;
+    const Value changed = hook(value_of(bar));
+    const Array &before = tape_[bar].value, &after = changed.array();
+    if (!owns(changed) || after.shape() != before.shape() || after.dtype() != before.dtype()) {
+      refuse(refused("hook", "hook " + std::to_string(hooks_[i].number), "a gradient of shape " + to_string(before.shape()),
+                     owns(changed) ? to_string(after.shape()) : "no value of this session", "give a gradient of the same type and shape"));
+      return kNone;
+    }
+    bar = changed.ref_;
+  }
+  return bar;
+}
+
+// The cotangent of one entry goes to its operands. False where something was refused.
+bool Session::pass_back(Sweep& sweep, Ref id) {
+  Sweep::Mark& mark = sweep.marks[id - sweep.floor];
+  Ref bar = mark.bar;
+  if (!hooks_.empty()) {
+    bar = hooked(id, bar);
+    if (bar == kNone) return false;
+    sweep.hold(bar);
+    sweep.let_go(mark.bar);
+    mark.bar = bar;
+  }
+  const Entry& entry = tape_[id];
+  if (entry.kind == Entry::Kind::leaf || !mark.depends) return true;
+  const std::span<const Ref> listed = tape_.operands(entry);
+  sweep.operands.assign(listed.begin(), listed.end());
+  sweep.wanted.clear();
+  bool any = false;
+  for (const Ref operand : sweep.operands) {
+    if (operand >= kFirstKept && tape_[operand].changed_at > id) {
+      refuse(refused("changed", "parameter '" + parameter_names_[operand - kFirstKept] + "'", "the value that the tape was made with",
+                     "another one, assigned since", "take gradients before assign(), or clear() and compute again"));
+      return false;
+    }
+    sweep.wanted.push_back(sweep.depends(operand));
+    any = any || sweep.wanted.back();
+  }
+  if (!any) return true;
+  if (entry.kind == Entry::Kind::checkpoint) return recompute(sweep, id, bar);
+  const Ref before = tape_.size();
+  role_ = {Role::Kind::backward, id};
+  const auto sent = autodiff::cotangents_of({sweep.emitter, entry.op, entry.attributes, sweep.operands, id, bar, sweep.wanted});
+  for (std::size_t k = 0; k < sent.size(); ++k) {
+    if (!sweep.wanted[k] || sent[k] == kNone) continue;
+    if (observer_ != nullptr) observer_->sent(id, k, sent[k]);
+    sweep.accumulate(sweep.operands[k], sent[k]);
+  }
+  sweep.release_unheld(before);
+  if (!mark.is_leaf) sweep.let_go(bar);
+  return true;
+}
+
+// The checkpoint's function runs again, recorded, and the cotangent goes through what it made.
+bool Session::recompute(Sweep& sweep, Ref id, Ref bar) {
+  const Checkpoint again = checkpoints_[tape_[id].checkpoint];
+  const std::vector<Ref> operands = sweep.operands;
+  std::vector<Ref> leaves;
+  for (const Ref operand : operands) {
+    if (sweep.depends(operand)) leaves.push_back(operand);
+  }
+  const Ref start = tape_.size();
+  const std::uint64_t drawn = std::exchange(drawn_, again.drawn);
+  const bool before = std::exchange(recording_, true);
+  role_ = {};
+  const Value result = again.function(again.values);
+  recording_ = before;
+  drawn_ = drawn;
+  if (!owns(result)) {
+    refuse(refusal());
+    return false;
+  }
+  const Seed seed{result.ref_, bar};
+  const auto bars = reverse(std::span(&seed, 1), leaves, sweep.differentiable, start);
+  if (!bars) return false;
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    if (bars.value()[k] != kNone) sweep.accumulate(leaves[k], bars.value()[k]);
+  }
+  sweep.release_unheld(start);
+  if (!sweep.marks[id - sweep.floor].is_leaf) sweep.let_go(bar);
+  return true;
+}
+
+Outcome<std::vector<Ref>> Session::reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor) {
+  Ref top = floor;
+  for (const Seed& seed : seeds) top = above_all(std::span(&seed.value, 1), top);
+  Sweep sweep(*this, floor, std::max(top, above_all(leaves, top)), differentiable);
+  for (const Ref leaf : leaves) sweep.add_leaf(leaf);
+  sweep.find_dependants();
+  const bool before = std::exchange(recording_, recording_ && differentiable);
+  bool fine = true;
+  try {
+    for (const Seed& seed : seeds) {
+      if (sweep.depends(seed.value)) sweep.accumulate(seed.value, seed.cotangent);
+    }
+    for (Ref id = sweep.top; fine && id-- > floor;) {
+      if (sweep.marks[id - floor].bar != kNone) fine = pass_back(sweep, id);
+    }
+    if (!hooks_.empty()) {
+      for (Ref k = 0; fine && k < sweep.kept_marks.size(); ++k) {
+        Ref& bar = sweep.kept_marks[k].bar;
+        if (bar == kNone || floor > 0) continue;  // inside a checkpoint the gradient is not complete
+        bar = hooked(kFirstKept + k, bar);
+        fine = bar != kNone;
+      }
+    }
+  } catch (const TapeEmitter::Refused&) {
+    fine = false;
+  }
+  recording_ = before;
+  role_ = {};
+  if (!fine) return refusal();
+  std::vector<Ref> bars;
+  for (const Ref leaf : leaves) {
+    const Sweep::Mark* mark = sweep.find(leaf);
+    bars.push_back(mark == nullptr ? kNone : mark->bar);
+  }
+  return bars;
+}
+
+Outcome<std::vector<Value>> Session::values_of(std::span<const Ref> bars, std::span<const Ref> leaves) {
+  std::vector<Value> values;
+  for (std::size_t k = 0; k < bars.size(); ++k) {
+    const Ref ref = bars[k] != kNone ? bars[k] : zeros_like(leaves[k]);
+    if (ref == kNone) return refusal();
+    values.push_back(value_of(ref));
+  }
+  return values;
+}
+
+namespace {
+
+Outcome<Done> check_float(std::span<const Value> values, const char* what) {
+  for (const Value& value : values) {
+    if (!is_float(value.dtype()))
+      return refused("dtype", what, "float values", to_string(value.dtype()), "whole numbers and truth values have no gradient");
+  }
+  return Done{};
+}
+
+Outcome<Done> check_tangents(std::span<const Value> of, std::span<const Value> tangents, const char* what) {
+  bool fits = of.size() == tangents.size();
+  for (std::size_t k = 0; fits && k < of.size(); ++k) {
+    fits = of[k].shape() == tangents[k].shape() && of[k].dtype() == tangents[k].dtype();
+  }
+  if (fits) return Done{};
+  return refused("tangent", what, "a tangent of the same type and shape for each value",
+                 std::to_string(of.size()) + " values and " + std::to_string(tangents.size()) + " tangents", "give one tangent per value");
+}
+
+}  // namespace
+
+Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<const Value> of, const GradientOptions& options) {
+  std::vector<Ref> leaves, seed_refs;
+  const Value seed_value = options.cotangent ? *options.cotangent : number(1, loss.dtype());
+  if (!refs_of(of, "gradients", leaves)) return refusal();
+  const Value both[] = {loss, seed_value};
+  if (!refs_of(both, "gradients", seed_refs)) return refusal();
+  if (auto fine = check_float(both, "gradients"); !fine) return fine.rejection();
+  if (auto fine = check_float(of, "gradients"); !fine) return fine.rejection();
+  Ref bar = seed_refs[1];
+  if (!options.cotangent && loss.array().size() == 1 && !loss.shape().empty()) {
+    bar = execute(Op::reshape, std::span(&bar, 1), ShapeAttributes{loss.shape()});
+  }
+  if (bar == kNone) return refusal();
+  if (tape_[bar].value.shape() != loss.shape() || tape_[bar].value.dtype() != loss.dtype()) {
+    return refused("cotangent", "gradients of a value " + to_string(loss.shape()), "a cotangent of its type and shape",
+                   to_string(tape_[bar].value.shape()), "sum or average it first, or give GradientOptions::cotangent");
+  }
+  const Seed seed{seed_refs[0], bar};
+  const auto bars = reverse(std::span(&seed, 1), leaves, options.differentiable, 0);
+  if (!bars) return bars.rejection();
+  return values_of(bars.value(), leaves);
+}
+
+// What is differentiated twice needs a tape, and tangents that fit.
+Outcome<Done> Session::check_second_pass(std::span<const Value> of, std::span<const Value> tangents, const char* what) {
+  std::vector<Ref> refs;
+  if (!refs_of(of, what, refs) || !refs_of(tangents, what, refs)) return refusal();
+  if (!recording_) return refused("recording", what, "a session that records", "a NoGrad scope", "leave the scope first");
+  return check_tangents(of, tangents, what);
+}
+
+Outcome<Value> Session::jvp(const Value& y, std::span<const Value> of, std::span<const Value> tangents) {
+  if (auto fine = check_second_pass(of, tangents, "jvp"); !fine) return fine.rejection();
+  const Value y_bar = input(Array(y.array()), "y_bar");  // any values: the transposed map is linear in it
+  const auto bars = gradients(y, of, {y_bar, true});
+  if (!bars) return bars.rejection();
+  std::vector<Seed> seeds;
+  for (std::size_t k = 0; k < of.size(); ++k) seeds.push_back({bars.value()[k].ref_, tangents[k].ref_});
+  const Ref leaf[] = {y_bar.ref_};
+  const auto dots = reverse(seeds, leaf, true, 0);
+  if (!dots) return dots.rejection();
+  const auto values = values_of(dots.value(), leaf);
+  if (!values) return values.rejection();
+  return values.value()[0];
+}
+
+Outcome<std::vector<Value>> Session::hvp(const Value& loss, std::span<const Value> of, std::span<const Value> tangents) {
+  if (auto fine = check_second_pass(of, tangents, "hvp"); !fine) return fine.rejection();
+  const auto bars = gradients(loss, of);
+  if (!bars) return bars.rejection();
+  std::vector<Seed> seeds;
+  std::vector<Ref> leaves;
+  for (std::size_t k = 0; k < of.size(); ++k) {
+    seeds.push_back({bars.value()[k].ref_, tangents[k].ref_});
+    leaves.push_back(of[k].ref_);
+  }
+  const auto second = reverse(seeds, leaves, true, 0);
+  if (!second) return second.rejection();
+  return values_of(second.value(), leaves);
+}
+
+Outcome<Value> Session::jacobian(const Value& y, const Value& x) {
+  const std::size_t rows = y.array().size();
+  Shape shape = y.shape(), row{1};
+  shape.insert(shape.end(), x.shape().begin(), x.shape().end());
+  row.insert(row.end(), x.shape().begin(), x.shape().end());
+  std::vector<Value> found;
+  for (std::size_t k = 0; k < rows; ++k) {
+    std::vector<double> unit(rows, 0);
+    unit[k] = 1;
+    const Value one_hot = input(Array::from(Tensor::of_doubles(y.shape(), unit)));
+    const Value cotangent = apply(Op::cast, {one_hot}, CastAttributes{static_cast<std::uint8_t>(y.dtype())});
+    const auto bar = gradients(y, {x}, {cotangent, true});
+    if (!bar) return bar.rejection();
+    found.push_back(apply(Op::reshape, {bar.value()[0]}, ShapeAttributes{row}));
+  }
+  if (found.empty()) return refused("empty", "jacobian", "at least one element", to_string(y.shape()), "nothing to differentiate");
+  const Value stacked = apply(Op::concat, found, ConcatAttributes{0});
+  const Value result = apply(Op::reshape, {stacked}, ShapeAttributes{shape});
+  if (!result.ok()) return refusal();
+  return result;
+}
+
+Outcome<std::vector<Value>> Session::per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of) {
+  std::int64_t samples = 0;
+  for (const Value& one : batch) {
+    const bool fits = !one.shape().empty() && (samples == 0 || one.shape()[0] == samples) && one.shape()[0] > 0;
+    if (!fits)
+      return refused("batch", "per_sample_gradients", "values with one first axis of samples", to_string(one.shape()), "give a batch");
+    samples = one.shape()[0];
+  }
+  std::vector<std::vector<Value>> rows(of.size());
+  for (std::int64_t i = 0; i < samples; ++i) {
+    std::vector<Value> sample;
+    for (const Value& one : batch) {
+      SliceAttributes ith{Shape(one.shape().size(), 0), Shape(one.shape().size(), 1), one.shape()};
+      ith.starts[0] = i;
+      ith.extents[0] = 1;
+      sample.push_back(apply(Op::slice, {one}, std::move(ith)));
+    }
+    const auto bars = gradients(loss(sample), of);
+    if (!bars) return bars.rejection();
+    for (std::size_t k = 0; k < of.size(); ++k) {
+      Shape row = of[k].shape();
+      row.insert(row.begin(), 1);
+      rows[k].push_back(apply(Op::reshape, {bars.value()[k]}, ShapeAttributes{row}));
+    }
+  }
+  if (samples == 0) return refused("batch", "per_sample_gradients", "at least one value in the batch", "none", "give a batch");
+  std::vector<Value> result;
+  for (const std::vector<Value>& parts : rows) {
+    result.push_back(apply(Op::concat, parts, ConcatAttributes{0}));
+    if (!result.back().ok()) return refusal();
+  }
+  return result;
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,268 @@
+#include "runtime/session.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "runtime/kernels/kernels.h"
+#include "runtime/tape_emitter.h"
+#include "runtime/threads.h"
+#include "semantics/demand.h"
+
+namespace assay::runtime {
+
+namespace {
+
+Rejection misuse(std::string code, std::string place, std::string required, std::string found, std::string advice) {
+  return {Rejection::Kind::malformed, "session." + std::move(code), std::move(place), std::move(required), std::move(found),
+          std::move(advice)};
+}
+
+std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
+
+}  // namespace
+
+const Array& Value::array() const {
+  static const Array kNothing;
+  return session_ != nullptr && session_->owns(*this) ? session_->tape_[ref_].value : kNothing;
+}
+
+double Value::item() const {
+  const Array& a = array();
+  if (a.size() != 1) return std::numeric_limits<double>::quiet_NaN();
+  return a.dtype() == DType::float32 ? a.data<float>()[0] : a.to_tensor().as_double(0);
+}
+
+Session::Session(const SessionOptions& options) : options_(options), random_(options.seed) {
+  demand(is_float(options.dtype), "Session: float32 or float64");
+  fixed_.fill(kNone);
+  set_thread_count(options.threads);
+}
+
+Ref Session::leaf(Array value, std::string_view name) {
+  const Ref ref = tape_.push(std::move(value));
+  if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, name);
+  return ref;
+}
+
+Value Session::parameter(std::string name, Array value) {
+  const Ref ref = tape_.keep(std::move(value));
+  parameter_names_.resize(tape_.kept_size());
+  parameter_names_.back() = std::move(name);
+  if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, parameter_names_.back());
+  return value_of(ref);
+}
+
+Value Session::input(Array value, std::string_view name) { return value_of(leaf(std::move(value), name)); }
+
+Value Session::number(double value, DType dtype) { return value_of(kept_number(value, dtype)); }
+
+// Numbers come back in every step: the first few hundred are made once.
+Ref Session::kept_number(double value, DType dtype) {
+  constexpr std::size_t kMostNumbers = 256;
+  for (const KeptNumber& known : numbers_) {
+    if (known.value == value && known.dtype == dtype && std::signbit(known.value) == std::signbit(value)) return known.ref;
+  }
+  const auto narrow = static_cast<float>(value);
+  Array array =
+      Array::from(dtype == DType::float64 ? Tensor::of_doubles({}, std::span(&value, 1)) : Tensor::of_floats({}, std::span(&narrow, 1)));
+  if (numbers_.size() >= kMostNumbers) return leaf(std::move(array), {});
+  const Ref ref = tape_.keep(std::move(array));
+  parameter_names_.resize(tape_.kept_size());
+  numbers_.push_back({value, dtype, ref});
+  if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, {});
+  return ref;
+}
+
+Outcome<Done> Session::assign(const Value& parameter, Array value) {
+  if (!owns(parameter) || parameter.ref_ < kFirstKept) {
+    return misuse("parameter", "assign", "a parameter of this session", "another value", "make it with parameter()");
+  }
+  Entry& entry = tape_[parameter.ref_];
+  if (value.dtype() != entry.value.dtype() || value.shape() != entry.value.shape()) {
+    return misuse("parameter", "assign to '" + name_of(parameter) + "'", type_of(entry.value), type_of(value),
+                  "a parameter keeps its type and shape");
+  }
+  entry.value = std::move(value);
+  entry.changed_at = tape_.size();
+  if (observer_ != nullptr) observer_->given(parameter.ref_, entry.value, name_of(parameter));
+  return Done{};
+}
+
+bool Session::owns(const Value& value) const {
+  return value.session_ == this && value.ref_ != kNone && tape_.has(value.ref_) && tape_[value.ref_].serial == value.serial_;
+}
+
+bool Session::refs_of(std::span<const Value> values, const char* what, std::vector<Ref>& refs) {
+  refs.clear();
+  for (const Value& value : values) {
+    if (!owns(value)) {
+      if (value.session_ != this || value.ok()) {  // a failed value has said why already
+        refuse(misuse("value", std::string(what) + ", operand " + std::to_string(refs.size()), "a value of this session's tape",
+                      value.session_ == this ? "one that was cleared" : "one of another session, or of none",
+                      "make values after clear(), and with the session that uses them"));
+      }
+      return false;
+    }
+    refs.push_back(value.ref_);
+  }
+  return true;
+}
+
+Value Session::refuse(Rejection why) {
+  if (!failure_) failure_ = std::move(why);
+  return failed();
+}
+
+Rejection Session::refusal() {
+  if (failure_) return *failure_;
+  return misuse("value", "a failed value", "a value that was computed", "none", "look at failure() before clear()");
+}
+
+Value Session::apply(Op op, std::span<const Value> operands, Attributes attributes) {
+  std::array<Ref, 8> few{};
+  std::vector<Ref> many;
+  std::span<Ref> refs(few.data(), std::min(operands.size(), few.size()));
+  if (operands.size() > few.size()) {
+    many.resize(operands.size());
+    refs = many;
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!owns(operands[i])) {
+      std::vector<Ref> unused;
+      (void)refs_of(operands, op_row(op).name.data(), unused);
+      return failed();
+    }
+    refs[i] = operands[i].ref_;
+  }
+  return value_of(execute(op, refs, std::move(attributes)));
+}
+
+Value Session::detach(const Value& value) {
+  std::vector<Ref> ref;
+  if (!refs_of(std::span(&value, 1), "detach", ref)) return failed();
+  return value_of(leaf(Array(tape_[ref[0]].value), "detached"));
+}
+
+// The type that the op gives: at once for elementwise float ops on equal shapes, else as a graph would infer it.
+bool Session::infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape) {
+  const OpRow& row = op_row(op);
+  const bool plain = (op >= Op::add && op <= Op::neg) || op == Op::mul || op == Op::div || op == Op::relu || op == Op::sigmoid ||
+                     op == Op::tanh || op == Op::exp || op == Op::step;
+  if (plain && attributes.index() == row.attributes && operands.size() == static_cast<std::size_t>(row.arity_min)) {
+    const Array& first = tape_[operands[0]].value;
+    const Array& last = tape_[operands[operands.size() - 1]].value;
+    if (is_float(first.dtype()) && last.dtype() == first.dtype() && last.shape() == first.shape()) {
+      dtype = first.dtype();
+      shape = first.shape();
+      return true;
+    }
+  }
+  scratch_ids_.resize(operands.size());
+  if (scratch_.nodes.size() < operands.size()) scratch_.nodes.resize(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Array& array = tape_[operands[i]].value;
+    scratch_ids_[i] = static_cast<NodeId>(i);
+    scratch_.nodes[i].dtype = array.dtype();
+    scratch_.nodes[i].shape = array.shape();
+  }
+  Outcome<ResultType> found = infer(scratch_, op, scratch_ids_, attributes);
+  if (!found) {
+    refuse(found.rejection());
+    return false;
+  }
+  dtype = found.value().dtype;
+  shape = std::move(found.value().shape);
+  return true;
+}
+
+Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes) {
+  DType dtype{};
+  Shape shape;
+  for (const Ref operand : operands) {
+    if (operand == kNone) return kNone;
+  }
+  if (!infer_result(op, operands, attributes, dtype, shape)) return kNone;
+  std::array<const Array*, 8> few{};
+  std::vector<const Array*> many;
+  std::span<const Array*> contents(few.data(), std::min(operands.size(), few.size()));
+  if (operands.size() > few.size()) {
+    many.resize(operands.size());
+    contents = many;
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) contents[i] = &tape_[operands[i]].value;
+  Array result;
+  if (op == Op::reshape) {
+    result = contents[0]->reshaped(std::move(shape));
+  } else {
+    result = Array::empty(dtype, std::move(shape));
+    if (Outcome<Done> done = run(op, attributes, contents, result); !done) {
+      refuse(done.rejection());
+      return kNone;
+    }
+  }
+  const Ref ref = tape_.push(std::move(result));
+  Entry& entry = tape_[ref];
+  if (observer_ != nullptr) observer_->ran(op, attributes, operands, contents, ref, entry.value, role_);
+  if (recording_) {
+    entry.kind = Entry::Kind::op;
+    entry.op = op;
+    entry.attributes = std::move(attributes);
+    tape_.set_operands(entry, operands);
+  }
+  return ref;
+}
+
+void Session::clear() {
+  tape_.truncate(0);
+  for (Ref k = 0; k < tape_.kept_size(); ++k) tape_[kFirstKept + k].changed_at = 0;
+  checkpoints_.clear();
+  failure_.reset();
+  std::erase_if(hooks_, [](const HookEntry& hook) { return hook.ref < kFirstKept; });
+  if (observer_ != nullptr) observer_->forgotten(0);
+}
+
+std::size_t Session::on_gradient(const Value& value, Hook hook) {
+  std::vector<Ref> ref;
+  const std::size_t number = hook_count_++;
+  if (refs_of(std::span(&value, 1), "on_gradient", ref)) hooks_.push_back({number, ref[0], std::move(hook)});
+  return number;
+}
+
+void Session::remove_hook(std::size_t number) {
+  std::erase_if(hooks_, [number](const HookEntry& hook) { return hook.number == number; });
+}
+
+// The function's entries are forgotten; what they read from outside become the operands of one entry.
+Value Session::checkpoint(Loss f, std::vector<Value> values) {
+  std::vector<Ref> read;
+  if (!refs_of(values, "checkpoint", read)) return failed();
+  const Ref start = tape_.size();
+  const std::size_t inner = checkpoints_.size();
+  const std::uint64_t drawn = drawn_;
+  const Value inside = f(values);
+  std::vector<Ref> result;
+  if (!refs_of(std::span(&inside, 1), "checkpoint, result", result)) return failed();
+  if (!recording_ || result[0] < start || result[0] >= kFirstKept) return inside;
+  for (Ref ref = start; ref < tape_.size(); ++ref) {
+    for (const Ref operand : tape_.operands(tape_[ref])) {
+      if (operand < start || operand >= kFirstKept) read.push_back(operand);
+    }
+  }
+  std::ranges::sort(read);
+  const auto again = std::ranges::unique(read);
+  read.erase(again.begin(), again.end());
+  Array content = tape_[result[0]].value;
+  tape_.truncate(start);
+  checkpoints_.resize(inner);
+  if (observer_ != nullptr) observer_->forgotten(start);
+  const Ref ref = leaf(std::move(content), "checkpoint");
+  Entry& entry = tape_[ref];
+  entry.kind = Entry::Kind::checkpoint;
+  entry.checkpoint = static_cast<std::uint32_t>(checkpoints_.size());
+  tape_.set_operands(entry, read);
+  checkpoints_.push_back({std::move(f), std::move(values), drawn});
+  return value_of(ref);
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,214 @@
+// Session: runs ops at once, remembers them on a tape, and differentiates what it remembers.
+//
+//   Session session({.seed = 1});
+//   const Value w = session.parameter("w", session.normal({3, 2}));
+//   const Value loss = mean(square(matmul(x, w) - y));                     // functions.h
+//   const auto bars = session.gradients(loss, {w});                       // Outcome<std::vector<Value>>
+//   session.clear();                                                       // before the next step
+//
+// Values are handles. What an op refuses (shapes, element types, positions) makes a failed value, and so does every op on a failed
+// value: the first refusal is kept and handed out by whatever returns an Outcome, or by failure(). A session and its values belong to
+// one thread; the kernels below use several. Results do not depend on their number, so there is no other mode to ask for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/array.h"
+#include "runtime/observer.h"
+#include "runtime/random.h"
+#include "runtime/tape.h"
+#include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
+
+namespace assay::runtime {
+
+class Session;
+
+class Value {
+ public:
+  Value() = default;  // failed, of no session
+  [[nodiscard]] bool ok() const { return ref_ != kNone; }
+  [[nodiscard]] Session& session() const { return *session_; }  // of a value that a session gave
+  [[nodiscard]] Ref ref() const { return ref_; }
+  // Of a failed value, or one that was cleared: float32 [0].
+  [[nodiscard]] const Array& array() const;
+  [[nodiscard]] const Shape& shape() const { return array().shape(); }
+  [[nodiscard]] DType dtype() const { return array().dtype(); }
+  [[nodiscard]] std::vector<double> to_doubles() const { return array().to_tensor().to_doubles(); }
+  [[nodiscard]] double item() const;  // of a value with one element; else NaN
+
+ private:
+  friend class Session;
+  Value(Session& session, Ref ref, std::uint32_t serial) : session_(&session), ref_(ref), serial_(serial) {}
+  Session* session_ = nullptr;
+  Ref ref_ = kNone;
+  std::uint32_t serial_ = 0;
+};
+
+enum class Backend : std::uint8_t { eager };
+
+struct SessionOptions {
+  Backend backend = Backend::eager;
+  DType dtype = DType::float32;  // float32 or float64: of numbers and random values for which no other is named
+  std::uint64_t seed = 0;
+  std::size_t threads = 0;  // 0: one per processor
+};
+
+struct GradientOptions {
+  std::optional<Value> cotangent;  // of the value to differentiate; 1 if absent, for one element only
+  bool differentiable = true;      // the gradients are on the tape; else their intermediate values are let go at once
+};
+
+class Session {
+ public:
+  explicit Session(const SessionOptions& options = {});
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() = default;
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
+
+  // Leaves. Parameters stay until the session ends; others until clear().
+  Value parameter(std::string name, Array value);
+  Value input(Array value, std::string_view name = {});
+  Value input(const Tensor& value, std::string_view name = {}) { return input(Array::from(value), name); }
+  Value number(double value) { return number(value, options_.dtype); }
+  Value number(double value, DType dtype);
+  // Another value for a parameter, of its type and shape. What was computed from the old one can no longer be differentiated.
+  Outcome<Done> assign(const Value& parameter, Array value);
+  [[nodiscard]] const std::string& name_of(const Value& parameter) const { return parameter_names_[parameter.ref_ - kFirstKept]; }
+
+  Value apply(Op op, std::span<const Value> operands, Attributes attributes = NoAttributes{});
+  Value apply(Op op, std::initializer_list<Value> operands, Attributes attributes = NoAttributes{}) {
+    return apply(op, std::span(operands.begin(), operands.size()), std::move(attributes));
+  }
+  // The same elements as a leaf: no gradient passes.
+  Value detach(const Value& value);
+
+  // The first refusal since clear(), if any.
+  [[nodiscard]] const std::optional<Rejection>& failure() const { return failure_; }
+  [[nodiscard]] Outcome<Done> check() const { return failure_ ? Outcome<Done>(*failure_) : Outcome<Done>(Done{}); }
+  Value refuse(Rejection why);  // keeps it if it is the first
+
+  // Forgets all values but parameters, the hooks on them, and the failure. The memory is used again.
+  void clear();
+  [[nodiscard]] std::size_t tape_length() const { return tape_.size(); }
+
+  // J^T cotangent for each value of `of`, float values that were made before; zeros where `loss` does not depend on one.
+  Outcome<std::vector<Value>> gradients(const Value& loss, std::span<const Value> of, const GradientOptions& options = {});
+  Outcome<std::vector<Value>> gradients(const Value& loss, std::initializer_list<Value> of, const GradientOptions& options = {}) {
+    return gradients(loss, std::span(of.begin(), of.size()), options);
+  }
+  // The sum of J tangent over the values and tangents.
+  Outcome<Value> jvp(const Value& y, std::span<const Value> of, std::span<const Value> tangents);
+  // The Hessian of `loss` (one element) in the direction of the tangents.
+  Outcome<std::vector<Value>> hvp(const Value& loss, std::span<const Value> of, std::span<const Value> tangents);
+  // [y's shape..., x's shape...]
+  Outcome<Value> jacobian(const Value& y, const Value& x);
+  // The gradients of loss(sample) for each sample of the batch, values whose first axis counts samples; a sample keeps that axis with
+  // extent 1. Results are [samples, parameter's shape...].
+  using Loss = std::function<Value(std::span<const Value>)>;
+  Outcome<std::vector<Value>> per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of);
+
+  // f(values), of which nothing but the result is kept: a gradient computes it again. Parameters and other values that f uses get
+  // their gradients as well; random numbers are drawn as they were.
+  Value checkpoint(Loss f, std::vector<Value> values);
+
+  // Called with the gradient of `value` when it is complete, before it goes on; what it gives is used instead. Hooks run in the order
+  // in which they were added. Returns a number for remove_hook().
+  using Hook = std::function<Value(const Value&)>;
+  std::size_t on_gradient(const Value& value, Hook hook);
+  void remove_hook(std::size_t number);
+
+  [[nodiscard]] bool recording() const { return recording_; }
+  void set_observer(Observer* observer) { observer_ = observer; }  // null: none; it outlives its use
+
+  // Random numbers: every call takes the next key of the session's seed.
+  RandomKey next_key() { return random_.split(drawn_++); }
+  Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return runtime::uniform(next_key(), options_.dtype, shape, lo, hi); }
+  Array normal(const Shape& shape) { return runtime::normal(next_key(), options_.dtype, shape); }
+  Array bernoulli(double p, const Shape& shape) { return runtime::bernoulli(next_key(), p, options_.dtype, shape); }
+
+ private:
+  friend class Value;
+  friend class NoGrad;
+  class TapeEmitter;
+  struct Seed {
+    Ref value, cotangent;
+  };
+  struct Checkpoint {
+    Loss function;
+    std::vector<Value> values;
+    std::uint64_t drawn;
+  };
+  struct HookEntry {
+    std::size_t number;
+    Ref ref;
+    Hook hook;
+  };
+  struct Sweep;
+
+  Ref execute(Op op, std::span<const Ref> operands, Attributes attributes);
+  [[nodiscard]] bool infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape);
+  Ref leaf(Array value, std::string_view name);
+  Ref kept_number(double value, DType dtype);
+  Ref kept_fixed(autodiff::Fixed which, DType dtype);
+  [[nodiscard]] bool owns(const Value& value) const;
+  [[nodiscard]] bool refs_of(std::span<const Value> values, const char* what, std::vector<Ref>& refs);
+  [[nodiscard]] Value value_of(Ref ref) { return ref == kNone ? failed() : Value(*this, ref, tape_[ref].serial); }
+  [[nodiscard]] Value failed() { return {*this, kNone, 0}; }
+  Rejection refusal();
+
+  // reverse.cpp. Refs per leaf, kNone where no seed depends on it; entries below `floor` are passed by.
+  Outcome<std::vector<Ref>> reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor);
+  bool pass_back(Sweep& sweep, Ref id);
+  bool recompute(Sweep& sweep, Ref id, Ref bar);
+  Ref hooked(Ref id, Ref bar);
+  Ref zeros_like(Ref ref);
+  Outcome<Done> check_second_pass(std::span<const Value> of, std::span<const Value> tangents, const char* what);
+  Outcome<std::vector<Value>> values_of(std::span<const Ref> bars, std::span<const Ref> leaves);
+
+  SessionOptions options_;
+  Tape tape_;
+  std::vector<std::string> parameter_names_;  // by kept value; numbers have none
+  std::optional<Rejection> failure_;
+  std::vector<Checkpoint> checkpoints_;
+  std::vector<HookEntry> hooks_;
+  std::size_t hook_count_ = 0;
+  bool recording_ = true;
+  Role role_;
+  Observer* observer_ = nullptr;
+  RandomKey random_;
+  std::uint64_t drawn_ = 0;
+  struct KeptNumber {
+    double value;
+    DType dtype;
+    Ref ref;
+  };
+  std::vector<KeptNumber> numbers_;
+  std::array<Ref, static_cast<std::size_t>(2 * autodiff::kFixedCount)> fixed_;
+  Graph scratch_;  // the nodes that shape inference reads
+  std::vector<NodeId> scratch_ids_;
+};
+
+// While it lives, the session remembers no ops.
+class NoGrad {
+ public:
+  explicit NoGrad(Session& session) : session_(session), before_(session.recording_) { session.recording_ = false; }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+  ~NoGrad() { session_.recording_ = before_; }
+
+ private:
+  Session& session_;
+  bool before_;
+};
+
+}  // namespace assay::runtime

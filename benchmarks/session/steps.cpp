@@ -1,0 +1,103 @@
+// Time per training step (forward, backward, SGD) of the eager session.
+//
+//   bench_session small|mlp|conv SECONDS       prints microseconds of wall and of CPU per step
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "runtime/functions.h"
+#include "runtime/optimise.h"
+#include "runtime/session.h"
+
+using namespace assay;
+using namespace assay::runtime;
+
+namespace {
+
+// [out, in] and [out] for each layer.
+std::vector<Value> layers(Session& session, const std::vector<std::int64_t>& widths) {
+  std::vector<Value> p;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+    p.push_back(session.parameter("w", session.uniform({widths[i + 1], widths[i]}, -0.05, 0.05)));
+    p.push_back(session.parameter("b", session.uniform({widths[i + 1]}, -0.05, 0.05)));
+  }
+  return p;
+}
+
+Value perceptron(Value x, const std::vector<Value>& p, const Value& target) {
+  for (std::size_t i = 0; i < p.size(); i += 2) {
+    x = linear(x, p[i], p[i + 1]);
+    if (i + 2 < p.size()) x = relu(x);
+  }
+  return cross_entropy(x, target);
+}
+
+// Two 3x3 convolutions of 64 channels around a shortcut, the mean of squares for a loss.
+Value residual(const Value& x, const std::vector<Value>& p) {
+  const Conv2d same{.padding = 1};
+  return mean(square(relu(x + conv2d(relu(conv2d(x, p[0], p[1], same)), p[2], p[3], same))));
+}
+
+struct Task {
+  std::vector<Value> parameters;
+  std::function<Value()> loss;
+};
+
+Task perceptron_task(Session& session, std::int64_t batch, const std::vector<std::int64_t>& widths) {
+  const std::vector<Value> p = layers(session, widths);
+  const Array x = session.normal({batch, widths[0]});
+  const Tensor target = Tensor::of_ints({batch}, std::vector<std::int64_t>(static_cast<std::size_t>(batch), 3));
+  const Array places = Array::from(target);
+  return {p, [&session, p, x, places] { return perceptron(session.input(x), p, session.input(places)); }};
+}
+
+Task residual_task(Session& session) {
+  std::vector<Value> p;
+  for (int i = 0; i < 2; ++i) {
+    p.push_back(session.parameter("w", session.uniform({64, 64, 3, 3}, -0.05, 0.05)));
+    p.push_back(session.parameter("b", session.uniform({64}, -0.05, 0.05)));
+  }
+  const Array x = session.normal({16, 64, 32, 32});
+  return {p, [&session, p, x] { return residual(session.input(x), p); }};
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: bench_session small|mlp|conv SECONDS\n";
+    return 2;
+  }
+  const std::string_view what = argv[1];
+  Session session;
+  const Task task = what == "small" ? perceptron_task(session, 1, {16, 32, 10})
+                    : what == "mlp" ? perceptron_task(session, 128, {784, 512, 512, 10})
+                                    : residual_task(session);
+  Sgd sgd(session, task.parameters, {.rate = 0.01});
+  const auto step = [&] {
+    const auto bars = session.gradients(task.loss(), task.parameters, {std::nullopt, false});
+    const bool fine = bars.ok() && sgd.step(bars.value()).ok();
+    session.clear();
+    return fine;
+  };
+  for (int i = 0; i < 3; ++i) {
+    if (!step()) return 1;
+  }
+  const double seconds = std::strtod(argv[2], nullptr), cpu = cpu_seconds();
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t steps = 0;
+  double wall = 0;
+  while (wall < seconds) {
+    if (!step()) return 1;
+    ++steps;
+    wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  std::cout << wall * 1e6 / static_cast<double>(steps) << " " << (cpu_seconds() - cpu) * 1e6 / static_cast<double>(steps) << "\n";
+  return 0;
+}

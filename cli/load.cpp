@@ -42,7 +42,7 @@ Outcome<Loaded> load(const std::string& model_path, const std::string& property_
   if (!model) return in_file(model.rejection(), model_path);
   Loaded loaded{std::move(model).value(), {}, nullptr};
   const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
-  auto property = vnnlib::read_property(property_path, networks);
+  auto property = vnnlib::read_property(property_path, networks, options.polynomials);
   if (!property) return in_file(property.rejection(), property_path);
   loaded.property = std::move(property).value();
   if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();

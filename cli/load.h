@@ -23,6 +23,7 @@ struct LoadOptions {
   std::string network_name;     // the name that the property declares for the model; empty: any
   bool semantics_real = false;  // read float element types as real numbers
   bool exact = false;           // KernelOptions::exact
+  vnnlib::Polynomials polynomials = vnnlib::Polynomials::refuse;
 };
 
 struct Loaded {

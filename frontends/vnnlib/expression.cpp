@@ -20,6 +20,7 @@ void LinearExpression::clear() {
   terms.clear();
   constant = Rational();
   digits = 1;
+  is_polynomial = false;
 }
 
 void LinearExpression::negate() {
@@ -91,6 +92,7 @@ bool ExpressionReader::read_operation(LinearExpression& result, unsigned depth) 
 bool ExpressionReader::add(LinearExpression& target, LinearExpression& source, Position at) {
   target.constant += source.constant;
   target.digits = std::max(target.digits, source.digits);
+  target.is_polynomial = target.is_polynomial || source.is_polynomial;
   std::move(source.terms.begin(), source.terms.end(), std::back_inserter(target.terms));
   return charge(source.terms.size(), target.digits, at);
 }
@@ -123,9 +125,14 @@ bool ExpressionReader::read_product(LinearExpression& result, Position at, unsig
 bool ExpressionReader::multiply(LinearExpression& target, LinearExpression& factor, Position at) {
   target.collect();
   factor.collect();
-  if (!target.terms.empty() && !factor.terms.empty()) {
+  target.is_polynomial = target.is_polynomial || factor.is_polynomial || (!target.terms.empty() && !factor.terms.empty());
+  if (target.is_polynomial && polynomials_ == Polynomials::refuse) {
     return diagnostics_.unsupported(at, "polynomial", "products with at most one factor that is not constant",
                                     "the theory of polynomial arithmetic", "only linear constraints can be stated");
+  }
+  if (target.is_polynomial) {
+    target.terms.clear();
+    return true;
   }
   if (target.terms.empty()) std::swap(target, factor);
   target.digits += factor.digits;

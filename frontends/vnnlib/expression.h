@@ -19,6 +19,7 @@ struct LinearExpression {
   std::vector<Term> terms;
   Rational constant;
   std::uint32_t digits = 1;  // no coefficient needs more decimal digits, above or below its point
+  bool is_polynomial = false;  // the rest means nothing then (Polynomials::leave_out)
 
   void clear();
   void negate();
@@ -31,8 +32,8 @@ inline constexpr unsigned kMaxNesting = 500;
 
 class ExpressionReader {
  public:
-  ExpressionReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature)
-      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature) {}
+  ExpressionReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Polynomials polynomials)
+      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), polynomials_(polynomials) {}
 
   // The expression that comes next.
   bool read(LinearExpression& result, unsigned depth);
@@ -50,6 +51,7 @@ class ExpressionReader {
   Lexer& lexer_;
   Diagnostics& diagnostics_;
   const Signature& signature_;
+  Polynomials polynomials_;
   std::uint64_t work_ = 0;
 };
 

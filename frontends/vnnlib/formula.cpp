@@ -124,6 +124,10 @@ bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
   lexer_.take();
   right_.negate();
   if (!expressions_.add(left_, right_, op.at)) return false;
+  if (left_.is_polynomial) {
+    ++left_out_;
+    return conjoin(target, Dnf::always(), op.at);
+  }
   left_.collect();
   stored_digits_ += std::uint64_t{left_.digits} * (left_.terms.size() + 1);
   if (stored_digits_ > kMaxStoredDigits || literals_.size() > kMaxLiterals) {

@@ -55,12 +55,13 @@ struct Conjunction {
 // Reads formulas and conjoins them.
 class FormulaReader {
  public:
-  FormulaReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature)
-      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), expressions_(lexer, diagnostics, signature) {}
+  FormulaReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Polynomials polynomials)
+      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), expressions_(lexer, diagnostics, signature, polynomials) {}
 
   // target := target AND the formula that comes next.
   bool read_into(Conjunction& target, unsigned depth = 0);
   [[nodiscard]] const Literals& literals() const { return literals_; }
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }  // comparisons
 
  private:
   bool read_and(Conjunction& target, unsigned depth);
@@ -79,6 +80,7 @@ class FormulaReader {
   Literals literals_;
   LinearExpression left_, right_;
   std::uint64_t stored_digits_ = 0;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace assay::vnnlib

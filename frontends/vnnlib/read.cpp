@@ -15,12 +15,12 @@ using Kind = Token::Kind;
 
 class QueryReader {
  public:
-  QueryReader(std::string_view text, Diagnostics& diagnostics, Signature& signature, std::string network_name)
+  QueryReader(std::string_view text, Diagnostics& diagnostics, Signature& signature, std::string network_name, Polynomials polynomials)
       : lexer_(text),
         diagnostics_(diagnostics),
         signature_(signature),
         network_name_(std::move(network_name)),
-        formulas_(lexer_, diagnostics, signature) {}
+        formulas_(lexer_, diagnostics, signature, polynomials) {}
 
   bool read(PropertyFile& file);
 
@@ -88,11 +88,15 @@ bool QueryReader::read(PropertyFile& file) {
   if (!has_assertion_)
     return diagnostics_.malformed(lexer_.peek().at, "no_assertion", "at least one assertion", "none", "the file is empty or cut off");
   signature_.describe_to(file);
+  if (formulas_.left_out() > 0) {
+    file.notes.push_back(std::to_string(formulas_.left_out()) + (formulas_.left_out() == 1 ? " comparison" : " comparisons") +
+                         " of polynomials left out: what is said holds on the larger region that the others describe");
+  }
   return build_cases(region_, formulas_.literals(), signature_, diagnostics_, file.property, file.notes);
 }
 
 Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string& name, const kernel::Digest& sha256,
-                                       std::span<const NetworkShape> networks) {
+                                       std::span<const NetworkShape> networks, Polynomials polynomials) {
   constexpr std::size_t kShownName = 400;  // characters
   Diagnostics diagnostics(printable(name, kShownName));
   PropertyFile file;
@@ -103,23 +107,24 @@ Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string&
     return *diagnostics.first();
   }
   std::optional<Signature> signature = Signature::of_network(networks.empty() ? nullptr : networks.front().graph, diagnostics);
-  if (!signature || !QueryReader(text, diagnostics, *signature, networks.front().name).read(file)) return *diagnostics.first();
+  if (!signature || !QueryReader(text, diagnostics, *signature, networks.front().name, polynomials).read(file)) return *diagnostics.first();
   return file;
 }
 
 }  // namespace
 
-Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks) {
+Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks, Polynomials polynomials) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;  // ten times the largest property of the competition
   Outcome<FileContents> contents = read_file(path, {kMaxBytes, kMaxBytes});
   if (!contents) return contents.rejection();
   const std::vector<std::byte>& bytes = contents.value().bytes;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return read_with_digest(text, path, contents.value().sha256, networks);
+  return read_with_digest(text, path, contents.value().sha256, networks, polynomials);
 }
 
-Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks) {
-  return read_with_digest(text, file, kernel::sha256(std::as_bytes(std::span(text))), networks);
+Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
+                                         Polynomials polynomials) {
+  return read_with_digest(text, file, kernel::sha256(std::as_bytes(std::span(text))), networks, polynomials);
 }
 
 }  // namespace assay::vnnlib

@@ -44,12 +44,20 @@ struct PropertyFile {
   std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
 };
 
+// What becomes of a comparison in which variables are multiplied with each other.
+enum class Polynomials : std::uint8_t {
+  refuse,
+  leave_out,  // the region grows: for bounds over it, never for a statement
+};
+
 // Reads a .vnnlib or .vnnlib.gz file against the networks it speaks about. Rejections are `malformed` or
 // `unsupported` and carry file, line and column.
-Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks);
+Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks,
+                                    Polynomials polynomials = Polynomials::refuse);
 
 // The same for text in memory; `file` appears in messages and as the source's name.
-Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks);
+Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
+                                         Polynomials polynomials = Polynomials::refuse);
 
 // A witness in the form of VNN-LIB 1.0: "((X_0 0.5)\n (X_1 -2)\n (Y_0 1.25))\n". Inputs are printed exactly where they have
 // a finite decimal expansion, otherwise as the nearest double below; outputs as the shortest decimal that reads

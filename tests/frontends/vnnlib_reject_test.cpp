@@ -204,6 +204,40 @@ TEST_CASE("vnnlib: malformed and unsupported files of version 2", "[vnnlib]") {
   }
 }
 
+TEST_CASE("vnnlib: left out, a polynomial comparison leaves the region of all the others", "[vnnlib]") {
+  const Graph graph = network({1, 2}, {1});
+  const vnnlib::NetworkShape shape{"f", &graph};
+  const std::string head = "(vnnlib-version 2.0)(declare-network f (declare-input X real [1,2]) (declare-output Y Real [1]))";
+  const std::string box = "(assert (and (>= X[0,0] 0) (<= X[0,0] 20) (>= X[0,1] -2) (<= X[0,1] 3)))";
+  const auto read = [&](const std::string& asserts, vnnlib::Polynomials polynomials) {
+    return vnnlib::read_property_text(head + asserts, "t.vnnlib", std::span(&shape, 1), polynomials);
+  };
+  const std::string square = "(>= (* 2 (- X[0,0] 1)) (* X[0,1] (* X[0,1] 3)))";
+  const std::string texts[] = {box + "(assert (and " + square + " (<= Y[0] 1)))", box + "(assert (or (and " + square + " (<= Y[0] 1))))"};
+  const auto plain = read(box + "(assert (<= Y[0] 1))", vnnlib::Polynomials::refuse);
+  REQUIRE(plain.ok());
+  CHECK(plain.value().notes.empty());
+  for (const std::string& text : texts) {
+    const auto refused = read(text, vnnlib::Polynomials::refuse);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.rejection().code == "vnnlib.polynomial");
+    const auto larger = read(text, vnnlib::Polynomials::leave_out);
+    REQUIRE(larger.ok());
+    REQUIRE(larger.value().property.cases.size() == 1);
+    const kernel::Case &one = larger.value().property.cases[0], &same = plain.value().property.cases[0];
+    CHECK(one.box->lo == same.box->lo);
+    CHECK(one.box->hi == same.box->hi);
+    REQUIRE(one.rows.size() == 1);
+    CHECK(one.rows[0].bound == same.rows[0].bound);
+    REQUIRE(larger.value().notes.size() == 1);
+    CHECK(larger.value().notes[0].find("1 comparison") == 0);
+  }
+  // A disjunct that is only polynomial leaves no condition at all.
+  const auto all = read(box + "(assert (or " + square + " (<= Y[0] 1)))", vnnlib::Polynomials::leave_out);
+  REQUIRE(all.ok());
+  CHECK(all.value().property.cases.front().rows.empty());
+}
+
 TEST_CASE("vnnlib: networks that do not fit the query", "[vnnlib]") {
   const Graph graph = network({1, 2}, {2});
   const std::string text =

@@ -115,6 +115,29 @@ void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
   verb->callback([&] { exit = adjoint(options); });
 }
 
+void add_gate(CLI::App* verb, GateOptions& gate) {
+  verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
+  verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
+  verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
+  verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
+  verb->add_option("--baseline", gate.baseline, "fail where an op uses over 25 % more of its allowance than this file says")
+      ->type_name("FILE");
+  verb->add_option("--write-baseline", gate.write_baseline, "write that file")->type_name("FILE");
+  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")->type_name("YYYY-MM-DD");
+  verb->add_option("--most-undecided", gate.most_undecided, "share of elements that may be vacuous or unsupported")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  add_json(verb, gate.json);
+}
+
+void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
+  verb->add_option("TRACE", options.trace)->required();
+  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_gate(verb, options.gate);
+  verb->callback([&] { exit = audit(options); });
+}
+
 // `supports` and its older spelling `capabilities`.
 void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
@@ -156,6 +179,7 @@ int run(int argc, char** argv) {
   LintOptions lint_options;
   EvalOptions eval_options;
   AdjointOptions adjoint_options;
+  AuditOptions audit_options;
   std::string question;
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
@@ -165,6 +189,7 @@ int run(int argc, char** argv) {
   add_lint(app, lint_options, exit);
   add_eval(app, eval_options, exit);
   add_adjoint(app, adjoint_options, exit);
+  add_audit(app, audit_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
   add_ops(app, op_name, exit);

@@ -67,6 +67,23 @@ struct AdjointOptions {
   JsonTarget json;
 };
 
+// Of every gate (cli/assay/gate.h).
+struct GateOptions {
+  std::string junit, sarif, markdown;    // files to write
+  std::string waivers;                   // file to read
+  std::string baseline, write_baseline;  // head-room per op
+  std::string today;                     // YYYY-MM-DD, for the waivers' expiry; empty: the date
+  double most_undecided = 0.01;          // share of elements that may be vacuous or unsupported
+  JsonTarget json;
+};
+
+struct AuditOptions {
+  std::string trace;
+  unsigned jobs = 1;
+  GateOptions gate;
+};
+
+int audit(const AuditOptions& options);
 int verify(const VerifyOptions& options);
 int check_verb(const CheckOptions& options);
 int bounds(const BoundsOptions& options);

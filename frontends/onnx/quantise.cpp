@@ -42,6 +42,7 @@ struct Grid {
 };
 
 Operand centred(Call& call, const Operand& x, const Operand& zero, DType real) {
+  if (!is_integer(x->dtype)) call.malformed("onnx.element_type", "quantised values: an integer type", to_string(x->dtype));
   const Operand value = call.cast(x, real);
   return zero ? call.emit(Op::sub, {value, zero}) : value;
 }

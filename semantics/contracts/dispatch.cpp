@@ -1,42 +1,12 @@
 // Which family's contract an op has, and what it reads of the math table.
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "semantics/contracts/contract.h"
 #include "semantics/contracts/families.h"
 #include "semantics/demand.h"
+#include "semantics/ops/families.h"
 
 namespace assay::contracts {
-
-namespace {
-
-// Ops that are one function of the table, by the same name.
-std::optional<Function> function_of(Op op) {
-  constexpr std::array<std::pair<Op, Function>, 15> kFunctions = {{
-      {Op::tanh, Function::tanh},
-      {Op::exp, Function::exp},
-      {Op::log, Function::log},
-      {Op::sin, Function::sin},
-      {Op::cos, Function::cos},
-      {Op::erf, Function::erf},
-      {Op::tan, Function::tan},
-      {Op::asin, Function::asin},
-      {Op::acos, Function::acos},
-      {Op::atan, Function::atan},
-      {Op::sinh, Function::sinh},
-      {Op::cosh, Function::cosh},
-      {Op::asinh, Function::asinh},
-      {Op::acosh, Function::acosh},
-      {Op::atanh, Function::atanh},
-  }};
-  for (const auto& [one, function] : kFunctions) {
-    if (one == op) return function;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 // No default: an op that forgets its contract does not compile.
 Family family_of(Op op) {
@@ -208,7 +178,7 @@ std::optional<Image> image_of(const Call& call) {
     case Family::elementwise:
       return integers ? image_of_integers(call) : image_of_elementwise(call);
     case Family::function:
-      return Image{combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(*function_of(call.node.op), x[0]); })};
+      return Image{combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(ops::function_of(call.node.op), x[0]); })};
     case Family::comparison:
       return integers ? image_of_integers(call) : image_of_comparison(call);
     case Family::extremum:

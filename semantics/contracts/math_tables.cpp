@@ -6,16 +6,18 @@
 #include "semantics/contracts/tables/cuda_13.h"
 #include "semantics/contracts/tables/cuda_13_fast.h"
 #include "semantics/contracts/tables/glibc_2_36.h"
+#include "semantics/contracts/tables/sleef.h"
 
 namespace assay::contracts {
 
 namespace {
 
-constexpr std::array<MathTable, 4> kTables = {{
+constexpr std::array<MathTable, 5> kTables = {{
     {"correctly-rounded", tables::kCorrectlyRoundedSource, tables::kCorrectlyRounded},
     {"cuda-13", tables::kCuda13Source, tables::kCuda13},
     {"cuda-13-fast", tables::kCuda13FastSource, tables::kCuda13Fast},
     {"glibc-2.36", tables::kGlibc236Source, tables::kGlibc236},
+    {"sleef-u10", tables::kSleefU10Source, tables::kSleefU10},
 }};
 
 }  // namespace

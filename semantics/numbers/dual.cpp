@@ -21,61 +21,33 @@ S half() {
   return ScalarTraits<S>::from_rational(Rational(1, 2));
 }
 
-bool surely_below(const Interval& a, const Interval& b) {
-  return a.hi() < b.lo();
-}
-bool surely_below(const WideInterval& a, const WideInterval& b) {
-  return certainly_less(a, b);
-}
-bool surely_below(const Rational& a, const Rational& b) {
-  return a < b;
-}
+bool surely_below(const Interval& a, const Interval& b) { return a.hi() < b.lo(); }
+bool surely_below(const WideInterval& a, const WideInterval& b) { return certainly_less(a, b); }
+bool surely_below(const Rational& a, const Rational& b) { return a < b; }
 
-bool surely_below(const Opaque& a, const Opaque& b) {
-  return compare(a, b).may_be_less;
-}
+bool surely_below(const Opaque& a, const Opaque& b) { return compare(a, b).may_be_less; }
 
 // Where two smooth pieces meet: all one-sided derivatives (enclosures), or their mean (Rational).
-Interval joined(const Interval& a, const Interval& b) {
-  return hull(a, b);
-}
-WideInterval joined(const WideInterval& a, const WideInterval& b) {
-  return hull(a, b);
-}
-Rational joined(const Rational& a, const Rational& b) {
-  return (a + b) * Rational(1, 2);
-}
+Interval joined(const Interval& a, const Interval& b) { return hull(a, b); }
+WideInterval joined(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
+Rational joined(const Rational& a, const Rational& b) { return (a + b) * Rational(1, 2); }
 
-Opaque joined(const Opaque& a, const Opaque& b) {
-  return (a + b) * half<Opaque>();
-}
+Opaque joined(const Opaque& a, const Opaque& b) { return (a + b) * half<Opaque>(); }
 
 // The tangent at a jump, and at a possible one.
-Rational at_jump(const Rational&) {
-  return {};
-}
-Interval at_jump(const Interval&) {
-  return Interval::undefined();
-}
-WideInterval at_jump(const WideInterval&) {
-  return WideInterval::undefined();
-}
+Rational at_jump(const Rational&) { return {}; }
+Interval at_jump(const Interval&) { return Interval::undefined(); }
+WideInterval at_jump(const WideInterval&) { return WideInterval::undefined(); }
 
-Opaque at_jump(const Opaque&) {
-  return Opaque::undefined();
-}
+Opaque at_jump(const Opaque&) { return Opaque::undefined(); }
 
 // Does v contain an integer? Its floor is then not below it everywhere.
 template <class S>
 bool may_be_integer(const S& v, const S& floor_of_v) {
   return !surely_below(floor_of_v, v) || v.is_undefined();
 }
-bool may_be_integer(const Opaque& v, const Opaque& floor_of_v) {
-  return !surely_below(floor_of_v, v);
-}
-bool may_be_integer(const Rational& v, const Rational&) {
-  return v.is_integer();
-}
+bool may_be_integer(const Opaque& v, const Opaque& floor_of_v) { return !surely_below(floor_of_v, v); }
+bool may_be_integer(const Rational& v, const Rational&) { return v.is_integer(); }
 
 template <class S>
 S two_over_root_pi();
@@ -314,64 +286,32 @@ template class Dual<Modular>;
 template Dual<Modular> square(const Dual<Modular>&);
 template Dual<Modular> pow(const Dual<Modular>&, std::int64_t);
 
-template class Dual<Interval>;
-template Dual<Interval> square(const Dual<Interval>&);
-template Dual<Interval> pow(const Dual<Interval>&, std::int64_t);
-template Dual<Interval> abs(const Dual<Interval>&);
-template Dual<Interval> sign(const Dual<Interval>&);
-template Dual<Interval> floor(const Dual<Interval>&);
-template Dual<Interval> round(const Dual<Interval>&);
-template Dual<Interval> min(const Dual<Interval>&, const Dual<Interval>&);
-template Dual<Interval> max(const Dual<Interval>&, const Dual<Interval>&);
-template Dual<Interval> sqrt(const Dual<Interval>&);
-template Dual<Interval> apply(Function, const Dual<Interval>&);
-template Dual<Interval> exp(const Dual<Interval>&);
-template Dual<Interval> log(const Dual<Interval>&);
-template Dual<Interval> tanh(const Dual<Interval>&);
-template Dual<Interval> sigmoid(const Dual<Interval>&);
-template Dual<Interval> erf(const Dual<Interval>&);
-template Dual<Interval> sin(const Dual<Interval>&);
-template Dual<Interval> cos(const Dual<Interval>&);
-template Dual<Interval> pow(const Dual<Interval>&, const Rational&);
+// All functions, for a scalar that has them.
+#define ASSAY_INSTANTIATE_DUAL(S)                       \
+  template class Dual<S>;                               \
+  template Dual<S> square(const Dual<S>&);              \
+  template Dual<S> pow(const Dual<S>&, std::int64_t);   \
+  template Dual<S> abs(const Dual<S>&);                 \
+  template Dual<S> sign(const Dual<S>&);                \
+  template Dual<S> floor(const Dual<S>&);               \
+  template Dual<S> round(const Dual<S>&);               \
+  template Dual<S> min(const Dual<S>&, const Dual<S>&); \
+  template Dual<S> max(const Dual<S>&, const Dual<S>&); \
+  template Dual<S> sqrt(const Dual<S>&);                \
+  template Dual<S> apply(Function, const Dual<S>&);     \
+  template Dual<S> exp(const Dual<S>&);                 \
+  template Dual<S> log(const Dual<S>&);                 \
+  template Dual<S> tanh(const Dual<S>&);                \
+  template Dual<S> sigmoid(const Dual<S>&);             \
+  template Dual<S> erf(const Dual<S>&);                 \
+  template Dual<S> sin(const Dual<S>&);                 \
+  template Dual<S> cos(const Dual<S>&);                 \
+  template Dual<S> pow(const Dual<S>&, const Rational&)
 
-template class Dual<WideInterval>;
-template Dual<WideInterval> square(const Dual<WideInterval>&);
-template Dual<WideInterval> pow(const Dual<WideInterval>&, std::int64_t);
-template Dual<WideInterval> abs(const Dual<WideInterval>&);
-template Dual<WideInterval> sign(const Dual<WideInterval>&);
-template Dual<WideInterval> floor(const Dual<WideInterval>&);
-template Dual<WideInterval> round(const Dual<WideInterval>&);
-template Dual<WideInterval> min(const Dual<WideInterval>&, const Dual<WideInterval>&);
-template Dual<WideInterval> max(const Dual<WideInterval>&, const Dual<WideInterval>&);
-template Dual<WideInterval> sqrt(const Dual<WideInterval>&);
-template Dual<WideInterval> apply(Function, const Dual<WideInterval>&);
-template Dual<WideInterval> exp(const Dual<WideInterval>&);
-template Dual<WideInterval> log(const Dual<WideInterval>&);
-template Dual<WideInterval> tanh(const Dual<WideInterval>&);
-template Dual<WideInterval> sigmoid(const Dual<WideInterval>&);
-template Dual<WideInterval> erf(const Dual<WideInterval>&);
-template Dual<WideInterval> sin(const Dual<WideInterval>&);
-template Dual<WideInterval> cos(const Dual<WideInterval>&);
-template Dual<WideInterval> pow(const Dual<WideInterval>&, const Rational&);
+ASSAY_INSTANTIATE_DUAL(Interval);
+ASSAY_INSTANTIATE_DUAL(WideInterval);
+ASSAY_INSTANTIATE_DUAL(Opaque);
 
-template class Dual<Opaque>;
-template Dual<Opaque> square(const Dual<Opaque>&);
-template Dual<Opaque> pow(const Dual<Opaque>&, std::int64_t);
-template Dual<Opaque> abs(const Dual<Opaque>&);
-template Dual<Opaque> sign(const Dual<Opaque>&);
-template Dual<Opaque> floor(const Dual<Opaque>&);
-template Dual<Opaque> round(const Dual<Opaque>&);
-template Dual<Opaque> min(const Dual<Opaque>&, const Dual<Opaque>&);
-template Dual<Opaque> max(const Dual<Opaque>&, const Dual<Opaque>&);
-template Dual<Opaque> sqrt(const Dual<Opaque>&);
-template Dual<Opaque> apply(Function, const Dual<Opaque>&);
-template Dual<Opaque> exp(const Dual<Opaque>&);
-template Dual<Opaque> log(const Dual<Opaque>&);
-template Dual<Opaque> tanh(const Dual<Opaque>&);
-template Dual<Opaque> sigmoid(const Dual<Opaque>&);
-template Dual<Opaque> erf(const Dual<Opaque>&);
-template Dual<Opaque> sin(const Dual<Opaque>&);
-template Dual<Opaque> cos(const Dual<Opaque>&);
-template Dual<Opaque> pow(const Dual<Opaque>&, const Rational&);
+#undef ASSAY_INSTANTIATE_DUAL
 
 }  // namespace assay

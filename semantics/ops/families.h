@@ -1,4 +1,5 @@
-// The families of ops, one .cpp file each; denote() (evaluate.cpp) dispatches to them. Private to semantics/ops.
+// The families of ops, one .cpp file each; denote() (evaluate.cpp) dispatches to them. Private to semantics/ops (contracts
+// read function_of).
 //
 // The node is valid and the operands have the shapes that its inference saw. Each file opens its ops with the headings
 // Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source, and ends with the list of scalars.
@@ -8,10 +9,14 @@
 #include <string>
 
 #include "semantics/graph/graph.h"
+#include "semantics/numbers/function.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::ops {
+
+// The function that each element of exp, tanh, softplus, ... is of its operand's; other ops are demanded away.
+[[nodiscard]] Function function_of(Op op);
 
 template <class S>
 using Operands = std::span<const Array<S>* const>;

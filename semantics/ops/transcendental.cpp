@@ -33,32 +33,6 @@
 
 namespace assay::ops {
 
-namespace {
-
-Rejection too_large(const Node& node, std::int64_t n) {
-  return {Rejection::Kind::declined,        "denote.size",
-          "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
-          "exponent " + std::to_string(n),  "evaluate over intervals"};
-}
-
-template <class S>
-Outcome<Array<S>> power(const Node& node, const Array<S>& x) {
-  const Rational& exponent = std::get<PowAttributes>(node.attributes).exponent;
-  if (const std::optional<std::int64_t> n = exponent.to_int64()) {
-    for (std::size_t i = 0; i < x.values.size(); ++i) {
-      if (ScalarTraits<S>::may_raise(x.values[i], *n)) continue;
-      if (*n < 0 && !ScalarTraits<S>::may_divide_by(x.values[i])) return domain_fault(node, i, "base != 0 for a negative exponent", "0");
-      return too_large(node, *n);
-    }
-    return map(x, [&](const S& value) { return S(pow(value, *n)); });
-  }
-  if constexpr (ScalarTraits<S>::has_transcendental) {
-    return map(x, [&](const S& value) { return S(pow(value, exponent)); });
-  } else {
-    return no_function(node, ScalarTraits<S>::name);
-  }
-}
-
 Function function_of(Op op) {
   constexpr std::array<std::pair<Op, Function>, 17> kTable = {{
       {Op::sigmoid, Function::sigmoid},
@@ -84,6 +58,32 @@ Function function_of(Op op) {
   }
   demand(false, "denote_transcendental: not a transcendental op");
   return Function::exp;
+}
+
+namespace {
+
+Rejection too_large(const Node& node, std::int64_t n) {
+  return {Rejection::Kind::declined,        "denote.size",
+          "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
+          "exponent " + std::to_string(n),  "evaluate over intervals"};
+}
+
+template <class S>
+Outcome<Array<S>> power(const Node& node, const Array<S>& x) {
+  const Rational& exponent = std::get<PowAttributes>(node.attributes).exponent;
+  if (const std::optional<std::int64_t> n = exponent.to_int64()) {
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      if (ScalarTraits<S>::may_raise(x.values[i], *n)) continue;
+      if (*n < 0 && !ScalarTraits<S>::may_divide_by(x.values[i])) return domain_fault(node, i, "base != 0 for a negative exponent", "0");
+      return too_large(node, *n);
+    }
+    return map(x, [&](const S& value) { return S(pow(value, *n)); });
+  }
+  if constexpr (ScalarTraits<S>::has_transcendental) {
+    return map(x, [&](const S& value) { return S(pow(value, exponent)); });
+  } else {
+    return no_function(node, ScalarTraits<S>::name);
+  }
 }
 
 template <class Float>

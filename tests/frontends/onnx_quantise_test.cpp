@@ -87,3 +87,18 @@ TEST_CASE("one-hot rows, blocks added back, bits under the other sign", "[onnx][
       {on("Det"), 11, {}, {2, 2}, {1, 2, 3, 5}, {}, {-1}},
   });
 }
+
+TEST_CASE("quantised operators, samples and spectra of wrong shapes are refused", "[onnx][ops][reject]") {
+  const std::string image = floats("i", {1, 1, 2, 2}, {1, 2, 3, 4});
+  const std::vector<std::string> codes = rejection_codes({
+      {on("QuantizeLinear", {"s"}), 13, {floats("s", {3}, {1, 2, 4})}, kFour, {}, kFour, {}},
+      {on("QuantizeLinear", {"s"}, {attr("axis", 3)}), 13, {floats("s", {4}, {1, 2, 4, 8})}, kFour, {}, kFour, {}},
+      {on("DequantizeLinear", {"s"}), 13, {scale(2)}, kFour, {}, kFour, {}},
+      {node("GridSample", {"i", "x"}, {"y"}, {attr("mode", "nearest")}), 20, {image}, {1, 1, 2, 3}, {}, {}, {}},
+      {on("DFT", {}, {attr("axis", 5)}), 17, {}, {1, 4, 1}, {}, {}, {}},
+      {on("DFT", {}, {attr("axis", 1)}), 17, {}, {1, 4, 3}, {}, {}, {}},
+      {node("MaxPool", {"x"}, {"z", "y"}, {attr("kernel_shape", Ints{9})}), 13, {}, {1, 1, 4}, {}, {}, {}},
+  });
+  CHECK(codes ==
+        std::vector<std::string>{"onnx.axis", "onnx.axis", "onnx.element_type", "onnx.shape", "onnx.axis", "onnx.shape", "onnx.shape"});
+}

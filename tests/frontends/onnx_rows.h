@@ -23,16 +23,20 @@ struct Row {
 
 inline std::vector<Dim> dims_of(const Ints& shape) { return {shape.begin(), shape.end()}; }
 
+inline Outcome<onnx::Model> import_row(const Folder& folder, const Row& row) {
+  ModelText text;
+  text.opset = row.opset;
+  text.nodes = {row.one};
+  text.initializers = row.constants;
+  text.inputs = {value("x", dims_of(row.shape))};
+  text.outputs = {untyped("y")};
+  return onnx::import_model(folder.write("m.onnx", text.bytes()));
+}
+
 inline void check_rows(const std::vector<Row>& rows) {
   const Folder folder;
   for (const Row& row : rows) {
-    ModelText text;
-    text.opset = row.opset;
-    text.nodes = {row.one};
-    text.initializers = row.constants;
-    text.inputs = {value("x", dims_of(row.shape))};
-    text.outputs = {untyped("y")};
-    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    const Outcome<onnx::Model> model = import_row(folder, row);
     INFO("row " << &row - rows.data() << (model ? "" : ": " + model.rejection().to_text()));
     REQUIRE(model.ok());
     const Graph& graph = model.value().graph;
@@ -43,6 +47,17 @@ inline void check_rows(const std::vector<Row>& rows) {
     CHECK(result.shape == row.result_shape);
     CHECK(result.values == row.y);
   }
+}
+
+// The codes of the rejections; empty for a row that is accepted.
+inline std::vector<std::string> rejection_codes(const std::vector<Row>& rows) {
+  const Folder folder;
+  std::vector<std::string> codes;
+  for (const Row& row : rows) {
+    const Outcome<onnx::Model> model = import_row(folder, row);
+    codes.push_back(model ? "" : model.rejection().code);
+  }
+  return codes;
 }
 
 inline std::string on(const std::string& op, const std::vector<std::string>& more = {}, const std::vector<std::string>& attributes = {}) {

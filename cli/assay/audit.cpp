@@ -1,0 +1,151 @@
+// `assay audit`: a recorded run, region by region, against the contracts.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "cli/assay/gate.h"
+#include "cli/assay/report.h"
+#include "formats/trace.h"
+#include "frontends/files.h"
+#include "kernel/audit/audit.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kSchema = "assay.audit/1";
+
+std::string hex(const kernel::Digest& digest) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : digest) text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  return text;
+}
+
+// Words joined by a separator.
+class Joined {
+ public:
+  explicit Joined(const char* separator) : separator_(separator) {}
+  void add(std::string_view word) {
+    if (!text_.empty()) text_ += separator_;
+    text_ += word;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  const char* separator_;
+  std::string text_;
+};
+
+// "gemm+relu": what a region computes, constants apart.
+std::string ops_of(const Graph& graph) {
+  Joined ops("+");
+  for (const Node& node : graph.nodes) {
+    if (node.op != Op::input && node.op != Op::constant) ops.add(op_row(node.op).name);
+  }
+  return ops.text().empty() ? "none" : ops.text();
+}
+
+// "[128, 784], [512, 784] -> [128, 512]"
+std::string shapes_of(const Trace& trace, const Region& region) {
+  Joined operands(", "), results(", ");
+  for (const TraceTensorId id : region.operands) operands.add(to_string(trace.tensors[id].value.shape()));
+  for (const TraceTensorId id : region.results) results.add(to_string(trace.tensors[id].value.shape()));
+  return operands.text() + " -> " + results.text();
+}
+
+void add_violations(const Trace& trace, const Region& region, const kernel::RegionAudit& audit, GateCase& one) {
+  for (std::size_t i = 0; i < audit.results.size(); ++i) {
+    if (audit.results[i].failed == 0) continue;
+    Finding finding{
+        Finding::Kind::failure, "contract." + one.op, trace.tensors[region.results[i]].name, {}, {}, audit.results[i].failed, {}};
+    finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
+                      " elements of '" + finding.subject + "' are outside their contract";
+    finding.details = {"shapes " + shapes_of(trace, region)};
+    for (const auto& [word, violation] : {std::pair{"first: ", &audit.first}, std::pair{"worst: ", &audit.worst}}) {
+      if (*violation && (*violation)->result == i) finding.details.push_back(word + (*violation)->text);
+    }
+    one.findings.push_back(std::move(finding));
+  }
+}
+
+GateCase judged(const Trace& trace, std::size_t index) {
+  const Region& region = trace.regions[index];
+  GateCase one;
+  one.name = "region " + std::to_string(index) + (region.name.empty() ? "" : " (" + region.name + ")");
+  one.op = ops_of(region.graph);
+  one.model = to_string(region.model);
+  const double start = thread_cpu_seconds();
+  const auto audit = kernel::audit_region(trace, index);
+  one.seconds = thread_cpu_seconds() - start;
+  if (!audit) {
+    one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, audit.rejection().to_text(), {}, 1, {}});
+    return one;
+  }
+  const kernel::RegionAudit::Counts counts = audit.value().total();
+  std::tie(one.passed, one.failed, one.vacuous, one.unsupported) =
+      std::tie(counts.passed, counts.failed, counts.vacuous, counts.unsupported);
+  one.head_room_used = audit.value().head_room_used;
+  add_violations(trace, region, audit.value(), one);
+  if (counts.vacuous > 0)
+    one.findings.push_back({Finding::Kind::vacuous,
+                            "contract.vacuous",
+                            one.name,
+                            std::to_string(counts.vacuous) + " elements have sets too wide to say anything",
+                            {},
+                            counts.vacuous,
+                            {}});
+  if (audit.value().unsupported)
+    one.findings.push_back({Finding::Kind::unsupported,
+                            audit.value().unsupported->code,
+                            one.name,
+                            audit.value().unsupported->to_text(),
+                            {},
+                            counts.unsupported,
+                            {}});
+  return one;
+}
+
+}  // namespace
+
+std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs) {
+  std::vector<GateCase> cases(trace.regions.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < cases.size(); i = next++) cases[i] = judged(trace, i);
+  };
+  std::vector<std::thread> others;
+  for (unsigned k = 1; k < std::min<std::size_t>(jobs, cases.size()); ++k) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return cases;
+}
+
+int audit(const AuditOptions& options) {
+  const auto file = read_file(options.trace);
+  if (!file) return refuse(kSchema, options.gate.json, file.rejection());
+  const auto trace = formats::read_trace(file.value().bytes);
+  if (!trace) return refuse(kSchema, options.gate.json, in_file(trace.rejection(), options.trace));
+  GateReport report;
+  report.verb = "audit";
+  report.file = options.trace;
+  report.facts = {{"writer", trace.value().writer},
+                  {"sha256", hex(file.value().sha256)},
+                  {"regions", std::to_string(trace.value().regions.size())},
+                  {"tensors", std::to_string(trace.value().tensors.size())}};
+  const double start = wall_seconds();
+  if (const auto whole = kernel::check_continuity(trace.value()); !whole) {
+    GateCase one;
+    one.name = "continuity";
+    one.findings.push_back(
+        {Finding::Kind::failure, whole.rejection().code, whole.rejection().place, whole.rejection().to_text(), {}, 1, {}});
+    report.cases.push_back(std::move(one));
+  } else {
+    report.cases = audit_regions(trace.value(), options.jobs);
+  }
+  report.seconds = wall_seconds() - start;
+  return conclude_gate(std::move(report), options.gate);
+}
+
+}  // namespace assay::cli

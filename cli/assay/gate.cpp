@@ -1,0 +1,212 @@
+#include "cli/assay/gate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/assay/report.h"
+#include "frontends/files.h"
+
+namespace assay::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kRatchet = 1.25;    // growth of head-room that a baseline bears
+constexpr double kLeastRoom = 0.05;  // below this share of the allowance growth says nothing
+
+Rejection malformed(const char* code, const std::string& path, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, code, path, std::move(required), std::move(found), "docs/gates.md"};
+}
+
+Outcome<Json> read_json(const char* code, const std::string& path) {
+  const auto file = read_file(path);
+  if (!file) return file.rejection();
+  const auto& bytes = file.value().bytes;
+  Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (!json.is_object()) return malformed(code, path, "a JSON object", "something else");
+  return json;
+}
+
+bool is_date(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  return std::ranges::count_if(text, [](char c) { return c >= '0' && c <= '9'; }) == 8;
+}
+
+std::string date_of_today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 16> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
+}
+
+struct Waiver {
+  std::string id, rule, op, subject, reason, owner, expires;
+  std::size_t most_elements = SIZE_MAX;
+  bool used = false;
+};
+
+Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
+  Waiver waiver;
+  std::size_t known = 0;
+  for (const auto& [field, target] :
+       {std::pair{"id", &waiver.id}, std::pair{"rule", &waiver.rule}, std::pair{"op", &waiver.op}, std::pair{"tensor", &waiver.subject},
+        std::pair{"reason", &waiver.reason}, std::pair{"owner", &waiver.owner}, std::pair{"expires", &waiver.expires}}) {
+    if (!json.is_object() || !json.contains(field)) continue;
+    if (!json[field].is_string()) return malformed("waivers.field", path, std::string("text as \"") + field + "\"", json[field].dump());
+    *target = json[field].get<std::string>();
+    ++known;
+  }
+  if (json.is_object() && json.contains("most_elements") && json["most_elements"].is_number_unsigned()) {
+    waiver.most_elements = json["most_elements"].get<std::size_t>();
+    ++known;
+  }
+  if (waiver.id.empty() || waiver.rule.empty() || waiver.reason.empty() || waiver.owner.empty() || !is_date(waiver.expires) ||
+      known != json.size())
+    return malformed("waivers.field", path, "id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements",
+                     json.dump());
+  return waiver;
+}
+
+bool covers(const Waiver& waiver, const GateCase& one, const Finding& finding) {
+  return waiver.rule == finding.rule && (waiver.op.empty() || waiver.op == one.op) &&
+         (waiver.subject.empty() || waiver.subject == finding.subject) && finding.elements <= waiver.most_elements;
+}
+
+std::map<std::string, double> head_room_of(const GateReport& report) {
+  std::map<std::string, double> used;
+  for (const GateCase& one : report.cases) {
+    if (one.passed > 0) used[one.op] = std::fmax(used[one.op], one.head_room_used);
+  }
+  return used;
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return true;
+  std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
+  return false;
+}
+
+}  // namespace
+
+bool GateCase::is_failed() const {
+  return std::ranges::any_of(findings, [](const Finding& one) {
+    return one.waiver.empty() && (one.kind == Finding::Kind::failure || one.kind == Finding::Kind::undecided);
+  });
+}
+
+std::string fingerprint(const GateCase& one, const Finding& finding) { return finding.rule + "/" + one.op + "/" + one.model; }
+
+GateCase GateReport::totals() const {
+  GateCase sum;
+  for (const GateCase& one : cases) {
+    sum.passed += one.passed;
+    sum.failed += one.failed;
+    sum.vacuous += one.vacuous;
+    sum.unsupported += one.unsupported;
+    sum.head_room_used = std::fmax(sum.head_room_used, one.head_room_used);
+  }
+  return sum;
+}
+
+std::string GateReport::verdict(double most_undecided) const {
+  bool undecided = false;
+  if (!troubles.empty()) return "failed";
+  for (const GateCase& one : cases) {
+    for (const Finding& finding : one.findings) {
+      if (!finding.waiver.empty()) continue;
+      if (finding.kind == Finding::Kind::failure) return "failed";
+      undecided = undecided || finding.kind == Finding::Kind::undecided;
+    }
+  }
+  const GateCase sum = totals();
+  const auto open = static_cast<double>(sum.vacuous + sum.unsupported), all = open + static_cast<double>(sum.passed + sum.failed);
+  if (undecided || open > most_undecided * all) return "undecided";
+  return waived > 0 ? "passed with waivers" : "passed";
+}
+
+Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today) {
+  auto json = read_json("waivers.json", path);
+  if (!json) return json.rejection();
+  if (!json.value().contains("waivers") || !json.value()["waivers"].is_array())
+    return malformed("waivers.json", path, "\"waivers\", a list", "none");
+  std::vector<Waiver> waivers;
+  for (const Json& one : json.value()["waivers"]) {
+    auto waiver = read_waiver(one, path);
+    if (!waiver) return waiver.rejection();
+    waivers.push_back(std::move(waiver).value());
+  }
+  for (GateCase& one : report.cases) {
+    for (Finding& finding : one.findings) {
+      const auto waiver =
+          std::ranges::find_if(waivers, [&](const Waiver& each) { return each.expires >= today && covers(each, one, finding); });
+      if (waiver == waivers.end()) continue;
+      waiver->used = true;
+      finding.waiver = waiver->id;
+      finding.details.push_back("waived by " + waiver->id + " (" + waiver->owner + ", until " + waiver->expires + "): " + waiver->reason);
+      ++report.waived;
+    }
+  }
+  for (const Waiver& waiver : waivers) {
+    if (waiver.expires < today)
+      report.troubles.push_back("waiver " + waiver.id + " expired on " + waiver.expires + ": mend what it covers, or ask " + waiver.owner);
+    else if (!waiver.used)
+      report.troubles.push_back("waiver " + waiver.id + " covers nothing: remove it");
+  }
+  return Done{};
+}
+
+Outcome<Done> compare_baseline(GateReport& report, const std::string& path) {
+  auto json = read_json("baseline.json", path);
+  if (!json) return json.rejection();
+  if (!json.value().contains("head_room") || !json.value()["head_room"].is_object())
+    return malformed("baseline.json", path, "\"head_room\", an object", "none");
+  for (const auto& [op, used] : head_room_of(report)) {
+    const Json& before = json.value()["head_room"];
+    if (!before.contains(op)) continue;
+    if (!before[op].is_number()) return malformed("baseline.json", path, "a number for " + op, before[op].dump());
+    const double limit = std::fmax(kLeastRoom, kRatchet * before[op].get<double>());
+    if (!(used <= limit))
+      report.troubles.push_back(op + " uses " + std::to_string(used) + " of its allowance, the baseline says " + before[op].dump() +
+                                ": find out why, or write a new baseline");
+  }
+  return Done{};
+}
+
+std::string baseline_json(const GateReport& report) {
+  return Json{{"schema", "assay.baseline/1"}, {"head_room", head_room_of(report)}}.dump(2) + "\n";
+}
+
+int conclude_gate(GateReport report, const GateOptions& options) {
+  const std::string schema = "assay." + report.verb + "/1", today = options.today.empty() ? date_of_today() : options.today;
+  if (!is_date(today)) {
+    std::fprintf(stderr, "assay %s: --today: a day as YYYY-MM-DD\n", report.verb.c_str());
+    return kExitUsage;
+  }
+  if (!options.waivers.empty()) {
+    if (auto done = apply_waivers(report, options.waivers, today); !done) return refuse(schema, options.json, done.rejection());
+  }
+  if (!options.baseline.empty()) {
+    if (auto done = compare_baseline(report, options.baseline); !done) return refuse(schema, options.json, done.rejection());
+  }
+  const std::string verdict = report.verdict(options.most_undecided);
+  if (options.json != "-") std::fputs(gate_text(report, options.most_undecided).c_str(), stdout);
+  bool written = write_json(options.json, gate_json(report, options.most_undecided));
+  written = write_file(options.junit, options.junit.empty() ? "" : junit_xml(report)) && written;
+  written = write_file(options.sarif, options.sarif.empty() ? "" : sarif_json(report)) && written;
+  written = write_file(options.markdown, options.markdown.empty() ? "" : markdown(report, options.most_undecided)) && written;
+  written = write_file(options.write_baseline, options.write_baseline.empty() ? "" : baseline_json(report)) && written;
+  if (verdict == "failed") return kExitNo;
+  return verdict == "undecided" ? kExitUndecided : written ? kExitYes : kExitUnwritten;
+}
+
+}  // namespace assay::cli

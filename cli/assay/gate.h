@@ -1,0 +1,72 @@
+// What the gates of continuous integration (audit, gradcheck, check) report, in one form: cases with findings. Waivers and the
+// baseline act on it; text, JSON, JUnit XML, SARIF and Markdown are written from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/assay/options.h"
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::cli {
+
+struct Finding {
+  enum class Kind : std::uint8_t { failure, undecided, vacuous, unsupported } kind = Kind::failure;
+  std::string rule;     // the clause that was broken, stable: "contract.softmax", "audit.operand", "gradient.accumulation"
+  std::string subject;  // the tensor
+  std::string message;  // one line: required and found
+  std::vector<std::string> details;
+  std::size_t elements = 1;
+  std::string waiver;  // id of the waiver that covers it; empty: none
+};
+
+struct GateCase {
+  std::string name;   // place in the run
+  std::string op;     // "gemm", or the ops of a fused region joined by "+"
+  std::string model;  // execution model
+  double seconds = 0;
+  std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;  // elements
+  double head_room_used = 0;
+  std::vector<Finding> findings;
+
+  [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
+};
+
+// rule, op and model: what stays the same when regions are renamed or shapes change.
+[[nodiscard]] std::string fingerprint(const GateCase& one, const Finding& finding);
+
+struct GateReport {
+  std::string verb;  // "audit"
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> facts;  // about the run: writer, digest, ...
+  std::vector<GateCase> cases;
+  std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
+  std::size_t waived = 0;             // findings
+  double seconds = 0;
+
+  [[nodiscard]] GateCase totals() const;  // elements of all cases, the greatest head-room
+  // The word of the last line: "passed", "passed with waivers", "failed", "undecided".
+  [[nodiscard]] std::string verdict(double most_undecided) const;
+};
+
+// Reads the options' waivers and baseline and acts on them; writes all files that were asked for. The exit code of the gate.
+int conclude_gate(GateReport report, const GateOptions& options);
+
+// The regions of a continuous trace, judged on that many threads.
+[[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);
+
+// Parts of conclude_gate.
+[[nodiscard]] Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today);
+[[nodiscard]] Outcome<Done> compare_baseline(GateReport& report, const std::string& path);
+[[nodiscard]] std::string baseline_json(const GateReport& report);
+[[nodiscard]] std::string gate_text(const GateReport& report, double most_undecided);
+[[nodiscard]] std::string gate_json(const GateReport& report, double most_undecided);
+[[nodiscard]] std::string junit_xml(const GateReport& report);
+[[nodiscard]] std::string sarif_json(const GateReport& report);
+[[nodiscard]] std::string markdown(const GateReport& report, double most_undecided);
+
+}  // namespace assay::cli

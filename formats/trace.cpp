@@ -1,0 +1,301 @@
+#include "formats/trace.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "formats/trace_nodes.h"
+#include "semantics/demand.h"
+
+namespace assay::formats {
+
+namespace {
+
+constexpr const char* kKey = "assay.trace";
+constexpr std::int64_t kVersion = 1;
+constexpr std::array<std::pair<const char*, DType>, 12> kTypes = {{{"F32", DType::float32},
+                                                                   {"F64", DType::float64},
+                                                                   {"I64", DType::int64},
+                                                                   {"I32", DType::int32},
+                                                                   {"I16", DType::int16},
+                                                                   {"I8", DType::int8},
+                                                                   {"U64", DType::uint64},
+                                                                   {"U32", DType::uint32},
+                                                                   {"U16", DType::uint16},
+                                                                   {"U8", DType::uint8},
+                                                                   {"BOOL", DType::boolean},
+                                                                   {"C64", DType::complex64}}};
+
+std::uint32_t checksum(std::span<const std::byte> bytes) {
+  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+}
+
+Outcome<Tensor> tensor_of(const Safetensors::Entry& entry) {
+  const auto type = std::ranges::find_if(kTypes, [&](const auto& one) { return entry.dtype == one.first; });
+  if (type == kTypes.end()) {
+    return Rejection{Rejection::Kind::unsupported,
+                     "trace.type",
+                     "tensor \"" + entry.name + "\"",
+                     "float32, float64, complex64, integers or truth values",
+                     entry.dtype,
+                     "record values before they are rounded to 16 or 8 bits"};
+  }
+  return Tensor(type->second, entry.shape, std::make_shared<std::vector<std::byte>>(entry.bytes.begin(), entry.bytes.end()));
+}
+
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json) {}
+
+  Outcome<Trace> read(const Safetensors& file) {
+    auto done = read_tensors(file);
+    if (done) done = read_regions();
+    if (done) done = read_names("outputs", json_, "trace", trace_.outputs);
+    if (done) done = read_names("detached", json_, "trace", trace_.detached);
+    if (done) done = read_vjps();
+    if (done) done = read_gradients();
+    if (!done) return done.rejection();
+    return std::move(trace_);
+  }
+
+ private:
+  Outcome<Done> read_tensors(const Safetensors& file) {
+    if (json_.contains("writer") && json_["writer"].is_string()) trace_.writer = json_["writer"].get<std::string>();
+    for (const Safetensors::Entry& entry : file.entries) {
+      auto tensor = tensor_of(entry);
+      if (!tensor) return tensor.rejection();
+      ids_[entry.name] = static_cast<TraceTensorId>(trace_.tensors.size());
+      trace_.tensors.push_back({entry.name, Trace::Origin::result, std::move(tensor).value()});
+      if (auto same = compare_checksum(entry); !same) return same;
+    }
+    for (const auto& [field, origin] : {std::pair{"inputs", Trace::Origin::input}, std::pair{"parameters", Trace::Origin::parameter}}) {
+      std::vector<TraceTensorId> named;
+      if (auto done = read_names(field, json_, "trace", named); !done) return done;
+      for (const TraceTensorId id : named) trace_.tensors[id].origin = origin;
+    }
+    return Done{};
+  }
+
+  Outcome<Done> compare_checksum(const Safetensors::Entry& entry) const {
+    const std::string place = "tensor \"" + entry.name + "\"";
+    const Json& sums = json_.contains("crc32") ? json_["crc32"] : Json::object();
+    if (!sums.is_object() || !sums.contains(entry.name) || !sums[entry.name].is_number_unsigned())
+      return trace_malformed("checksum", place, "its CRC-32 under \"crc32\"", "none");
+    const std::uint32_t found = checksum(entry.bytes);
+    if (sums[entry.name].get<std::uint64_t>() != found)
+      return trace_malformed("checksum", place, "CRC-32 " + sums[entry.name].dump(), std::to_string(found));
+    return Done{};
+  }
+
+  Outcome<TraceTensorId> id_of(const Json& name, const std::string& place) const {
+    const auto found = name.is_string() ? ids_.find(name.get<std::string>()) : ids_.end();
+    if (found == ids_.end()) return trace_malformed("name", place, "the name of a tensor of this file", shown(name));
+    return found->second;
+  }
+
+  // A missing list is empty.
+  Outcome<Done> read_names(const char* field, const Json& object, const std::string& place, std::vector<TraceTensorId>& result) const {
+    if (!object.contains(field)) return Done{};
+    if (!object[field].is_array())
+      return trace_malformed("field", place, std::string("\"") + field + "\", a list of names", shown(object[field]));
+    for (const Json& name : object[field]) {
+      auto id = id_of(name, place + ", " + field);
+      if (!id) return id.rejection();
+      result.push_back(id.value());
+    }
+    return Done{};
+  }
+
+  static bool read_number(const Json& object, const char* field, std::uint32_t& value) {
+    if (!object.contains(field) || !object[field].is_number_unsigned() || object[field].get<std::uint64_t>() > UINT32_MAX) return false;
+    value = object[field].get<std::uint32_t>();
+    return true;
+  }
+
+  // {"of": 3, "result": 0, "cotangent": "dy", "cotangents": {"0": "dx"}}
+  Outcome<Trace::Vjp> read_vjp(const Json& json, const std::string& place) const {
+    Trace::Vjp vjp;
+    const bool has_numbers =
+        json.is_object() && read_number(json, "of", vjp.of) && (!json.contains("result") || read_number(json, "result", vjp.result));
+    if (!has_numbers || !json.contains("cotangent") || !json.contains("cotangents") || !json["cotangents"].is_object())
+      return trace_malformed("field", place, "of, cotangent and cotangents", shown(json));
+    auto cotangent = id_of(json["cotangent"], place);
+    if (!cotangent) return cotangent.rejection();
+    vjp.cotangent = cotangent.value();
+    for (const auto& [position, name] : json["cotangents"].items()) {
+      std::uint32_t operand = 0;
+      const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), operand);
+      if (error != std::errc() || end != position.data() + position.size())
+        return trace_malformed("field", place, "operand positions", "\"" + position + "\"");
+      auto id = id_of(name, place);
+      if (!id) return id.rejection();
+      vjp.cotangents.emplace_back(operand, id.value());
+    }
+    return vjp;
+  }
+
+  Outcome<Done> read_vjps() {
+    if (!json_.contains("vjps")) return Done{};
+    if (!json_["vjps"].is_array()) return trace_malformed("field", "vjps", "a list", shown(json_["vjps"]));
+    for (std::size_t i = 0; i < json_["vjps"].size(); ++i) {
+      auto vjp = read_vjp(json_["vjps"][i], "vjp " + std::to_string(i));
+      if (!vjp) return vjp.rejection();
+      trace_.vjps.push_back(std::move(vjp).value());
+    }
+    return Done{};
+  }
+
+  Outcome<ExecutionModel> read_model(const Json& json, const std::string& place) const {
+    if (!json.contains("model") || !json["model"].is_string())
+      return trace_malformed("field", place, "\"model\", an execution model", shown(json));
+    std::string text = json["model"].get<std::string>();
+    if (json_.contains("models") && json_["models"].is_object() && json_["models"].contains(text) && json_["models"][text].is_string())
+      text = json_["models"][text].get<std::string>();
+    auto model = parse_execution_model(text);
+    if (model) return model;
+    Rejection why = model.rejection();
+    why.place = place + (why.place.empty() ? "" : ", " + why.place);
+    return why;
+  }
+
+  Outcome<Region> read_region(const Json& json, std::string place) const {
+    Region region;
+    if (!json.is_object()) return trace_malformed("field", place, "an object", shown(json));
+    if (json.contains("name") && json["name"].is_string()) region.name = json["name"].get<std::string>();
+    if (!region.name.empty()) place += " (" + region.name + ")";
+    auto model = read_model(json, place);
+    if (!model) return model.rejection();
+    region.model = std::move(model).value();
+    for (auto done : {read_names("operands", json, place, region.operands), read_names("results", json, place, region.results)}) {
+      if (!done) return done.rejection();
+    }
+    if (region.results.empty()) return trace_malformed("field", place, "at least one result", "none");
+    std::vector<OperandType> types;
+    for (const TraceTensorId id : region.operands) {
+      const Trace::Entry& entry = trace_.tensors[id];
+      types.push_back({entry.value.dtype(), entry.value.shape(), entry.name});
+    }
+    auto graph = read_region_graph(json, types, region.results.size(), place);
+    if (!graph) return graph.rejection();
+    region.graph = std::move(graph).value();
+    return region;
+  }
+
+  Outcome<Done> read_regions() {
+    if (!json_.contains("regions") || !json_["regions"].is_array()) return trace_malformed("field", "trace", "\"regions\", a list", "none");
+    for (std::size_t i = 0; i < json_["regions"].size(); ++i) {
+      auto region = read_region(json_["regions"][i], "region " + std::to_string(i));
+      if (!region) return region.rejection();
+      trace_.regions.push_back(std::move(region).value());
+    }
+    return Done{};
+  }
+
+  Outcome<Done> read_gradients() {
+    if (!json_.contains("gradients")) return Done{};
+    const std::string place = "gradients";
+    if (!json_[place].is_array()) return trace_malformed("field", place, "a list", shown(json_[place]));
+    for (const Json& one : json_[place]) {
+      if (!one.is_object() || !one.contains("output") || !one.contains("seed") || !one.contains("of") || !one["of"].is_object())
+        return trace_malformed("field", place, "output, seed and of", shown(one));
+      Trace::Gradient gradient;
+      for (auto& [field, target] : {std::pair{"output", &gradient.output}, std::pair{"seed", &gradient.seed}}) {
+        auto id = id_of(one[field], place);
+        if (!id) return id.rejection();
+        *target = id.value();
+      }
+      for (const auto& [name, value] : one["of"].items()) {
+        auto from = id_of(Json(name), place), to = id_of(value, place);
+        if (!from || !to) return (from ? to : from).rejection();
+        gradient.of.emplace_back(from.value(), to.value());
+      }
+      trace_.gradients.push_back(std::move(gradient));
+    }
+    return Done{};
+  }
+
+  const Json& json_;
+  Trace trace_;
+  std::map<std::string, TraceTensorId> ids_;
+};
+
+Json region_json(const Trace& trace, const Region& region) {
+  const auto names = [&](const std::vector<TraceTensorId>& ids) {
+    Json list = Json::array();
+    for (const TraceTensorId id : ids) list.push_back(trace.tensors[id].name);
+    return list;
+  };
+  Json json;
+  if (!region.name.empty()) json["name"] = region.name;
+  json["model"] = to_string(region.model);
+  json["operands"] = names(region.operands);
+  json["results"] = names(region.results);
+  write_region_graph(region.graph, json);
+  return json;
+}
+
+Json trace_json(const Trace& trace) {
+  Json json{{"version", kVersion},
+            {"writer", trace.writer},
+            {"inputs", Json::array()},
+            {"parameters", Json::array()},
+            {"outputs", Json::array()}};
+  for (const Trace::Entry& entry : trace.tensors) {
+    if (entry.origin != Trace::Origin::result) json[entry.origin == Trace::Origin::input ? "inputs" : "parameters"].push_back(entry.name);
+  }
+  for (const TraceTensorId id : trace.outputs) json["outputs"].push_back(trace.tensors[id].name);
+  json["regions"] = Json::array();
+  for (const Region& region : trace.regions) json["regions"].push_back(region_json(trace, region));
+  json["vjps"] = Json::array();
+  for (const Trace::Vjp& vjp : trace.vjps) {
+    Json cotangents = Json::object();
+    for (const auto& [operand, id] : vjp.cotangents) cotangents[std::to_string(operand)] = trace.tensors[id].name;
+    json["vjps"].push_back(
+        {{"of", vjp.of}, {"result", vjp.result}, {"cotangent", trace.tensors[vjp.cotangent].name}, {"cotangents", std::move(cotangents)}});
+  }
+  json["detached"] = Json::array();
+  for (const TraceTensorId id : trace.detached) json["detached"].push_back(trace.tensors[id].name);
+  json["gradients"] = Json::array();
+  for (const Trace::Gradient& gradient : trace.gradients) {
+    Json of = Json::object();
+    for (const auto& [tensor, value] : gradient.of) of[trace.tensors[tensor].name] = trace.tensors[value].name;
+    json["gradients"].push_back(
+        {{"output", trace.tensors[gradient.output].name}, {"seed", trace.tensors[gradient.seed].name}, {"of", std::move(of)}});
+  }
+  json["crc32"] = Json::object();
+  for (const Trace::Entry& entry : trace.tensors) json["crc32"][entry.name] = checksum(entry.value.bytes());
+  return json;
+}
+
+}  // namespace
+
+Outcome<Trace> read_trace(std::span<const std::byte> file) {
+  auto content = read_safetensors(file);
+  if (!content) return content.rejection();
+  const auto text = content.value().metadata.find(kKey);
+  if (text == content.value().metadata.end())
+    return trace_malformed("json", "__metadata__", std::string("\"") + kKey + "\"", "none: no trace of a run");
+  const Json json = Json::parse(text->second, nullptr, false);
+  if (!json.is_object()) return trace_malformed("json", "__metadata__", "a JSON object", "something else");
+  if (!json.contains("version") || json["version"] != kVersion)
+    return trace_malformed("version", "trace", std::to_string(kVersion), json.contains("version") ? shown(json["version"]) : "none");
+  return Reader(json).read(content.value());
+}
+
+void write_trace(const Trace& trace, const std::function<void(std::span<const std::byte>)>& write) {
+  Safetensors content;
+  content.metadata[kKey] = trace_json(trace).dump(-1, ' ', true, Json::error_handler_t::replace);
+  for (const Trace::Entry& entry : trace.tensors) {
+    const auto type = std::ranges::find_if(kTypes, [&](const auto& one) { return entry.value.dtype() == one.second; });
+    content.entries.push_back({entry.name, type->first, entry.value.shape(), entry.value.bytes()});
+  }
+  const std::string header = safetensors_header(content);
+  write(std::as_bytes(std::span(header)));
+  for (const Safetensors::Entry& entry : content.entries) write(entry.bytes);
+}
+
+}  // namespace assay::formats

@@ -1,0 +1,54 @@
+// Audit of a recorded run: the trace is one unbroken run, and every recorded value is one that its contract admits.
+//
+// What a passed audit says: each region's results are admissible given its recorded operands, under its declared execution model, and
+// each operand is an input, a parameter or the result of an earlier region, so the regions form one program. It says nothing about
+// another run, and nothing about a program that was meant but not recorded.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semantics/contracts/contract.h"
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+// The trace is one run. Rejections, each naming region and tensor:
+//   audit.operand   an operand that is no input or parameter and that no earlier region gave
+//   audit.result    a result that another region gave before, or an input or parameter
+//   audit.origin    a tensor that nothing gave, of the file's or of the outputs
+//   audit.shape     a result whose type or shape is not that of the region's graph
+//   audit.region    a region that reads or gives another number of tensors than its graph, or whose graph is not valid
+//   audit.vjp       a vector-Jacobian product of no region, of a result or operand that it has not, or with a cotangent of another type or
+//   shape audit.gradient  a gradient of other type or shape than its tensor, or a seed of other type or shape than the output
+[[nodiscard]] Outcome<Done> check_continuity(const Trace& trace);
+
+// One element outside its set.
+struct Violation {
+  std::size_t result = 0, element = 0;  // position among the region's results; row-major
+  std::string text;                     // place, received bits, admitted set, exact value
+  double steps = 0;            // numbers of the format between the received one and the nearest admitted, at most 2^53; inf for NaN
+  double allowance_units = 0;  // |received - exact| over the error from which on the element fails; inf where that is 0
+};
+
+struct RegionAudit {
+  struct Counts {
+    std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;
+    Counts& operator+=(const Counts& other);
+  };
+  std::vector<Counts> results;            // one per result
+  std::optional<Violation> first, worst;  // worst: by allowance_units, then by steps
+  std::optional<Rejection> unsupported;   // why all elements are
+  double head_room_used = 0;              // the largest share of its allowance that a passed element uses
+
+  [[nodiscard]] Counts total() const;
+};
+
+// Judges the results of one region of a trace that is continuous (demanded only as far as indices go).
+// A region without a contract is not rejected: its elements count as unsupported.
+[[nodiscard]] Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t region);
+
+}  // namespace assay::kernel

@@ -1,0 +1,54 @@
+// Trace: what a run of a program recorded, as regions over tensors. docs/trace-format.md describes the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semantics/graph/execution_model.h"
+#include "semantics/graph/graph.h"
+
+namespace assay {
+
+using TraceTensorId = std::uint32_t;  // index into Trace::tensors
+
+// A small graph that ran as one: an op, a fused chain, a layer with several results.
+struct Region {
+  std::string name;  // the recorder's, for messages
+  Graph graph;
+  ExecutionModel model;
+  std::vector<TraceTensorId> operands;  // one per input of the graph
+  std::vector<TraceTensorId> results;   // one per output of the graph
+};
+
+struct Trace {
+  enum class Origin : std::uint8_t { input, parameter, result };
+  struct Entry {
+    std::string name;
+    Origin origin = Origin::result;
+    Tensor value;
+  };
+  // A vector-Jacobian product: given the cotangent of one result of a region, the cotangents of operands. Any regions in between
+  // computed them; kernel/audit composes these.
+  struct Vjp {
+    std::uint32_t of = 0;                                             // index into regions
+    std::uint32_t result = 0;                                         // position among that region's results
+    TraceTensorId cotangent = 0;                                      // of that result
+    std::vector<std::pair<std::uint32_t, TraceTensorId>> cotangents;  // position among that region's operands, its cotangent
+  };
+  // The recorded gradient of `output`, from the cotangent `seed`, with respect to each tensor `of`.
+  struct Gradient {
+    TraceTensorId output = 0, seed = 0;
+    std::vector<std::pair<TraceTensorId, TraceTensorId>> of;  // tensor, its gradient
+  };
+  std::string writer;  // program and version, for the report
+  std::vector<Entry> tensors;
+  std::vector<Region> regions;         // in the order in which they ran
+  std::vector<TraceTensorId> outputs;  // what the run returned
+  std::vector<Vjp> vjps;
+  std::vector<Gradient> gradients;
+  std::vector<TraceTensorId> detached;  // through which no gradient is meant to flow
+};
+
+}  // namespace assay

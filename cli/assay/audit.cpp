@@ -38,15 +38,6 @@ class Joined {
   std::string text_;
 };
 
-// "gemm+relu": what a region computes, constants apart.
-std::string ops_of(const Graph& graph) {
-  Joined ops("+");
-  for (const Node& node : graph.nodes) {
-    if (node.op != Op::input && node.op != Op::constant) ops.add(op_row(node.op).name);
-  }
-  return ops.text().empty() ? "none" : ops.text();
-}
-
 // "[128, 784], [512, 784] -> [128, 512]"
 std::string shapes_of(const Trace& trace, const Region& region) {
   Joined operands(", "), results(", ");
@@ -109,6 +100,14 @@ GateCase judged(const Trace& trace, std::size_t index) {
 
 }  // namespace
 
+std::string ops_of(const Graph& graph) {
+  Joined ops("+");
+  for (const Node& node : graph.nodes) {
+    if (node.op != Op::input && node.op != Op::constant) ops.add(op_row(node.op).name);
+  }
+  return ops.text().empty() ? "none" : ops.text();
+}
+
 std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs) {
   std::vector<GateCase> cases(trace.regions.size());
   std::atomic<std::size_t> next{0};
@@ -122,28 +121,37 @@ std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs) {
   return cases;
 }
 
-int audit(const AuditOptions& options) {
-  const auto file = read_file(options.trace);
-  if (!file) return refuse(kSchema, options.gate.json, file.rejection());
-  const auto trace = formats::read_trace(file.value().bytes);
-  if (!trace) return refuse(kSchema, options.gate.json, in_file(trace.rejection(), options.trace));
-  GateReport report;
-  report.verb = "audit";
-  report.file = options.trace;
+Outcome<Trace> open_trace(const std::string& path, GateReport& report) {
+  const auto file = read_file(path);
+  if (!file) return file.rejection();
+  auto trace = formats::read_trace(file.value().bytes);
+  if (!trace) return in_file(trace.rejection(), path);
+  report.file = path;
   report.facts = {{"writer", trace.value().writer},
                   {"sha256", hex(file.value().sha256)},
                   {"regions", std::to_string(trace.value().regions.size())},
                   {"tensors", std::to_string(trace.value().tensors.size())}};
+  return trace;
+}
+
+bool is_continuous(const Trace& trace, GateReport& report) {
+  const auto whole = kernel::check_continuity(trace);
+  if (whole) return true;
+  GateCase one;
+  one.name = "continuity";
+  one.op = "trace";
+  one.findings.push_back({Finding::Kind::failure, whole.rejection().code, whole.rejection().place, whole.rejection().to_text(), {}, 1, {}});
+  report.cases.push_back(std::move(one));
+  return false;
+}
+
+int audit(const AuditOptions& options) {
+  GateReport report;
+  report.verb = "audit";
+  const auto trace = open_trace(options.trace, report);
+  if (!trace) return refuse(kSchema, options.gate.json, trace.rejection());
   const double start = wall_seconds();
-  if (const auto whole = kernel::check_continuity(trace.value()); !whole) {
-    GateCase one;
-    one.name = "continuity";
-    one.findings.push_back(
-        {Finding::Kind::failure, whole.rejection().code, whole.rejection().place, whole.rejection().to_text(), {}, 1, {}});
-    report.cases.push_back(std::move(one));
-  } else {
-    report.cases = audit_regions(trace.value(), options.jobs);
-  }
+  if (is_continuous(trace.value(), report)) report.cases = audit_regions(trace.value(), options.jobs);
   report.seconds = wall_seconds() - start;
   return conclude_gate(std::move(report), options.gate);
 }

@@ -56,6 +56,11 @@ struct GateReport {
 // Reads the options' waivers and baseline and acts on them; writes all files that were asked for. The exit code of the gate.
 int conclude_gate(GateReport report, const GateOptions& options);
 
+// A trace file, with its facts in the report.
+[[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);
+// If not, the report has the finding.
+[[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
+[[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);
 

@@ -138,6 +138,15 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   verb->callback([&] { exit = audit(options); });
 }
 
+void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right");
+  verb->add_option("TRACE", options.trace)->required();
+  verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_gate(verb, options.gate);
+  verb->callback([&] { exit = gradcheck(options); });
+}
+
 // `supports` and its older spelling `capabilities`.
 void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
@@ -180,6 +189,7 @@ int run(int argc, char** argv) {
   EvalOptions eval_options;
   AdjointOptions adjoint_options;
   AuditOptions audit_options;
+  GradcheckOptions gradcheck_options;
   std::string question;
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
@@ -190,6 +200,7 @@ int run(int argc, char** argv) {
   add_eval(app, eval_options, exit);
   add_adjoint(app, adjoint_options, exit);
   add_audit(app, audit_options, exit);
+  add_gradcheck(app, gradcheck_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
   add_ops(app, op_name, exit);

@@ -83,7 +83,15 @@ struct AuditOptions {
   GateOptions gate;
 };
 
+struct GradcheckOptions {
+  std::string trace;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  GateOptions gate;
+};
+
 int audit(const AuditOptions& options);
+int gradcheck(const GradcheckOptions& options);
 int verify(const VerifyOptions& options);
 int check_verb(const CheckOptions& options);
 int bounds(const BoundsOptions& options);

@@ -1,0 +1,55 @@
+// `assay gradcheck`: the gradients of a recorded run. Every recorded value lies within its contract (audit), every product is the adjoint
+// of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
+#include <utility>
+
+#include "cli/assay/gate.h"
+#include "cli/assay/report.h"
+#include "kernel/audit/gradients.h"
+
+namespace assay::cli {
+namespace {
+
+GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
+  GateCase one;
+  one.name = step.place;
+  const Region& region = trace.regions[step.region];
+  one.op = step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? "vjp of " + ops_of(region.graph)
+                                                                                         : "sum of cotangents";
+  one.model = to_string(region.model);
+  if (!step.failure) {
+    one.passed = trace.tensors[region.results[step.result]].value.size();
+    return one;
+  }
+  const bool decided = step.failure->kind == Rejection::Kind::rejected;
+  Finding finding{decided ? Finding::Kind::failure : Finding::Kind::undecided, step.failure->code, step.place, {}, {}, 1, {}};
+  finding.message = "required " + step.failure->required + "; found " + step.failure->found;
+  one.failed = 1;
+  one.findings.push_back(std::move(finding));
+  return one;
+}
+
+}  // namespace
+
+int gradcheck(const GradcheckOptions& options) {
+  GateReport report;
+  report.verb = "gradcheck";
+  const auto trace = open_trace(options.trace, report);
+  if (!trace) return refuse("assay.gradcheck/1", options.gate.json, trace.rejection());
+  if (trace.value().gradients.empty()) {
+    return refuse(
+        "assay.gradcheck/1", options.gate.json,
+        {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output", "none", "docs/trace-format.md"});
+  }
+  const double start = wall_seconds();
+  if (is_continuous(trace.value(), report)) {
+    report.cases = audit_regions(trace.value(), options.jobs);
+    for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
+      for (const kernel::GradientStep& step : kernel::check_gradient(trace.value(), g, options.seed))
+        report.cases.push_back(case_of(trace.value(), step));
+    }
+  }
+  report.seconds = wall_seconds() - start;
+  return conclude_gate(std::move(report), options.gate);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,254 @@
+#include "kernel/audit/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kernel/adjointness/sample.h"
+#include "kernel/audit/slice.h"
+#include "semantics/derivatives/differentiate.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::kernel {
+
+namespace {
+
+bool is_real(const Trace& trace, TraceTensorId id) { return is_float(trace.tensors[id].value.dtype()); }
+
+// Where elements like the recorded ones are drawn.
+Domain recorded_range(const Tensor& tensor) {
+  double lo = std::numeric_limits<double>::infinity(), hi = -lo;
+  const bool real = is_float(tensor.dtype());
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const double value = real ? tensor.as_double(i) : static_cast<double>(tensor.as_int(i));
+    if (!std::isfinite(value)) continue;
+    lo = std::fmin(lo, value);
+    hi = std::fmax(hi, value);
+  }
+  if (!(lo <= hi)) return {};
+  return !real || lo < hi ? Domain{lo, hi} : Domain{lo, lo + 1};
+}
+
+Rejection failed(Rejection::Kind kind, const char* code, std::string place, std::string required, std::string found) {
+  return {kind, std::string("gradient.") + code, std::move(place), std::move(required), std::move(found), "kernel/audit/gradients.h"};
+}
+
+// The cotangents that flow into one tensor, with repetitions.
+using Contributions = std::vector<TraceTensorId>;
+
+class GradientCheck {
+ public:
+  GradientCheck(const Trace& trace, const Trace::Gradient& gradient, std::uint64_t seed)
+      : trace_(trace),
+        gradient_(gradient),
+        seed_(seed),
+        producers_(trace),
+        after_seed_(trace.tensors.size(), false),
+        leads_(trace.tensors.size(), false),
+        needed_(trace.tensors.size(), false),
+        into_(trace.tensors.size()) {}
+
+  std::vector<GradientStep> run() {
+    mark();
+    into_[gradient_.output].push_back(gradient_.seed);
+    for (std::uint32_t r = static_cast<std::uint32_t>(trace_.regions.size()); r-- > 0;) visit(r);
+    for (const auto& [tensor, value] : gradient_.of) check_sum(tensor, value, "gradient of '" + trace_.tensors[tensor].name + "'", 0, 0);
+    return std::move(steps_);
+  }
+
+ private:
+  // What comes after the seed, what leads to the output, and what the wanted tensors reach without a detached one.
+  void mark() {
+    after_seed_[gradient_.seed] = true;
+    std::vector<bool> stopped(trace_.tensors.size(), false);
+    for (const TraceTensorId id : trace_.detached) stopped[id] = true;
+    for (const auto& [tensor, value] : gradient_.of) needed_[tensor] = true;
+    for (const Region& region : trace_.regions) {
+      const auto any = [&](const std::vector<bool>& marked) {
+        return std::ranges::any_of(region.operands, [&](TraceTensorId id) { return marked[id]; });
+      };
+      const bool after = any(after_seed_), needed = any(needed_);
+      for (const TraceTensorId id : region.results) {
+        after_seed_[id] = after_seed_[id] || after;
+        needed_[id] = needed_[id] || (needed && is_real(trace_, id) && !stopped[id]);
+      }
+    }
+    leads_[gradient_.output] = true;
+    for (auto region = trace_.regions.rbegin(); region != trace_.regions.rend(); ++region) {
+      if (std::ranges::none_of(region->results, [&](TraceTensorId id) { return leads_[id]; })) continue;
+      for (const TraceTensorId id : region->operands) leads_[id] = true;
+    }
+  }
+
+  [[nodiscard]] std::string place_of(std::uint32_t r) const {
+    const std::string& name = trace_.regions[r].name;
+    return "region " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")");
+  }
+
+  void add(GradientStep step) { steps_.push_back(std::move(step)); }
+
+  // The product of region r for one result: of those recorded, the one after this seed.
+  [[nodiscard]] const Trace::Vjp* vjp_of(std::uint32_t r, std::uint32_t result) const {
+    for (const Trace::Vjp& vjp : trace_.vjps) {
+      if (vjp.of == r && vjp.result == result && after_seed_[vjp.cotangent]) return &vjp;
+    }
+    return nullptr;
+  }
+
+  void visit(std::uint32_t r) {
+    const Region& region = trace_.regions[r];
+    if (std::ranges::none_of(region.operands, [&](TraceTensorId id) { return needed_[id]; })) return;
+    for (std::uint32_t k = 0; k < region.results.size(); ++k) {
+      const TraceTensorId y = region.results[k];
+      if (!leads_[y] || !needed_[y] || after_seed_[y] || into_[y].empty()) continue;
+      const Trace::Vjp* vjp = vjp_of(r, k);
+      if (vjp != nullptr) check_sum(y, vjp->cotangent, "cotangent of '" + trace_.tensors[y].name + "'", r, k);
+      check_product(r, k, vjp);
+      if (vjp == nullptr) continue;
+      for (const auto& [operand, id] : vjp->cotangents) {
+        if (needed_[region.operands[operand]]) into_[region.operands[operand]].push_back(id);
+      }
+    }
+  }
+
+  // `total` is the sum of what flows into `tensor`: as polynomials in the contributions, at random residues.
+  void check_sum(TraceTensorId tensor, TraceTensorId total, std::string place, std::uint32_t r, std::uint32_t k) {
+    const Contributions& parts = into_[tensor];
+    if (parts.size() == 1 && parts[0] == total) return;
+    GradientStep step{std::move(place), r, k, std::nullopt, std::nullopt};
+    std::string names;
+    for (const TraceTensorId id : parts) names += (names.empty() ? "'" : " + '") + trace_.tensors[id].name + "'";
+    if (!is_sum(total, parts)) {
+      step.failure = failed(Rejection::Kind::rejected, "accumulation", step.place,
+                            "'" + trace_.tensors[total].name + "' = " + (names.empty() ? "0" : names), "another function of them");
+    }
+    add(std::move(step));
+  }
+
+  [[nodiscard]] bool is_sum(TraceTensorId total, const Contributions& parts) const {
+    Slice slice(trace_, producers_);
+    Contributions different = parts;
+    std::ranges::sort(different);
+    different.erase(std::unique(different.begin(), different.end()), different.end());
+    for (const TraceTensorId id : different) slice.add_input(id);
+    auto node = slice.node_of(total);
+    if (!node || !slice.is_closed()) return false;
+    adjointness::Random random{seed_};
+    std::vector<Array<Modular>> inputs;
+    for (const TraceTensorId id : different) {
+      inputs.push_back({trace_.tensors[id].value.shape(), {}});
+      for (std::size_t i = 0; i < trace_.tensors[id].value.size(); ++i)
+        inputs.back().values.emplace_back(static_cast<std::int64_t>(random.next() >> 3));
+    }
+    const auto values = evaluate<Modular>(slice.graph(), inputs);
+    if (!values) return false;
+    std::vector<Modular> sum(trace_.tensors[total].value.size());
+    for (const TraceTensorId id : parts) {
+      const auto at = static_cast<std::size_t>(std::ranges::lower_bound(different, id) - different.begin());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += inputs[at].values[i];
+    }
+    return values.value()[node.value()].values == sum;
+  }
+
+  void check_product(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
+    GradientStep step{place_of(r), r, k, std::nullopt, std::nullopt};
+    auto outcome = product_outcome(r, k, vjp);
+    if (outcome) {
+      step.proof = outcome.value();
+      if (vjp == nullptr && step.proof) return add(std::move(step));  // its derivative is 0
+    } else if (vjp == nullptr) {
+      step.failure = failed(Rejection::Kind::rejected, "missing", step.place, "a recorded product, or a derivative that is 0", "none");
+    } else {
+      const Rejection& why = outcome.rejection();
+      const bool decided = why.kind == Rejection::Kind::rejected;
+      step.failure = failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
+                            why.code + " at " + why.place + ": " + why.found);
+    }
+    add(std::move(step));
+  }
+
+  // The recorded product of region r, as a graph from the region's different operands and the cotangent, against the meaning.
+  Outcome<Adjointness> product_outcome(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) const {
+    const Region& region = trace_.regions[r];
+    Contributions operands = region.operands;
+    std::ranges::sort(operands);
+    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+    AdjointCase one;
+    one.name = place_of(r);
+    Slice forward(trace_, producers_), backward(trace_, producers_);
+    for (const TraceTensorId id : operands) {
+      forward.add_input(id);
+      backward.add_input(id);
+      one.domains.push_back(recorded_range(trace_.tensors[id].value));
+    }
+    auto y = forward.node_of(region.results[k]);
+    if (!y) return y.rejection();
+    one.graph = std::move(forward.graph());
+    one.graph.mark_output(y.value(), "y");
+    // The region's results may be read by its product: they are computed again. The cotangent is an input.
+    const Tensor& like = trace_.tensors[region.results[k]].value;
+    const NodeId y_bar = backward.graph().append_input(like.dtype(), like.shape(), "y_bar");
+    if (vjp != nullptr) backward.define(vjp->cotangent, y_bar);
+    for (const TraceTensorId id : operands) {
+      if (!is_real(trace_, id)) continue;
+      auto total = vjp != nullptr && needed_[id] ? claimed(region, *vjp, id, backward)
+                   : needed_[id]                 ? zero(id, backward.graph())
+                                                 : own(one.graph, id, operands, y_bar, backward);
+      if (!total) return total.rejection();
+      backward.graph().mark_output(total.value(), trace_.tensors[id].name);
+    }
+    auto outcome = check_adjointness(one, backward.graph(), seed_);
+    if (outcome || backward.is_closed() || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
+    Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
+    why.kind = Rejection::Kind::declined;
+    return why;
+  }
+
+  static Outcome<NodeId> zero_like(Graph& graph, const Tensor& like) {
+    return graph.append_constant(Tensor(like.dtype(), like.shape(), std::make_shared<std::vector<std::byte>>(like.bytes().size())));
+  }
+  [[nodiscard]] Outcome<NodeId> zero(TraceTensorId id, Graph& graph) const { return zero_like(graph, trace_.tensors[id].value); }
+
+  // The sum of what is claimed for all positions of one operand.
+  [[nodiscard]] Outcome<NodeId> claimed(const Region& region, const Trace::Vjp& vjp, TraceTensorId id, Slice& backward) const {
+    std::optional<NodeId> sum;
+    for (const auto& [operand, cotangent] : vjp.cotangents) {
+      if (region.operands[operand] != id) continue;
+      auto node = backward.node_of(cotangent);
+      if (!node) return node;
+      auto total = sum ? backward.graph().append(Op::add, {*sum, node.value()}) : node;
+      if (!total) return total;
+      sum = total.value();
+    }
+    return sum ? Outcome<NodeId>(*sum) : zero(id, backward.graph());
+  }
+
+  // An operand whose cotangent nobody asked for: the reference's.
+  static Outcome<NodeId> own(const Graph& graph, TraceTensorId id, const Contributions& operands, NodeId y_bar, Slice& backward) {
+    const auto position = static_cast<std::size_t>(std::ranges::lower_bound(operands, id) - operands.begin());
+    const auto reverse = differentiate(graph, 0, std::span(&position, 1));
+    if (!reverse) return reverse.rejection();
+    std::vector<NodeId> inputs = backward.graph().inputs;
+    inputs.back() = y_bar;
+    auto outputs = append_graph(backward.graph(), reverse.value(), inputs);
+    if (!outputs) return outputs.rejection();
+    return outputs.value()[0];
+  }
+
+  const Trace& trace_;
+  const Trace::Gradient& gradient_;
+  std::uint64_t seed_;
+  Producers producers_;
+  std::vector<bool> after_seed_, leads_, needed_;  // per tensor
+  std::vector<Contributions> into_;                // per tensor
+  std::vector<GradientStep> steps_;
+};
+
+}  // namespace
+
+std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed) {
+  return GradientCheck(trace, trace.gradients[gradient], seed).run();
+}
+
+}  // namespace assay::kernel

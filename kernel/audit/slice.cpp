@@ -1,0 +1,76 @@
+#include "kernel/audit/slice.h"
+
+#include <utility>
+
+namespace assay::kernel {
+
+Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs) {
+  std::vector<NodeId> ids(part.nodes.size());
+  for (std::size_t i = 0; i < part.inputs.size(); ++i) ids[part.inputs[i]] = inputs[i];
+  for (NodeId id = 0; id < part.nodes.size(); ++id) {
+    const Node& node = part.node(id);
+    if (node.op == Op::input) continue;
+    if (node.op == Op::constant) {
+      ids[id] = graph.append_constant(node.value);
+      continue;
+    }
+    std::vector<NodeId> operands;
+    for (const NodeId operand : node.operands) operands.push_back(ids[operand]);
+    auto added = graph.append(node.op, std::move(operands), node.attributes);
+    if (!added) return added.rejection();
+    ids[id] = added.value();
+  }
+  std::vector<NodeId> outputs;
+  for (const NodeId output : part.outputs) outputs.push_back(ids[output]);
+  return outputs;
+}
+
+Producers::Producers(const Trace& trace) : region_(trace.tensors.size(), kNone) {
+  for (std::uint32_t r = 0; r < trace.regions.size(); ++r) {
+    for (const TraceTensorId id : trace.regions[r].results) region_[id] = r;
+  }
+}
+
+void Slice::add_input(TraceTensorId id) {
+  const Tensor& value = trace_.tensors[id].value;
+  known_[id] = graph_.append_input(value.dtype(), value.shape(), trace_.tensors[id].name);
+}
+
+Outcome<Done> Slice::append_region(std::uint32_t index) {
+  const Region& region = trace_.regions[index];
+  std::vector<NodeId> inputs;
+  for (const TraceTensorId operand : region.operands) inputs.push_back(known_.at(operand));
+  auto outputs = append_graph(graph_, region.graph, inputs);
+  if (!outputs) return outputs.rejection();
+  for (std::size_t i = 0; i < region.results.size(); ++i) known_.try_emplace(region.results[i], outputs.value()[i]);
+  return Done{};
+}
+
+Outcome<NodeId> Slice::node_of(TraceTensorId wanted) {
+  std::vector<TraceTensorId> open = {wanted};
+  while (!open.empty()) {
+    const TraceTensorId id = open.back();
+    if (known_.contains(id)) {
+      open.pop_back();
+      continue;
+    }
+    const std::uint32_t producer = producers_.region_of(id);
+    if (producer == Producers::kNone) {
+      const Tensor& value = trace_.tensors[id].value;
+      if (is_float(value.dtype()) && value.size() > 1) closed_ = false;
+      known_[id] = graph_.append_constant(value);
+      continue;
+    }
+    bool ready = true;
+    for (const TraceTensorId operand : trace_.regions[producer].operands) {
+      if (known_.contains(operand)) continue;
+      open.push_back(operand);
+      ready = false;
+    }
+    if (!ready) continue;
+    if (auto done = append_region(producer); !done) return done.rejection();
+  }
+  return known_.at(wanted);
+}
+
+}  // namespace assay::kernel

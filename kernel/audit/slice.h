@@ -1,0 +1,51 @@
+// Slices of a trace: the regions that compute a tensor from given ones, as one graph. Private to this folder.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+// Which region gave each tensor; kNone for inputs and parameters.
+class Producers {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  explicit Producers(const Trace& trace);
+  [[nodiscard]] std::uint32_t region_of(TraceTensorId id) const { return region_[id]; }
+
+ private:
+  std::vector<std::uint32_t> region_;
+};
+
+class Slice {
+ public:
+  Slice(const Trace& trace, const Producers& producers) : trace_(trace), producers_(producers) {}
+
+  // The tensor is an input of the graph from now on.
+  void add_input(TraceTensorId id);
+  // Node `node` of the graph is the tensor.
+  void define(TraceTensorId id, NodeId node) { known_[id] = node; }
+  // The node that computes it, with all regions it needs. Inputs and parameters of the run that are no inputs of the graph become
+  // constants of their recorded bits; of the real ones is_closed() tells.
+  Outcome<NodeId> node_of(TraceTensorId id);
+
+  [[nodiscard]] bool is_closed() const { return closed_; }
+  [[nodiscard]] Graph& graph() { return graph_; }
+
+ private:
+  Outcome<Done> append_region(std::uint32_t region);
+
+  const Trace& trace_;
+  const Producers& producers_;
+  Graph graph_;
+  std::map<TraceTensorId, NodeId> known_;
+  bool closed_ = true;
+};
+
+// Appends the nodes of `part` whose inputs are the given nodes; the nodes of its outputs.
+[[nodiscard]] Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs);
+
+}  // namespace assay::kernel

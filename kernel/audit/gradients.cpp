@@ -118,7 +118,10 @@ class GradientCheck {
     if (parts.size() == 1 && parts[0] == total) return;
     GradientStep step{std::move(place), r, k, std::nullopt, std::nullopt};
     std::string names;
-    for (const TraceTensorId id : parts) names += (names.empty() ? "'" : " + '") + trace_.tensors[id].name + "'";
+    for (const TraceTensorId id : parts) {
+      names += names.empty() ? "'" : " + '";
+      names += trace_.tensors[id].name + "'";
+    }
     if (!is_sum(total, parts)) {
       step.failure = failed(Rejection::Kind::rejected, "accumulation", step.place,
                             "'" + trace_.tensors[total].name + "' = " + (names.empty() ? "0" : names), "another function of them");

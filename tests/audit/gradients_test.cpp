@@ -1,0 +1,105 @@
+// The gradients of a recorded run: right ones are proved, wrong products and lost cotangents are found where they are.
+#include <algorithm>
+
+#include "tests/audit/run.h"
+
+using namespace assay;
+using namespace assay::test;
+
+namespace {
+
+// Codes of the failures, in order.
+std::vector<std::string> failures(const Trace& trace) {
+  const auto whole = kernel::check_continuity(trace);
+  if (!whole) FAIL(whole.rejection().to_text());
+  std::vector<std::string> codes;
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+    if (step.failure) codes.push_back(step.failure->code + " at " + step.place);
+  }
+  return codes;
+}
+
+// Region `index` runs another op; its recorded result is of no interest here.
+void replace_op(Trace& trace, std::size_t index, Op op) {
+  Region& region = trace.regions[index];
+  Graph graph;
+  std::vector<NodeId> inputs;
+  for (const NodeId input : region.graph.inputs)
+    inputs.push_back(graph.append_input(region.graph.node(input).dtype, region.graph.node(input).shape, "x"));
+  auto node = graph.append(op, inputs);
+  if (!node) FAIL(node.rejection().to_text());
+  graph.mark_output(node.value(), "y");
+  region.graph = std::move(graph);
+}
+
+std::size_t region_of(const Trace& trace, TraceTensorId result) {
+  const auto found = std::ranges::find_if(trace.regions, [&](const Region& one) { return one.results[0] == result; });
+  return static_cast<std::size_t>(found - trace.regions.begin());
+}
+
+}  // namespace
+
+TEST_CASE("gradients: a right backward pass is proved step by step", "[gradients]") {
+  const Trace trace = training_step().run.trace;
+  CHECK(failures(trace).empty());
+  std::size_t products = 0, sums = 0;
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) ++(step.proof ? products : sums);
+  CHECK(products == 6);
+  CHECK(sums == 2);  // h has two consumers, z is two factors
+}
+
+TEST_CASE("gradients: a wrong product is found at its region", "[gradients]") {
+  const Step step = training_step();
+  const std::size_t slope = region_of(step.run.trace, step.h_bar) + 2;
+  REQUIRE(step.run.trace.regions[slope].name == "sub");
+  Trace sign = step.run.trace;
+  replace_op(sign, slope, Op::add);  // 1 + tanh^2
+  CHECK(failures(sign) == std::vector<std::string>{"gradient.product at region 1 (tanh)"});
+
+  Trace transposed = step.run.trace;  // x^T y_bar with an operand of the wrong side
+  Region& weight = transposed.regions[region_of(transposed, step.w_bar)];
+  weight.graph.nodes.back().attributes = GemmAttributes{2, 1, true, false};
+  CHECK(failures(transposed) == std::vector<std::string>{"gradient.product at region 0 (gemm)"});
+}
+
+TEST_CASE("gradients: lost, doubled and foreign cotangents are found", "[gradients]") {
+  const Step step = training_step();
+  const Trace& right = step.run.trace;
+
+  Trace lost = right;  // h_bar = z_bar - r_bar instead of their sum
+  replace_op(lost, region_of(lost, step.h_bar), Op::sub);
+  CHECK(failures(lost) == std::vector<std::string>{"gradient.accumulation at cotangent of 't" + std::to_string(step.h) + "'"});
+
+  Trace overwritten = right;  // tanh gets the cotangent of one consumer only
+  const std::size_t add = region_of(right, step.h_bar);
+  for (Trace::Vjp& vjp : overwritten.vjps) {
+    if (vjp.cotangent == step.h_bar) vjp.cotangent = overwritten.regions[add].operands[0];
+  }
+  const auto codes = failures(overwritten);
+  CHECK(std::ranges::find(codes, "gradient.accumulation at cotangent of 't" + std::to_string(step.h) + "'") != codes.end());
+
+  Trace half = right;  // the product z * z gives one of its two cotangents
+  half.vjps[1].cotangents.pop_back();
+  CHECK_FALSE(failures(half).empty());
+
+  Trace missing = right;
+  missing.vjps.erase(std::ranges::find_if(missing.vjps, [&](const Trace::Vjp& vjp) { return vjp.cotangent == step.h_bar; }));
+  CHECK(failures(missing).front() == "gradient.missing at region 1 (tanh)");
+
+  Trace other = right;  // the gradient that is handed out is another tensor of the same shape
+  other.gradients[0].of[0].second = other.gradients[0].of[0].first;
+  CHECK(failures(other) == std::vector<std::string>{"gradient.accumulation at gradient of 'w'"});
+}
+
+TEST_CASE("gradients: what does not lead to the output, or is detached, needs no product", "[gradients]") {
+  Step step = training_step();
+  Run& run = step.run;
+  const auto unused = run.apply(Op::exp, {step.w});
+  run.trace.outputs.push_back(unused);
+  CHECK(failures(run.trace).empty());
+
+  Trace detached = run.trace;  // no gradient flows into h any more, though one is recorded
+  detached.detached = {step.h};
+  CHECK(failures(detached) ==
+        std::vector<std::string>{"gradient.accumulation at gradient of 'w'", "gradient.accumulation at gradient of 'b'"});
+}

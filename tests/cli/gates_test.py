@@ -1,0 +1,119 @@
+"""The gates as a user runs them: exit codes, reports, waivers and baseline. Usage: gates_test.py BIN"""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+import zlib
+
+ASSAY = pathlib.Path(sys.argv[1]) / "assay"
+problems = []
+
+
+def check(condition, text):
+    if not condition:
+        problems.append(text)
+
+
+def trace(folder, name, values=None, edit=None, vjp=True):
+    """x -> relu -> mul by itself -> sum, with its gradient, in whole numbers: every value is exact."""
+    x = [3.0, -2.0, 5.0, 1.0]
+    relu = [max(v, 0.0) for v in x]
+    tensors = {"x": x, "h": relu, "q": [v * v for v in relu], "loss": [sum(v * v for v in relu)], "seed": [1.0], "q_bar": [1.0] * 4,
+               "half": relu, "h_bar": [2 * v for v in relu], "mask": [float(v > 0) for v in x], "x_bar": [2 * v for v in relu]}
+    tensors.update(values or {})
+    node = lambda op, *operands, **attributes: {"op": op, "operands": list(operands), "attributes": attributes}
+    region = lambda operands, result, one: {"name": result, "model": "binary32", "operands": operands, "results": [result], "nodes": [one]}
+    description = {
+        "version": 1, "writer": "test", "inputs": ["seed"], "parameters": ["x"], "outputs": ["loss", "x_bar"],
+        "regions": [region(["x"], "h", node("relu", 0)), region(["h"], "q", node("mul", 0, 0)),
+                    region(["q"], "loss", node("reduce_sum", 0, axes=[0], keep_dims=False)),
+                    region(["seed"], "q_bar", node("expand", 0, shape=[4])), region(["q_bar", "h"], "half", node("mul", 0, 1)),
+                    region(["half"], "h_bar", node("add", 0, 0)), region(["x"], "mask", node("step", 0)),
+                    region(["h_bar", "mask"], "x_bar", node("mul", 0, 1))],
+        "vjps": [{"of": 2, "cotangent": "seed", "cotangents": {"0": "q_bar"}}, {"of": 1, "cotangent": "q_bar", "cotangents": {"0": "h_bar"}},
+                 {"of": 0, "cotangent": "h_bar", "cotangents": {"0": "x_bar"}}],
+        "gradients": [{"output": "loss", "seed": "seed", "of": {"x": "x_bar"}}], "crc32": {}}
+    if not vjp:
+        description["gradients"] = []
+    header, data = {}, b""
+    for key, numbers in tensors.items():
+        part = struct.pack(f"<{len(numbers)}f", *numbers)
+        shape = [] if key in ("loss", "seed") else [len(numbers)]
+        header[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        description["crc32"][key] = zlib.crc32(part)
+        data += part
+    if edit:
+        edit(description)
+    header["__metadata__"] = {"assay.trace": json.dumps(description)}
+    text = json.dumps(header).encode()
+    path = folder / name
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+def run(verb, *arguments):
+    return subprocess.run([ASSAY, verb, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def reports(folder):
+    good, bad = trace(folder, "good.safetensors"), trace(folder, "bad.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
+    for verb in ("audit", "gradcheck"):
+        done = run(verb, good)
+        check(done.returncode == 0 and "passed: " in done.stdout, f"{verb} of a right run: {done.returncode} {done.stdout}{done.stderr}")
+        files = [folder / f"{verb}.{kind}" for kind in ("xml", "sarif", "md", "json")]
+        done = run(verb, bad, "--junit", files[0], "--sarif", files[1], "--markdown", files[2], f"--json={files[3]}")
+        check(done.returncode == 1, f"{verb} of a wrong run: {done.returncode}")
+        check("contract.mul" in done.stdout and "element 2: received 0x1.ap+4" in done.stdout, f"{verb} names the element: {done.stdout}")
+        suite = xml.etree.ElementTree.parse(files[0]).getroot()
+        check(suite.attrib["failures"] == "1" and len(suite.findall(".//testcase/failure")) == 1, f"{verb}: one failure in JUnit")
+        sarif = json.loads(files[1].read_text())
+        check([r["ruleId"] for r in sarif["runs"][0]["results"]] == ["contract.mul"], f"{verb}: SARIF results")
+        check("| mul |" in files[2].read_text(), f"{verb}: Markdown table")
+        report = json.loads(files[3].read_text())
+        check(report["verdict"] == "failed" and report["schema"] == f"assay.{verb}/1", f"{verb}: JSON verdict")
+    check(run("audit", folder / "none").returncode == 4, "no file")
+    check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")
+    broken = trace(folder, "broken", edit=lambda d: d["regions"].pop(3))
+    check(run("audit", broken).returncode == 1 and "audit.operand" in run("audit", broken).stdout, "a dropped region")
+    wrong = trace(folder, "wrong", {"mask": [1.0, 0.0, 1.0, 1.0]}, lambda d: d["regions"][5]["nodes"][0].update(op="mul"))
+    check("gradient." in run("gradcheck", wrong).stdout, "a wrong product")
+
+
+def waivers(folder):
+    bad = trace(folder, "bad2.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
+    file = folder / "waivers.json"
+    entry = {"id": "W1", "rule": "contract.mul", "reason": "known", "owner": "me", "expires": "2030-01-01"}
+
+    def gate(entries, today="2029-12-31"):
+        file.write_text(json.dumps({"waivers": entries}))
+        return run("audit", bad, "--waivers", file, "--today", today)
+    done = gate([entry])
+    check(done.returncode == 0 and "passed with waivers" in done.stdout and "\npassed: " not in done.stdout, f"a waived finding: {done.stdout}")
+    check(gate([entry], "2030-01-01").returncode == 0, "the last day counts")
+    done = gate([entry], "2030-01-02")
+    check(done.returncode == 1 and "expired" in done.stdout, "an expired waiver")
+    check("covers nothing" in gate([entry, {**entry, "id": "W2", "op": "softmax"}]).stdout, "an unused waiver")
+    check(gate([{**entry, "most_elements": 0}]).returncode == 1, "more elements than waived")
+    check(gate([{k: v for k, v in entry.items() if k != "owner"}]).returncode == 4, "a waiver without an owner")
+    check(gate([{**entry, "tolerance": 1}]).returncode == 4, "a field that waivers do not have")
+    check(run("audit", bad, "--today", "tomorrow").returncode == 2, "a day that is none")
+
+
+def baseline(folder):
+    good, file = trace(folder, "good3.safetensors"), folder / "baseline.json"
+    check(run("audit", good, "--write-baseline", file).returncode == 0, "write a baseline")
+    check("mul" in json.loads(file.read_text())["head_room"], "the baseline names ops")
+    check(run("audit", good, "--baseline", file).returncode == 0, "the same run keeps its baseline")
+    file.write_text('{"head_room": 3}')
+    check(run("audit", good, "--baseline", file).returncode == 4, "a baseline that is none")
+
+
+with tempfile.TemporaryDirectory() as name:
+    for part in (reports, waivers, baseline):
+        part(pathlib.Path(name))
+for problem in problems:
+    print("FAILED", problem)
+sys.exit(1 if problems else 0)

@@ -31,7 +31,9 @@ std::string text(double a) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), a).ptr};
 }
-std::string text(const Interval& a) { return a.is_undefined() ? "undefined" : "[" + text(a.lo()) + ", " + text(a.hi()) + "]"; }
+std::string text(const Interval& a) {
+  return a.is_undefined() ? std::string("undefined") : std::string("[").append(text(a.lo())).append(", ").append(text(a.hi())).append("]");
+}
 std::string text(const Opaque& a) {
   return (a.has_residue() ? std::to_string(a.residue()) + " modulo " + std::to_string(Opaque::kPrime) : "no residue") + " in " +
          text(a.guide());

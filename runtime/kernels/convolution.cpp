@@ -6,24 +6,12 @@
 #include <vector>
 
 #include "runtime/buffers.h"
-#include "runtime/kernels/call.h"
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/strides.h"
-#include "runtime/kernels/window.h"
 #include "runtime/threads.h"
 
 namespace assay::runtime {
-
-namespace {
-
-// "Coarse" is the side with one position per window (conv's result, conv_transpose's operand), "fine" the other.
-struct Convolution {
-  std::vector<WindowAxis> axes;  // operand: fine, result: coarse
-  std::size_t images, groups;
-  std::size_t coarse_channels, fine_channels;  // per group
-  std::size_t coarse_size = 1, fine_size = 1, kernel_size = 1;
-  [[nodiscard]] std::size_t column_rows() const { return fine_channels * kernel_size; }
-};
 
 Convolution convolution_of(const Call& call) {
   const auto& w = call.get<WindowAttributes>();
@@ -43,6 +31,8 @@ Convolution convolution_of(const Call& call) {
   }
   return c;
 }
+
+namespace {
 
 // f(fine line or nullptr, offset of the line's first tap, coarse line) for each line of windows along the last axis, at one kernel
 // position.
@@ -179,6 +169,9 @@ Outcome<Done> run_convolution(const Call& call) {
   with_float(call.result.dtype(), [&](auto type) {
     using T = typename decltype(type)::type;
     const bool by_taps = call.op == Op::conv && !all_finite(call.operand(1).data<T>());
+    if constexpr (std::is_same_v<T, float>) {
+      if (!by_taps && convolve_directly(call, c)) return;
+    }
     const auto one = [&](std::size_t part) {
       if (by_taps) {
         convolve_by_taps<T>(call, c, part / c.groups, part % c.groups);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/buffers.h"
+#include "runtime/kernels/onednn.h"
 #include "runtime/threads.h"
 
 namespace assay::runtime {
@@ -114,10 +116,52 @@ void compute_tile(const Plan<T>& plan, const T* packed_a, const T* packed_b, con
 
 }  // namespace
 
+namespace {
+
+// How the library is told about a matrix of `rows` x `columns`: whether it is stored transposed, and the distance of its lines.
+struct Stored {
+  bool known, transposed;
+  std::int64_t line;
+};
+Stored stored(const Matrix<float>& a, std::size_t rows, std::size_t columns) {
+  const auto height = static_cast<std::int64_t>(rows), width = static_cast<std::int64_t>(columns);
+  if (a.column == 1 && (a.row >= width || rows == 1)) return {true, false, std::max(a.row, width)};
+  if (a.row == 1 && (a.column >= height || columns == 1)) return {true, true, std::max(a.column, height)};
+  return {false, false, 0};
+}
+
+// float32 by oneDNN: tiles of the result, cut by shape, one thread each. Narrow tiles would be slow.
+bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, const Matrix<float>& a, const Matrix<float>& b,
+                         const Start<float>& start, float* y, std::size_t y_row) {
+  constexpr std::size_t kWork = std::size_t{1} << 24, kFewRows = 128, kFewColumns = 192,
+                        kUnit = 16;  // products of a tile; columns together
+  const Stored of_a = stored(a, m, k), of_b = stored(b, k, n);
+  if (!of_a.known || !of_b.known) return false;
+  const std::size_t wanted = std::max<std::size_t>(m * n * k / kWork, 1);
+  const std::size_t column_parts = std::min(wanted, std::max<std::size_t>(n / kFewColumns, 1));
+  const std::size_t row_parts = std::min(std::max<std::size_t>(wanted / column_parts, 1), std::max<std::size_t>(m / kFewRows, 1));
+  const Split rows{m, row_parts}, columns{pieces(n, kUnit), column_parts};
+  parallel_for(row_parts * column_parts, [&](std::size_t tile) {
+    const std::size_t row = rows.begin(tile / column_parts), row_count = rows.size(tile / column_parts);
+    const std::size_t column = columns.begin(tile % column_parts) * kUnit;
+    const std::size_t column_count = std::min(columns.size(tile % column_parts) * kUnit, n - column);
+    begin_tile(start, y, y_row, row, row_count, column, column_count);
+    multiply_floats(of_a.transposed, of_b.transposed, row_count, column_count, k, a.data + static_cast<std::int64_t>(row) * a.row,
+                    of_a.line, b.data + static_cast<std::int64_t>(column) * b.column, of_b.line, start.kind != Start<float>::Kind::zero,
+                    y + row * y_row + column, y_row);
+  });
+  return true;
+}
+
+}  // namespace
+
 template <class T>
 void multiply(std::size_t m, std::size_t n, std::size_t k, const Matrix<T>& a, const Matrix<T>& b, const Start<T>& start, T* y,
               std::size_t y_row) {
   if (m == 0 || n == 0) return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (k > 0 && multiply_by_library(m, n, k, a, b, start, y, y_row)) return;
+  }
   const Plan<T> plan(m, n, k);
   if (k == 0 && start.kind == Start<T>::Kind::zero) {
     for (std::size_t i = 0; i < m; ++i) std::fill(y + i * y_row, y + i * y_row + n, T(0));

@@ -41,12 +41,12 @@ PACKAGES = {
     "formats": ["zlib.h", "nlohmann/"],
     "certificates/format": ["sys/stat.h", "unistd.h"],
     "certificates/search": ["Clp", "Coin", "cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],
-    "runtime": ["hwy/", "oneapi/", "dnnl", "immintrin.h", "xmmintrin.h"],
+    "runtime": ["hwy/", "oneapi/dnnl/", "omp.h", "immintrin.h", "xmmintrin.h"],
     "gpu": ["cuda", "cublas"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h"],
     "cli": ["unistd.h", "sys/"],
 }
-CPP_ONLY = ["boost/", "mpfr.h", "gmp.h", "Clp", "Coin"]
+CPP_ONLY = ["boost/", "mpfr.h", "gmp.h", "Clp", "Coin", "oneapi/", "omp.h"]
 
 # Standard headers that trusted code does without: files, streams to the outside, threads, randomness.
 TRUSTED_WITHOUT = {

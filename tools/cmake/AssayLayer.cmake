@@ -19,7 +19,7 @@ set(ASSAY_MAY_PACKAGE_frontends ZLIB::ZLIB)
 set(ASSAY_MAY_PACKAGE_formats ZLIB::ZLIB nlohmann_json::nlohmann_json)
 set(ASSAY_MAY_PACKAGE_certificate_format "")
 set(ASSAY_MAY_PACKAGE_search Threads::Threads PkgConfig::CLP)
-set(ASSAY_MAY_PACKAGE_runtime Threads::Threads PkgConfig::HWY)
+set(ASSAY_MAY_PACKAGE_runtime Threads::Threads PkgConfig::HWY DNNL::dnnl OpenMP::OpenMP_CXX)
 set(ASSAY_MAY_PACKAGE_gpu "")
 
 set(ASSAY_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)

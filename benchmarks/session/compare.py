@@ -1,8 +1,9 @@
 """Training steps of the eager session beside PyTorch eager, interleaved.
 
     cmake --build --preset release --target bench_session
-    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1]
+    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2]
 
+The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
 Prints, per task, the median over the rounds of microseconds per step (wall and CPU, of all threads) and the median ratio.
 """
 import argparse
@@ -36,9 +37,43 @@ def conv():
     return Residual(), torch.randn(16, 64, 32, 32), None
 
 
+class Block(nn.Module):
+    def __init__(self, width=128, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        h = self.first(x)
+        q, k, v = (f(h).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        weights = torch.softmax(q @ k.transpose(2, 3) * (d // self.heads) ** -0.5, 3)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(b, t, d))
+        return x + self.down(nn.functional.gelu(self.up(self.second(x))))
+
+
+def block():
+    return Block(), torch.randn(8, 64, 128), None
+
+
+class Pools(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(torch.rand(1, 64, 1, 1))
+
+    def forward(self, x):
+        return nn.functional.avg_pool2d(torch.relu(nn.functional.max_pool2d(x * self.p, 2)), 2)
+
+
+def pool():
+    return Pools(), torch.randn(16, 64, 32, 32), None
+
+
 def torch_step(task):
     model, x, target = task
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-5)
 
     def step():
         optimiser.zero_grad(set_to_none=True)
@@ -65,14 +100,15 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "conv"])
+    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "conv"])
+    parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
     options = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(options.threads)
     for name in options.tasks:
         step, ours, theirs = torch_step(globals()[name]()), [], []
         for _ in range(options.rounds):
             theirs.append(timed(step, options.seconds))
-            output = subprocess.run([options.program, name, str(options.seconds)], capture_output=True, text=True, check=True).stdout
+            output = subprocess.run([options.program, name, str(options.seconds), str(options.threads)], capture_output=True, text=True, check=True).stdout
             ours.append(tuple(map(float, output.split())))
         for k, kind in enumerate(["wall", "cpu"]):
             mine, other = [o[k] for o in ours], [t[k] for t in theirs]

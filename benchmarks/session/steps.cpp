@@ -1,7 +1,8 @@
 // Time per training step (forward, backward, SGD) of the eager session.
 //
-//   bench_session small|mlp|conv SECONDS       prints microseconds of wall and of CPU per step
+//   bench_session small|mlp|block|pool|conv SECONDS [THREADS]      prints microseconds of wall and of CPU per step
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
@@ -42,6 +43,27 @@ Value residual(const Value& x, const std::vector<Value>& p) {
   return mean(square(relu(x + conv2d(relu(conv2d(x, p[0], p[1], same)), p[2], p[3], same))));
 }
 
+// A pre-norm transformer block: x [B, T, D], heads of D / kHeads; the mean of squares for a loss.
+constexpr std::int64_t kHeads = 4;
+Value normed(const Value& x, const Value& w, const Value& b) { return layer_norm(x, w, b); }
+Value heads(const Value& x, std::vector<std::int64_t> axes) {
+  const Shape& s = x.shape();
+  return permute(reshape(x, {s[0], s[1], kHeads, s[2] / kHeads}), std::move(axes));
+}
+Value transformer(const Value& x, const std::vector<Value>& p) {
+  const Shape shape = x.shape();
+  const Value h = normed(x, p[0], p[1]);
+  const Value q = heads(matmul(h, p[2]), {0, 2, 1, 3}), k = heads(matmul(h, p[3]), {0, 2, 3, 1}), v = heads(matmul(h, p[4]), {0, 2, 1, 3});
+  const double scale = 1 / std::sqrt(static_cast<double>(shape[2] / kHeads));
+  const Value mixed = matmul(softmax(matmul(q, k) * scale, 3), v);
+  const Value attended = x + matmul(reshape(permute(mixed, {0, 2, 1, 3}), shape), p[5]);
+  const Value inner = gelu(matmul(normed(attended, p[6], p[7]), p[8]) + p[9]);
+  return mean(square(attended + (matmul(inner, p[10]) + p[11])));
+}
+
+// Max and average pools and a normalisation by channel statistics, as in small image models.
+Value pooled(const Value& x, const std::vector<Value>& p) { return mean(square(avg_pool2d(relu(max_pool2d(x * p[0], 2, 2)), 2, 2))); }
+
 struct Task {
   std::vector<Value> parameters;
   std::function<Value()> loss;
@@ -65,21 +87,42 @@ Task residual_task(Session& session) {
   return {p, [&session, p, x] { return residual(session.input(x), p); }};
 }
 
+Task transformer_task(Session& session) {
+  constexpr std::int64_t kWidth = 128;
+  std::vector<Value> p;
+  const auto add = [&](const Shape& shape) { p.push_back(session.parameter("p", session.uniform(shape, -0.05, 0.05))); };
+  for (const Shape& shape :
+       {Shape{kWidth}, Shape{kWidth}, Shape{kWidth, kWidth}, Shape{kWidth, kWidth}, Shape{kWidth, kWidth}, Shape{kWidth, kWidth},
+        Shape{kWidth}, Shape{kWidth}, Shape{kWidth, 4 * kWidth}, Shape{4 * kWidth}, Shape{4 * kWidth, kWidth}, Shape{kWidth}}) {
+    add(shape);
+  }
+  const Array x = session.normal({8, 64, kWidth});
+  return {p, [&session, p, x] { return transformer(session.input(x), p); }};
+}
+
+Task pool_task(Session& session) {
+  const std::vector<Value> p{session.parameter("p", session.uniform({1, 64, 1, 1}))};
+  const Array x = session.normal({16, 64, 32, 32});
+  return {p, [&session, p, x] { return pooled(session.input(x), p); }};
+}
+
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: bench_session small|mlp|conv SECONDS\n";
+  if (argc != 3 && argc != 4) {
+    std::cerr << "usage: bench_session small|mlp|block|pool|conv SECONDS [THREADS]\n";
     return 2;
   }
   const std::string_view what = argv[1];
-  Session session;
-  const Task task = what == "small" ? perceptron_task(session, 1, {16, 32, 10})
-                    : what == "mlp" ? perceptron_task(session, 128, {784, 512, 512, 10})
-                                    : residual_task(session);
-  Sgd sgd(session, task.parameters, {.rate = 0.01});
+  Session session({.threads = argc == 4 ? std::strtoull(argv[3], nullptr, 10) : 0});
+  const Task task = what == "small"   ? perceptron_task(session, 1, {16, 32, 10})
+                    : what == "mlp"   ? perceptron_task(session, 128, {784, 512, 512, 10})
+                    : what == "block" ? transformer_task(session)
+                    : what == "pool"  ? pool_task(session)
+                                      : residual_task(session);
+  Sgd sgd(session, task.parameters, {.rate = 1e-5});
   const auto step = [&] {
     const auto bars = session.gradients(task.loss(), task.parameters, {std::nullopt, false});
     const bool fine = bars.ok() && sgd.step(bars.value()).ok();

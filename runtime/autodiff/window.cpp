@@ -148,10 +148,48 @@ Term counts(const Term& like, const WindowAttributes& w, const Extents& operand,
 
 }  // namespace
 
+namespace {
+
+// Windows that lie side by side: x, cut where no window reaches, seen as [planes, O, K, O, K, ...], so that a window is a set of axes.
+struct Tiles {
+  Tiles(const WindowAttributes& w, const Shape& operand, const Shape& result);
+  bool fit = true;
+  std::vector<std::int64_t> crop;         // per axis of x, at its end, not above 0
+  Shape cropped, tiled, kept;             // x without the rest; its tiles; one element per tile
+  std::vector<std::int64_t> kernel_axes;  // of `tiled`
+};
+
+Tiles::Tiles(const WindowAttributes& w, const Shape& operand, const Shape& result)
+    : crop(operand.size(), 0), cropped(operand), tiled{operand[0] * operand[1]}, kept(tiled) {
+  for (std::size_t k = 0; k < w.kernel.size(); ++k) {
+    const std::int64_t reach = result[k + 2] * w.kernel[k];
+    fit = fit && w.strides[k] == w.kernel[k] && w.dilations[k] == 1 && w.pads_begin[k] == 0 && reach <= operand[k + 2];
+    crop[k + 2] = reach - operand[k + 2];
+    cropped[k + 2] = reach;
+    kernel_axes.push_back(static_cast<std::int64_t>(tiled.size()) + 1);
+    tiled.insert(tiled.end(), {result[k + 2], w.kernel[k]});
+    kept.insert(kept.end(), {result[k + 2], 1});
+  }
+}
+
+// A value of the shape `tiles.tiled` in the place of x; 0 where no window reaches.
+Term untiled(const Term& value, const Tiles& tiles) {
+  std::vector<std::int64_t> rest = tiles.crop;
+  for (std::int64_t& n : rest) n = -n;
+  return pad(reshape(value, tiles.cropped), Shape(rest.size(), 0), rest);
+}
+
+}  // namespace
+
 // Each window hands g / count to its elements: a transposed convolution with ones, plane by plane.
 Term avg_pool_bar(const Applied& a) {
   const auto& w = a.get<WindowAttributes>();
   const Shape shape = a.x().shape(), result = a.g().shape();
+  const Tiles tiles(w, shape, result);
+  if (tiles.fit) {  // no padding, so all counts are equal
+    const Term share = a.g() / a.g().exact(static_cast<double>(extent_product(w.kernel, 0, w.kernel.size())));
+    return untiled(expand(reshape(share, tiles.kept), tiles.tiled), tiles);
+  }
   Shape planes = result, ones{1, 1};
   planes[0] = result[0] * result[1];
   planes[1] = 1;
@@ -161,10 +199,15 @@ Term avg_pool_bar(const Applied& a) {
   return reshape(bar, shape);
 }
 
-// The windows side by side, [planes, positions, taps]; in each, g to the greatest element. Padding is the least finite number.
+// The windows laid out as [planes, positions, taps]; in each, g to the greatest element. Padding is the least finite number.
 Term max_pool_bar(const Applied& a) {
   const auto& w = a.get<WindowAttributes>();
   const Shape shape = a.x().shape();
+  const Tiles tiles(w, shape, a.g().shape());
+  if (tiles.fit) {
+    const Term windows = reshape(pad(a.x(), Shape(shape.size(), 0), tiles.crop), tiles.tiled);
+    return untiled(windows.apply(Op::max_weight, ReduceAttributes{tiles.kernel_axes, true}) * reshape(a.g(), tiles.kept), tiles);
+  }
   const Taps taps(w, spatial(shape), spatial(a.g().shape()));
   const std::int64_t planes = shape[0] * shape[1];
   Term flat = reshape(a.x(), {planes, taps.outside});

@@ -4,6 +4,7 @@
 // else column by column; what remains is a smaller tensor with one group less. Sums are cut at fixed places, so that they are the same on
 // any number of threads.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -186,32 +187,54 @@ void reduce(Op op, const Array& x, const std::vector<std::int64_t>& axes, Array&
   }
 }
 
-// 1/k for the k greatest elements of each group: twice over x, which is read at the group of each element.
+// The greatest element of each group and how often it occurs; a NaN is the greatest, and occurs never.
+template <class T>
+void count_greatest(const T* x, const std::vector<std::uint32_t>& group, T* most, std::uint32_t* winners) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const T value = x[i];
+    const std::uint32_t k = group[i];
+    if (value > most[k] || value != value) {
+      most[k] = value;
+      winners[k] = value == value ? 1 : 0;
+    } else if (value == most[k]) {
+      ++winners[k];
+    }
+  }
+}
+
+// 1/k for the k greatest elements of each group; NaN in a group with a NaN. Leading axes that stay cut x into slabs, in which elements
+// have the same groups.
 template <class T>
 void weigh(const Call& call) {
   const Array& x = call.operand(0);
   const std::vector<std::int64_t>& axes = call.get<ReduceAttributes>().axes;
-  Shape kept = x.shape();
-  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
   if (x.size() == 0) return;
-  Array greatest = Array::empty(x.dtype(), kept);
-  reduce<T>(Op::reduce_max, x, axes, greatest);
-  const Loops loops{x.shape(), {repeating_strides(kept, x.shape())}};
-  const auto from = x.data<T>();
-  const auto most = std::as_const(greatest).data<T>();
-  const auto to = call.result.data<T>();
-  std::vector<std::size_t> winners(greatest.size(), 0);
+  const auto first_axis = axes.empty() ? static_cast<std::ptrdiff_t>(x.shape().size()) : *std::min_element(axes.begin(), axes.end());
+  const Shape slab(x.shape().begin() + first_axis, x.shape().end());
+  Shape kept = slab;
+  for (const std::int64_t axis : axes) kept[static_cast<std::size_t>(axis - first_axis)] = 1;
+  const std::size_t size = element_count(slab), groups = element_count(kept);
+  std::vector<std::uint32_t> group(size);
+  const Loops loops{slab, {repeating_strides(kept, slab)}};
   Odometer<1> at(loops, 0);
   at.seek(0);
-  for (std::size_t i = 0; i < from.size(); ++i, at.next()) {
-    if (from[i] == most[static_cast<std::size_t>(at.offset(0))]) ++winners[static_cast<std::size_t>(at.offset(0))];
-  }
-  at.seek(0);
-  for (std::size_t i = 0; i < from.size(); ++i, at.next()) {
-    const auto group = static_cast<std::size_t>(at.offset(0));
-    const bool wins = from[i] == most[group];
-    to[i] = winners[group] == 0 ? std::numeric_limits<T>::quiet_NaN() : wins ? 1 / static_cast<T>(winners[group]) : T(0);
-  }
+  for (std::size_t i = 0; i < size; ++i, at.next()) group[i] = static_cast<std::uint32_t>(at.offset(0));
+  const T* const from = x.data<T>().data();
+  T* const to = call.result.data<T>().data();
+  parallel_ranges(x.size() / size, std::max<std::size_t>((1 << 13) / size, 1), [&](std::size_t first, std::size_t last) {
+    std::vector<T> most(groups);
+    std::vector<std::uint32_t> winners(groups);
+    for (std::size_t o = first * size; o < last * size; o += size) {
+      std::fill(most.begin(), most.end(), -std::numeric_limits<T>::infinity());
+      std::fill(winners.begin(), winners.end(), 0);
+      count_greatest(from + o, group, most.data(), winners.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::uint32_t k = group[i];
+        const T share = winners[k] == 0 ? std::numeric_limits<T>::quiet_NaN() : 1 / static_cast<T>(winners[k]);
+        to[o + i] = from[o + i] == most[k] || winners[k] == 0 ? share : T(0);
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The runtime's gradient rules, judged by the kernel: adjoint to the derivative of each op's meaning, kinks included.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -162,6 +163,23 @@ TEST_CASE("autodiff: composed graphs", "[autodiff]") {
     REQUIRE(vjp.ok());
     CHECK(validate(vjp.value()).empty());
     CHECK(verdict(one, vjp.value(), 1) == "proved");
+  }
+}
+
+TEST_CASE("autodiff: pools whose windows lie side by side, with a rest", "[autodiff]") {
+  WindowAttributes w;
+  w.kernel = w.strides = {2, 3};
+  w.dilations = {1, 1};
+  w.pads_begin = w.pads_end = {0, 0};
+  for (const Op op : {Op::max_pool, Op::avg_pool}) {
+    for (const Shape& shape : {Shape{1, 2, 4, 3}, Shape{2, 1, 5, 8}}) {
+      AdjointCase one = composed("side by side", {shape}, [&](const Values& x) { return put(op, x, w); });
+      if (op == Op::max_pool) one.kinks = {0, 1};
+      INFO(op_row(op).name << to_string(shape));
+      const Graph vjp = own_vjp(one.graph).value();
+      CHECK(verdict(one, vjp, 1) == "proved");
+      CHECK(std::ranges::none_of(vjp.nodes, [](const Node& node) { return node.op == Op::gather || node.op == Op::conv_transpose; }));
+    }
   }
 }
 

@@ -117,6 +117,11 @@ class Session {
   using Loss = std::function<Value(std::span<const Value>)>;
   Outcome<std::vector<Value>> per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of);
 
+  // What the tape says of `outputs` as a function of `inputs` (leaves, parameters or values on the way), as a graph: gradients included
+  // where they are on the tape. Everything else that it depends on becomes a constant with its present value. Names: those of
+  // parameters, else "input 0", ..., "output 0", ... Refused where a checkpoint lies between.
+  Outcome<Graph> capture(std::span<const Value> inputs, std::span<const Value> outputs);
+
   // f(values), of which nothing but the result is kept: a gradient computes it again. Parameters and other values that f uses get
   // their gradients as well; random numbers are drawn as they were.
   Value checkpoint(Loss f, std::vector<Value> values);

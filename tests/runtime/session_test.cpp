@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/functions.h"
+#include "runtime/graph_module.h"
 #include "runtime/optimise.h"
 #include "tests/catch.h"
 
@@ -302,6 +303,39 @@ TEST_CASE("session: equal seeds give equal runs, in float32 too", "[session]") {
     return w.to_doubles();
   };
   CHECK(run(1) == run(2));
+}
+
+TEST_CASE("session: a step and its gradients are captured as a graph", "[session]") {
+  const auto step = [](Session& session, const Value& w, const Value& x, bool gradient) {
+    const Value loss = sum(tanh(matmul(x, w)) * session.number(3));
+    std::vector<Value> outputs{loss};
+    if (gradient) outputs.push_back(session.gradients(loss, {w}).value()[0]);
+    return outputs;
+  };
+  Session session({.dtype = DType::float64, .seed = 1});
+  const Value w = session.parameter("w", session.normal({3, 2})), x = session.input(session.normal({4, 3}));
+  const std::vector<Value> outputs = step(session, w, x, true);
+  const Value inputs[] = {w, x};
+  const Outcome<Graph> graph = session.capture(inputs, outputs);
+  REQUIRE(graph.ok());
+  CHECK(validate(graph.value()).empty());
+  CHECK(graph.value().input_names == std::vector<std::string>{"w", "input 1"});
+  CHECK(graph.value().node(graph.value().outputs[1]).shape == Shape{3, 2});
+
+  Session other({.dtype = DType::float64, .seed = 2});
+  const GraphModule module(other, graph.value());
+  const std::vector<Value> point{other.input(other.normal({3, 2})), other.input(other.normal({4, 3}))};
+  const auto found = module(point);
+  REQUIRE(found.ok());
+  const std::vector<Value> wanted = step(other, point[0], point[1], true);
+  for (std::size_t k = 0; k < 2; ++k) CHECK(found.value()[k].to_doubles() == wanted[k].to_doubles());
+
+  const Value one[] = {x}, twice[] = {x, x};
+  const Value inner[] = {session.checkpoint([](std::span<const Value> v) { return exp(v[0]); }, {x})};
+  CHECK(session.capture(one, inner).rejection().code == "session.capture");
+  CHECK(session.capture(twice, outputs).rejection().code == "session.capture");
+  REQUIRE(session.assign(w, session.normal({3, 2})).ok());
+  CHECK(session.capture(one, outputs).rejection().code == "session.capture");
 }
 
 namespace {

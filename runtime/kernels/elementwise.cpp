@@ -1,8 +1,10 @@
 // Elementwise ops on operands that broadcast: runs of elements go to the lane kernels.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <vector>
 
+#include "runtime/buffers.h"
 #include "runtime/kernels/call.h"
 #include "runtime/kernels/lanes.h"
 #include "runtime/kernels/strides.h"
@@ -41,9 +43,54 @@ Runs runs_of(const Array& a, const Array& b, const Array& result) {
   return runs;
 }
 
+constexpr std::size_t kShort = 32;  // elements of a run below which setting a kernel up costs more than the run
+
+// Runs of T side by side, each of `length` elements from consecutive places or from one.
+template <class T>
+void spread(const Loops& loops, std::size_t operand, std::size_t length, bool single, const std::byte* from, std::byte* to,
+            std::size_t first, std::size_t last) {
+  const T* const source = reinterpret_cast<const T*>(from);
+  T* target = reinterpret_cast<T*>(to);
+  Odometer<3> at(loops, 1);
+  at.seek(first);
+  for (std::size_t run = first; run < last; ++run, at.next(), target += length) {
+    const T* const start = source + at.offset(operand);
+    for (std::size_t i = 0; i < length; ++i) target[i] = start[single ? 0 : i];
+  }
+}
+
+// The operand's elements of runs first .. last - 1, one after the other: its own if they lie like that, else copied to `scratch`.
+const void* side_by_side(const Runs& runs, std::size_t operand, const Array& array, void* scratch, std::size_t first, std::size_t last) {
+  const std::size_t width = byte_size(array.dtype());
+  if (runs.loops.strides[operand] == runs.loops.strides[2]) return array.raw() + first * runs.length * width;
+  const bool single = runs.step[operand] == 0;
+  auto* const to = static_cast<std::byte*>(scratch);
+  if (width == 1) spread<std::uint8_t>(runs.loops, operand, runs.length, single, array.raw(), to, first, last);
+  if (width == 2) spread<std::uint16_t>(runs.loops, operand, runs.length, single, array.raw(), to, first, last);
+  if (width == 4) spread<std::uint32_t>(runs.loops, operand, runs.length, single, array.raw(), to, first, last);
+  if (width == 8) spread<std::uint64_t>(runs.loops, operand, runs.length, single, array.raw(), to, first, last);
+  return scratch;
+}
+
+// Short runs are first laid side by side, some thousand elements at a time.
+void two_in_short_runs(LaneKernel kernel, const Numbers& numbers, const Array& a, const Array& b, Array& result, const Runs& runs) {
+  constexpr std::size_t kBlock = 1 << 11;  // elements: both operands stay in the first cache
+  const std::size_t block = kBlock / runs.length, lines = result.size() / runs.length, result_width = byte_size(result.dtype());
+  parallel_ranges(lines, kGrain / runs.length, [&](std::size_t first, std::size_t last) {
+    alignas(kAlignment) std::array<std::array<std::byte, kBlock * 8>, 2> scratch;
+    for (std::size_t line = first; line < last; line += block) {
+      const std::size_t end = std::min(line + block, last);
+      const std::array<Source, 2> sources = {Source{side_by_side(runs, 0, a, scratch[0].data(), line, end), false},
+                                             Source{side_by_side(runs, 1, b, scratch[1].data(), line, end), false}};
+      kernel(numbers, sources.data(), result.raw() + line * runs.length * result_width, (end - line) * runs.length);
+    }
+  });
+}
+
 void two_operands(LaneKernel kernel, const Numbers& numbers, const Array& a, const Array& b, Array& result) {
   if (result.size() == 0) return;
   const Runs runs = runs_of(a, b, result);
+  if (runs.length < kShort && runs.length < result.size()) return two_in_short_runs(kernel, numbers, a, b, result, runs);
   const std::size_t width = byte_size(a.dtype()), result_width = byte_size(result.dtype());
   const Odometer<3> start(runs.loops, 1);
   const std::size_t pieces = (runs.length + kGrain - 1) / kGrain, piece = (runs.length + pieces - 1) / pieces;

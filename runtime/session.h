@@ -85,6 +85,8 @@ class Session {
   Outcome<Done> assign(const Value& parameter, Array value);
   [[nodiscard]] const std::string& name_of(const Value& parameter) const { return parameter_names_[parameter.ref_ - kFirstKept]; }
 
+  [[nodiscard]] const std::string& kept_name(Ref kept) const { return parameter_names_[kept - kFirstKept]; }  // empty for numbers
+
   Value apply(Op op, std::span<const Value> operands, Attributes attributes = NoAttributes{});
   Value apply(Op op, std::initializer_list<Value> operands, Attributes attributes = NoAttributes{}) {
     return apply(op, std::span(operands.begin(), operands.size()), std::move(attributes));

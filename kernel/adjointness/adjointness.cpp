@@ -1,5 +1,6 @@
 #include "kernel/adjointness/adjointness.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -51,6 +52,10 @@ bool has_value(const Opaque& a) { return !a.guide().is_undefined(); }
 bool is_same(const Rational& a, const Rational& b) { return a == b; }
 bool is_same(Modular a, Modular b) { return a == b; }
 bool is_same(const Opaque& a, const Opaque& b) { return a == b; }
+template <class S>
+bool is_zero(const S& a) {
+  return is_same(a, S{});
+}
 // Certainly different real numbers at the point of the guides, whatever the residues.
 bool must_differ(const Rational& a, const Rational& b) { return a != b; }
 bool must_differ(Modular, Modular) { return false; }
@@ -82,44 +87,101 @@ Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const
   return broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
 }
 
-// A1
-template <class S>
-Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random) {
-  const std::vector<std::size_t> inputs = real_inputs(one.graph);
-  Arrays<S> x_dot = zeros(x);
-  for (const std::size_t k : inputs) x_dot[k] = random_array<S>(x[k].shape, random);
-  const Array<S> y_bar = random_array<S>(one.graph.node(one.graph.outputs[0]).shape, random);
-  const auto y_dot = tangents(one.graph, x, x_dot);
-  if (!y_dot) return y_dot.rejection();
-  const auto x_bar = cotangents(vjp, x, y_bar);
-  if (!x_bar) return x_bar.rejection();
-  S meaning{}, rule{};
-  for (std::size_t j = 0; j < y_bar.values.size(); ++j) meaning += y_bar.values[j] * y_dot.value()[j];
-  std::size_t at = 0;
-  for (const std::size_t k : inputs) {
-    for (const S& element : x_dot[k].values) rule += x_bar.value()[at++] * element;
+// Which elements of y and of all real inputs in a row took part in A1, at any point.
+struct Support {
+  std::vector<bool> y, x;
+  [[nodiscard]] bool is_full() const {
+    return std::ranges::all_of(y, [](bool one) { return one; }) && std::ranges::all_of(x, [](bool one) { return one; });
   }
-  return check_pair(one, "<y_bar, J x_dot> with <J^T y_bar, x_dot>", rule, meaning);
+};
+
+// The tangents and cotangents of one random pair, 0 wherever a number is of no use. A point with independent roots, of which half have no
+// residue, so gives the identity on the others.
+template <class S>
+struct Pair {
+  Array<S> y_bar;
+  Arrays<S> x_dot;
+  std::vector<S> y_dot, x_bar;
+};
+
+template <class S>
+Outcome<Pair<S>> random_pair(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random) {
+  Pair<S> pair{random_array<S>(one.graph.node(one.graph.outputs[0]).shape, random), zeros(x), {}, {}};
+  const std::vector<std::size_t> inputs = real_inputs(one.graph);
+  for (const std::size_t k : inputs) pair.x_dot[k] = random_array<S>(x[k].shape, random);
+  auto y_dot = tangents(one.graph, x, pair.x_dot);
+  if (!y_dot) return y_dot.rejection();
+  for (std::size_t j = 0; j < pair.y_bar.values.size(); ++j) {
+    if (has_value(y_dot.value()[j]) && !is_usable(y_dot.value()[j])) pair.y_bar.values[j] = S{};
+  }
+  auto x_bar = cotangents(vjp, x, pair.y_bar);
+  if (!x_bar) return x_bar.rejection();
+  std::size_t at = 0;
+  bool changed = false;
+  for (const std::size_t k : inputs) {
+    for (S& element : pair.x_dot[k].values) {
+      const S& cotangent = x_bar.value()[at++];
+      if (!has_value(cotangent) || is_usable(cotangent)) continue;
+      element = S{};
+      changed = true;
+    }
+  }
+  if (changed) y_dot = tangents(one.graph, x, pair.x_dot);
+  if (!y_dot) return y_dot.rejection();
+  pair.y_dot = std::move(y_dot).value();
+  pair.x_bar = std::move(x_bar).value();
+  return pair;
 }
 
-// A2
+// A1. Whether any element took part.
 template <class S>
-Outcome<bool> check_entries(const AdjointCase& one, const Matrix<S>& rule, const Matrix<S>& meaning) {
-  bool usable = true;
+Outcome<bool> check_form(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
+  auto made = random_pair(one, vjp, x, random);
+  if (!made) return made.rejection();
+  const Pair<S>& pair = made.value();
+  Support support{std::vector<bool>(pair.y_dot.size()), std::vector<bool>(pair.x_bar.size())};
+  S meaning{}, rule{};
+  for (std::size_t j = 0; j < pair.y_dot.size(); ++j) {
+    if (is_zero(pair.y_bar.values[j])) continue;
+    meaning += pair.y_bar.values[j] * pair.y_dot[j];
+    support.y[j] = true;
+  }
+  std::size_t at = 0;
+  for (const std::size_t k : real_inputs(one.graph)) {
+    for (const S& element : pair.x_dot[k].values) {
+      if (!is_zero(element)) {
+        rule += pair.x_bar[at] * element;
+        support.x[at] = true;
+      }
+      ++at;
+    }
+  }
+  const bool any = std::ranges::find(support.y, true) != support.y.end() || support.y.empty();
+  auto fine = check_pair(one, "<y_bar, J x_dot> with <J^T y_bar, x_dot>", rule, meaning);
+  if (!fine || !fine.value() || !any) return fine ? Outcome<bool>(false) : fine;
+  covered.y.resize(support.y.size());
+  covered.x.resize(support.x.size());
+  for (std::size_t j = 0; j < support.y.size(); ++j) covered.y[j] = covered.y[j] || support.y[j];
+  for (std::size_t i = 0; i < support.x.size(); ++i) covered.x[i] = covered.x[i] || support.x[i];
+  return true;
+}
+
+// A2, where both sides are of use.
+template <class S>
+Outcome<Done> check_entries(const AdjointCase& one, const Matrix<S>& rule, const Matrix<S>& meaning) {
   for (std::size_t i = 0; i < meaning.size(); ++i) {
     for (std::size_t j = 0; j < meaning[i].size(); ++j) {
       const auto fine = check_pair(one, entry_name(one.graph, i, j), rule[i][j], meaning[i][j]);
-      if (!fine) return fine;
-      usable = usable && fine.value();
+      if (!fine) return fine.rejection();
     }
   }
-  return usable;
+  return Done{};
 }
 
-// A1 to A3 at one point; entries first, because they name the place.
+// A1 to A3 at one point: whether it was of use. Entries decide where A1 fails, because they name the place.
 template <class S>
-Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random) {
-  Outcome<bool> form = check_form(one, vjp, x, random);
+Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
+  Outcome<bool> form = check_form(one, vjp, x, random, covered);
   const bool declined = !form && form.rejection().kind != Rejection::Kind::rejected;
   const bool worthwhile = entry_count(one.graph) <= kMostEntries || !form;
   if (declined || !worthwhile || (form && !form.value())) return form;
@@ -127,8 +189,9 @@ Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays
   if (!meaning) return meaning.rejection();
   const auto rule = by_rule(one.graph, vjp, x);
   if (!rule) return rule.rejection();
-  Outcome<bool> entries = check_entries(one, rule.value(), meaning.value());
-  return entries && !form ? form : entries;
+  const auto entries = check_entries(one, rule.value(), meaning.value());
+  if (!entries) return entries.rejection();
+  return form;
 }
 
 // Degree of y's elements as quotients of polynomials in the elements of the inputs. All ops over Modular have at most degree e = 1 (pow:
@@ -163,17 +226,18 @@ double miss_of_a_point(const Graph& graph, const Graph& vjp) {
 template <class S>
 Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std::size_t points, Random& random, AdjointMethod method) {
   Adjointness result{method, 0, 0, 0, 0, 0};
-  for (int tries = 0; result.points < points; ++tries) {
+  Support covered;
+  for (int tries = 0; result.points < points || !covered.is_full(); ++tries) {
     if (tries == kMostTries) {
       return Rejection{Rejection::Kind::declined,
                        "adjointness.points",
                        "case '" + one.name + "'",
-                       "points at which both sides have a value",
+                       "points at which both sides have a value, for every element",
                        std::to_string(result.points) + " in " + std::to_string(kMostTries),
                        "change the domain of the case"};
     }
     const Arrays<Rational> at = generic_point(one, random);
-    const auto used = check_point(one, vjp, on_scalar<S>(one.graph, at, random), random);
+    const auto used = check_point(one, vjp, on_scalar<S>(one.graph, at, random), random, covered);
     if (!used) return used.rejection();
     if (used.value()) ++result.points;
   }
@@ -214,7 +278,8 @@ Outcome<std::size_t> check_kink(const AdjointCase& one, const Graph& vjp, const 
   std::size_t used = 0;
   for (int direction = 0; direction < kDirections; ++direction) {
     const Arrays<Opaque> x = displaced(one.graph, at, random);
-    const auto fine = check_point(one, vjp, x, random);
+    Support covered;
+    const auto fine = check_point(one, vjp, x, random, covered);
     if (!fine) return fine.rejection();
     if (!fine.value()) continue;
     const auto side = by_rule(one.graph, vjp, x);

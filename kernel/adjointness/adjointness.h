@@ -3,7 +3,8 @@
 // Claim. <y_bar, J x_dot> = <J^T y_bar, x_dot> for all y_bar and x_dot: J x_dot from the denotations over Dual, which know no rule of
 // semantics/derivatives; J^T y_bar from the graph that is checked. It is decided by equality of exact numbers, never by two enclosures
 // that meet. At each point of the sample:
-//   A1  for random y_bar and x_dot both sides are the same number (so the graph is linear in y_bar too);
+//   A1  for random y_bar and x_dot both sides are the same number (so the graph is linear in y_bar too); elements without a residue
+//       at the point are given the cotangent and the tangent 0, and points are drawn until every element of y and x has taken part;
 //   A2  entry by entry, y_bar and x_dot running over the unit vectors, where there are at most kMostEntries entries;
 //   A3  the graph has a value wherever the meaning has a derivative.
 // At each point of the sample of kinks, where elements equal each other or a break point, and for each of several directions:

@@ -115,6 +115,19 @@ void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
   verb->callback([&] { exit = adjoint(options); });
 }
 
+void add_record(CLI::App& app, RecordOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("record", "Run a model forward and backward in the runtime and record it for audit and gradcheck");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("TRACE", options.trace, "the file to write")->required();
+  verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
+      ->type_name("FILE");
+  verb->add_option("--output", options.output, "whose sum is differentiated (the first real one)")->type_name("NAME");
+  verb->add_flag("--forward-only", options.forward_only, "no gradient");
+  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->callback([&] { exit = record(options); });
+}
+
 void add_gate(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
   verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
@@ -188,6 +201,7 @@ int run(int argc, char** argv) {
   LintOptions lint_options;
   EvalOptions eval_options;
   AdjointOptions adjoint_options;
+  RecordOptions record_options;
   AuditOptions audit_options;
   GradcheckOptions gradcheck_options;
   std::string question;
@@ -199,6 +213,7 @@ int run(int argc, char** argv) {
   add_lint(app, lint_options, exit);
   add_eval(app, eval_options, exit);
   add_adjoint(app, adjoint_options, exit);
+  add_record(app, record_options, exit);
   add_audit(app, audit_options, exit);
   add_gradcheck(app, gradcheck_options, exit);
   add_supports(app, "supports", question, supports_json, exit);

@@ -90,6 +90,16 @@ struct GradcheckOptions {
   GateOptions gate;
 };
 
+struct RecordOptions {
+  std::string model, trace;
+  std::string values;  // file; empty: random ones
+  std::string output;  // whose sum is differentiated; empty: the first real one
+  bool forward_only = false;
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+};
+
+int record(const RecordOptions& options);
 int audit(const AuditOptions& options);
 int gradcheck(const GradcheckOptions& options);
 int verify(const VerifyOptions& options);

@@ -17,6 +17,15 @@ Array Array::empty(DType dtype, Shape shape) {
   return array;
 }
 
+Array Array::over(DType dtype, Shape shape, std::shared_ptr<void> memory) {
+  Array array;
+  array.dtype_ = dtype;
+  array.size_ = element_count(shape);
+  array.shape_ = std::move(shape);
+  array.buffer_ = std::move(memory);
+  return array;
+}
+
 Array Array::from(const Tensor& tensor) {
   Array array = empty(tensor.dtype(), tensor.shape());
   if (array.bytes() > 0) std::memcpy(array.raw(), tensor.bytes().data(), array.bytes());

@@ -37,6 +37,8 @@ class Array {
   // The elements are not initialised.
   static Array empty(DType dtype, Shape shape);
   static Array from(const Tensor& tensor);
+  // Over memory that somebody planned: aligned, large enough, shared with whoever holds the pointer.
+  static Array over(DType dtype, Shape shape, std::shared_ptr<void> memory);
   [[nodiscard]] Tensor to_tensor() const;
 
   [[nodiscard]] DType dtype() const { return dtype_; }

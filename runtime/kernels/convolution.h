@@ -23,4 +23,9 @@ struct Convolution {
 // float32 by oneDNN's direct kernels. False, and nothing is written, where it has none for the shapes.
 [[nodiscard]] bool convolve_directly(const Call& call, const Convolution& c);
 
+// The gradient of a convolution in its weights, as a conv of x [N, C, ...] and g [N, M, ...] with the first two axes of each exchanged,
+// whose attributes are `w`; the result [M, C, ...] is that conv's with its first two axes exchanged. Only where oneDNN has a kernel.
+[[nodiscard]] bool has_weight_gradient(const WindowAttributes& w, const Shape& x, const Shape& g, const Shape& result);
+void weight_gradient(const WindowAttributes& w, const Array& x, const Array& g, Array& result);
+
 }  // namespace assay::runtime

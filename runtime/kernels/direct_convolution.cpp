@@ -222,12 +222,16 @@ bool run_images(const Call& call, const Convolution& c) {
 
 // A conv whose kernel is larger than its result is the gradient of another one in the weights: images are that one's input channels and
 // channels its batch. y'[a, b, k] = sum over n and o of x'[a, n, o s + k r] w'[b, n, o], s this conv's dilation, r its stride.
-bool run_weight_gradient(const Call& call, const Convolution& c) {
-  const auto inputs = static_cast<std::int64_t>(c.images), outputs = static_cast<std::int64_t>(c.coarse_channels);
-  const auto batch = static_cast<std::int64_t>(c.fine_channels);
-  constexpr std::int64_t kPieces = 4;
-  const std::int64_t pieces = std::min(batch, kPieces), piece = (batch + pieces - 1) / pieces;
-  const auto problem = [&](std::int64_t count) {
+struct WeightGradient {
+  Convolution c;  // the conv: images = inputs, coarse channels = outputs, fine channels = batch
+  std::int64_t x_image, x_channel, y_image, y_channel, w_output, w_input;  // distances of neighbours, in elements
+
+  [[nodiscard]] std::int64_t batch() const { return static_cast<std::int64_t>(c.fine_channels); }
+  [[nodiscard]] std::int64_t piece() const { return (batch() + kPieces - 1) / kPieces; }
+  [[nodiscard]] std::int64_t pieces() const { return (batch() + piece() - 1) / piece(); }
+  [[nodiscard]] std::int64_t last_piece() const { return batch() - (pieces() - 1) * piece(); }
+  [[nodiscard]] std::shared_ptr<const Kernel> kernel(std::int64_t count) const {
+    const auto inputs = static_cast<std::int64_t>(c.images), outputs = static_cast<std::int64_t>(c.coarse_channels);
     Problem p{Kind::weights, false, {count, inputs}, {outputs, inputs}, {count, outputs}, {}, {}, {}, {}, {}, {}, {}};
     Convolution turned = c;
     for (WindowAxis& axis : turned.axes) {
@@ -235,44 +239,85 @@ bool run_weight_gradient(const Call& call, const Convolution& c) {
       std::swap(axis.kernel, axis.result);
     }
     put_axes(turned, p);
-    const Dims x = row_major(p.x), w = row_major(p.w), y = row_major(p.y);
-    const auto fine = static_cast<std::int64_t>(c.fine_size), kernel = static_cast<std::int64_t>(c.kernel_size),
-               coarse = static_cast<std::int64_t>(c.coarse_size);
-    p.x_strides = x;
-    p.x_strides[0] = fine;
-    p.x_strides[1] = batch * fine;
-    p.y_strides = y;
-    p.y_strides[0] = kernel;
-    p.y_strides[1] = batch * kernel;
-    p.w_strides = w;
-    p.w_strides[0] = coarse;
-    p.w_strides[1] = outputs * coarse;
-    return p;
-  };
-  const std::shared_ptr<const Kernel> kernel = kernel_for(problem(piece));
-  const std::int64_t last_count = batch - (pieces - 1) * piece;
-  if (last_count < 1) return false;
-  const std::shared_ptr<const Kernel> last = last_count == piece ? kernel : kernel_for(problem(last_count));
-  if (!kernel->is_usable() || !last->is_usable()) return false;
-  auto* const x = const_cast<float*>(call.operand(0).data<float>().data());  // NOLINT: oneDNN's memory knows no const
-  auto* const y = const_cast<float*>(call.operand(1).data<float>().data());  // NOLINT
-  float* const result = call.result.data<float>().data();
-  const std::size_t size = call.result.size();
-  const Scratch<float> parts(size * static_cast<std::size_t>(pieces - 1));
-  parallel_for(static_cast<std::size_t>(pieces), [&](std::size_t i) {
-    const std::size_t first = i * static_cast<std::size_t>(piece);
+    p.x_strides = row_major(p.x);
+    p.w_strides = row_major(p.w);
+    p.y_strides = row_major(p.y);
+    p.x_strides[0] = x_image;
+    p.x_strides[1] = x_channel;
+    p.y_strides[0] = y_image;
+    p.y_strides[1] = y_channel;
+    p.w_strides[0] = w_output;
+    p.w_strides[1] = w_input;
+    return kernel_for(p);
+  }
+  [[nodiscard]] bool is_usable() const { return batch() > 0 && kernel(piece())->is_usable() && kernel(last_piece())->is_usable(); }
+  void run(const float* x, const float* y, float* result, std::size_t size) const;
+
+ private:
+  static constexpr std::int64_t kPieces = 4;  // of the batch: tasks, whose results are added in order
+};
+
+void WeightGradient::run(const float* x, const float* y, float* result, std::size_t size) const {
+  const std::shared_ptr<const Kernel> one = kernel(piece()), last = kernel(last_piece());
+  const auto count = static_cast<std::size_t>(pieces());
+  const Scratch<float> parts(size * (count - 1));
+  parallel_for(count, [&](std::size_t i) {
+    const std::int64_t first = static_cast<std::int64_t>(i) * piece();
     float* const to = i == 0 ? result : parts.data() + (i - 1) * size;
-    (i + 1 == static_cast<std::size_t>(pieces) ? last : kernel)
-        ->execute(x + first * c.fine_size, to, false, nullptr, y + first * c.kernel_size);
+    auto* const from_x = const_cast<float*>(x + first * x_image);  // NOLINT: oneDNN's memory knows no const
+    auto* const from_y = const_cast<float*>(y + first * y_image);  // NOLINT
+    (i + 1 == count ? last : one)->execute(from_x, to, false, nullptr, from_y);
   });
-  for (std::int64_t i = 1; i < pieces; ++i) {
-    const float* const part = parts.data() + static_cast<std::size_t>(i - 1) * size;
+  for (std::size_t i = 1; i < count; ++i) {
+    const float* const part = parts.data() + (i - 1) * size;
     for (std::size_t k = 0; k < size; ++k) result[k] += part[k];
   }
+}
+
+bool run_weight_gradient(const Call& call, const Convolution& c) {
+  const auto fine = static_cast<std::int64_t>(c.fine_size), kernel = static_cast<std::int64_t>(c.kernel_size),
+             coarse = static_cast<std::int64_t>(c.coarse_size), batch = static_cast<std::int64_t>(c.fine_channels);
+  const WeightGradient gradient{
+      c, fine, batch * fine, kernel, batch * kernel, coarse, static_cast<std::int64_t>(c.coarse_channels) * coarse};
+  if (!gradient.is_usable()) return false;
+  gradient.run(call.operand(0).data<float>().data(), call.operand(1).data<float>().data(), call.result.data<float>().data(),
+               call.result.size());
   return true;
 }
 
+// The same of tensors whose axes were not exchanged.
+WeightGradient plain_gradient(const WindowAttributes& w, const Shape& x, const Shape& g, const Shape& result) {
+  WeightGradient gradient{};
+  Convolution& c = gradient.c;
+  c.images = static_cast<std::size_t>(x[1]);
+  c.groups = 1;
+  c.coarse_channels = static_cast<std::size_t>(g[1]);
+  c.fine_channels = static_cast<std::size_t>(x[0]);
+  for (std::size_t axis = 0; axis + 2 < x.size(); ++axis) {
+    c.axes.emplace_back(w, axis, x[axis + 2], result[axis + 2]);
+    c.fine_size *= static_cast<std::size_t>(x[axis + 2]);
+    c.kernel_size *= static_cast<std::size_t>(g[axis + 2]);
+    c.coarse_size *= static_cast<std::size_t>(result[axis + 2]);
+  }
+  gradient.x_channel = static_cast<std::int64_t>(c.fine_size);
+  gradient.x_image = x[1] * gradient.x_channel;
+  gradient.y_channel = static_cast<std::int64_t>(c.kernel_size);
+  gradient.y_image = g[1] * gradient.y_channel;
+  gradient.w_input = static_cast<std::int64_t>(c.coarse_size);
+  gradient.w_output = x[1] * gradient.w_input;
+  return gradient;
+}
+
 }  // namespace
+
+bool has_weight_gradient(const WindowAttributes& w, const Shape& x, const Shape& g, const Shape& result) {
+  return x.size() <= 5 && w.groups == 1 && element_count(x) > 0 && plain_gradient(w, x, g, result).is_usable();
+}
+
+void weight_gradient(const WindowAttributes& w, const Array& x, const Array& g, Array& result) {
+  plain_gradient(w, x.shape(), g.shape(), result.shape())
+      .run(x.data<float>().data(), g.data<float>().data(), result.data<float>().data(), result.size());
+}
 
 bool convolve_directly(const Call& call, const Convolution& c) {
   if (c.axes.size() > 3) return false;

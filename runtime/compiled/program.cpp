@@ -1,0 +1,199 @@
+#include "runtime/compiled/program.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "runtime/buffers.h"
+#include "runtime/compiled/steps.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/kernels.h"
+
+namespace assay::runtime {
+
+using compiled::Item;
+using compiled::ItemId;
+using compiled::Step;
+
+struct Program::State {
+  compiled::Items items;
+  std::vector<Step> steps;
+  std::vector<ItemId> root;       // whose memory an item uses: its own, or that of what it is another shape of
+  std::vector<Array> values;      // constants, and intermediate values in the planned memory
+  std::vector<bool> is_returned;  // roots that leave with the caller: new memory in every replay
+  std::shared_ptr<void> memory;
+  ProgramSummary summary;
+  std::mutex replaying;
+
+  void find_roots();
+  void plan_memory();
+  Outcome<Done> execute(const Step& step);
+};
+
+void Program::State::find_roots() {
+  root.resize(items.items.size());
+  for (ItemId id = 0; id < root.size(); ++id) root[id] = id;
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::alias) root[step.item] = root[step.operands[0]];
+  }
+  is_returned.assign(root.size(), false);
+  for (const ItemId id : items.outputs) is_returned[root[id]] = true;
+}
+
+namespace {
+
+// Pieces of a line of memory that are free, by offset. The smallest that fits is taken.
+class Places {
+ public:
+  std::size_t take(std::size_t size) {
+    auto best = free_.end();
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      if (at->second >= size && (best == free_.end() || at->second < best->second)) best = at;
+    }
+    if (best == free_.end()) return std::exchange(end_, end_ + size);
+    const auto [offset, room] = *best;
+    free_.erase(best);
+    if (room > size) free_[offset + size] = room - size;
+    return offset;
+  }
+  void give(std::size_t offset, std::size_t size) {
+    auto [at, is_new] = free_.emplace(offset, size);
+    if (const auto next = std::next(at); next != free_.end() && at->first + at->second == next->first) {
+      at->second += next->second;
+      free_.erase(next);
+    }
+    if (at != free_.begin()) {
+      if (const auto before = std::prev(at); before->first + before->second == at->first) {
+        before->second += at->second;
+        free_.erase(at);
+      }
+    }
+  }
+  [[nodiscard]] std::size_t end() const { return end_; }
+
+ private:
+  std::map<std::size_t, std::size_t> free_;
+  std::size_t end_ = 0;
+};
+
+std::size_t bytes_of(const Item& item) {
+  const std::size_t bytes = element_count(item.shape) * byte_size(item.dtype);
+  return std::max<std::size_t>((bytes + kAlignment - 1) / kAlignment, 1) * kAlignment;
+}
+
+}  // namespace
+
+// Results get their places before the operands of the step give theirs back, so that no step writes what it reads.
+void Program::State::plan_memory() {
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> last_use(root.size(), kNone), offset(root.size(), kNone);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const ItemId operand : steps[i].operands) last_use[root[operand]] = i;
+  }
+  Places places;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const ItemId result : steps[i].results) {
+      if (root[result] != result || is_returned[result]) continue;
+      offset[result] = places.take(bytes_of(items.items[result]));
+      summary.memory_alone += bytes_of(items.items[result]);
+      if (last_use[result] == kNone) last_use[result] = i;  // written by a pass and read by nobody
+    }
+    for (ItemId id = 0; id < root.size(); ++id) {
+      if (offset[id] != kNone && last_use[id] == i) places.give(offset[id], bytes_of(items.items[id]));
+    }
+  }
+  summary.memory = places.end();
+  memory = acquire_buffer(summary.memory);
+  for (ItemId id = 0; id < root.size(); ++id) {
+    const Item& item = items.items[id];
+    if (offset[id] == kNone) continue;
+    values[id] = Array::over(item.dtype, item.shape, {memory, static_cast<std::byte*>(memory.get()) + offset[id]});
+  }
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::alias && offset[root[step.item]] != kNone) {
+      values[step.item] = values[step.operands[0]].reshaped(items.items[step.item].shape);
+    }
+  }
+}
+
+Outcome<Done> Program::State::execute(const Step& step) {
+  for (const ItemId result : step.results) {
+    if (is_returned[result] && step.kind != Step::Kind::alias)
+      values[result] = Array::empty(items.items[result].dtype, items.items[result].shape);
+  }
+  const Item& item = items.items[step.item];
+  if (step.kind == Step::Kind::alias) {
+    values[step.item] = values[step.operands[0]].reshaped(item.shape);
+    return Done{};
+  }
+  if (step.kind == Step::Kind::weight_gradient) {
+    const auto as = [&](std::size_t k) {  // the operand before its first two axes were exchanged
+      Shape shape = items.items[item.operands[k]].shape;
+      std::swap(shape[0], shape[1]);
+      return values[step.operands[k]].reshaped(std::move(shape));
+    };
+    weight_gradient(std::get<WindowAttributes>(item.attributes), as(0), as(1), values[step.results[0]]);
+    return Done{};
+  }
+  std::vector<const Array*> operands;
+  for (const ItemId operand : step.operands) operands.push_back(&values[operand]);
+  if (step.kind == Step::Kind::op) return run(item.op, item.attributes, operands, values[step.item]);
+  std::vector<Array*> results;
+  for (const ItemId result : step.results) results.push_back(&values[result]);
+  step.pass->run(operands, results);
+  return Done{};
+}
+
+Outcome<Program> Program::compile(const Graph& graph) {
+  Outcome<compiled::Items> items = compiled::simplified(graph);
+  if (!items) return items.rejection();
+  auto state = std::make_shared<State>();
+  state->items = std::move(items).value();
+  state->steps = compiled::scheduled(state->items);
+  state->values.resize(state->items.items.size());
+  for (ItemId id = 0; id < state->values.size(); ++id) {
+    if (state->items.items[id].constant) state->values[id] = *state->items.items[id].constant;
+  }
+  ProgramSummary& summary = state->summary;
+  summary.nodes = graph.nodes.size();
+  summary.folded = state->items.folded;
+  summary.shared = state->items.shared;
+  summary.steps = state->steps.size();
+  for (const Step& step : state->steps) {
+    if (step.pass) summary.fused += step.pass->length() > 1 ? step.pass->length() : 0;
+  }
+  state->find_roots();
+  state->plan_memory();
+  Program program;
+  program.state_ = std::move(state);
+  return program;
+}
+
+Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs) const {
+  State& state = *state_;
+  const std::lock_guard lock(state.replaying);
+  demand(inputs.size() == state.items.inputs.size(), "Program::replay: one array per input");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ItemId id = state.items.inputs[i];
+    const Item& item = state.items.items[id];
+    demand(inputs[i].dtype() == item.dtype && inputs[i].shape() == item.shape, "Program::replay: inputs of the graph's types and shapes");
+    state.values[id] = inputs[i];
+  }
+  for (const Step& step : state.steps) {
+    if (Outcome<Done> done = state.execute(step); !done) return done.rejection();
+  }
+  std::vector<Array> outputs;
+  for (const ItemId id : state.items.outputs) outputs.push_back(state.values[id]);
+  // What the caller owns is not kept.
+  for (const ItemId id : state.items.inputs) state.values[id] = Array();
+  for (ItemId id = 0; id < state.values.size(); ++id) {
+    if (state.is_returned[state.root[id]] && !state.items.items[id].constant) state.values[id] = Array();
+  }
+  return outputs;
+}
+
+const ProgramSummary& Program::summary() const { return state_->summary; }
+
+}  // namespace assay::runtime

@@ -1,0 +1,50 @@
+// Program: a graph prepared for being run many times.
+//
+//   Outcome<Program> program = Program::compile(graph);
+//   Outcome<std::vector<Array>> outputs = program.value().replay(inputs);
+//
+// Compiling folds what depends on constants alone, computes equal nodes once, makes chains of elementwise ops one pass over blocks that
+// stay in the cache, computes gradients of convolutions in their weights without laying tensors out anew, and gives every intermediate
+// value a place in one piece of memory. Each op is computed by the kernels of runtime/kernels, so results are those of eager execution, bit
+// for bit, but for sums that a weight gradient takes in another order.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/array.h"
+#include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
+
+namespace assay::runtime {
+
+struct ProgramSummary {
+  std::size_t nodes = 0;         // of the graph, leaves included
+  std::size_t folded = 0;        // computed while compiling
+  std::size_t shared = 0;        // equal to another node
+  std::size_t steps = 0;         // of a replay
+  std::size_t fused = 0;         // ops that run inside a pass over several
+  std::size_t memory = 0;        // bytes of intermediate values
+  std::size_t memory_alone = 0;  // bytes that they would take without sharing
+};
+
+// Immutable but for the memory of intermediate values: replays of one program take turns. Copies share it.
+class Program {
+ public:
+  // The graph is valid (semantics/graph/graph.h). A rejection is that of an op that fails while it is folded.
+  static Outcome<Program> compile(const Graph& graph);
+
+  // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
+  // constant, shares its buffer.
+  [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs) const;
+  [[nodiscard]] const ProgramSummary& summary() const;
+
+ private:
+  struct State;
+  Program() = default;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace assay::runtime

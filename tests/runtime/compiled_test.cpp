@@ -1,0 +1,232 @@
+// Compiled programs against the same graphs run op by op: equal bits.
+#include <cmath>
+
+#include "runtime/autodiff/transform.h"
+#include "runtime/compiled/program.h"
+#include "tests/runtime/executed.h"
+#include "tests/semantics/ops_catalogue.h"
+
+namespace assay::test {
+namespace {
+
+using runtime::Array;
+using runtime::Program;
+
+// Every node by its own kernel, in order.
+std::vector<Tensor> one_by_one(const Graph& graph, const std::vector<Array>& inputs) {
+  std::vector<Array> values(graph.nodes.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op == Op::input) continue;
+    if (node.op == Op::constant) {
+      values[id] = Array::from(node.value);
+      continue;
+    }
+    std::vector<const Array*> operands;
+    for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
+    values[id] = Array::empty(node.dtype, node.shape);
+    const Outcome<Done> done = runtime::run(node.op, node.attributes, operands, values[id]);
+    if (!done) FAIL(done.rejection().to_text());
+  }
+  std::vector<Tensor> outputs;
+  for (const NodeId id : graph.outputs) outputs.push_back(values[id].to_tensor());
+  return outputs;
+}
+
+// Zeros of either sign are one number.
+bool equal_numbers(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  if (!is_float(a.dtype())) return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double p = a.as_double(i), q = b.as_double(i);
+    if (p != q && !(std::isnan(p) && std::isnan(q))) return false;
+  }
+  return true;
+}
+
+std::vector<Array> random_inputs(const Graph& graph, std::mt19937_64& random) {
+  std::vector<Array> inputs;
+  for (const NodeId id : graph.inputs) {
+    const Node& node = graph.node(id);
+    if (is_float(node.dtype)) {
+      inputs.push_back(Array::from(gaussians(random, node.dtype, node.shape)));
+    } else if (node.dtype == DType::boolean) {
+      std::vector<std::uint8_t> values(element_count(node.shape));
+      for (std::uint8_t& value : values) value = random() % 2;
+      inputs.push_back(Array::from(tensor_of<std::uint8_t>(DType::boolean, node.shape, values)));
+    } else {
+      std::vector<std::int64_t> values(element_count(node.shape));
+      for (std::int64_t& value : values) value = static_cast<std::int64_t>(random() % 2);
+      inputs.push_back(Array::from(Tensor::of_ints(node.shape, values)));
+    }
+  }
+  return inputs;
+}
+
+runtime::ProgramSummary check_program(const Graph& graph, std::mt19937_64& random) {
+  const Outcome<Program> program = Program::compile(graph);
+  if (!program) FAIL(program.rejection().to_text());
+  std::vector<std::vector<Array>> kept;  // outputs of earlier replays stay what they were
+  std::vector<std::vector<Tensor>> expected;
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<Array> inputs = random_inputs(graph, random);
+    const Outcome<std::vector<Array>> outputs = program.value().replay(inputs);
+    if (!outputs) FAIL(outputs.rejection().to_text());
+    kept.push_back(outputs.value());
+    expected.push_back(one_by_one(graph, inputs));
+  }
+  for (std::size_t round = 0; round < kept.size(); ++round) {
+    for (std::size_t i = 0; i < kept[round].size(); ++i) {
+      CAPTURE(round, i, graph.output_names[i]);
+      CHECK(equal_numbers(kept[round][i].to_tensor(), expected[round][i]));
+    }
+  }
+  return program.value().summary();
+}
+
+NodeId add_node(Graph& graph, Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
+  const Outcome<NodeId> id = graph.append(op, std::move(operands), attributes);
+  if (!id) FAIL(id.rejection().to_text());
+  return id.value();
+}
+
+TEST_CASE("every op of the catalogue, compiled", "[runtime]") {
+  std::mt19937_64 random(231);
+  for (const OpCase& one : catalogue()) {
+    CAPTURE(one.name);
+    if (one.op == Op::max_weight) continue;
+    check_program(graph_of(one), random);
+  }
+}
+
+TEST_CASE("chains of elementwise ops are one pass, with broadcast and kept values", "[runtime]") {
+  std::mt19937_64 random(232);
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {5, 7, 3000}, "x"), row = graph.append_input(DType::float32, {7, 1}, "row"),
+               one = graph.append_input(DType::float32, {}, "one");
+  const NodeId shifted = add_node(graph, Op::add, {x, row}), squared = add_node(graph, Op::mul, {shifted, shifted});
+  const NodeId scaled = add_node(graph, Op::mul, {squared, one}), positive = add_node(graph, Op::relu, {scaled});
+  const NodeId kept = add_node(graph, Op::tanh, {positive}), y = add_node(graph, Op::sub, {kept, x});
+  graph.mark_output(y, "y");
+  graph.mark_output(kept, "kept");
+  const runtime::ProgramSummary summary = check_program(graph, random);
+  CHECK(summary.steps == 1);
+  CHECK(summary.fused == 6);
+  CHECK(summary.memory == 0);
+}
+
+TEST_CASE("a value that comes back by way of another op is not fused across it", "[runtime]") {
+  std::mt19937_64 random(233);
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {4, 6}, "x");
+  const NodeId e = add_node(graph, Op::exp, {x}), sum = add_node(graph, Op::reduce_sum, {e}, ReduceAttributes{{1}, true});
+  graph.mark_output(add_node(graph, Op::div, {e, sum}), "softmax");
+  const runtime::ProgramSummary summary = check_program(graph, random);
+  CHECK(summary.steps == 3);
+}
+
+TEST_CASE("constants are folded, equal nodes computed once, expansions not at all", "[runtime]") {
+  std::mt19937_64 random(234);
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {8, 5}, "x");
+  const NodeId c = graph.append_constant(Tensor::of_floats({1, 5}, std::vector<float>{1, 2, 3, 4, 5}));
+  const NodeId wide = add_node(graph, Op::expand, {add_node(graph, Op::exp, {c})}, ShapeAttributes{{8, 5}});
+  const NodeId mean =
+      add_node(graph, Op::expand, {add_node(graph, Op::reduce_mean, {x}, ReduceAttributes{{1}, true})}, ShapeAttributes{{8, 5}});
+  const NodeId a = add_node(graph, Op::sub, {x, mean}), b = add_node(graph, Op::sub, {x, mean});
+  graph.mark_output(add_node(graph, Op::mul, {add_node(graph, Op::mul, {a, b}), wide}), "y");
+  graph.mark_output(x, "same");
+  graph.mark_output(c, "constant");
+  graph.mark_output(add_node(graph, Op::reshape, {x}, ShapeAttributes{{40}}), "flat");
+  const runtime::ProgramSummary summary = check_program(graph, random);
+  CHECK(summary.folded == 2);
+  CHECK(summary.shared == 1);
+  CHECK(summary.steps == 3);  // mean, one pass, reshape
+}
+
+// Random graphs of elementwise ops, reductions and products: groups, memory and order.
+TEST_CASE("random graphs give the same numbers compiled", "[runtime]") {
+  std::mt19937_64 random(235);
+  constexpr std::array kUnary = {Op::relu, Op::tanh, Op::neg, Op::sigmoid, Op::abs, Op::exp};
+  constexpr std::array kBinary = {Op::add, Op::sub, Op::mul, Op::max, Op::min};
+  for (int round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    Graph graph;
+    std::vector<NodeId> nodes = {graph.append_input(DType::float32, {6, 6}, "x"), graph.append_input(DType::float32, {6, 6}, "z"),
+                                 graph.append_input(DType::float32, {1, 6}, "row")};
+    const auto any = [&] { return nodes[random() % nodes.size()]; };
+    for (int i = 0; i < 40; ++i) {
+      const std::uint64_t kind = random() % 10;
+      if (kind < 4) {
+        nodes.push_back(add_node(graph, kUnary[random() % kUnary.size()], {any()}));
+      } else if (kind < 8) {
+        nodes.push_back(add_node(graph, kBinary[random() % kBinary.size()], {any(), any()}));
+      } else if (kind == 8) {
+        nodes.push_back(add_node(graph, Op::softmax, {any()}, SoftmaxAttributes{1}));
+      } else {
+        nodes.push_back(add_node(graph, Op::reduce_mean, {any()}, ReduceAttributes{{static_cast<std::int64_t>(random() % 2)}, true}));
+      }
+    }
+    for (int i = 0; i < 4; ++i) graph.mark_output(any(), "y" + std::to_string(i));
+    check_program(graph, random);
+  }
+}
+
+Graph gradient_of(const Graph& graph) {
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    if (is_float(graph.node(graph.inputs[i]).dtype)) inputs.push_back(i);
+  }
+  const Outcome<Graph> result = runtime::vjp(graph, 0, inputs);
+  if (!result) FAIL(result.rejection().to_text());
+  return result.value();
+}
+
+TEST_CASE("gradients of a perceptron and of a residual block, compiled", "[runtime]") {
+  std::mt19937_64 random(236);
+  Graph dense;
+  NodeId x = dense.append_input(DType::float32, {12, 33}, "x");
+  std::int64_t width = 33;
+  for (const std::int64_t next : {20, 17, 5}) {
+    const NodeId w = dense.append_input(DType::float32, {next, width}, "w"), b = dense.append_input(DType::float32, {next}, "b");
+    x = add_node(dense, Op::gemm, {x, w, b}, GemmAttributes{1, 1, false, true});
+    if (next != 5) x = add_node(dense, Op::relu, {x});
+    width = next;
+  }
+  dense.mark_output(add_node(dense, Op::log_softmax, {x}, SoftmaxAttributes{1}), "y");
+  const runtime::ProgramSummary of_dense = check_program(gradient_of(dense), random);
+  CHECK(of_dense.fused > 0);
+  CHECK(of_dense.memory < of_dense.memory_alone);
+
+  Graph block;
+  x = block.append_input(DType::float32, {6, 16, 12, 13}, "x");
+  NodeId y = x;
+  for (int layer = 0; layer < 2; ++layer) {
+    const NodeId w = block.append_input(DType::float32, {16, 16, 3, 3}, "w"), b = block.append_input(DType::float32, {16}, "b");
+    y = add_node(block, Op::conv, {y, w, b}, window({3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}));
+    if (layer == 1) y = add_node(block, Op::add, {x, y});
+    y = add_node(block, Op::relu, {y});
+  }
+  block.mark_output(add_node(block, Op::reduce_mean, {add_node(block, Op::mul, {y, y})}, ReduceAttributes{{0, 1, 2, 3}, false}), "loss");
+  const Graph gradient = gradient_of(block);
+  std::size_t permutations = 0;
+  for (const Node& node : gradient.nodes) permutations += node.op == Op::permute ? 1 : 0;
+  CHECK(permutations == 6);
+  check_program(gradient, random);
+}
+
+TEST_CASE("a rejection of a kernel stops the replay", "[runtime]") {
+  Graph graph;
+  const NodeId index = graph.append_input(DType::int64, {2}, "index"), x = graph.append_input(DType::float32, {3}, "x");
+  graph.mark_output(add_node(graph, Op::take, {index, x}, ConcatAttributes{0}), "y");
+  const Program program = Program::compile(graph).value();
+  const Array values = Array::from(Tensor::of_floats({3}, std::vector<float>{1, 2, 3}));
+  const std::vector<Array> bad = {Array::from(Tensor::of_ints({2}, std::vector<std::int64_t>{0, 3})), values};
+  CHECK(program.replay(bad).rejection().code == "runtime.index");
+  const std::vector<Array> good = {Array::from(Tensor::of_ints({2}, std::vector<std::int64_t>{0, 2})), values};
+  CHECK(program.replay(good).value()[0].to_tensor().to_doubles() == std::vector<double>{1, 3});
+}
+
+}  // namespace
+}  // namespace assay::test

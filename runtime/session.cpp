@@ -214,13 +214,17 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   return ref;
 }
 
+void Session::forget(Ref first) {
+  tape_.truncate(first);
+  std::erase_if(hooks_, [first](const HookEntry& hook) { return hook.ref >= first && hook.ref < kFirstKept; });
+  if (observer_ != nullptr) observer_->forgotten(first);
+}
+
 void Session::clear() {
-  tape_.truncate(0);
+  forget(0);
   for (Ref k = 0; k < tape_.kept_size(); ++k) tape_[kFirstKept + k].changed_at = 0;
   checkpoints_.clear();
   failure_.reset();
-  std::erase_if(hooks_, [](const HookEntry& hook) { return hook.ref < kFirstKept; });
-  if (observer_ != nullptr) observer_->forgotten(0);
 }
 
 std::size_t Session::on_gradient(const Value& value, Hook hook) {
@@ -254,9 +258,8 @@ Value Session::checkpoint(Loss f, std::vector<Value> values) {
   const auto again = std::ranges::unique(read);
   read.erase(again.begin(), again.end());
   Array content = tape_[result[0]].value;
-  tape_.truncate(start);
+  forget(start);
   checkpoints_.resize(inner);
-  if (observer_ != nullptr) observer_->forgotten(start);
   const Ref ref = leaf(std::move(content), "checkpoint");
   Entry& entry = tape_[ref];
   entry.kind = Entry::Kind::checkpoint;

@@ -25,6 +25,7 @@
 #include "runtime/observer.h"
 #include "runtime/random.h"
 #include "runtime/tape.h"
+#include "semantics/demand.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
@@ -36,7 +37,10 @@ class Value {
  public:
   Value() = default;  // failed, of no session
   [[nodiscard]] bool ok() const { return ref_ != kNone; }
-  [[nodiscard]] Session& session() const { return *session_; }  // of a value that a session gave
+  [[nodiscard]] Session& session() const {
+    demand(session_ != nullptr, "Value: one that a session gave");
+    return *session_;
+  }
   [[nodiscard]] Ref ref() const { return ref_; }
   // Of a failed value, or one that was cleared: float32 [0].
   [[nodiscard]] const Array& array() const;
@@ -59,7 +63,7 @@ struct SessionOptions {
   Backend backend = Backend::eager;
   DType dtype = DType::float32;  // float32 or float64: of numbers and random values for which no other is named
   std::uint64_t seed = 0;
-  std::size_t threads = 0;  // 0: one per processor
+  std::size_t threads = 0;  // 0: one per processor; the last session made decides for all (threads.h)
 };
 
 struct GradientOptions {
@@ -165,6 +169,7 @@ class Session {
   Ref execute(Op op, std::span<const Ref> operands, Attributes attributes);
   [[nodiscard]] bool infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape);
   Ref leaf(Array value, std::string_view name);
+  void forget(Ref first);  // the tape from there on, and hooks on it
   Ref kept_number(double value, DType dtype);
   Ref kept_fixed(autodiff::Fixed which, DType dtype);
   [[nodiscard]] bool owns(const Value& value) const;

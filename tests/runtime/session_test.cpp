@@ -203,6 +203,21 @@ TEST_CASE("session: a checkpoint keeps nothing and gives the same gradients", "[
   }
 }
 
+TEST_CASE("session: a hook inside a checkpoint runs on what is computed again, and on nothing else", "[session]") {
+  Session session(kDouble);
+  const Value x = session.input(array({2}, {1, 2}));
+  const Value y = session.checkpoint(
+      [&](std::span<const Value> v) {
+        const Value h = v[0] * 2.0;
+        session.on_gradient(h, [](const Value& g) { return g * 10.0; });
+        return h * v[0];
+      },
+      {x});
+  const Value z = x * x;  // may stand where h stood
+  CHECK(session.gradients(sum(z), {x}).value()[0].to_doubles() == Reals{2, 4});
+  CHECK(session.gradients(sum(y), {x}).value()[0].to_doubles() == Reals{22, 44});  // 2 x from the one factor, 10 times 2 x from the other
+}
+
 TEST_CASE("session: checkpoints inside checkpoints, of values that depend on each other, and twice differentiated", "[session]") {
   Session session(kDouble);
   const Value x = session.input(array({2}, {0.5, 1.5}));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernel/adjointness/cases.h"
+#include "runtime/autodiff/transform.h"
 #include "runtime/graph_module.h"
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
@@ -96,6 +97,38 @@ void check_case(const AdjointCase& one, const std::vector<double>& kinks, std::u
   check_within(y.value()[0].array().to_tensor(), forward.value()[graph.outputs[0]]);
 }
 
+// The derivative along tangents: the tape's, by transposing twice, and the runtime's graph, which the session runs.
+void check_forward(const AdjointCase& one, std::uint64_t seed) {
+  const Graph graph = doubled(one.graph);
+  std::vector<std::size_t> reals;
+  std::vector<Tensor> points;
+  for (std::size_t k = 0; k < graph.inputs.size(); ++k) {
+    const Node& node = graph.node(graph.inputs[k]);
+    if (is_float(node.dtype)) reals.push_back(k);
+    points.push_back(point(node, one.domains[k], {}, RandomKey(seed).split(k)));
+  }
+  for (const std::size_t k : reals) points.push_back(point(graph.node(graph.inputs[k]), {-2, 2}, {}, RandomKey(seed).split(50 + k)));
+  std::vector<Array<Interval>> sets;
+  for (const Tensor& tensor : points) sets.push_back(interval_of(tensor));
+  const Graph reference = jvp(graph, 0, reals).value();
+  const auto values = evaluate<Interval>(reference, sets);
+  REQUIRE(values.ok());
+  const Array<Interval>& wanted = values.value()[reference.outputs[0]];
+
+  runtime::Session session({.dtype = DType::float64});
+  std::vector<runtime::Value> given, of;
+  for (const Tensor& tensor : points) given.push_back(session.input(tensor));
+  for (const std::size_t k : reals) of.push_back(given[k]);
+  const auto y = runtime::GraphModule(session, graph)(std::span(given).first(graph.inputs.size()));
+  REQUIRE(y.ok());
+  const auto on_tape = session.jvp(y.value()[0], of, std::span(given).subspan(graph.inputs.size()));
+  REQUIRE(on_tape.ok());
+  check_within(on_tape.value().array().to_tensor(), wanted);
+  const auto by_graph = runtime::GraphModule(session, runtime::jvp(graph, 0, reals).value())(given);
+  REQUIRE(by_graph.ok());
+  check_within(by_graph.value()[0].array().to_tensor(), wanted);
+}
+
 }  // namespace
 
 TEST_CASE("eager: values and gradients of every op lie in the reference's sets, at kinks as well", "[eager]") {
@@ -107,6 +140,16 @@ TEST_CASE("eager: values and gradients of every op lie in the reference's sets, 
         check_case(one, {}, seed);
         if (!one.kinks.empty()) check_case(one, one.kinks, seed + 10);
       }
+    }
+  }
+}
+
+TEST_CASE("eager: derivatives along tangents of every op lie in the reference's sets", "[eager]") {
+  for (int k = 0; k < kOpCount; ++k) {
+    if (static_cast<Op>(k) == Op::cast) continue;
+    for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+      INFO(one.name);
+      check_forward(one, 4);
     }
   }
 }

@@ -9,11 +9,12 @@
 //              broadcast, S2 the result is possible.
 // Derivative.  Of the piece that x lies in. At a kink the row-wise Clarke hull over sets, its middle over points (dual.h).
 //              sign: 0 by convention, and refused in theorems about derivatives.
-// Rounding.    leaky_relu: one product of the scalar, and a sum of which one term is 0. All others are exact.
+// Rounding.    leaky_relu: one product of the scalar, and a sum of which one term is 0 (over sets the exact image). All others are exact.
 // Source.      ONNX Relu, LeakyRelu, Abs, Sign, Clip, Min, Max
 #include <limits>
 
 #include "semantics/demand.h"
+#include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
@@ -51,6 +52,17 @@ Array<S> fold(const Node& node, Operands<S> operands, const F& f) {
   return y;
 }
 
+// One of the two terms is 0. For slopes <= 0 neither is negative, so that their greater one is the sum, and over a set around 0 the exact
+// image, where the sum would add up two values that no point has together.
+template <class S>
+S leaky(const S& x, const S& slope) {
+  const S zero = ScalarTraits<S>::from_double(0), right = max(x, zero), left = slope * min(x, zero);
+  if constexpr (ScalarTraits<S>::is_enclosure) {
+    if (!compare(zero, slope).may_be_less) return max(right, left);
+  }
+  return right + left;
+}
+
 template <class S>
 Array<S> apply(const Node& node, Operands<S> operands) {
   const Array<S>& x = *operands[0];
@@ -58,7 +70,7 @@ Array<S> apply(const Node& node, Operands<S> operands) {
   if (node.op == Op::relu) return map(x, [&](const S& value) { return S(max(value, zero)); });
   if (node.op == Op::leaky_relu) {
     const S slope = ScalarTraits<S>::from_double(std::get<LeakyReluAttributes>(node.attributes).slope);
-    return map(x, [&](const S& value) { return S(max(value, zero) + slope * min(value, zero)); });
+    return map(x, [&](const S& value) { return leaky(value, slope); });
   }
   if (node.op == Op::abs) return map(x, [](const S& value) { return S(abs(value)); });
   if (node.op == Op::sign) return map(x, [](const S& value) { return S(sign(value)); });

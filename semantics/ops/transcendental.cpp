@@ -13,7 +13,8 @@
 //              "pow.domain", and a power of more than 2^20 bits is declined ("denote.size"). Integer powers exist over
 //              every scalar, the other functions only where a scalar has them ("denote.scalar").
 // Side conditions. pow on integers: S1 an integer exponent >= 0. power: S1 the shapes broadcast, S2 the result is possible; over
-//              sets of exponents x > 0, between integers exponents >= 0 ("power.domain").
+//              sets of exponents x > 0; between integers exponents >= 0 (exact scalars: "power.domain"; over sets with a negative
+//              exponent the undefined value).
 // Derivative.  s(1-s); 1-t^2; exp; cos; -sin; 1/(2 sqrt); 1/x; r x^(r-1); softplus: sigmoid; the others in numbers/dual.cpp.
 //              Singular (no derivative): sqrt at 0, asin and acos at -1 and 1, acosh at 1.
 // Rounding.    One call of the scalar's function per element: over float and double the nearest value, over intervals
@@ -122,9 +123,9 @@ Outcome<Array<S>> general_power(const Node& node, const Array<S>& x, const Array
   for (std::size_t i = 0; i < count; ++i, at_x.next(), at_y.next()) {
     const S &base = x.values[at_x.offset()], &exponent = y.values[at_y.offset()];
     result.values.push_back(raised(base, exponent));
-    if (!is_float(node.dtype) && compare(exponent, ScalarTraits<S>::from_double(0)).may_be_less) {
-      return domain_fault(node, i, "an exponent >= 0 between integers", "a negative one");
-    }
+    if (is_float(node.dtype) || !compare(exponent, ScalarTraits<S>::from_double(0)).may_be_less) continue;
+    if constexpr (!ScalarTraits<S>::is_enclosure) return domain_fault(node, i, "an exponent >= 0 between integers", "a negative one");
+    result.values.back() = truth(false, false, static_cast<const S*>(nullptr));  // the undefined value
   }
   return result;
 }

@@ -166,4 +166,10 @@ TEST_CASE("power of negative exponents between integers is a domain fault", "[op
   const auto refused = applied<double>(Op::power, types, {{2.0}, {-1.0}});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.rejection().code == "power.domain");
+  // Over sets the element is undefined, and only that one.
+  const Interval defined = sets(Op::power, DType::int32, {{{2, 3}}, {{1, 2}}})[0];
+  CHECK(defined.contains(Interval(2, 9)));
+  CHECK(Interval(1.999, 9.001).contains(defined));
+  CHECK(sets(Op::power, DType::int32, {{{2, 3}}, {{-1, 2}}})[0].is_undefined());
+  CHECK(sets(Op::power, DType::int32, {{{2, 3}}, {Interval(-1.0)}})[0].is_undefined());
 }

@@ -107,6 +107,9 @@ TEST_CASE("enclosures of monotone functions are the images of the ends", "[ops]"
   CHECK(values_of<Interval>(Op::relu, NoAttributes{}, {Interval(-1, 2), Interval(-2, -1), Interval(1, 2)}) ==
         std::vector<Interval>{Interval(0, 2), Interval(0), Interval(1, 2)});
   CHECK(values_of<Interval>(Op::leaky_relu, LeakyReluAttributes{0.25}, {Interval(-4, 2)}) == std::vector<Interval>{Interval(-1, 2)});
+  CHECK(values_of<Interval>(Op::leaky_relu, LeakyReluAttributes{-0.5},
+                            {Interval(-4, 3), Interval(-8, 3), Interval(-4, -2), Interval(1, 2)}) ==
+        std::vector<Interval>{Interval(0, 3), Interval(0, 4), Interval(1, 2), Interval(1, 2)});
   CHECK(values_of<Interval>(Op::clip, ClipAttributes{-1, 1}, {Interval(-4, 0.5), Interval(2, 3)}) ==
         std::vector<Interval>{Interval(-1, 0.5), Interval(1)});
   CHECK(values_of<Interval>(Op::sign, NoAttributes{}, {Interval(-1, 0), Interval(0), Interval(0, 5), Interval(1, 5)}) ==

@@ -25,7 +25,6 @@ double allowed(Op op) {
       return 8;
     case Op::normalise:
       return 4;
-    case Op::leaky_relu:  // of a negative slope: both pieces added
     case Op::batch_norm:  // scale and variance occur in two terms
     case Op::arg_sort:
     case Op::step:  // the Clarke set at 0

@@ -10,9 +10,13 @@
 // hard_swish: 0, then the parabola x (x + 3) / 6, then x.
 // hard_sigmoid: one bend on either side of a point where the line alpha x + beta is strictly between 0 and 1.
 // gelu, silu, mish, sin, cos: 16 pieces with the derivative's range on each.
+// sign, step, thresholded_relu, shrink: linear between their jumps.
+// floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from the last jump k on,
+//   and between the two at most 1 apart: z - d <= f(z) <= z + 1 - d with d = 1, 1/2, 0. Ends are below 2^51, where halves are exact.
 
 #include "kernel/rules/curves.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "semantics/ops/denote.h"
@@ -99,6 +103,43 @@ Pieces pieces_by_derivative(const Node& node, double l, double u) {
     pieces.push_back({from, to, Curve::by_derivative, at_middle, slope});
     from = to;
   }
+  return pieces;
+}
+
+// f(z) = slope z + constant up to `end`; there f may jump, to any value of this stretch or of the next.
+struct Stretch {
+  double end, slope;
+  Interval constant;
+};
+
+Pieces stretches(double l, double u, std::initializer_list<Stretch> all) {
+  Pieces pieces;
+  double from = l;
+  for (const Stretch& one : all) {
+    if (one.end < l) continue;
+    const double to = std::min(one.end, u);
+    const Interval slope(one.slope), middle(from / 2 + to / 2);
+    pieces.push_back({from, to, Curve::by_derivative, slope * middle + one.constant, slope});
+    if (one.end > u) break;
+    from = one.end;
+  }
+  return pieces;
+}
+
+// d as in the head; `first` and `last` are the values at l and u.
+Pieces rounding_pieces(double l, double u, double d, double first, double last) {
+  if (!(std::max(-l, u) < 0x1p51)) return {};
+  if (first == last) return stretches(l, u, {{INFINITY, 0, first}});
+  return stretches(l, u, {{first + d, 0, first}, {last - (1 - d), 1, Interval(-d, 1 - d)}, {INFINITY, 0, last}});
+}
+
+Pieces truncation_pieces(double l, double u) {
+  if (l >= 0) return rounding_pieces(l, u, 1, std::floor(l), std::floor(u));
+  if (u <= 0) return rounding_pieces(l, u, 0, std::ceil(l), std::ceil(u));
+  Pieces pieces = truncation_pieces(l, 0);
+  const Pieces right = truncation_pieces(0, u);
+  if (pieces.empty() || right.empty()) return {};
+  pieces.insert(pieces.end(), right.begin(), right.end());
   return pieces;
 }
 
@@ -201,6 +242,24 @@ Pieces pieces_of(const Node& node, double l, double u) {
     case Op::sin:
     case Op::cos:
       return pieces_by_derivative(node, l, u);
+    case Op::sign:
+      return stretches(l, u, {{0, 0, -1.0}, {0, 0, Interval(-1, 1)}, {INFINITY, 0, 1.0}});
+    case Op::step:
+      return stretches(l, u, {{0, 0, 0.0}, {0, 0, Interval(0, 1)}, {INFINITY, 0, 1.0}});
+    case Op::thresholded_relu:
+      return stretches(l, u, {{std::get<ActivationAttributes>(node.attributes).alpha, 0, 0.0}, {INFINITY, 1, 0.0}});
+    case Op::shrink: {
+      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
+      return stretches(l, u, {{-alpha, 1, beta}, {alpha, 0, 0.0}, {INFINITY, 1, -beta}});
+    }
+    case Op::floor:
+      return rounding_pieces(l, u, 1, std::floor(l), std::floor(u));
+    case Op::ceil:
+      return rounding_pieces(l, u, 0, std::ceil(l), std::ceil(u));
+    case Op::round:
+      return rounding_pieces(l, u, 0.5, std::nearbyint(l), std::nearbyint(u));
+    case Op::cast:
+      return is_float(node.dtype) ? whole(l, u, Curve::linear) : is_integer(node.dtype) ? truncation_pieces(l, u) : Pieces{};
     default:
       return {};
   }

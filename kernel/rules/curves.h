@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "semantics/graph/graph.h"
@@ -9,7 +10,8 @@
 
 namespace assay::kernel {
 
-// by_derivative: nothing is known but the value in the middle and the range of the derivative.
+// by_derivative: nothing is known but the value in the middle and the range of the derivative, so f(z) lies in
+// at_middle + derivative (z - (b/2 + c/2)). At a jump between two pieces one of them has to say so.
 enum class Curve : std::uint8_t { linear, convex, concave, by_derivative };
 struct Piece {
   double b, c;
@@ -25,5 +27,11 @@ struct Piece {
 
 // Pieces that cover [l, u] in order; empty when there is no rule for it. l <= u, both finite.
 [[nodiscard]] std::vector<Piece> pieces_of(const Node& node, double l, double u);
+
+// Rule unary_line on those pieces: f(z) >= (lower) or <= slope z + t. t is not finite where there is none.
+struct UnaryLine {
+  double slope, t;
+};
+[[nodiscard]] UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed = {});
 
 }  // namespace assay::kernel

@@ -1,14 +1,18 @@
-// Rule matmul_plane: a product of two matrices neither of which is constant.
+// Rule matmul_plane: matmul and gemm with two matrices neither of which is constant.
 //
-//   y = sum over k of a_k b_k, each product between its McCormick planes (product_plane), whose intercepts add up
+//   y = alpha sum over k of a_k b_k + beta c, each alpha a_k b_k between the planes of product_plane, whose intercepts add up
 //
+// The slopes of alpha x y are alpha times those of x y, rounded; the corners of alpha x y - a x - b y give the intercept for any a, b.
+// The slope of c is beta.
 // Hint m in [0, 1] of an element: the mix of the two planes of all its products. Policy: 1/2.
 // Rounding: each intercept outward, and their sum.
 
 #include <cmath>
+#include <utility>
 
 #include "kernel/rules/real_form.h"
 #include "semantics/demand.h"
+#include "semantics/ops/element_lists.h"
 #include "semantics/ops/indexing.h"
 
 namespace assay::kernel {
@@ -19,9 +23,13 @@ struct Meeting {
   std::vector<std::uint32_t> left, right, start{0};
 };
 
-Meeting meeting(Shape a, Shape b) {
+Meeting meeting(const Node& node, Shape a, Shape b) {
+  const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
+  const bool flip_a = gemm != nullptr && gemm->transpose_a, flip_b = gemm != nullptr && gemm->transpose_b;
   if (a.size() == 1) a.insert(a.begin(), 1);
   if (b.size() == 1) b.push_back(1);
+  if (flip_a) std::swap(a[0], a[1]);
+  if (flip_b) std::swap(b[0], b[1]);
   const auto m = static_cast<std::size_t>(a[a.size() - 2]), inner = static_cast<std::size_t>(a.back());
   const auto n = static_cast<std::size_t>(b.back());
   const Shape batch_a(a.begin(), a.end() - 2), batch_b(b.begin(), b.end() - 2);
@@ -33,8 +41,8 @@ Meeting meeting(Shape a, Shape b) {
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         for (std::size_t k = 0; k < inner; ++k) {
-          result.left.push_back(static_cast<std::uint32_t>((at_a.offset() * m + i) * inner + k));
-          result.right.push_back(static_cast<std::uint32_t>((at_b.offset() * inner + k) * n + j));
+          result.left.push_back(static_cast<std::uint32_t>(at_a.offset() * m * inner + (flip_a ? k * m + i : i * inner + k)));
+          result.right.push_back(static_cast<std::uint32_t>(at_b.offset() * inner * n + (flip_b ? j * inner + k : k * n + j)));
         }
         result.start.push_back(static_cast<std::uint32_t>(result.left.size()));
       }
@@ -47,13 +55,19 @@ Meeting meeting(Shape a, Shape b) {
 
 std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
                                        const SlopeHints& hints) {
+  if (!is_float(node.dtype)) return std::nullopt;
+  const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
+  const double alpha = gemm != nullptr ? gemm->alpha : 1, beta = gemm != nullptr ? gemm->beta : 0;
   const Shape& inner_of = graph.node(node.operands[0]).shape;
-  if (result_box.lo.size() * static_cast<std::size_t>(inner_of.back()) > kMostTerms) return std::nullopt;
-  const Meeting at = meeting(inner_of, graph.node(node.operands[1]).shape);
-  const std::vector<double> zeros(at.left.size(), 0.0);
+  const auto inner = static_cast<std::size_t>(gemm != nullptr && gemm->transpose_a ? inner_of[0] : inner_of.back());
+  if (result_box.lo.size() * inner > kMostTerms) return std::nullopt;
+  const Meeting at = meeting(node, inner_of, graph.node(node.operands[1]).shape);
+  const std::vector<double> zeros(at.left.size(), 0.0), none(result_box.lo.size(), 0.0);
   Relaxation result{{{node.operands[0], at.left, zeros, zeros, at.start}, {node.operands[1], at.right, zeros, zeros, at.start}},
                     result_box.lo,
                     result_box.hi};
+  if (node.operands.size() > 2)
+    result.parts.push_back({node.operands[2], ops::broadcast_elements(graph.node(node.operands[2]).shape, node.shape), none, none});
   Relaxation::Part &left = result.parts[0], &right = result.parts[1];
   std::vector<Corners> planes;
   for (std::size_t j = 0; j < result_box.lo.size(); ++j) {
@@ -64,9 +78,15 @@ std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std
       double centre = 0;
       for (std::size_t k = at.start[j]; k < at.start[j + 1]; ++k) {
         const Interval x(boxes[0]->lo[at.left[k]], boxes[0]->hi[at.left[k]]), y(boxes[1]->lo[at.right[k]], boxes[1]->hi[at.right[k]]);
-        planes.push_back(mccormick(x, y, hint.empty() ? 0.5 : static_cast<double>(hint[j]), lower));
+        planes.push_back(mccormick(x, y, hint.empty() ? 0.5 : static_cast<double>(hint[j]), lower, alpha));
         total += Interval(planes.back().t);
         centre += planes.back().a * x.midpoint() + planes.back().b * y.midpoint();
+      }
+      if (node.operands.size() > 2) {
+        const std::size_t e = result.parts[2].index[j];
+        const Interval c(boxes[2]->lo[e], boxes[2]->hi[e]);
+        if (!(std::isfinite(c.lo()) && std::isfinite(c.hi()))) total = Interval::undefined();
+        centre += beta * c.midpoint();
       }
       const double t = lower ? total.lo() : total.hi(), end = lower ? result_box.lo[j] : result_box.hi[j];
       const bool nearer = lower ? centre + t > end : centre + t < end;
@@ -76,6 +96,7 @@ std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std
         (lower ? left.lower : left.upper)[at.start[j] + k] = planes[k].a;
         (lower ? right.lower : right.upper)[at.start[j] + k] = planes[k].b;
       }
+      if (node.operands.size() > 2) (lower ? result.parts[2].lower : result.parts[2].upper)[j] = beta;
     }
   }
   return result;

@@ -17,11 +17,11 @@ namespace assay::kernel {
 // Hint m in [0, 1] mixes the two McCormick planes: below a = m yl + (1 - m) yu, b = m xl + (1 - m) xu; above
 // a = m yu + (1 - m) yl, b = m xl + (1 - m) xu. Policy: 1/2.
 // Source: McCormick 1976; the corner argument is derived above.
-double corner(const Interval& x, const Interval& y, double a, double b, bool lower) {
+double corner(const Interval& x, const Interval& y, double a, double b, bool lower, double factor) {
   double t = lower ? INFINITY : -INFINITY;
   for (const double u : {x.lo(), x.hi()}) {
     for (const double v : {y.lo(), y.hi()}) {
-      const Interval value = Interval(u) * Interval(v) - Interval(a) * Interval(u) - Interval(b) * Interval(v);
+      const Interval value = Interval(factor) * Interval(u) * Interval(v) - Interval(a) * Interval(u) - Interval(b) * Interval(v);
       if (value.is_undefined()) return NAN;
       t = lower ? std::fmin(t, value.lo()) : std::fmax(t, value.hi());
     }
@@ -29,12 +29,12 @@ double corner(const Interval& x, const Interval& y, double a, double b, bool low
   return t;
 }
 
-Corners mccormick(const Interval& x, const Interval& y, double mix, bool lower) {
+Corners mccormick(const Interval& x, const Interval& y, double mix, bool lower, double factor) {
   if (!(std::isfinite(x.lo()) && std::isfinite(x.hi()) && std::isfinite(y.lo()) && std::isfinite(y.hi()))) return {0, 0, NAN};
-  const double a = lower ? mix * y.lo() + (1 - mix) * y.hi() : mix * y.hi() + (1 - mix) * y.lo();
-  const double b = mix * x.lo() + (1 - mix) * x.hi();
+  const double a = factor * (lower == (factor >= 0) ? mix * y.lo() + (1 - mix) * y.hi() : mix * y.hi() + (1 - mix) * y.lo());
+  const double b = factor * (mix * x.lo() + (1 - mix) * x.hi());
   if (!(std::isfinite(a) && std::isfinite(b))) return {0, 0, NAN};
-  return {a, b, corner(x, y, a, b, lower)};
+  return {a, b, corner(x, y, a, b, lower, factor)};
 }
 
 Relaxation product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
@@ -98,6 +98,14 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::reciprocal:
     case Op::sin:
     case Op::cos:
+    case Op::sign:
+    case Op::step:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::cast:
+    case Op::thresholded_relu:
+    case Op::shrink:
       return unary_line(node, *boxes[0], result, hints);
     case Op::mul:
       if (node.operands[0] == node.operands[1]) return unary_line(node, *boxes[0], result, hints);
@@ -108,6 +116,8 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Op::reduce_max:
     case Op::reduce_min:
     case Op::where:
+    case Op::take:
+    case Op::sort:
       return selection_plane(graph, node, boxes, result, hints);
     case Op::softmax:
     case Op::log_softmax:
@@ -116,7 +126,17 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
       return softmax_plane(graph, node, boxes, result);
     case Op::normalise:
       return normalise_plane(graph, node, boxes, result);
+    case Op::div:
+    case Op::prelu:
+    case Op::power:
+    case Op::mod:
+    case Op::local_response:
+    case Op::reduce_prod:
+    case Op::cumprod:
+    case Op::batch_norm:
+      return composed_plane(graph, node, boxes, result, hints);
     case Op::matmul:
+    case Op::gemm:
       return matmul_plane(graph, node, boxes, result, hints);
     default:  // layout and linear ops are substituted exactly where they are linear; everything else stops at its box
       return std::nullopt;

@@ -51,16 +51,18 @@ void settle(const RealForm& form, std::span<const Interval> x, bool lower, std::
   const Interval rounding = range_over(rest, x);
   double& intercept = (lower ? relaxation.lower_intercept : relaxation.upper_intercept)[j];
   const double t = lower ? rounding.lo() : rounding.hi();
-  Relaxation::Part& part = relaxation.parts[0];
-  double* const now = (lower ? part.lower : part.upper).data() + part.first(j);
+  std::vector<double*> now;
+  for (Relaxation::Part& part : relaxation.parts) {
+    for (std::size_t k = part.first(j); k < part.last(j); ++k) now.push_back(&(lower ? part.lower : part.upper)[k]);
+  }
   double gain = t - intercept;
   for (std::size_t k = 0; k < x.size(); ++k) {
-    if (slopes[k] != now[k]) gain += (slopes[k] - now[k]) * x[k].midpoint();
+    if (slopes[k] != *now[k]) gain += (slopes[k] - *now[k]) * x[k].midpoint();
     if (slopes[k] != 0 && !(std::isfinite(x[k].lo()) && std::isfinite(x[k].hi()))) return;
   }
   if (!std::isfinite(t) || !(lower ? gain > 0 : gain < 0)) return;
   intercept = t;
-  for (std::size_t k = 0; k < x.size(); ++k) now[k] = slopes[k];
+  for (std::size_t k = 0; k < x.size(); ++k) *now[k] = slopes[k];
 }
 
 }  // namespace assay::kernel

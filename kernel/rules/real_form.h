@@ -28,17 +28,17 @@ struct RealForm {
 [[nodiscard]] std::optional<Relaxation> without_slopes(NodeId operand, const std::vector<std::vector<std::uint32_t>>& groups,
                                                        const Box& result);
 
-// The form is below (above) element j everywhere on the box x of its terms: takes its place in the relaxation if it is nearer to the
-// element at the centre of the box. Slopes are rounded to doubles; what that changes over the box goes into the intercept.
+// The form is below (above) element j everywhere on the box x of its terms, part by part: takes its place in the relaxation if it is nearer
+// to the element at the centre of the box. Slopes are rounded to doubles; what that changes over the box goes into the intercept.
 void settle(const RealForm& form, std::span<const Interval> x, bool lower, std::size_t j, Relaxation& relaxation);
 
-// A plane a x + b y + t below (above) x y on a box. t is not finite where there is none.
+// A plane a x + b y + t below (above) factor x y on a box. t is not finite where there is none.
 struct Corners {
   double a, b, t;
 };
-// The least (greatest) of x y - a x - b y: rounded outward, NaN if undefined.
-[[nodiscard]] double corner(const Interval& x, const Interval& y, double a, double b, bool lower);
+// The least (greatest) of factor x y - a x - b y: rounded outward, NaN if undefined.
+[[nodiscard]] double corner(const Interval& x, const Interval& y, double a, double b, bool lower, double factor = 1);
 // The slopes of rule product_plane for a mix of 0 to 1.
-[[nodiscard]] Corners mccormick(const Interval& x, const Interval& y, double mix, bool lower);
+[[nodiscard]] Corners mccormick(const Interval& x, const Interval& y, double mix, bool lower, double factor = 1);
 
 }  // namespace assay::kernel

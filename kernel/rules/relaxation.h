@@ -53,6 +53,8 @@ struct SlopeHints {
                                        const SlopeHints& hints);
 [[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const SlopeHints& hints);
+[[nodiscard]] std::optional<Relaxation> composed_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                       const Box& result, const SlopeHints& hints);
 [[nodiscard]] std::optional<Relaxation> softmax_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
                                                       const Box& result);
 [[nodiscard]] std::optional<Relaxation> normalise_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,

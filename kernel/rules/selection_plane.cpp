@@ -1,4 +1,4 @@
-// Rule selection_plane: max, min, max_pool, reduce_max, reduce_min, and where with an open condition.
+// Rule selection_plane: max, min, max_pool, reduce_max, reduce_min, sort, and where and take with an open condition or index.
 //
 //   x_k in [l_k, u_k] for the candidates k of one result element        any chosen k, any slopes a_i
 //   -------------------------------------------------------------------------------------------------
@@ -7,7 +7,9 @@
 //
 // Reason: the maximum is at least each candidate, and at every point it is one of them; x_k - sum a_i x_i is linear, each
 // variable at its worst end. Candidates with u_k < max l_i are never the maximum and drop out; where one is left, it is the
-// maximum. min x = -max(-x). where with an open condition is one of its branches: between their minimum and their maximum.
+// maximum. min x = -max(-x). where and take give one of their candidates: between their minimum and their maximum. Element r (from 0)
+// of a descending sort of n candidates is at most the maximum of any n - r of them, for only r are before it, and at least the
+// minimum of any r + 1: those with the least upper ends, and those with the greatest lower ends.
 // Hint: lower[j] (max) or upper[j] (min) = position of the chosen candidate, in the order of the operands or of the window.
 // Policy: the greatest middle. Above, with u_p >= u_q the greatest upper ends, the lower at the box's centre of
 //   a_p = (u_p - u_q) / (u_p - l_p)                                     the chord of max(x_p, u_q)
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernel/rules/real_form.h"
 #include "semantics/demand.h"
@@ -41,11 +44,53 @@ Part window_part(const Graph& graph, const Node& node) {
   return part_without_slopes(node.operands[0], terms);
 }
 
-// One term per candidate; of where the branches only.
-std::vector<Part> candidate_parts(const Graph& graph, const Node& node) {
+// The elements on the line along `axis` that each result element of take lies on and that its index may name.
+Part taken_part(const Graph& graph, const Node& node, const Box& index) {
+  const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(node.attributes).axis);
+  const Shape& x = graph.node(node.operands[1]).shape;
+  const auto extent = static_cast<double>(x[axis]);
+  const std::int64_t stride = ops::row_major_strides(x)[axis];
+  Shape strides = ops::row_major_strides(x);
+  strides[axis] = 0;
+  ops::Walk at(node.shape, strides);
+  std::vector<std::vector<std::uint32_t>> terms(index.lo.size());
+  std::size_t count = 0;
+  for (std::size_t j = 0; j < terms.size() && count <= kMostTerms; ++j, at.next()) {
+    const double first = std::ceil(index.lo[j]), last = std::floor(index.hi[j]);
+    if (!(first >= -extent && last < extent)) continue;
+    for (double k = first; k <= last; ++k, ++count)
+      terms[j].push_back(
+          static_cast<std::uint32_t>(at.offset() + static_cast<std::size_t>(k < 0 ? k + extent : k) * static_cast<std::size_t>(stride)));
+  }
+  if (count > kMostTerms) terms.assign(terms.size(), {});
+  return part_without_slopes(node.operands[1], terms);
+}
+
+// The lines of sort, once for each of their result elements, and the rank of that element from the top.
+Part sorted_part(const Graph& graph, const Node& node, std::vector<std::size_t>& rank) {
+  const auto& [axis, count, descending] = std::get<SortAttributes>(node.attributes);
+  const auto lines = ops::reduction_groups(graph.node(node.operands[0]).shape, {axis});
+  const auto places = ops::reduction_groups(node.shape, {axis});
+  std::vector<std::vector<std::uint32_t>> terms(element_count(node.shape));
+  rank.assign(terms.size(), 0);
+  for (std::size_t line = 0; line < places.size() && terms.size() * lines[0].size() <= kMostTerms; ++line) {
+    for (std::size_t r = 0; r < places[line].size(); ++r) {
+      terms[places[line][r]] = lines[line];
+      rank[places[line][r]] = descending ? r : lines[line].size() - 1 - r;
+    }
+  }
+  return part_without_slopes(node.operands[0], terms);
+}
+
+// One term per candidate; of where and take the last two operands and the last only.
+std::vector<Part> candidate_parts(const Graph& graph, const Node& node, const Box& first, std::vector<std::size_t>& rank) {
   std::vector<Part> parts;
   if (node.op == Op::max_pool) {
     parts.push_back(window_part(graph, node));
+  } else if (node.op == Op::take) {
+    parts.push_back(taken_part(graph, node, first));
+  } else if (node.op == Op::sort) {
+    parts.push_back(sorted_part(graph, node, rank));
   } else if (node.op == Op::reduce_max || node.op == Op::reduce_min) {
     parts.push_back(part_without_slopes(
         node.operands[0], ops::reduction_groups(graph.node(node.operands[0]).shape, std::get<ReduceAttributes>(node.attributes).axes)));
@@ -74,15 +119,15 @@ struct Plane {
   }
 };
 
-// Those that can be the maximum, by falling upper end.
-std::vector<std::size_t> possible(const std::vector<Candidate>& candidates) {
-  double floor = -INFINITY;
-  for (const Candidate& c : candidates) floor = std::max(floor, c.x.lo());
-  std::vector<std::size_t> result;
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
-    if (candidates[k].x.hi() >= floor) result.push_back(k);
-  }
+// Those that can be the maximum of the `count` candidates with the least upper ends, by falling upper end.
+std::vector<std::size_t> possible(const std::vector<Candidate>& candidates, std::size_t count) {
+  std::vector<std::size_t> result(candidates.size());
+  std::iota(result.begin(), result.end(), std::size_t{0});
   std::ranges::stable_sort(result, [&](std::size_t a, std::size_t b) { return candidates[a].x.hi() > candidates[b].x.hi(); });
+  result.erase(result.begin(), result.end() - static_cast<std::ptrdiff_t>(count));
+  double floor = -INFINITY;
+  for (const std::size_t k : result) floor = std::max(floor, candidates[k].x.lo());
+  std::erase_if(result, [&](std::size_t k) { return !(candidates[k].x.hi() >= floor); });
   return result;
 }
 
@@ -155,16 +200,17 @@ void put(const Plane& plane, const std::vector<Candidate>& candidates, bool lowe
 
 Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
                            const SlopeHints& hints) {
-  const bool is_where = node.op == Op::where;
+  const bool is_where = node.op == Op::where, is_sort = node.op == Op::sort, one_of = is_where || node.op == Op::take;
   const bool is_min = node.op == Op::min || node.op == Op::reduce_min;
-  Relaxation result{candidate_parts(graph, node), result_box.lo, result_box.hi};
+  std::vector<std::size_t> rank;  // of sort
+  Relaxation result{candidate_parts(graph, node, *boxes[0], rank), result_box.lo, result_box.hi};
   const auto gate = is_where ? ops::broadcast_elements(graph.node(node.operands[0]).shape, node.shape) : std::vector<std::uint32_t>{};
   std::vector<Candidate> candidates;
   for (std::size_t j = 0; j < result_box.lo.size(); ++j) {
     candidates.clear();
     for (std::size_t p = 0; p < result.parts.size(); ++p) {
       if (is_where && (p == 0 ? boxes[0]->hi[gate[j]] <= 0 : boxes[0]->lo[gate[j]] > 0)) continue;  // not this branch
-      const Box& box = *boxes[p + (is_where ? 1 : 0)];
+      const Box& box = *boxes[p + (one_of ? 1 : 0)];
       for (std::size_t k = result.parts[p].first(j); k < result.parts[p].last(j); ++k) {
         const std::size_t e = result.parts[p].element(k);
         candidates.push_back({p, k, Interval(box.lo[e], box.hi[e])});
@@ -173,13 +219,14 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
     if (candidates.empty()) continue;
     for (const bool lower : {true, false}) {  // below a minimum, above a maximum: a plane; else a chosen candidate
       const double end = lower ? -result_box.lo[j] : result_box.hi[j];
-      if (is_where || lower == is_min) {
+      if (one_of || is_sort || lower == is_min) {
         const auto extremes = lower ? negated_of(candidates) : candidates;
-        put(plane_above(extremes, possible(extremes), end), candidates, lower, j, result);
+        const std::size_t among = !is_sort ? candidates.size() : lower ? rank[j] + 1 : candidates.size() - rank[j];
+        put(plane_above(extremes, possible(extremes, among), end), candidates, lower, j, result);
       } else {
         const auto extremes = is_min ? negated_of(candidates) : candidates;
         const auto& hint = lower ? hints.lower : hints.upper;
-        put(chosen(extremes, possible(extremes), hint.empty() ? -1.0F : hint[j], -end), candidates, lower, j, result);
+        put(chosen(extremes, possible(extremes, extremes.size()), hint.empty() ? -1.0F : hint[j], -end), candidates, lower, j, result);
       }
     }
   }

@@ -12,7 +12,8 @@
 // Reason: f(z) - a z is concave (convex) on the piece, so its minimum (maximum) is at an end; a convex f lies above its
 // tangent at p, and (f'(p) - a)(z - p) is bounded over the piece by interval arithmetic; the last form is the mean value
 // theorem. The point p is only a hint: the best one has f'(p) = a and is found by bisection in ordinary arithmetic.
-// Pieces: curves.cpp. Functions or ranges not listed there get slope 0, i.e. the node's own box.
+// Pieces: curves.cpp. Functions or ranges not listed there get slope 0, i.e. the node's own box; so does, without a proposed slope,
+// a line that is no nearer than the box at the middle of [l, u].
 // Rounding: f and f' are enclosed (Dual<Interval>), all arithmetic is on intervals, the outer end is taken.
 // Source: derived above; the tangent condition for sigmoidal functions is that of Zhang et al. 2018 (CROWN).
 
@@ -98,6 +99,12 @@ double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool low
 
 }  // namespace
 
+UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed) {
+  if (pieces.empty()) return {0, NAN};
+  const double slope = proposed ? *proposed : policy_slope(node, pieces, lower);
+  return {slope, std::isfinite(slope) ? intercept(node, pieces, slope, lower) : NAN};
+}
+
 Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, const SlopeHints& hints) {
   const std::size_t size = x.lo.size();
   Relaxation result{{}, result_box.lo, result_box.hi};
@@ -106,15 +113,14 @@ Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, con
     const double l = x.lo[j], u = x.hi[j];
     if (!(std::isfinite(l) && std::isfinite(u))) continue;
     const std::vector<Piece> pieces = pieces_of(node, l, u);
-    if (pieces.empty()) continue;
     for (const bool lower : {true, false}) {
       const auto& hint = lower ? hints.lower : hints.upper;
-      const double slope = hint.empty() ? policy_slope(node, pieces, lower) : static_cast<double>(hint[j]);
-      if (!std::isfinite(slope)) continue;
-      const double t = intercept(node, pieces, slope, lower);
-      if (!std::isfinite(t)) continue;  // keep the box
+      const auto [slope, t] = line_over(node, pieces, lower, hint.empty() ? std::nullopt : std::optional<double>(hint[j]));
+      double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
+      const double centre = slope * (l / 2 + u / 2) + t;
+      if (!std::isfinite(t) || (hint.empty() && !(lower ? centre > end : centre < end))) continue;  // keep the box
       (lower ? part.lower : part.upper)[j] = slope;
-      (lower ? result.lower_intercept : result.upper_intercept)[j] = t;
+      end = t;
     }
   }
   result.parts.push_back(std::move(part));

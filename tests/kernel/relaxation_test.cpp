@@ -49,6 +49,18 @@ std::vector<Unit> unary_units() {
                           unary("hard_sigmoid", Op::hard_sigmoid, ActivationAttributes{0.2, 0.5}),
                           unary("hard_sigmoid falling", Op::hard_sigmoid, ActivationAttributes{-0.3, 0.25}),
                           unary("hard_swish", Op::hard_swish),
+                          unary("sign", Op::sign),
+                          unary("step", Op::step),
+                          unary("floor", Op::floor),
+                          unary("ceil", Op::ceil),
+                          unary("round", Op::round),
+                          unary("cast to integers", Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::int64)}),
+                          unary("cast to float32", Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::float32)}),
+                          unary("thresholded_relu", Op::thresholded_relu, ActivationAttributes{1.5, 0}),
+                          unary("thresholded_relu -2", Op::thresholded_relu, ActivationAttributes{-2, 0}),
+                          unary("shrink", Op::shrink, ActivationAttributes{0.5, 0.25}),
+                          unary("shrink, falling jumps", Op::shrink, ActivationAttributes{2, -1}),
+                          unary("shrink without a gap", Op::shrink, ActivationAttributes{0, 1}),
                           {"square", Op::mul, NoAttributes{}, {{1}}, {0, 0}}};
   for (const std::int64_t n : {0, 1, 2, 3, 4, 7}) units.push_back(power(Rational(n)));
   for (const std::int64_t n : {-1, -2, -3}) units.push_back(power(Rational(n)));  // boxes over the pole are skipped
@@ -161,6 +173,58 @@ TEST_CASE("the kernel's own lines touch the function", "[kernel][relaxation]") {
   CHECK(gap_at(unary("sin", Op::sin), 0, 3, 1.5, false) < 0.02);
 }
 
+// Every pair of ends around the jumps, at the jumps and next to them.
+TEST_CASE("lines over jumps hold, and are nearer than the box where there is more than one", "[kernel][relaxation]") {
+  std::vector<double> ends;
+  for (double k = -3; k <= 3; k += 0.5) ends.insert(ends.end(), {below(k), k, above(k)});
+  ends.insert(ends.end(), {0x1p51 - 0.5, 0x1p51 + 2.5, 0x1p53 + 6});
+  std::mt19937_64 random(14);
+  const std::vector<Unit> units{unary("sign", Op::sign),
+                                unary("step", Op::step),
+                                unary("floor", Op::floor),
+                                unary("ceil", Op::ceil),
+                                unary("round", Op::round),
+                                unary("cast to integers", Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::int64)}),
+                                unary("thresholded_relu", Op::thresholded_relu, ActivationAttributes{1.5, 0}),
+                                unary("shrink", Op::shrink, ActivationAttributes{0.5, 0.25})};
+  for (const Unit& unit : units) {
+    INFO(unit.name);
+    const Applied a = apply(unit);
+    Counts counts;
+    for (const double l : ends) {
+      for (const double u : ends) {
+        if (!(l <= u)) continue;
+        const Interval range = take(evaluate_unit<Interval>(a, {{Interval(l, u)}})).values[0];
+        const Box x{{l}, {u}}, result{{range.lo()}, {range.hi()}};
+        const std::vector<float> one{1.0F}, minus{-0.25F};
+        for (const SlopeHints& hints : {SlopeHints{}, SlopeHints{one, one}, SlopeHints{minus, minus}}) {
+          const auto r = kernel::relax(a.graph, a.graph.node(a.node), std::vector<const Box*>{&x}, result, hints);
+          REQUIRE(r.has_value());
+          ++counts.lines;
+          for (const double p : ends) {
+            if (l <= p && p <= u) check_point(*r, {{p}}, take(evaluate_unit<WideInterval>(a, {{WideInterval(p)}})).values, counts);
+          }
+        }
+      }
+    }
+    CHECK(counts.violation == "");
+    CHECK(counts.points > 20000);
+  }
+  for (const Op op : {Op::floor, Op::ceil, Op::round}) {
+    const AtCentre r = at_centre(unary("", op), {box({-5.25}, {5.25})}, 0);
+    CHECK(r.above - r.below < 2.2);  // 1 between the lines where the slope is 1, 10 or 11 between the ends
+    CHECK_FALSE(without_slopes(r.relaxation));
+    const AtCentre constant = at_centre(unary("", op), {box({0.6}, {0.9})}, 0);
+    CHECK(constant.below == constant.above);
+  }
+  CHECK_FALSE(without_slopes(at_centre(unary("", Op::thresholded_relu, ActivationAttributes{1, 0}), {box({-1}, {3})}, 0).relaxation));
+  // A real number between two representable ends, where halves are not representable: no line at all.
+  CHECK(without_slopes(at_centre(unary("", Op::floor), {box({0x1p53 + 2}, {0x1p53 + 6})}, 0).relaxation));
+  const AtCentre same = at_centre(unary("", Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::float32)}), {box({-1}, {0.1})}, 0);
+  CHECK(same.relaxation.parts[0].lower[0] == 1);
+  CHECK(same.above - same.below < 1e-15);
+}
+
 // CHORD: slope and intercept computed in float32 lie below relu at an end in most cases; the kernel's intercept never does.
 TEST_CASE("relu_line: the intercept of a float32 chord is recomputed", "[kernel][relaxation]") {
   std::mt19937_64 random(13);
@@ -169,7 +233,9 @@ TEST_CASE("relu_line: the intercept of a float32 chord is recomputed", "[kernel]
   for (int trial = 0; trial < 500; ++trial) {
     const auto l = -static_cast<float>(random() % 1000003 + 1) / 333331.0F, u = static_cast<float>(random() % 1000003 + 1) / 333331.0F;
     const float slope = u / (u - l), float_intercept = -slope * l;
-    const auto below_function = [&](double intercept, double x) { return exactly(double{slope}) * exactly(x) + exactly(intercept) < max(exactly(x), Rational(0)); };
+    const auto below_function = [&](double intercept, double x) {
+      return exactly(double{slope}) * exactly(x) + exactly(intercept) < max(exactly(x), Rational(0));
+    };
     unsound_chords += below_function(double{float_intercept}, double{l}) || below_function(double{float_intercept}, double{u}) ? 1 : 0;
     const Box x{{double{l}}, {double{u}}}, y{{0}, {double{u}}};
     const std::vector<const Box*> operands{&x};
@@ -180,7 +246,8 @@ TEST_CASE("relu_line: the intercept of a float32 chord is recomputed", "[kernel]
     const double intercept = r->upper_intercept[0];
     CHECK_FALSE(below_function(intercept, double{l}));
     CHECK_FALSE(below_function(intercept, double{u}));
-    CHECK((below_function(below(below(intercept)), double{l}) || below_function(below(below(intercept)), double{u})));  // no wider than needed
+    CHECK((below_function(below(below(intercept)), double{l}) ||
+           below_function(below(below(intercept)), double{u})));  // no wider than needed
   }
   CHECK(unsound_chords > 250);
 }

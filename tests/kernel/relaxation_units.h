@@ -22,6 +22,7 @@ struct Unit {
   std::vector<std::size_t> operands;  // indices of the inputs
   double least = -kInfinity;          // of the domain
   std::size_t boolean = 99;           // the input that is a truth value
+  std::size_t integer = 99;           // the input that is an integer
 };
 
 inline Unit unary(std::string name, Op op, Attributes attributes = NoAttributes{}, double least = -kInfinity) {
@@ -39,8 +40,10 @@ struct Applied {
 inline Applied apply(const Unit& unit) {
   Applied result;
   std::vector<NodeId> inputs, operands;
-  for (const Shape& shape : unit.shapes)
-    inputs.push_back(result.graph.append_input(inputs.size() == unit.boolean ? DType::boolean : DType::float64, shape, "x"));
+  for (const Shape& shape : unit.shapes) {
+    const DType dtype = inputs.size() == unit.boolean ? DType::boolean : inputs.size() == unit.integer ? DType::int64 : DType::float64;
+    inputs.push_back(result.graph.append_input(dtype, shape, "x"));
+  }
   for (const std::size_t i : unit.operands) operands.push_back(inputs[i]);
   result.node = take(result.graph.append(unit.op, operands, unit.attributes, unit.name));
   return result;
@@ -59,6 +62,8 @@ Outcome<Array<S>> evaluate_unit(const Applied& a, const std::vector<std::vector<
 inline std::vector<double> points_of(double l, double u, std::mt19937_64& random) {
   std::vector<double> points{l, u, above(l), below(u), 0.0, -1.0, 2.0, 0.5, 1.0, 0x1p-1074, -0x1p-1074, l / 2 + u / 2};
   points.push_back(l + static_cast<double>(random() >> 11) * 0x1p-53 * (u - l));
+  const double jump = std::floor(points.back()) + (random() % 2 == 0 ? 0.0 : 0.5);
+  points.insert(points.end(), {jump, above(jump), below(jump)});
   std::erase_if(points, [&](double p) { return !(std::isfinite(p) && l <= p && p <= u); });
   return points;
 }
@@ -168,6 +173,7 @@ inline void check_planes(const Unit& unit, const Applied& a, const std::vector<B
         for (std::size_t i = 0; i < boxes[k].lo.size(); ++i) {
           std::vector<double> points = points_of(boxes[k].lo[i], boxes[k].hi[i], random);
           if (k == unit.boolean) std::erase_if(points, [](double p) { return p != 0 && p != 1; });
+          if (k == unit.integer) std::erase_if(points, [](double p) { return p != std::floor(p); });
           at.back().push_back(points[sample < 4 ? random() % std::min<std::size_t>(2, points.size()) : random() % points.size()]);
           wide.back().emplace_back(at.back().back());
         }
@@ -205,6 +211,32 @@ inline AtCentre at_centre(const Unit& unit, const std::vector<Box>& boxes, std::
     }
   }
   return value;
+}
+
+inline Box box(std::vector<double> lo, std::vector<double> hi) { return {std::move(lo), std::move(hi)}; }
+
+// Radius-r box around the point.
+inline Box around(const std::vector<double>& x, double r) {
+  Box result;
+  for (const double v : x) {
+    result.lo.push_back(v - r);
+    result.hi.push_back(v + r);
+  }
+  return result;
+}
+
+// How far the two planes are apart at the centre, over the width of the box.
+inline double share_of_width(const Unit& unit, const std::vector<Box>& boxes, std::size_t element) {
+  const Box range = *range_of(apply(unit), boxes);
+  const AtCentre planes = at_centre(unit, boxes, element);
+  return (planes.above - planes.below) / (range.hi[element] - range.lo[element]);
+}
+
+inline bool without_slopes(const Relaxation& r) {
+  return std::ranges::all_of(r.parts, [](const auto& part) {
+    return std::ranges::all_of(part.lower, [](double s) { return s == 0; }) &&
+           std::ranges::all_of(part.upper, [](double s) { return s == 0; });
+  });
 }
 
 }  // namespace assay::test

@@ -1,4 +1,5 @@
-// Rule selection_plane: the planes of max_pool, reduce_max, reduce_min and where hold, are worth having, and bad hints do no harm.
+// Rule selection_plane: the planes of max_pool, reduce_max, reduce_min, sort, where and take hold, are worth having, and bad hints do no
+// harm.
 #include "tests/kernel/relaxation_units.h"
 
 namespace assay::test {
@@ -25,10 +26,11 @@ std::vector<Unit> units() {
           {"reduce_min", Op::reduce_min, ReduceAttributes{{0}, false}, {{4, 2}}, {0}},
           {"where", Op::where, NoAttributes{}, {{3}, {3}, {3}}, {0, 1, 2}, -kInfinity, 0},
           {"where, broadcast", Op::where, NoAttributes{}, {{2, 1}, {3}, {}}, {0, 1, 2}, -kInfinity, 0},
+          {"sort", Op::sort, SortAttributes{1, 4, true}, {{2, 4}}, {0}},
+          {"sort, ascending, first axis", Op::sort, SortAttributes{0, 2, false}, {{3, 2}}, {0}},
+          {"sort of one", Op::sort, SortAttributes{0, 1, true}, {{1}}, {0}},
           {"where, one branch twice", Op::where, NoAttributes{}, {{3}, {3}}, {0, 1, 1}, -kInfinity, 0}};
 }
-
-Box box(std::vector<double> lo, std::vector<double> hi) { return {std::move(lo), std::move(hi)}; }
 
 }  // namespace
 
@@ -46,6 +48,51 @@ TEST_CASE("selection planes hold on every box for every hint", "[kernel][relaxat
   }
   CHECK(lines > 5000);
   CHECK(points > 100000);
+}
+
+TEST_CASE("selection planes of take hold for every index, from either end of the axis", "[kernel][relaxation]") {
+  const std::vector<Unit> units{{"take", Op::take, ConcatAttributes{0}, {{3}, {4}}, {0, 1}, -kInfinity, 99, 0},
+                                {"take, inner axis", Op::take, ConcatAttributes{1}, {{2, 1, 2}, {2, 3, 2}}, {0, 1}, -kInfinity, 99, 0}};
+  std::mt19937_64 random(22);
+  for (const Unit& unit : units) {
+    INFO(unit.name);
+    const Counts counts = check_unit(unit, {-3, -2, -1, 0, 1, 2}, 200, random);
+    CHECK(counts.violation == "");
+    CHECK(counts.lines > 200);
+    CHECK(counts.points > 10000);
+  }
+  // The index box [1, 2] of elements in [0, 1], [-1, 3], [0, 0]: the planes of max and min of the last two.
+  const Unit one{"take", Op::take, ConcatAttributes{0}, {{1}, {3}}, {0, 1}, -kInfinity, 99, 0};
+  const Box x = box({0, -1, 0}, {1, 3, 0});
+  const AtCentre open = at_centre(one, {box({1}, {2}), x}, 0);
+  CHECK(open.above == Approx(1.5));
+  CHECK(open.below == Approx(-0.5));
+  const AtCentre known = at_centre(one, {box({-2}, {-2}), x}, 0);
+  CHECK(known.below == 1);
+  CHECK(known.above == 1);
+  CHECK(known.relaxation.parts[0].index == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("selection planes: an element of a sort is known, or between an extremum of few and of many", "[kernel][relaxation]") {
+  const Unit sort{"sort", Op::sort, SortAttributes{0, 3, true}, {{3}}, {0}};
+  // Boxes that do not overlap: each rank is an operand.
+  const std::vector<Box> apart{box({0, 4, 2}, {1, 5, 3})};
+  for (const auto& [rank, operand] : {std::pair{0, 1}, {1, 2}, {2, 0}}) {
+    const AtCentre r = at_centre(sort, apart, static_cast<std::size_t>(rank));
+    std::vector<double> expected(3, 0.0);
+    expected[static_cast<std::size_t>(operand)] = 1;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const auto at = static_cast<std::size_t>(rank) * 3 + k;
+      CHECK(r.relaxation.parts[0].lower[at] == expected[k]);
+      CHECK(r.relaxation.parts[0].upper[at] == expected[k]);
+    }
+    CHECK(r.below == r.above);
+  }
+  // The median of x in [-1, 3], 0 and 9 is max(x, 0), that of x, 0 and -9 is min(x, 0).
+  CHECK(at_centre(sort, {box({-1, 0, 9}, {3, 0, 9})}, 1).above == Approx(1.5));
+  CHECK(at_centre(sort, {box({-1, 0, -9}, {3, 0, -9})}, 1).below == Approx(-0.5));
+  const Unit rising{"sort", Op::sort, SortAttributes{0, 1, false}, {{3}}, {0}};
+  CHECK(at_centre(rising, {box({-1, 0, 9}, {3, 0, 9})}, 0).below == Approx(-0.5));
 }
 
 TEST_CASE("selection planes: a candidate above all others is the maximum itself", "[kernel][relaxation]") {

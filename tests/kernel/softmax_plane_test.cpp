@@ -38,7 +38,11 @@ std::vector<Unit> matmul_units() {
           {"matmul, batches", Op::matmul, NoAttributes{}, {{2, 1, 2, 2}, {3, 2, 1}}, {0, 1}},
           {"matmul, vectors", Op::matmul, NoAttributes{}, {{3}, {3}}, {0, 1}},
           {"matmul, vector and matrix", Op::matmul, NoAttributes{}, {{2}, {2, 3}}, {0, 1}},
-          {"matmul, square", Op::matmul, NoAttributes{}, {{2, 2}}, {0, 0}}};
+          {"matmul, square", Op::matmul, NoAttributes{}, {{2, 2}}, {0, 0}},
+          {"gemm", Op::gemm, GemmAttributes{1, 1, false, false}, {{2, 3}, {3, 2}, {2}}, {0, 1, 2}},
+          {"gemm, both transposed", Op::gemm, GemmAttributes{-0.7, 1.3, true, true}, {{3, 2}, {4, 3}, {2, 1}}, {0, 1, 2}},
+          {"gemm, left transposed", Op::gemm, GemmAttributes{0.1, -1, true, false}, {{3, 2}, {3, 1}}, {0, 1}},
+          {"gemm, right transposed, nothing", Op::gemm, GemmAttributes{0, 2.5, false, true}, {{1, 2}, {3, 2}, {}}, {0, 1, 2}}};
 }
 
 void check_all(const std::vector<Unit>& units, std::uint64_t seed) {
@@ -55,32 +59,6 @@ void check_all(const std::vector<Unit>& units, std::uint64_t seed) {
     CHECK(lines > 200);
     CHECK(points > 1000);
   }
-}
-
-Box box(std::vector<double> lo, std::vector<double> hi) { return {std::move(lo), std::move(hi)}; }
-
-// Radius-r box around the point.
-Box around(const std::vector<double>& x, double r) {
-  Box result;
-  for (const double v : x) {
-    result.lo.push_back(v - r);
-    result.hi.push_back(v + r);
-  }
-  return result;
-}
-
-// How far the two planes are apart at the centre, over the width of the box.
-double share_of_width(const Unit& unit, const std::vector<Box>& boxes, std::size_t element) {
-  const Box range = *range_of(apply(unit), boxes);
-  const AtCentre planes = at_centre(unit, boxes, element);
-  return (planes.above - planes.below) / (range.hi[element] - range.lo[element]);
-}
-
-bool without_slopes(const kernel::Relaxation& r) {
-  return std::ranges::all_of(r.parts, [](const auto& part) {
-    return std::ranges::all_of(part.lower, [](double s) { return s == 0; }) &&
-           std::ranges::all_of(part.upper, [](double s) { return s == 0; });
-  });
 }
 
 }  // namespace
@@ -142,6 +120,19 @@ TEST_CASE("matmul planes: the sum of the products' planes", "[kernel][relaxation
   const std::vector<float> mix{1.0F}, none{std::numeric_limits<float>::quiet_NaN()};
   CHECK(at_centre(dot, boxes, 0, {mix, mix}).relaxation.parts[0].lower == std::vector<double>{1, 0});
   CHECK(without_slopes(at_centre(dot, boxes, 0, {none, none}).relaxation));
+}
+
+TEST_CASE("gemm planes: alpha times the product's, and beta times the third operand exactly", "[kernel][relaxation]") {
+  const Unit gemm{"gemm", Op::gemm, GemmAttributes{-2, 3, false, true}, {{1, 1}, {1, 1}, {1}}, {0, 1, 2}};
+  const std::vector<Box> boxes{box({0}, {2}), box({1}, {3}), box({-1}, {5})};
+  const AtCentre r = at_centre(gemm, boxes, 0);
+  CHECK(r.relaxation.parts[2].lower == std::vector<double>{3});
+  CHECK(r.relaxation.parts[2].upper == std::vector<double>{3});
+  // -2 x y + 3 c at (1, 2, 2), and twice a quarter of the area on either side.
+  CHECK(r.below == Approx(2 - 2));
+  CHECK(r.above == Approx(2 + 2));
+  const AtCentre open = at_centre(gemm, {boxes[0], boxes[1], box({-1}, {kInfinity})}, 0);
+  CHECK(without_slopes(open.relaxation));
 }
 
 }  // namespace assay::test

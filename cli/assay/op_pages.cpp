@@ -104,6 +104,8 @@ std::string_view text_of(Bound bound) {
       return "exactly linear where its other operands are constants";
     case Bound::line:
       return "a line of any slope below and above, its intercept derived by the kernel";
+    case Bound::product:
+      return "exactly linear where its other operands are constants, else a plane below and above, its intercept derived by the kernel";
     case Bound::plane:
       return "a plane in its operands below and above, its intercept derived by the kernel";
     case Bound::box:

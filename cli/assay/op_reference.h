@@ -10,17 +10,17 @@
 namespace assay::cli {
 
 // How back-substitution treats an op.
-enum class Bound : std::uint8_t { leaf, exact, line, plane, box };
+enum class Bound : std::uint8_t { leaf, exact, line, product, plane, box };
 
 struct OpReference {
   Op op;
-  std::string_view meaning;     // y from x (or x, y, ... in operand order)
+  std::string_view meaning;  // y from x (or x, y, ... in operand order)
   std::string_view shapes;
   std::string_view domain;      // where it is defined; elsewhere the element is undefined
   std::string_view derivative;  // the cotangents of the operands from g, that of the result
   std::string_view enclosure;   // what the set of results over a box is
   Bound bound;
-  std::string_view onnx;        // operators that become this op, perhaps with others; blanks between
+  std::string_view onnx;  // operators that become this op, perhaps with others; blanks between
 };
 
 [[nodiscard]] const OpReference& op_reference(Op op);

@@ -3,7 +3,7 @@
 //   div               x (1 / y)
 //   prelu             x + (y - 1) min(x, 0)
 //   power             exp(y log x), or x^y where the exponent is one number
-//   mod               x - q y where floor(x / y) (truncated: x / y rounded to 0) is one number q on the whole box
+//   mod               x - q y with any number q between those that floor(x / y) (truncated: x / y rounded to 0) can be
 //   local_response    x_i (bias + alpha/size sum of x_c^2)^-beta
 //   reduce_prod, cumprod   x_1 x_2 ... x_n, from the left
 //   batch_norm        (x - mean) (scale (var + epsilon)^(-1/2)) + bias
@@ -53,7 +53,7 @@ class Formula {
     v.below.slope[k] = v.above.slope[k] = Interval(1.0);
     return v;
   }
-  // v + factor w
+  // v + factor w, the factor of one sign or w an element; at every point some number in the interval.
   [[nodiscard]] Step sum(Step v, const Interval& factor, const Step& w) const {
     v.range += factor * w.range;
     add(factor, w, true, v.below);
@@ -94,7 +94,7 @@ class Formula {
   [[nodiscard]] Step power(const Step& v, const Rational& exponent) const { return apply(Op::pow, PowAttributes{exponent}, v); }
 
  private:
-  // form += factor v, bounded from below (above); the factor does not change its sign.
+  // form += factor v, bounded from below (above).
   static void add(const Interval& factor, const Step& v, bool lower, RealForm& form) {
     form.add(factor, (factor.lo() >= 0) == lower ? v.below : v.above);
   }
@@ -106,7 +106,7 @@ Step remainder(const Formula& f, bool truncated) {
   const Interval exact = f.range(0) / f.range(1);
   const auto integer = [&](double q) { return truncated ? std::trunc(q) : std::floor(q); };
   const Interval q(integer(exact.lo()), integer(exact.hi()));
-  return q.is_point() ? f.sum(f.element(0), -q, f.element(1)) : f.constant(Interval::undefined());
+  return f.sum(f.element(0), -q, f.element(1));
 }
 
 Step general_power(const Formula& f) {

@@ -106,7 +106,7 @@ Pieces pieces_by_derivative(const Node& node, double l, double u) {
   return pieces;
 }
 
-// f(z) = slope z + constant up to `end`; there f may jump, to any value of this stretch or of the next.
+// f(z) = slope z + constant up to `end`; there f may jump to the next one, by way of any value between the two.
 struct Stretch {
   double end, slope;
   Interval constant;
@@ -243,9 +243,9 @@ Pieces pieces_of(const Node& node, double l, double u) {
     case Op::cos:
       return pieces_by_derivative(node, l, u);
     case Op::sign:
-      return stretches(l, u, {{0, 0, -1.0}, {0, 0, Interval(-1, 1)}, {INFINITY, 0, 1.0}});
+      return stretches(l, u, {{0, 0, -1.0}, {INFINITY, 0, 1.0}});
     case Op::step:
-      return stretches(l, u, {{0, 0, 0.0}, {0, 0, Interval(0, 1)}, {INFINITY, 0, 1.0}});
+      return stretches(l, u, {{0, 0, 0.0}, {INFINITY, 0, 1.0}});
     case Op::thresholded_relu:
       return stretches(l, u, {{std::get<ActivationAttributes>(node.attributes).alpha, 0, 0.0}, {INFINITY, 1, 0.0}});
     case Op::shrink: {

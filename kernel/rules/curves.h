@@ -11,7 +11,7 @@
 namespace assay::kernel {
 
 // by_derivative: nothing is known but the value in the middle and the range of the derivative, so f(z) lies in
-// at_middle + derivative (z - (b/2 + c/2)). At a jump between two pieces one of them has to say so.
+// at_middle + derivative (z - (b/2 + c/2)). At a jump between two pieces f(z) lies between what they say.
 enum class Curve : std::uint8_t { linear, convex, concave, by_derivative };
 struct Piece {
   double b, c;

@@ -248,7 +248,7 @@ def link(build, mutants, binary):
 
 def passes(binary, tests):
     try:
-        done = subprocess.run([str(binary), tests, "--abort"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+        done = subprocess.run([str(binary), tests, "--abort"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0

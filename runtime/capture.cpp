@@ -55,8 +55,14 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
       ids[ref] = graph.append_constant(entry.value.to_tensor());
       continue;
     }
-    if (entry.kind == Entry::Kind::checkpoint) {
-      return refused("value " + std::to_string(ref), "ops", "a checkpoint", "capture a run without checkpoints");
+    if (entry.kind == Entry::Kind::detached) {
+      ids[ref] = ids.at(tape_.operands(entry)[0]);
+      continue;
+    }
+    if (entry.kind != Entry::Kind::op) {
+      const bool checkpoint = entry.kind == Entry::Kind::checkpoint;
+      return refused("value " + std::to_string(ref), "ops on the tape", checkpoint ? "a checkpoint" : "a result that was not recorded",
+                     checkpoint ? "capture a run without checkpoints" : "leave NoGrad, and take gradients that are differentiable");
     }
     operands.clear();
     for (const Ref operand : tape_.operands(entry)) {

@@ -55,7 +55,7 @@ struct Session::Sweep {
   void find_dependants() {
     for (Ref ref = floor; ref < top; ++ref) {
       const Entry& entry = session.tape_[ref];
-      if (!is_float(entry.value.dtype())) continue;
+      if (!is_float(entry.value.dtype()) || entry.kind == Entry::Kind::detached) continue;
       for (const Ref operand : session.tape_.operands(entry)) {
         if (depends(operand)) marks[ref - floor].depends = true;
       }
@@ -161,7 +161,7 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
     mark.bar = bar;
   }
   const Entry& entry = tape_[id];
-  if (entry.kind == Entry::Kind::leaf || !mark.depends) return true;
+  if (!mark.depends || entry.operand_count == 0) return true;
   const std::span<const Ref> listed = tape_.operands(entry);
   sweep.operands.assign(listed.begin(), listed.end());
   sweep.wanted.clear();

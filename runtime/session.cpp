@@ -142,7 +142,12 @@ Value Session::apply(Op op, std::span<const Value> operands, Attributes attribut
 Value Session::detach(const Value& value) {
   std::vector<Ref> ref;
   if (!refs_of(std::span(&value, 1), "detach", ref)) return failed();
-  return value_of(leaf(Array(tape_[ref[0]].value), "detached"));
+  const Ref copy = leaf(Array(tape_[ref[0]].value), "detached");
+  if (recording_) {
+    tape_[copy].kind = Entry::Kind::detached;
+    tape_.set_operands(tape_[copy], ref);
+  }
+  return value_of(copy);
 }
 
 // The type that the op gives: at once for elementwise float ops on equal shapes, else as a graph would infer it.
@@ -205,12 +210,14 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   const Ref ref = tape_.push(std::move(result));
   Entry& entry = tape_[ref];
   if (observer_ != nullptr) observer_->ran(op, attributes, operands, contents, ref, entry.value, role_);
-  if (recording_) {
-    entry.kind = Entry::Kind::op;
-    entry.op = op;
-    entry.attributes = std::move(attributes);
-    tape_.set_operands(entry, operands);
+  if (!recording_) {
+    entry.kind = Entry::Kind::unrecorded;
+    return ref;
   }
+  entry.kind = Entry::Kind::op;
+  entry.op = op;
+  entry.attributes = std::move(attributes);
+  tape_.set_operands(entry, operands);
   return ref;
 }
 

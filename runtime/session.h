@@ -124,8 +124,8 @@ class Session {
   Outcome<std::vector<Value>> per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of);
 
   // What the tape says of `outputs` as a function of `inputs` (leaves, parameters or values on the way), as a graph: gradients included
-  // where they are on the tape. Everything else that it depends on becomes a constant with its present value. Names: those of
-  // parameters, else "input 0", ..., "output 0", ... Refused where a checkpoint lies between.
+  // where they are on the tape. Leaves that are not listed become constants with their present values. Names: those of parameters,
+  // else "input 0", ..., "output 0", ... Refused where a checkpoint, or a result that was not recorded, lies between.
   Outcome<Graph> capture(std::span<const Value> inputs, std::span<const Value> outputs);
 
   // f(values), of which nothing but the result is kept: a gradient computes it again. Parameters and other values that f uses get
@@ -143,6 +143,7 @@ class Session {
 
   // Random numbers: every call takes the next key of the session's seed.
   RandomKey next_key() { return random_.split(drawn_++); }
+  [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
   Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return runtime::uniform(next_key(), options_.dtype, shape, lo, hi); }
   Array normal(const Shape& shape) { return runtime::normal(next_key(), options_.dtype, shape); }
   Array bernoulli(double p, const Shape& shape) { return runtime::bernoulli(next_key(), p, options_.dtype, shape); }

@@ -18,7 +18,13 @@ using autodiff::Ref;
 inline constexpr Ref kFirstKept = Ref{1} << 31;  // names from here on belong to values that outlive clear()
 
 struct Entry {
-  enum class Kind : std::uint8_t { leaf, op, checkpoint };
+  enum class Kind : std::uint8_t {
+    leaf,  // from outside
+    op,
+    unrecorded,  // an op's result, of which no more is known
+    detached,    // the value of its operand, through which no gradient passes
+    checkpoint,
+  };
   Kind kind = Kind::leaf;
   Op op = Op::input;
   std::uint32_t first_operand = 0, operand_count = 0;

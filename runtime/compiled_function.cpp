@@ -1,0 +1,53 @@
+#include "runtime/compiled_function.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace assay::runtime {
+
+CompiledFunction::CompiledFunction(Session& session, Function function, std::vector<Value> parameters)
+    : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
+
+Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
+  const std::uint64_t drawn = session_.keys_drawn();
+  const auto results = function_(arguments);
+  if (!results) return results.rejection();
+  if (session_.keys_drawn() != drawn) {
+    return Rejection{Rejection::Kind::unsupported,
+                     "session.random",
+                     "compiled function",
+                     "a function of its arguments and parameters",
+                     std::to_string(session_.keys_drawn() - drawn) + " draws of random numbers",
+                     "draw outside, and give them as arguments"};
+  }
+  std::vector<Value> inputs(arguments.begin(), arguments.end());
+  inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
+  const auto graph = session_.capture(inputs, results.value());
+  if (!graph) return graph.rejection();
+  return Program::compile(graph.value());
+}
+
+Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> arguments) {
+  std::vector<std::pair<DType, Shape>> types;
+  std::vector<Array> inputs;
+  for (const Value& value : arguments) {
+    types.emplace_back(value.dtype(), value.shape());
+    inputs.push_back(value.array());
+  }
+  auto known = std::ranges::find_if(programs_, [&](const Captured& one) { return one.types == types; });
+  if (known == programs_.end()) {
+    const auto program = capture(arguments);
+    if (!program) return program.rejection();
+    programs_.push_back({std::move(types), program.value()});
+    known = programs_.end() - 1;
+  }
+  for (const Value& parameter : parameters_) inputs.push_back(parameter.array());
+  const auto results = known->program.replay(inputs);
+  if (!results) return results.rejection();
+  std::vector<Value> values;
+  for (const Array& array : results.value()) values.push_back(session_.input(array, "compiled"));
+  return values;
+}
+
+}  // namespace assay::runtime

@@ -1,0 +1,46 @@
+// CompiledFunction: a function on a session's values that is run once to be captured, and from then on replayed as a program.
+//
+//   CompiledFunction step(session, [&](std::span<const Value> v) -> Outcome<std::vector<Value>> {
+//     const Value loss = cross_entropy(linear(v[0], w, c), v[1]);
+//     auto results = session.gradients(loss, {w, c});
+//     if (results.ok()) results.value().push_back(loss);
+//     return results;
+//   }, {w, c});
+//   const auto results = step(std::vector<Value>{x, labels});
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/compiled/program.h"
+#include "runtime/session.h"
+
+namespace assay::runtime {
+
+class CompiledFunction {
+ public:
+  using Function = std::function<Outcome<std::vector<Value>>(std::span<const Value>)>;
+  // Parameters keep being read at each call; other values that the function uses, its arguments apart, stay as they are at the capture.
+  CompiledFunction(Session& session, Function function, std::vector<Value> parameters);
+
+  // The results as leaves: what is to be differentiated is differentiated inside. Captured anew for arguments of other types or shapes.
+  // Rejections: of the function, of Session::capture, and "session.random" for a function that draws random numbers, which would be the
+  // same at each call: give them as arguments.
+  Outcome<std::vector<Value>> operator()(std::span<const Value> arguments);
+  [[nodiscard]] std::size_t captures() const { return programs_.size(); }
+
+ private:
+  struct Captured {
+    std::vector<std::pair<DType, Shape>> types;
+    Program program;
+  };
+  Outcome<Program> capture(std::span<const Value> arguments);
+
+  Session& session_;
+  Function function_;
+  std::vector<Value> parameters_;
+  std::vector<Captured> programs_;
+};
+
+}  // namespace assay::runtime

@@ -12,6 +12,28 @@ namespace {
 using kernel::CaseMultipliers;
 
 constexpr std::size_t kMostInputs = 40;  // free inputs up to which the linear program over them is worth it
+constexpr std::size_t kFewElements = 8;  // of a product up to which each has a mix of its own
+constexpr int kMostMixes = 96;           // tries per case
+
+// Ops whose hints are the mixes of McCormick's planes (kernel/rules).
+bool has_mix(const Node& node) {
+  switch (node.op) {
+    case Op::mul:
+      return node.operands[0] != node.operands[1];
+    case Op::matmul:
+    case Op::gemm:
+    case Op::div:
+    case Op::prelu:
+    case Op::power:
+    case Op::local_response:
+    case Op::reduce_prod:
+    case Op::cumprod:
+    case Op::batch_norm:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
@@ -133,6 +155,46 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   bound.coefficients = spread(diagnosis, bound, best.weights);
 }
 
+void CaseBounds::mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+  for (CaseBound& bound : bounds) {
+    if (!(bound.margin > 0)) mix(scope, bound);
+  }
+}
+
+void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
+  const Graph& graph = problem_.graph();
+  int tries = 0;
+  // False: no more tries.
+  const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
+    kernel::Hints hints = bound.hints;
+    std::vector<std::vector<float>>& side = lower ? hints.lower : hints.upper;
+    side.resize(graph.nodes.size());
+    if (side[node].empty()) side[node].assign(graph.size(node), 0.5F);
+    std::fill(side[node].begin() + static_cast<std::ptrdiff_t>(first), side[node].begin() + static_cast<std::ptrdiff_t>(last), value);
+    kernel::Diagnosis diagnosis;
+    (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
+    if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
+    if (diagnosis.margins[0] > bound.margin) {
+      bound.hints = std::move(hints);
+      bound.margin = diagnosis.margins[0];
+      bound.coefficients = diagnosis.input_coefficients[0];
+    }
+    return !(bound.margin > 0);
+  };
+  const std::vector<NodeId>& active = problem_.active_nodes();
+  for (auto node = active.rbegin(); node != active.rend(); ++node) {
+    if (problem_.affine(*node) != nullptr || !has_mix(graph.node(*node))) continue;
+    const std::size_t size = graph.size(*node), step = size <= kFewElements ? 1 : size;
+    for (const bool lower : {true, false}) {
+      for (std::size_t first = 0; first < size; first += step) {
+        for (const float value : {0.0F, 1.0F}) {
+          if (!improves(*node, lower, first, first + step, value)) return;
+        }
+      }
+    }
+  }
+}
+
 // For branching: how much of its shortfall each row, and the combination, can gain by a coordinate. The combined rows'
 // forms must not cancel, since the best combination is flat exactly where it should be split.
 std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
@@ -160,7 +222,8 @@ Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, const std::vect
     all = !all || !one ? std::move(one) : kernel::merge(all->value(), one.value());
   };
   for (const CaseBound& bound : bounds) {
-    const bool by_policy = bound.hints.beta.empty();  // else the literals' multipliers are relative to the rows'
+    // Else the literals' multipliers are relative to the rows', and the mixes are this case's.
+    const bool by_policy = bound.hints.beta.empty() && bound.hints.lower.empty() && bound.hints.upper.empty();
     if (!by_policy)
       add(std::span(&bound.multipliers, 1), bound.hints);
     else

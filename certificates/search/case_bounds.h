@@ -18,7 +18,7 @@ struct CaseBound {
   kernel::CaseMultipliers multipliers;
   double margin;                            // > 0: closed
   std::size_t first, count;                 // the case's rows in CaseBounds::single_rows()
-  kernel::Hints hints;                      // the literals' multipliers
+  kernel::Hints hints;                      // the literals' multipliers, the mixes of products
   std::vector<double> coefficients, point;  // by input: for branching; where the bound is attained
 };
 
@@ -36,9 +36,12 @@ class CaseBounds {
   // Open cases with several rows, or below relu splits (`region`, or null): the strongest combination.
   void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
+  // Open cases: the mixes of McCormick's planes, one product after the other at either end, kept where they raise the margin.
+  void mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
   struct FreeInputs;
+  void mix(const kernel::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const kernel::Scope& scope) const;
   void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, const FreeInputs& free,
                const std::vector<std::size_t>& literal_of, const std::vector<struct LinearForm>& literal_forms, CaseBound& bound) const;

@@ -124,6 +124,7 @@ class Engine {
     if (!refutation && !all_closed(bounds)) {
       if (regions_) region.emplace(network_, scope);
       cases_.combine(scope, diagnosis, bounds, region ? &*region : nullptr);
+      if (branch->depth == 0) cases_.mix(scope, bounds);
     }
     double worst = INFINITY;
     for (const CaseBound& bound : bounds) worst = std::min(worst, bound.margin);

@@ -54,7 +54,27 @@ Graph folded_plane() {
   return graph;
 }
 
+// y = x_0 x_1 + x_2 x_3 - x_0 - x_2, at most 0 on the unit box: x_0 x_1 <= x_0 is one of McCormick's two planes above.
+Graph two_products() {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 4}, "x");
+  const NodeId left = dense(graph, x, 4, 2, {1, 0, 0, 0, 0, 0, 1, 0}, {0, 0}), right = dense(graph, x, 4, 2, {0, 1, 0, 0, 0, 0, 0, 1}, {0, 0});
+  const auto products = graph.append(Op::mul, {left, right});
+  REQUIRE(products.ok());
+  const auto rest = graph.append(Op::sub, {products.value(), left});
+  REQUIRE(rest.ok());
+  graph.mark_output(dense(graph, rest.value(), 2, 1, {1, 1}, {0}), "y");
+  return graph;
+}
+
 }  // namespace
+
+TEST_CASE("mixes of two products close a case at the root", "[search][input]") {
+  // With middle mixes y reaches (x_1 - x_0 + x_3 - x_2) / 2, which is 1 at a corner.
+  const auto statistics = proves_unsat(open(two_products(), {make_case(4, 0, 1, {output_row({{0, -1}}, Rational(-1, 10))})}), "mix");
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->nodes == 1);
+}
 
 TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][input]") {
   const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}), "below");

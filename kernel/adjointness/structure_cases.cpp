@@ -7,7 +7,7 @@ AdjointCase one(Op op, std::string what, const std::vector<Operand>& operands, A
   AdjointCase result{std::string(op_row(op).name) + (what.empty() ? "" : ", ") + std::move(what), {}, {}, std::move(kinks)};
   std::vector<NodeId> ids;
   for (const Operand& operand : operands) {
-    ids.push_back(result.graph.append_input(operand.dtype, operand.shape, "x" + std::to_string(ids.size())));
+    ids.push_back(result.graph.append_input(operand.dtype, operand.shape, std::string("x").append(std::to_string(ids.size()))));
     result.domains.push_back(operand.domain);
   }
   const Outcome<NodeId> y = result.graph.append(op, ids, std::move(attributes));

@@ -65,8 +65,8 @@ Value conv2d(const Value& x, const Value& weight, const Value& bias, const Conv2
 
 Value conv2d(const Value& x, const Value& weight, const Conv2d& how) { return apply(Op::conv, x, weight, window_of(weight, how)); }
 
-Value max_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride) {
-  return apply(Op::max_pool, x, window(kernel, kernel, {stride}));
+Value max_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  return apply(Op::max_pool, x, window(kernel, kernel, {stride, padding}));
 }
 
 Value avg_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride) {

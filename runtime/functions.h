@@ -65,7 +65,7 @@ struct Conv2d {
 // x [N, C, H, W], weight [M, C / groups, h, w], bias [M].
 [[nodiscard]] Value conv2d(const Value& x, const Value& weight, const Value& bias, const Conv2d& how = {});
 [[nodiscard]] Value conv2d(const Value& x, const Value& weight, const Conv2d& how = {});
-[[nodiscard]] Value max_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride);
+[[nodiscard]] Value max_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
 [[nodiscard]] Value avg_pool2d(const Value& x, std::int64_t kernel, std::int64_t stride);
 
 inline Value softmax(const Value& x, std::int64_t axis) { return apply(Op::softmax, x, SoftmaxAttributes{axis}); }

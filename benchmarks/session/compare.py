@@ -71,6 +71,19 @@ def pool():
     return Pools(), torch.randn(16, 64, 32, 32), None
 
 
+class Overlapping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(torch.rand(1, 64, 1, 1))
+
+    def forward(self, x):
+        return nn.functional.max_pool2d(x * self.p, 3, 2, 1)
+
+
+def overlap():
+    return Overlapping(), torch.randn(16, 64, 32, 32), None
+
+
 def torch_step(task):
     model, x, target = task
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-5)
@@ -100,7 +113,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "conv"])
+    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv"])
     parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

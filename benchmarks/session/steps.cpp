@@ -1,6 +1,6 @@
 // Time per training step (forward, backward, SGD) of the eager session.
 //
-//   bench_session small|mlp|block|pool|conv SECONDS [THREADS]      prints microseconds of wall and of CPU per step
+//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS]      prints microseconds of wall and of CPU per step
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -64,6 +64,9 @@ Value transformer(const Value& x, const std::vector<Value>& p) {
 // Max and average pools and a normalisation by channel statistics, as in small image models.
 Value pooled(const Value& x, const std::vector<Value>& p) { return mean(square(avg_pool2d(relu(max_pool2d(x * p[0], 2, 2)), 2, 2))); }
 
+// A max pool whose windows overlap.
+Value overlapping(const Value& x, const std::vector<Value>& p) { return mean(square(max_pool2d(x * p[0], 3, 2, 1))); }
+
 struct Task {
   std::vector<Value> parameters;
   std::function<Value()> loss;
@@ -100,10 +103,10 @@ Task transformer_task(Session& session) {
   return {p, [&session, p, x] { return transformer(session.input(x), p); }};
 }
 
-Task pool_task(Session& session) {
+Task pool_task(Session& session, Value (*f)(const Value&, const std::vector<Value>&)) {
   const std::vector<Value> p{session.parameter("p", session.uniform({1, 64, 1, 1}))};
   const Array x = session.normal({16, 64, 32, 32});
-  return {p, [&session, p, x] { return pooled(session.input(x), p); }};
+  return {p, [&session, p, x, f] { return f(session.input(x), p); }};
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -112,16 +115,17 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 
 int main(int argc, char** argv) {
   if (argc != 3 && argc != 4) {
-    std::cerr << "usage: bench_session small|mlp|block|pool|conv SECONDS [THREADS]\n";
+    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS]\n";
     return 2;
   }
   const std::string_view what = argv[1];
   Session session({.threads = argc == 4 ? std::strtoull(argv[3], nullptr, 10) : 0});
-  const Task task = what == "small"   ? perceptron_task(session, 1, {16, 32, 10})
-                    : what == "mlp"   ? perceptron_task(session, 128, {784, 512, 512, 10})
-                    : what == "block" ? transformer_task(session)
-                    : what == "pool"  ? pool_task(session)
-                                      : residual_task(session);
+  const Task task = what == "small"     ? perceptron_task(session, 1, {16, 32, 10})
+                    : what == "mlp"     ? perceptron_task(session, 128, {784, 512, 512, 10})
+                    : what == "block"   ? transformer_task(session)
+                    : what == "pool"    ? pool_task(session, pooled)
+                    : what == "overlap" ? pool_task(session, overlapping)
+                                        : residual_task(session);
   Sgd sgd(session, task.parameters, {.rate = 1e-5});
   const auto step = [&] {
     const auto bars = session.gradients(task.loss(), task.parameters, {std::nullopt, false});

@@ -104,12 +104,14 @@ void run_gather(const Call& call) {
     const T* const source = reinterpret_cast<const T*>(from);
     T* const target = reinterpret_cast<T*>(to);
     parallel_ranges(outer * count, std::max<std::size_t>((1 << 15) / inner, 1), [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i) {
-        const T* const line = source + (i / count * extent + static_cast<std::size_t>(attributes.indices[i % count])) * inner;
+      for (std::size_t i = first; i < last;) {  // to the end of the piece or of the axis
+        const T* const lines = source + i / count * extent * inner;
+        const std::int64_t* index = attributes.indices.data() + i % count;
+        const std::size_t end = std::min(last, i + count - i % count);
         if (inner == 1) {
-          target[i] = *line;
+          for (; i < end; ++i) target[i] = lines[*index++];
         } else {
-          std::memcpy(target + i * inner, line, inner * sizeof(T));
+          for (; i < end; ++i) std::memcpy(target + i * inner, lines + static_cast<std::size_t>(*index++) * inner, inner * sizeof(T));
         }
       }
     });

@@ -187,20 +187,44 @@ void reduce(Op op, const Array& x, const std::vector<std::int64_t>& axes, Array&
   }
 }
 
-// The greatest element of each group and how often it occurs; a NaN is the greatest, and occurs never.
+// 1/k for the k greatest of all `size` elements, 0 for the others; NaN where one is.
 template <class T>
-void count_greatest(const T* x, const std::vector<std::uint32_t>& group, T* most, std::uint32_t* winners) {
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const T value = x[i];
-    const std::uint32_t k = group[i];
-    if (value > most[k] || value != value) {
-      most[k] = value;
-      winners[k] = value == value ? 1 : 0;
-    } else if (value == most[k]) {
-      ++winners[k];
-    }
+void weigh_line(const T* x, std::size_t size, T* y) {
+  T most = -std::numeric_limits<T>::infinity();
+  bool undefined = false;
+  for (std::size_t i = 0; i < size; ++i) {
+    most = x[i] > most ? x[i] : most;
+    undefined = undefined || x[i] != x[i];
   }
+  std::size_t winners = 0;
+  for (std::size_t i = 0; i < size; ++i) winners += x[i] == most ? 1 : 0;
+  const T rest = undefined ? std::numeric_limits<T>::quiet_NaN() : T(0), share = undefined ? rest : 1 / static_cast<T>(winners);
+  for (std::size_t i = 0; i < size; ++i) y[i] = x[i] == most ? share : rest;
 }
+
+// The same for each of several groups; group[i] is that of element i.
+template <class T>
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : most_(count), share_(count), rest_(count), winners_(count) {}
+  void weigh(const T* x, const std::vector<std::uint32_t>& group, T* y) {
+    std::fill(most_.begin(), most_.end(), -std::numeric_limits<T>::infinity());
+    std::fill(rest_.begin(), rest_.end(), T(0));
+    std::fill(winners_.begin(), winners_.end(), 0);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      T& most = most_[group[i]];
+      most = x[i] > most ? x[i] : most;
+      if (x[i] != x[i]) rest_[group[i]] = x[i];
+    }
+    for (std::size_t i = 0; i < group.size(); ++i) winners_[group[i]] += x[i] == most_[group[i]] ? 1 : 0;
+    for (std::size_t k = 0; k < most_.size(); ++k) share_[k] = rest_[k] != rest_[k] ? rest_[k] : 1 / static_cast<T>(winners_[k]);
+    for (std::size_t i = 0; i < group.size(); ++i) y[i] = x[i] == most_[group[i]] ? share_[group[i]] : rest_[group[i]];
+  }
+
+ private:
+  std::vector<T> most_, share_, rest_;
+  std::vector<std::uint32_t> winners_;
+};
 
 // 1/k for the k greatest elements of each group; NaN in a group with a NaN. Leading axes that stay cut x into slabs, in which elements
 // have the same groups.
@@ -222,16 +246,12 @@ void weigh(const Call& call) {
   const T* const from = x.data<T>().data();
   T* const to = call.result.data<T>().data();
   parallel_ranges(x.size() / size, std::max<std::size_t>((1 << 13) / size, 1), [&](std::size_t first, std::size_t last) {
-    std::vector<T> most(groups);
-    std::vector<std::uint32_t> winners(groups);
+    Groups<T> several(groups);
     for (std::size_t o = first * size; o < last * size; o += size) {
-      std::fill(most.begin(), most.end(), -std::numeric_limits<T>::infinity());
-      std::fill(winners.begin(), winners.end(), 0);
-      count_greatest(from + o, group, most.data(), winners.data());
-      for (std::size_t i = 0; i < size; ++i) {
-        const std::uint32_t k = group[i];
-        const T share = winners[k] == 0 ? std::numeric_limits<T>::quiet_NaN() : 1 / static_cast<T>(winners[k]);
-        to[o + i] = from[o + i] == most[k] || winners[k] == 0 ? share : T(0);
+      if (groups == 1) {
+        weigh_line(from + o, size, to + o);
+      } else {
+        several.weigh(from + o, group, to + o);
       }
     }
   });

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -32,6 +33,9 @@ void place(const Call& call) {
 // The number of the format nearest to the fraction, ties to even: decided between its two neighbours by exact differences.
 template <class T>
 T nearest(const Rational& value) {
+  constexpr std::int64_t kExact = 1 << 24;  // integers up to here are numbers of either format
+  if (const std::optional<std::int64_t> whole = value.to_int64(); whole && -kExact <= *whole && *whole <= kExact)
+    return static_cast<T>(*whole);
   auto down = static_cast<T>(value.double_down());
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   if (std::isfinite(down) && *Rational::from_double(static_cast<double>(down)) > value) down = std::nextafter(down, -kInfinity);
@@ -62,8 +66,18 @@ void gather_weighted(const Call& call) {
   const std::vector<std::int64_t>&from = indices, &bounds = starts;
   parallel_ranges(outer * positions, std::max<std::size_t>((1 << 13) / std::max<std::size_t>(inner, 1), 1),
                   [&](std::size_t first, std::size_t last) {
-                    for (std::size_t i = first; i < last; ++i) {
-                      const std::size_t o = i / positions, j = i % positions;
+                    std::size_t o = first / positions, j = first % positions;
+                    for (std::size_t i = first; i < last; ++i, ++j) {
+                      if (j == positions) j = 0, ++o;
+                      if (inner == 1) {
+                        const T* const line = x + o * extent;
+                        T sum(0);
+                        for (auto k = static_cast<std::size_t>(bounds[j]); k < static_cast<std::size_t>(bounds[j + 1]); ++k) {
+                          sum += factors[k] * line[from[k]];
+                        }
+                        y[i] = sum;
+                        continue;
+                      }
                       T* const to = y + i * inner;
                       std::fill(to, to + inner, T(0));
                       for (auto k = static_cast<std::size_t>(bounds[j]); k < static_cast<std::size_t>(bounds[j + 1]); ++k) {

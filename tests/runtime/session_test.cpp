@@ -293,6 +293,7 @@ TEST_CASE("session: layers and losses", "[session]") {
   CHECK(session.gradients(sum(rows), {table}).value()[0].to_doubles() == Reals{1, 1, 0, 0, 3, 3});
   const Value image = session.input(array({1, 1, 2, 2}, {1, 2, 3, 4}));
   CHECK(max_pool2d(image, 2, 2).to_doubles() == Reals{4});
+  CHECK(max_pool2d(image, 3, 2, 1).to_doubles() == Reals{4});
   CHECK(avg_pool2d(image, 2, 2).to_doubles() == Reals{2.5});
   CHECK(conv2d(image, session.input(array({1, 1, 1, 1}, {2})), Conv2d{.padding = 1}).shape() == Shape{1, 1, 4, 4});
   const Value normed = layer_norm(x, session.number(2), session.number(1), 0);

@@ -59,6 +59,24 @@ TEST_CASE("composed planes of quotients and powers hold on every box for every m
   check_all({{mod_unit(false), mod_unit(true)}, {{0.3, 0.7, 1, 2, 5, 5.5, 7.9}, {-9, -4, -2.5, -1}, {10, 10.5, 11, 11.25}}}, 43);
 }
 
+// Quotients below 0, where rounding to 0 and down differ.
+TEST_CASE("composed planes of quotients: remainders of opposite signs", "[kernel][relaxation]") {
+  std::mt19937_64 random(49);
+  for (const bool truncated : {false, true}) {
+    const Applied a = apply(mod_unit(truncated));
+    Counts counts;
+    for (const double lo : {-11.0, -3.0, -8.25}) {
+      for (const double sign : {1.0, -1.0}) {
+        const Box x = sign > 0 ? box({lo}, {lo + 1}) : box({-lo - 1}, {-lo}), y = sign > 0 ? box({4}, {4.5}) : box({-4.5}, {-4});
+        check_planes(mod_unit(truncated), a, {x, y}, random, counts);
+        check_planes(mod_unit(truncated), a, {x, box({-y.hi[0]}, {-y.lo[0]})}, random, counts);
+      }
+    }
+    CHECK(counts.violation == "");
+    CHECK(counts.points > 1000);
+  }
+}
+
 TEST_CASE("composed planes of products hold on every box for every mix", "[kernel][relaxation]") {
   check_all({{product_unit(1),
               product_unit(2),

@@ -131,6 +131,12 @@ TEST_CASE("gemm planes: alpha times the product's, and beta times the third oper
   // -2 x y + 3 c at (1, 2, 2), and twice a quarter of the area on either side.
   CHECK(r.below == Approx(2 - 2));
   CHECK(r.above == Approx(2 + 2));
+  for (const float m : {0.0F, 1.0F}) {  // at the centre every mix is as near
+    const std::vector<float> mix{m};
+    const AtCentre mixed = at_centre(gemm, boxes, 0, {mix, mix});
+    CHECK(mixed.below == Approx(2 - 2));
+    CHECK(mixed.above == Approx(2 + 2));
+  }
   const AtCentre open = at_centre(gemm, {boxes[0], boxes[1], box({-1}, {kInfinity})}, 0);
   CHECK(without_slopes(open.relaxation));
 }

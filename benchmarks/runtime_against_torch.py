@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 def cases():
     image, kernel = torch.rand(16, 64, 32, 32), torch.rand(64, 64, 3, 3)
-    rows, row = torch.rand(2048, 512), torch.rand(512)
+    rows, other = torch.rand(2048, 512), torch.rand(16, 64, 32, 32)
     channels = torch.rand(64)
     x, w, b = torch.rand(128, 784), torch.rand(512, 784), torch.rand(512)
     g, v = torch.rand(128, 512), torch.rand(512, 512)
@@ -40,7 +40,7 @@ def cases():
         "conv_weight_gradient": lambda: grad([False, True, False]),
         "max_pool": lambda: F.max_pool2d(image, 2),
         "avg_pool": lambda: F.avg_pool2d(image, 3, 2, 1, count_include_pad=False),
-        "add": lambda: image + image,
+        "add": lambda: image + other,
         "add_channel": lambda: image + channels.view(1, 64, 1, 1),
         "relu": lambda: F.relu(image),
         "gelu": lambda: F.gelu(image),
@@ -59,7 +59,7 @@ def cases():
         "max_rows": lambda: torch.amax(rows, 1),
         "transpose": lambda: square.t().contiguous(),
         "to_channels_last": lambda: image.permute(0, 2, 3, 1).contiguous(),
-        "concat": lambda: torch.cat([image, image], 1),
+        "concat": lambda: torch.cat([image, other], 1),
     }
 
 

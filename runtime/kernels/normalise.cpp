@@ -82,6 +82,24 @@ void on_groups(const Array& x, const Axes& axes, const Array* mask, bool one_eac
   copy_strided(sizeof(T), layout.shape, result.raw(), layout.strides, reinterpret_cast<const std::byte*>(results.data()), dense);
 }
 
+// Along an axis that is not the innermost one: columns side by side.
+template <class T>
+void softmax_along(RowForm form, const Array& x, std::int64_t axis, Array& result) {
+  const Shape& shape = x.shape();
+  const auto count = static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
+  const std::size_t stride = element_count(Shape(shape.begin() + axis + 1, shape.end())), stripes = (stride + kColumns - 1) / kColumns;
+  const std::size_t outer = x.size() / (count * stride);
+  const T* const from = x.data<T>().data();
+  T* const to = result.data<T>().data();
+  parallel_ranges(outer * stripes, std::max<std::size_t>((1 << 13) / (count * std::min(stride, kColumns)), 1),
+                  [&](std::size_t first, std::size_t last) {
+                    for (std::size_t i = first; i < last; ++i) {
+                      const std::size_t column = i % stripes * kColumns, at = i / stripes * count * stride + column;
+                      row_kernels<T>().softmax_columns(form, from + at, count, stride, std::min(kColumns, stride - column), to + at);
+                    }
+                  });
+}
+
 template <class T>
 void softmax(const Call& call) {
   const RowKernels<T>& kernels = row_kernels<T>();
@@ -96,7 +114,9 @@ void softmax(const Call& call) {
   const bool sums = call.op == Op::log_sum_exp;
   const Axes axes = sums ? call.get<ReduceAttributes>().axes : Axes{call.get<SoftmaxAttributes>().axis};
   const RowForm form = sums ? RowForm::log_sum_exp : call.op == Op::softmax ? RowForm::softmax : RowForm::log_softmax;
-  const std::size_t columns = layout_of(call.operand(0).shape(), axes).columns;
+  const Layout layout = layout_of(call.operand(0).shape(), axes);
+  if (!sums && layout.moves && call.operand(0).size() > 0) return softmax_along<T>(form, call.operand(0), axes[0], call.result);
+  const std::size_t columns = layout.columns;
   on_groups<T>(call.operand(0), axes, nullptr, sums, call.result,
                [&](const T* x, const std::uint8_t* mask, T* y) { kernels.softmax(form, x, mask, false, columns, y); });
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/kernels/call.h"
 #include "runtime/kernels/reduce.h"
+#include "runtime/kernels/rows.h"
 #include "runtime/kernels/strides.h"
 #include "runtime/threads.h"
 
@@ -19,70 +20,65 @@ namespace assay::runtime {
 namespace {
 
 struct Sum {
-  template <class T>
-  static T identity() {
-    return 0;
-  }
+  static constexpr Reduction kind = Reduction::sum;
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-    } else {
-      return a + b;
-    }
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
 };
 struct Product {
-  template <class T>
-  static T identity() {
-    return 1;
-  }
+  static constexpr Reduction kind = Reduction::product;
   template <class T>
   static T of(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-    } else {
-      return a * b;
-    }
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
 };
 struct Greatest {
-  template <class T>
-  static T identity() {
-    return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  }
+  static constexpr Reduction kind = Reduction::greatest;
   template <class T>
   static T of(T a, T b) {
-    return (a > b || a != a) ? a : b;
+    return std::max(a, b);
   }
 };
 struct Least {
-  template <class T>
-  static T identity() {
-    return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  }
+  static constexpr Reduction kind = Reduction::least;
   template <class T>
   static T of(T a, T b) {
-    return (a < b || a != a) ? a : b;
+    return std::min(a, b);
   }
 };
 
-constexpr std::size_t kLanes = 32;       // partial results side by side: independent chains for the vector units
+// What a reduction of no elements gives.
+template <class R, class T>
+T start_of() {
+  using Limits = std::numeric_limits<T>;
+  if (R::kind == Reduction::sum) return 0;
+  if (R::kind == Reduction::product) return 1;
+  const bool least = R::kind == Reduction::least;
+  if (Limits::has_infinity) return least ? Limits::infinity() : -Limits::infinity();
+  return least ? Limits::max() : Limits::lowest();
+}
+
 constexpr std::size_t kPiece = 1 << 13;  // elements of a row that one chain of partial results takes
 
+// Floats by the vector kernels, integers (whose sums wrap around) one after the other.
 template <class R, class T>
 T reduce_piece(const T* x, std::size_t count) {
-  T partial[kLanes];  // NOLINT
-  for (T& value : partial) value = R::template identity<T>();
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) partial[lane] = R::of(partial[lane], x[i + lane]);
+  if constexpr (std::is_floating_point_v<T>) {
+    return reduction_kernels<T>(R::kind).row(x, count, start_of<R, T>());
+  } else {
+    T result = start_of<R, T>();
+    for (std::size_t i = 0; i < count; ++i) result = R::of(result, x[i]);
+    return result;
   }
-  for (; i < count; ++i) partial[i % kLanes] = R::of(partial[i % kLanes], x[i]);
-  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::size_t lane = 0; lane < width; ++lane) partial[lane] = R::of(partial[lane], partial[lane + width]);
+}
+template <class R, class T>
+void reduce_into(T* to, const T* from, std::size_t width) {
+  if constexpr (std::is_floating_point_v<T>) {
+    reduction_kernels<T>(R::kind).into(to, from, width);
+  } else {
+    for (std::size_t j = 0; j < width; ++j) to[j] = R::of(to[j], from[j]);
   }
-  return partial[0];
 }
 
 // y[r] = reduction of x[r, 0 .. count)
@@ -113,12 +109,8 @@ void reduce_columns(const T* x, std::size_t outer, std::size_t count, std::size_
   parallel_for(outer * stripes, [&](std::size_t task) {
     const std::size_t o = task / stripes, begin = task % stripes * kWidth, width = std::min(kWidth, columns - begin);
     T* const to = y + o * columns + begin;
-    std::fill(to, to + width, R::template identity<T>());
-    for (std::size_t i = 0; i < count; ++i) {
-      const T* const from = x + (o * count + i) * columns + begin;
-#pragma GCC ivdep
-      for (std::size_t j = 0; j < width; ++j) to[j] = R::of(to[j], from[j]);
-    }
+    std::fill(to, to + width, start_of<R, T>());
+    for (std::size_t i = 0; i < count; ++i) reduce_into<R>(to, x + (o * count + i) * columns + begin, width);
   });
 }
 

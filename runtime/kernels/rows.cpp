@@ -16,7 +16,7 @@ namespace assay::runtime {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kLanes = 32;
+constexpr std::size_t kLanes = 64;  // four vectors of floats at most: enough chains to hide the latency of a comparison
 
 // combine(..., f(x[i])) over all i: kLanes chains, then a tree.
 template <class T, class F, class C>
@@ -33,10 +33,26 @@ HWY_INLINE T folded(const T* x, std::size_t count, T start, const F& f, const C&
   }
   return chains[0];
 }
+template <class T, Reduction kReduction>
+HWY_INLINE T combined(T a, T b) {
+  if constexpr (kReduction == Reduction::sum) return a + b;
+  if constexpr (kReduction == Reduction::product) return a * b;
+  if constexpr (kReduction == Reduction::greatest) return (a > b || a != a) ? a : b;
+  return (a < b || a != a) ? a : b;
+}
+template <class T, Reduction kReduction>
+T reduce_row(const T* x, std::size_t count, T start) {
+  return folded<T>(
+      x, count, start, [](T v) HWY_ATTR { return v; }, [](T a, T b) HWY_ATTR { return combined<T, kReduction>(a, b); });
+}
+template <class T, Reduction kReduction>
+void reduce_into(T* to, const T* from, std::size_t count) {
+#pragma GCC ivdep
+  for (std::size_t j = 0; j < count; ++j) to[j] = combined<T, kReduction>(to[j], from[j]);
+}
 template <class T>
 HWY_INLINE T greatest(const T* x, std::size_t count) {
-  const auto same = [](T v) HWY_ATTR { return v; };
-  return folded<T>(x, count, -std::numeric_limits<T>::infinity(), same, [](T a, T b) HWY_ATTR { return (a > b || a != a) ? a : b; });
+  return reduce_row<T, Reduction::greatest>(x, count, -std::numeric_limits<T>::infinity());
 }
 template <class T, class F>
 HWY_INLINE T sum_of(const T* x, std::size_t count, const F& f) {
@@ -88,6 +104,32 @@ void softmax_row(RowForm form, const T* x, const std::uint8_t* mask, bool empty_
 }
 
 template <class T>
+void softmax_columns(RowForm form, const T* x, std::size_t count, std::size_t stride, std::size_t width, T* y) {
+  T most[kColumns], sum[kColumns], last[kColumns];  // NOLINT
+  for (std::size_t j = 0; j < width; ++j) most[j] = -std::numeric_limits<T>::infinity();
+  for (std::size_t j = 0; j < width; ++j) sum[j] = 0;
+  for (std::size_t i = 0; i < count; ++i) reduce_into<T, Reduction::greatest>(most, x + i * stride, width);
+  const bool is_log = form == RowForm::log_softmax;
+  for (std::size_t i = 0; i < count; ++i) {
+    const T* const from = x + i * stride;
+    T* const to = y + i * stride;
+#pragma GCC ivdep
+    for (std::size_t j = 0; j < width; ++j) {
+      const T below = from[j] - most[j], power = exp_of(below);
+      sum[j] += power;
+      to[j] = is_log ? below : power;
+    }
+  }
+#pragma GCC ivdep
+  for (std::size_t j = 0; j < width; ++j) last[j] = is_log ? log_of(sum[j]) : 1 / sum[j];
+  for (std::size_t i = 0; i < count; ++i) {
+    T* const to = y + i * stride;
+#pragma GCC ivdep
+    for (std::size_t j = 0; j < width; ++j) to[j] = is_log ? to[j] - last[j] : to[j] * last[j];
+  }
+}
+
+template <class T>
 void normalise_row(NormaliseAttributes::Form form, T epsilon, const T* x, std::size_t count, T* y) {
   using Form = NormaliseAttributes::Form;
   const auto square = [](T v) HWY_ATTR { return v * v; };
@@ -117,7 +159,25 @@ void shift_and_scale_row(const T* x, T mean, T factor, T bias, std::size_t count
 }
 
 template <class T>
-constexpr RowKernels<T> kKernels = {&softmax_row<T>, &normalise_row<T>, &shift_and_scale_row<T>};
+constexpr RowKernels<T> kKernels = {&softmax_row<T>, &softmax_columns<T>, &normalise_row<T>, &shift_and_scale_row<T>};
+template <class T, Reduction kReduction>
+constexpr ReductionKernels<T> kReducer = {&reduce_row<T, kReduction>, &reduce_into<T, kReduction>};
+template <class T>
+const ReductionKernels<T>& reducer(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return kReducer<T, Reduction::sum>;
+    case Reduction::product:
+      return kReducer<T, Reduction::product>;
+    case Reduction::greatest:
+      return kReducer<T, Reduction::greatest>;
+    case Reduction::least:
+      break;
+  }
+  return kReducer<T, Reduction::least>;
+}
+const ReductionKernels<float>& float_reducer(Reduction reduction) { return reducer<float>(reduction); }
+const ReductionKernels<double>& double_reducer(Reduction reduction) { return reducer<double>(reduction); }
 const RowKernels<float>& float_rows() { return kKernels<float>; }
 const RowKernels<double>& double_rows() { return kKernels<double>; }
 
@@ -131,6 +191,17 @@ namespace assay::runtime {
 
 HWY_EXPORT(float_rows);
 HWY_EXPORT(double_rows);
+HWY_EXPORT(float_reducer);
+HWY_EXPORT(double_reducer);
+
+template <>
+const ReductionKernels<float>& reduction_kernels<float>(Reduction reduction) {
+  return HWY_DYNAMIC_DISPATCH(float_reducer)(reduction);
+}
+template <>
+const ReductionKernels<double>& reduction_kernels<double>(Reduction reduction) {
+  return HWY_DYNAMIC_DISPATCH(double_reducer)(reduction);
+}
 
 template <>
 const RowKernels<float>& row_kernels<float>() {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <type_traits>
 
+#include "runtime/kernels/gemm.h"
 #include "runtime/threads.h"
 #include "semantics/demand.h"
 
@@ -66,11 +68,29 @@ void copy_line(T* to, std::int64_t to_stride, const T* from, std::int64_t from_s
   }
 }
 
+constexpr std::int64_t kStripe = 64;  // rows of a transposition that are one task
+
+// Elements of 4 and 8 bytes as floats and doubles: they are moved, never computed with.
+template <class Float, class T>
+void transpose_as(T* to, std::int64_t to_row, const T* from, std::int64_t from_column, std::int64_t rows, std::int64_t columns) {
+  gemm_kernel<Float>().transpose(reinterpret_cast<const Float*>(from), from_column, static_cast<std::size_t>(columns),
+                                 static_cast<std::size_t>(rows), reinterpret_cast<Float*>(to), static_cast<std::size_t>(to_row));
+}
+
 // The two innermost axes in tiles, so that neither side is read or written far apart: a transposition.
 template <class T>
 void copy_tiled(T* to, std::int64_t to_row, std::int64_t to_column, const T* from, std::int64_t from_row, std::int64_t from_column,
                 std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kTile = 16;
+  constexpr std::int64_t kTile = 16, kWide = 32;
+  if constexpr (sizeof(T) >= 4) {
+    if (to_column == 1 && from_row == 1) {
+      using Float = std::conditional_t<sizeof(T) == 4, float, double>;
+      for (std::int64_t c = 0; c < columns; c += kWide) {
+        transpose_as<Float>(to + c, to_row, from + c * from_column, from_column, rows, std::min(kWide, columns - c));
+      }
+      return;
+    }
+  }
   for (std::int64_t r0 = 0; r0 < rows; r0 += kTile) {
     const std::int64_t r1 = std::min(r0 + kTile, rows);
     for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
@@ -95,6 +115,27 @@ void prepare_transposition(Loops& loops) {
   for (Shape& strides : loops.strides) to_front_of_last(strides);
 }
 
+// The two innermost axes are exchanged; stripes of rows are the tasks.
+template <class T>
+void transpose_all(const Loops& loops, T* to, const T* from) {
+  const std::size_t row_axis = loops.extents.size() - 2, column_axis = row_axis + 1;
+  const std::int64_t rows = loops.extents[row_axis], columns = loops.extents[column_axis];
+  const auto stripes = static_cast<std::size_t>((rows + kStripe - 1) / kStripe);
+  const auto stripe_size = static_cast<std::size_t>(std::min(rows, kStripe) * columns);
+  const Odometer<2> start(loops, 2);
+  parallel_ranges(start.count() * stripes, std::max<std::size_t>(kGrain / stripe_size, 1), [&](std::size_t first, std::size_t last) {
+    Odometer<2> at = start;
+    at.seek(first / stripes);
+    for (std::size_t task = first; task < last; ++task) {
+      const auto row = static_cast<std::int64_t>(task % stripes) * kStripe;
+      copy_tiled(to + at.offset(0) + row * loops.strides[0][row_axis], loops.strides[0][row_axis], loops.strides[0][column_axis],
+                 from + at.offset(1) + row * loops.strides[1][row_axis], loops.strides[1][row_axis], loops.strides[1][column_axis],
+                 std::min(kStripe, rows - row), columns);
+      if ((task + 1) % stripes == 0) at.next();
+    }
+  });
+}
+
 template <class T>
 void copy_all(Loops& loops, T* to, const T* from) {
   if (loops.extents.empty()) {
@@ -105,22 +146,14 @@ void copy_all(Loops& loops, T* to, const T* from) {
   if (loops.extents.back() == 0) return;
   const bool transposes = rank >= 2 && loops.strides[1].back() != 1 && loops.strides[1].back() != 0;
   if (transposes) prepare_transposition(loops);
-  const std::size_t inner_axes = transposes ? 2 : 1;
-  const auto inner = static_cast<std::size_t>(loops.extents[rank - 1] * (transposes ? loops.extents[rank - 2] : 1));
-  const Odometer<2> start(loops, inner_axes);
-  const std::size_t lines = start.count();
-  parallel_ranges(lines, std::max<std::size_t>(kGrain / inner, 1), [&](std::size_t first, std::size_t last) {
+  if (transposes) return transpose_all(loops, to, from);
+  const auto inner = static_cast<std::size_t>(loops.extents.back());
+  const Odometer<2> start(loops, 1);
+  parallel_ranges(start.count(), std::max<std::size_t>(kGrain / inner, 1), [&](std::size_t first, std::size_t last) {
     Odometer<2> at = start;
     at.seek(first);
     for (std::size_t line = first; line < last; ++line, at.next()) {
-      T* const to_line = to + at.offset(0);
-      const T* const from_line = from + at.offset(1);
-      if (transposes) {
-        copy_tiled(to_line, loops.strides[0][rank - 2], loops.strides[0][rank - 1], from_line, loops.strides[1][rank - 2],
-                   loops.strides[1][rank - 1], loops.extents[rank - 2], loops.extents[rank - 1]);
-      } else {
-        copy_line(to_line, loops.strides[0].back(), from_line, loops.strides[1].back(), inner);
-      }
+      copy_line(to + at.offset(0), loops.strides[0].back(), from + at.offset(1), loops.strides[1].back(), inner);
     }
   });
 }

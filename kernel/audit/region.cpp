@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "kernel/audit/audit.h"
+#include "kernel/audit/quick.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 
@@ -58,8 +60,106 @@ RegionAudit all_unsupported(const Trace& trace, const Region& region, const Reje
   return audit;
 }
 
+// What a model admits whatever else it says, so that the quick judgements hold.
+bool is_plain(const ExecutionModel& model) {
+  return model.kind == ExecutionModel::Kind::floating && model.format == ExecutionModel::Format::binary32 &&
+         model.rounding == ExecutionModel::Rounding::nearest_even && !model.flush_operands && !model.flush_results &&
+         model.accumulator == ExecutionModel::Accumulator::any_order &&
+         model.accumulator_format == ExecutionModel::AccumulatorFormat::same &&
+         model.accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even &&
+         model.input_rounding == ExecutionModel::InputRounding::none && validate(model).empty();
+}
+
+// The one op of a region that has no other node.
+const Node* only_node(const Region& region) {
+  const Graph& graph = region.graph;
+  if (region.results.size() != 1 || graph.nodes.size() != graph.inputs.size() + 1 || graph.nodes.back().op == Op::input) return nullptr;
+  const Node& node = graph.nodes.back();
+  return graph.outputs[0] + 1 == graph.nodes.size() && node.operands == graph.inputs ? &node : nullptr;
+}
+
+std::optional<quick::Judged> quickly(const Region& region, std::span<const Tensor> operands, const Tensor& result) {
+  const Node* node = only_node(region);
+  const auto is_float32 = [](const Tensor& tensor) { return tensor.dtype() == DType::float32; };
+  if (node == nullptr || !is_plain(region.model) || !is_float32(result) || !std::ranges::all_of(operands, is_float32)) return std::nullopt;
+  const quick::Problem problem{*node, operands, result};
+  for (const auto judge : {quick::judge_elementwise, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
+    if (auto judged = judge(problem)) return judged;
+  }
+  return std::nullopt;
+}
+
+std::string at_element(const std::string& text, std::size_t element) {
+  return "element " + std::to_string(element) + text.substr(text.find(':'));
+}
+
+// The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
+bool judge_singles(const Region& region, const Tensor& received, const quick::Judged& judged, RegionAudit& audit) {
+  constexpr std::size_t kSampled = 8;
+  RegionAudit::Counts counts{received.size() - judged.open.size() - judged.vacuous, 0, judged.vacuous, 0};
+  std::vector<std::size_t> elements = judged.open;
+  const std::size_t step = std::max<std::size_t>(1, received.size() / kSampled);
+  for (std::size_t i = step / 2; judged.single && i < received.size(); i += step) elements.push_back(i);
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    const std::size_t element = elements[k];
+    const quick::Single single = judged.single(element);
+    const auto sets = contracts::admissible(single.graph, region.model, single.operands);
+    if (!sets) return false;
+    const Tensor one = Tensor::of_floats(single.graph.node(single.graph.outputs[0]).shape, quick::floats(received).subspan(element, 1));
+    const auto verdict = contracts::judge(sets.value()[0], one);
+    if (!verdict) return false;
+    audit.head_room_used = std::fmax(audit.head_room_used, verdict.value().head_room_used);
+    if (k >= judged.open.size()) continue;
+    counts += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0};
+    if (verdict.value().failed == 0) continue;
+    Violation violation = violation_of(sets.value()[0], one, 0, 0);
+    violation.element = element;
+    violation.text = at_element(violation.text, element);
+    if (!audit.first) audit.first = violation;
+    if (!audit.worst || is_worse(violation, *audit.worst)) audit.worst = violation;
+  }
+  audit.results = {counts};
+  return true;
+}
+
 // Failures are looked at one by one; of many, that many.
 constexpr std::size_t kMostViolations = 1 << 12;
+
+void note_violations(const contracts::Admissible& admissible, const Tensor& received, std::size_t result, std::size_t begin,
+                     RegionAudit& audit) {
+  std::size_t seen = 0;
+  for (std::size_t element = begin; element < received.size() && seen < kMostViolations; ++element) {
+    const auto value = contracts::recorded_value(received, element);
+    if (value && admissible.sets.values[element].contains(*value)) continue;
+    const Violation one = violation_of(admissible, received, result, element);
+    if (!audit.first) audit.first = one;
+    if (!audit.worst || is_worse(one, *audit.worst)) audit.worst = one;
+    ++seen;
+  }
+}
+
+// Every element by its contract.
+Outcome<RegionAudit> audit_in_full(const Trace& trace, const Region& region, std::span<const Tensor> operands) {
+  std::vector<contracts::Recording> recordings;
+  if (region.results.size() > 1) {
+    for (std::size_t i = 0; i < region.results.size(); ++i)
+      recordings.push_back({region.graph.outputs[i], trace.tensors[region.results[i]].value});
+  }
+  const auto sets = contracts::admissible(region.graph, region.model, operands, recordings);
+  if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(trace, region, sets.rejection());
+  if (!sets) return sets.rejection();
+  RegionAudit audit;
+  for (std::size_t i = 0; i < region.results.size(); ++i) {
+    const contracts::Admissible& admissible = sets.value()[i];
+    const Tensor& received = trace.tensors[region.results[i]].value;
+    const auto judged = contracts::judge(admissible, received);
+    if (!judged) return judged.rejection();
+    audit.results.push_back({judged.value().passed, judged.value().failed, judged.value().vacuous, 0});
+    audit.head_room_used = std::fmax(audit.head_room_used, judged.value().head_room_used);
+    note_violations(admissible, received, i, judged.value().first_failure.value_or(received.size()), audit);
+  }
+  return audit;
+}
 
 }  // namespace
 
@@ -83,34 +183,12 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index) {
   const Region& region = trace.regions[index];
   std::vector<Tensor> operands;
   for (const TraceTensorId id : region.operands) operands.push_back(trace.tensors[id].value);
-  std::vector<contracts::Recording> recordings;
-  if (region.results.size() > 1) {
-    for (std::size_t i = 0; i < region.results.size(); ++i)
-      recordings.push_back({region.graph.outputs[i], trace.tensors[region.results[i]].value});
+  const Tensor& received = trace.tensors[region.results[0]].value;
+  if (const auto judged = quickly(region, operands, received)) {
+    RegionAudit audit;
+    if (judge_singles(region, received, *judged, audit)) return audit;
   }
-  const auto sets = contracts::admissible(region.graph, region.model, operands, recordings);
-  if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(trace, region, sets.rejection());
-  if (!sets) return sets.rejection();
-  RegionAudit audit;
-  for (std::size_t i = 0; i < region.results.size(); ++i) {
-    const contracts::Admissible& admissible = sets.value()[i];
-    const Tensor& received = trace.tensors[region.results[i]].value;
-    const auto judged = contracts::judge(admissible, received);
-    if (!judged) return judged.rejection();
-    audit.results.push_back({judged.value().passed, judged.value().failed, judged.value().vacuous, 0});
-    audit.head_room_used = std::fmax(audit.head_room_used, judged.value().head_room_used);
-    std::size_t seen = 0;
-    for (std::size_t element = judged.value().first_failure.value_or(received.size()); element < received.size() && seen < kMostViolations;
-         ++element) {
-      const auto value = contracts::recorded_value(received, element);
-      if (value && admissible.sets.values[element].contains(*value)) continue;
-      const Violation one = violation_of(admissible, received, i, element);
-      if (!audit.first) audit.first = one;
-      if (!audit.worst || is_worse(one, *audit.worst)) audit.worst = one;
-      ++seen;
-    }
-  }
-  return audit;
+  return audit_in_full(trace, region, operands);
 }
 
 }  // namespace assay::kernel

@@ -1,0 +1,151 @@
+// Results of one rounding, compared with the processor's, and results that only move.
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "kernel/audit/quick.h"
+#include "semantics/demand.h"
+
+namespace assay::kernel::quick {
+
+namespace {
+
+// Correctly rounded, or chosen: in the contract's set whatever the model. Zeros and NaN have policies, which the contract knows.
+std::optional<float (*)(float, float)> binary(Op op) {
+  if (op == Op::add) return [](float a, float b) { return a + b; };
+  if (op == Op::sub) return [](float a, float b) { return a - b; };
+  if (op == Op::mul) return [](float a, float b) { return a * b; };
+  if (op == Op::div) return [](float a, float b) { return a / b; };
+  return std::nullopt;
+}
+std::optional<float (*)(float)> unary(Op op) {
+  if (op == Op::relu) return [](float a) { return a > 0 ? a : a < 0 ? 0.0F : std::nanf(""); };
+  if (op == Op::step) return [](float a) { return a > 0 ? 1.0F : a < 0 ? 0.0F : std::nanf(""); };
+  if (op == Op::neg) return [](float a) { return -a; };
+  if (op == Op::abs) return [](float a) { return std::fabs(a); };
+  return std::nullopt;
+}
+
+// Equal bits of a normal number, or the zero that both are.
+bool certainly(float received, float computed) {
+  return std::bit_cast<std::uint32_t>(received) == std::bit_cast<std::uint32_t>(computed) && (std::isnormal(received) || received == 0);
+}
+
+// Strides of an operand along the axes of a shape to which it broadcasts.
+std::vector<std::size_t> strides_in(const Shape& from, const Shape& to) {
+  std::vector<std::size_t> strides(to.size(), 0);
+  std::size_t step = 1;
+  for (std::size_t axis = from.size(); axis-- > 0;) {
+    const std::size_t at = axis + to.size() - from.size();
+    strides[at] = from[axis] == 1 ? 0 : step;
+    step *= static_cast<std::size_t>(from[axis]);
+  }
+  return strides;
+}
+
+// Calls visit(element, offsets) over a shape in row-major order, offsets per list of strides.
+template <class Visit>
+void walk(const Shape& shape, const std::vector<std::vector<std::size_t>>& strides, const Visit& visit) {
+  const std::size_t count = element_count(shape);
+  std::vector<std::size_t> index(shape.size(), 0), offset(strides.size(), 0);
+  for (std::size_t element = 0; element < count; ++element) {
+    visit(element, offset);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      for (std::size_t k = 0; k < strides.size(); ++k) offset[k] += strides[k][axis];
+      if (++index[axis] < static_cast<std::size_t>(shape[axis])) break;
+      for (std::size_t k = 0; k < strides.size(); ++k) offset[k] -= strides[k][axis] * index[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+std::size_t offset_of(std::size_t element, const Shape& shape, const std::vector<std::size_t>& strides) {
+  std::size_t offset = 0;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    offset += element % static_cast<std::size_t>(shape[axis]) * strides[axis];
+    element /= static_cast<std::size_t>(shape[axis]);
+  }
+  return offset;
+}
+
+// One element of each operand.
+Single single_of(const Problem& problem, std::size_t element) {
+  Single single;
+  for (const Tensor& operand : problem.operands) {
+    const std::size_t at = offset_of(element, problem.result.shape(), strides_in(operand.shape(), problem.result.shape()));
+    single.operands.push_back(Tensor::of_floats({1}, floats(operand).subspan(at, 1)));
+  }
+  single.graph = graph_of(problem.node.op, problem.node.attributes, single.operands);
+  return single;
+}
+
+// Where the operand's element for each result element is: strides, for the layout ops that walk.
+std::optional<std::vector<std::size_t>> layout_strides(const Problem& problem) {
+  const Shape &from = problem.operands[0].shape(), &to = problem.result.shape();
+  if (problem.node.op == Op::reshape) return strides_in(to, to);
+  if (problem.node.op == Op::expand) return strides_in(from, to);
+  if (problem.node.op != Op::permute) return std::nullopt;
+  const std::vector<std::int64_t>& axes = std::get<PermuteAttributes>(problem.node.attributes).axes;
+  std::vector<std::size_t> own(from.size(), 1), strides;
+  for (std::size_t axis = from.size(); axis-- > 1;) own[axis - 1] = own[axis] * static_cast<std::size_t>(from[axis]);
+  for (const std::int64_t axis : axes) strides.push_back(own[static_cast<std::size_t>(axis)]);
+  return strides;
+}
+
+}  // namespace
+
+Graph graph_of(Op op, const Attributes& attributes, std::span<const Tensor> operands) {
+  Graph graph;
+  std::vector<NodeId> ids;
+  for (const Tensor& operand : operands) ids.push_back(graph.append_input(operand.dtype(), operand.shape(), "x"));
+  auto node = graph.append(op, std::move(ids), attributes);
+  demand(node.ok(), "quick::graph_of: the op fits its operands");
+  graph.mark_output(node.value(), "y");
+  return graph;
+}
+
+std::optional<Judged> judge_elementwise(const Problem& problem) {
+  Judged judged;
+  const std::span<const float> y = floats(problem.result);
+  if (const auto f = unary(problem.node.op)) {
+    const std::span<const float> x = floats(problem.operands[0]);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (!certainly(y[i], (*f)(x[i]))) judged.open.push_back(i);
+    }
+  } else if (const auto g = binary(problem.node.op)) {
+    const std::span<const float> a = floats(problem.operands[0]), b = floats(problem.operands[1]);
+    const Shape& shape = problem.result.shape();
+    if (a.size() == y.size() && b.size() == y.size()) {
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        if (!certainly(y[i], (*g)(a[i], b[i]))) judged.open.push_back(i);
+      }
+    } else {
+      walk(shape, {strides_in(problem.operands[0].shape(), shape), strides_in(problem.operands[1].shape(), shape)},
+           [&](std::size_t i, const std::vector<std::size_t>& at) {
+             if (!certainly(y[i], (*g)(a[at[0]], b[at[1]]))) judged.open.push_back(i);
+           });
+    }
+  } else {
+    return std::nullopt;
+  }
+  judged.single = [problem](std::size_t element) { return single_of(problem, element); };
+  return judged;
+}
+
+std::optional<Judged> judge_layout(const Problem& problem) {
+  const auto strides = layout_strides(problem);
+  if (!strides) return std::nullopt;
+  const auto *from = reinterpret_cast<const std::uint32_t*>(problem.operands[0].bytes().data()),
+             *to = reinterpret_cast<const std::uint32_t*>(problem.result.bytes().data());
+  bool same = true;
+  if (problem.node.op == Op::reshape) {
+    same = std::memcmp(from, to, problem.result.bytes().size()) == 0;
+  } else {
+    walk(problem.result.shape(), {*strides},
+         [&](std::size_t i, const std::vector<std::size_t>& at) { same = same && from[at[0]] == to[i]; });
+  }
+  if (!same) return std::nullopt;  // the contract says where
+  return Judged{};
+}
+
+}  // namespace assay::kernel::quick

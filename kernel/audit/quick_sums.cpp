@@ -1,0 +1,443 @@
+// Sums of products and sums of numbers, in double (docs/contracts/sums.md).
+//
+// Notation there: s the exact sum, m its non-zero terms, S the sum of their magnitudes, n all terms, u = 2^-24; c is s computed in double,
+// where products of float32 numbers are exact: |c - s| <= d S with d = (n + 8) 2^-53 (1 + 2^-8) < 2^-38, as n <= 2^14.
+//
+// Q1  If y = c, the contract admits y: in the exact tier and for m <= 1 c is s itself, and s is then a number of float32; else |y - s| <= d
+// S, far
+//     below gamma_k S with k >= m - 1 >= 1.
+// Q2  If m >= 2 + p' (p' = 0 for products, 1 for sums of numbers), |y - c| <= (m - p') u T (1 - 2^-10) for some T <= S (1 + d), the element
+//     is outside the exact tier, then |y - s| <= (m - p') u S <= gamma_k S: the factor 1 - 2^-10 covers d, the rounding of y - c and that
+//     of T, since d <= 2^-14 u. T is |c| or S in double. A lower bound of m will do.
+// Q3  It is outside the exact tier if T > 2^(q + 25) for a q such that some non-zero term is an odd multiple of 2^q: no larger q divides
+// all terms. Q4  It is not vacuous if 2 gamma_k <= 2^-8, which n <= 2^14 gives; tiny sums, where underflow widens the set, are left to the
+// contract.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernel/audit/quick.h"
+#include "kernel/product.h"
+#include "semantics/demand.h"
+
+namespace assay::kernel::quick {
+
+namespace {
+
+// 2^q for -1022 <= q < 1024; the grids of float32 products lie between -298 and 256, of sums higher up by 25.
+double power_of_two(int q) { return std::bit_cast<double>(static_cast<std::uint64_t>(q + 1023) << 52); }
+
+constexpr double kU = 0x1p-24, kShrunk = 1 - 0x1p-10, kTiny = 0x1p-100;
+constexpr std::size_t kMostTerms = 1 << 14;
+constexpr std::size_t kMostSummed = 1 << 22;  // of a sum of numbers, where d < 2^-30 still is below 2^-5 u
+constexpr double kSurelyVacuous = 1 << 16;    // so many non-zero terms
+constexpr std::size_t kRows = 64;             // of one block
+constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() / 2;
+
+bool within(double y, double c, double size, double m, int q) {
+  if (y == c) return true;  // Q1; false for NaN
+  return m >= 2 && q < kMostGrid && size > kTiny && size > power_of_two(q + 25) && std::fabs(y - c) <= m * kU * size * kShrunk &&
+         std::isfinite(size);
+}
+
+// ---- products ----
+
+// Whether a factor is zero, and where its numbers have their lowest bits: what Q2 and Q3 need of it.
+struct Profile {
+  std::size_t nonzero = 0, pivot = 0;
+  int least = std::numeric_limits<int>::max();
+  void add(std::size_t i, double value) {
+    if (value == 0) return;
+    ++nonzero;
+    const int bit = lowest_bit(static_cast<float>(value));
+    if (bit >= least) return;
+    least = bit;
+    pivot = i;
+  }
+};
+
+// The second factor.
+struct Columns {
+  Columns(std::size_t inner, std::size_t columns) : values(inner, columns), profiles(columns) {}
+  void set(std::size_t i, std::size_t j, float value) {
+    values.row(i)[j] = static_cast<double>(value);
+    profiles[j].add(i, static_cast<double>(value));
+  }
+  PaddedMatrix values;
+  std::vector<Profile> profiles;
+};
+
+// The columns with f applied to each number.
+template <class F>
+PaddedMatrix mapped(PaddedMatrix values, const F& f) {
+  for (double& value : values.values()) value = f(value);
+  return values;
+}
+double magnitude(double value) { return std::fabs(value); }
+double presence(double value) { return value != 0 ? 1 : 0; }
+
+class Dots {
+ public:
+  Dots(const Columns& w, std::size_t inner, std::size_t columns, std::span<const float> bias)
+      : w_(w), inner_(inner), columns_(columns), bias_(bias) {}
+
+  // Rows of `a` times the columns; y(r, j) is what was received, open(r, j) is called for what stays open. Two stages: |c| for T and a
+  // lower bound of m; then S and m themselves, as products of magnitudes and of presences.
+  template <class Y, class Open>
+  void judge(const double* a, std::size_t rows, const Y& y, const Open& open) {
+    product(a, rows, w_.values, out_);
+    left_.clear();
+    for (std::size_t r = 0; r < rows; ++r) {
+      const double* row = a + r * inner_;
+      Profile profile;
+      for (std::size_t i = 0; i < inner_; ++i) profile.add(i, row[i]);
+      for (std::size_t j = 0; j < columns_; ++j) {
+        const double c = out_[r * w_.values.stride() + j] + bias(j), received = y(r, j);
+        if (received == c) continue;  // Q1
+        const std::size_t together = profile.nonzero + w_.profiles[j].nonzero;
+        const double m = static_cast<double>(together > inner_ ? together - inner_ : 0) + presence(bias(j));
+        const int q = grid(row, profile, j);
+        if (!within(received, c, std::fabs(c), m, q)) left_.push_back({r, j, q});
+      }
+    }
+    if (left_.empty()) return;
+    measure(a, rows);
+    for (const Left& one : left_) {
+      const std::size_t at = one.r * w_.values.stride() + one.j;
+      const double c = out_[at] + bias(one.j), size = sizes_[at] + std::fabs(bias(one.j)), m = counts_[at] + presence(bias(one.j));
+      if (!within(y(one.r, one.j), c, size, m, one.q)) open(one.r, one.j);
+    }
+  }
+
+ private:
+  struct Left {
+    std::size_t r, j;
+    int q;
+  };
+
+  [[nodiscard]] double bias(std::size_t j) const { return bias_.empty() ? 0 : static_cast<double>(bias_[j]); }
+
+  void product(const double* a, std::size_t rows, const PaddedMatrix& w, std::vector<double>& out) const {
+    out.assign(rows * w.stride(), 0);
+    accumulate_product({rows, inner_, columns_, inner_, w.stride()}, a, w, 0, out.data());
+  }
+
+  // S and m of what is left: all of the block, or element by element if that is little.
+  void measure(const double* a, std::size_t rows) {
+    constexpr std::size_t kFew = 16;  // one in so many
+    if (left_.size() * kFew < rows * columns_) {
+      sizes_.resize(out_.size());
+      counts_.resize(out_.size());
+      for (const Left& one : left_) {
+        double size = 0, count = 0;
+        for (std::size_t i = 0; i < inner_; ++i) {
+          const double term = a[one.r * inner_ + i] * w_.values.row(i)[one.j];
+          size += std::fabs(term);
+          count += presence(term);  // a product of two float32 numbers does not underflow in double
+        }
+        sizes_[one.r * w_.values.stride() + one.j] = size;
+        counts_[one.r * w_.values.stride() + one.j] = count;
+      }
+      return;
+    }
+    if (!sizes_of_) sizes_of_ = mapped(w_.values, magnitude);
+    if (!present_) present_ = mapped(w_.values, presence);
+    std::vector<double> b(a, a + rows * inner_);
+    for (double& value : b) value = magnitude(value);
+    product(b.data(), rows, *sizes_of_, sizes_);
+    for (double& value : b) value = presence(value);
+    product(b.data(), rows, *present_, counts_);
+  }
+
+  // For Q3: of the terms at the two pivots the one with the lower bit, or any other; no bound if all are zero.
+  [[nodiscard]] int grid(const double* row, const Profile& profile, std::size_t j) const {
+    int q = kNoGrid;
+    const auto look_at = [&](std::size_t i) {
+      const double weight = w_.values.row(i)[j];
+      if (row[i] != 0 && weight != 0) q = std::min(q, lowest_bit(static_cast<float>(row[i])) + lowest_bit(static_cast<float>(weight)));
+    };
+    look_at(profile.pivot);
+    look_at(w_.profiles[j].pivot);
+    for (std::size_t i = 0; q == kNoGrid && i < inner_; ++i) look_at(i);
+    return q;
+  }
+
+  const Columns& w_;
+  std::size_t inner_, columns_;
+  std::span<const float> bias_;
+  std::vector<double> out_, sizes_, counts_;
+  std::vector<Left> left_;
+  std::optional<PaddedMatrix> sizes_of_, present_;
+};
+
+// One dot product as a region.
+Single dot(std::vector<float> a, std::vector<float> b, std::optional<float> bias) {
+  Single single;
+  const auto inner = static_cast<std::int64_t>(a.size());
+  single.operands = {Tensor::of_floats({1, inner}, a), Tensor::of_floats({inner, 1}, b)};
+  if (bias) single.operands.push_back(Tensor::of_floats({1}, std::span(&*bias, 1)));
+  single.graph = graph_of(Op::gemm, GemmAttributes{}, single.operands);
+  return single;
+}
+
+bool all_finite(std::span<const float> values) {
+  for (const float value : values) {
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+std::size_t extent(const Tensor& tensor, std::size_t axis) { return static_cast<std::size_t>(tensor.shape()[axis]); }
+
+// ---- matrices ----
+
+// a [M, K] and b [K, N], each perhaps transposed in memory.
+struct Matrices {
+  std::span<const float> a, b, bias;
+  std::size_t m = 0, k = 0, n = 0;
+  bool transpose_a = false, transpose_b = false;
+  [[nodiscard]] float left(std::size_t i, std::size_t l) const { return transpose_a ? a[l * m + i] : a[i * k + l]; }
+  [[nodiscard]] float right(std::size_t l, std::size_t j) const { return transpose_b ? b[j * k + l] : b[l * n + j]; }
+};
+
+std::optional<Matrices> matrices_of(const Problem& problem) {
+  const Tensor &a = problem.operands[0], &b = problem.operands[1];
+  if (a.shape().size() != 2 || b.shape().size() != 2) return std::nullopt;
+  Matrices result{floats(a), floats(b), {}, extent(a, 0), extent(a, 1), extent(b, 1), false, false};
+  if (problem.node.op == Op::gemm) {
+    const auto& gemm = std::get<GemmAttributes>(problem.node.attributes);
+    if (gemm.alpha != 1 || gemm.beta != 1) return std::nullopt;
+    result.transpose_a = gemm.transpose_a;
+    result.transpose_b = gemm.transpose_b;
+    if (gemm.transpose_a) std::swap(result.m, result.k);
+    if (gemm.transpose_b) result.n = extent(b, 0);
+    if (problem.operands.size() == 3) {
+      result.bias = floats(problem.operands[2]);
+      if (problem.operands[2].shape() != Shape{static_cast<std::int64_t>(result.n)}) return std::nullopt;
+    }
+  }
+  return result;
+}
+
+std::optional<Judged> judge_matrices(const Problem& problem) {
+  const auto found = matrices_of(problem);
+  if (!found || found->k == 0 || found->k > kMostTerms) return std::nullopt;
+  const Matrices& x = *found;
+  Columns columns(x.k, x.n);
+  for (std::size_t l = 0; l < x.k; ++l) {
+    for (std::size_t j = 0; j < x.n; ++j) columns.set(l, j, x.right(l, j));
+  }
+  Dots dots(columns, x.k, x.n, x.bias);
+  Judged judged;
+  const std::span<const float> y = floats(problem.result);
+  std::vector<double> a;
+  for (std::size_t first = 0; first < x.m; first += kRows) {
+    const std::size_t rows = std::min(kRows, x.m - first);
+    a.resize(rows * x.k);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t l = 0; l < x.k; ++l) a[r * x.k + l] = static_cast<double>(x.left(first + r, l));
+    }
+    dots.judge(
+        a.data(), rows, [&](std::size_t r, std::size_t j) { return static_cast<double>(y[(first + r) * x.n + j]); },
+        [&](std::size_t r, std::size_t j) { judged.open.push_back((first + r) * x.n + j); });
+  }
+  judged.single = [x](std::size_t element) {
+    const std::size_t i = element / x.n, j = element % x.n;
+    std::vector<float> a_row, b_column;
+    for (std::size_t l = 0; l < x.k; ++l) {
+      a_row.push_back(x.left(i, l));
+      b_column.push_back(x.right(l, j));
+    }
+    return dot(std::move(a_row), std::move(b_column), x.bias.empty() ? std::nullopt : std::optional(x.bias[j]));
+  };
+  return judged;
+}
+
+// ---- convolutions of two spatial axes ----
+
+// conv: the operand's place for result place o and tap k is o stride + k dilation - pad. conv_transpose: (o + pad - k dilation) / stride
+// where that is whole.
+struct Window {
+  std::span<const float> x, w, bias;
+  std::size_t images = 0, in = 0, out = 0, groups = 1;  // channels of operand and result
+  std::size_t size[2] = {}, place[2] = {}, kernel[2] = {};
+  std::int64_t stride[2] = {}, dilation[2] = {}, pad[2] = {};
+  bool transposed = false;
+
+  [[nodiscard]] std::size_t in_group() const { return in / groups; }
+  [[nodiscard]] std::size_t out_group() const { return out / groups; }
+  [[nodiscard]] std::size_t terms() const { return in_group() * kernel[0] * kernel[1]; }
+  [[nodiscard]] std::int64_t source(std::size_t axis, std::size_t o, std::size_t k) const {
+    const auto at = static_cast<std::int64_t>(o), tap = static_cast<std::int64_t>(k) * dilation[axis];
+    std::int64_t place_in = at * stride[axis] + tap - pad[axis];
+    if (transposed) {
+      const std::int64_t scaled = at + pad[axis] - tap;
+      if (scaled < 0 || scaled % stride[axis] != 0) return -1;
+      place_in = scaled / stride[axis];
+    }
+    return place_in >= 0 && place_in < static_cast<std::int64_t>(size[axis]) ? place_in : -1;
+  }
+  // Weight of result channel `o` of group g for operand channel c of that group.
+  [[nodiscard]] float weight(std::size_t g, std::size_t o, std::size_t c, std::size_t tap) const {
+    const std::size_t taps = kernel[0] * kernel[1];
+    return transposed ? w[((g * in_group() + c) * out_group() + o) * taps + tap] : w[((g * out_group() + o) * in_group() + c) * taps + tap];
+  }
+  // The operand's elements under the window at (i, j), zeros beside it; in the order [c, tap].
+  template <class T>
+  void patch(std::size_t image, std::size_t g, std::size_t i, std::size_t j, T* to) const {
+    const std::size_t taps = kernel[0] * kernel[1];
+    const float* planes = x.data() + (image * in + g * in_group()) * size[0] * size[1];
+    for (std::size_t ki = 0; ki < kernel[0]; ++ki) {
+      const std::int64_t row = source(0, i, ki);
+      for (std::size_t kj = 0; kj < kernel[1]; ++kj) {
+        const std::int64_t column = source(1, j, kj);
+        const bool beside = row < 0 || column < 0;
+        const float* from = beside ? nullptr : planes + static_cast<std::size_t>(row) * size[1] + static_cast<std::size_t>(column);
+        T* place_of_tap = to + ki * kernel[1] + kj;
+        for (std::size_t c = 0; c < in_group(); ++c) place_of_tap[c * taps] = beside ? T{0} : static_cast<T>(from[c * size[0] * size[1]]);
+      }
+    }
+  }
+};
+
+std::optional<Window> window_of(const Problem& problem) {
+  if (problem.result.shape().size() != 4) return std::nullopt;
+  const auto& attributes = std::get<WindowAttributes>(problem.node.attributes);
+  Window window;
+  window.transposed = problem.node.op == Op::conv_transpose;
+  window.x = floats(problem.operands[0]);
+  window.w = floats(problem.operands[1]);
+  if (problem.operands.size() == 3) window.bias = floats(problem.operands[2]);
+  window.images = extent(problem.result, 0);
+  window.in = extent(problem.operands[0], 1);
+  window.out = extent(problem.result, 1);
+  window.groups = static_cast<std::size_t>(attributes.groups);
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    window.size[axis] = extent(problem.operands[0], 2 + axis);
+    window.place[axis] = extent(problem.result, 2 + axis);
+    window.kernel[axis] = static_cast<std::size_t>(attributes.kernel[axis]);
+    window.stride[axis] = attributes.strides[axis];
+    window.dilation[axis] = attributes.dilations[axis];
+    window.pad[axis] = attributes.pads_begin[axis];
+  }
+  return window;
+}
+
+std::optional<Judged> judge_windows(const Problem& problem) {
+  const auto found = window_of(problem);
+  if (!found || found->terms() == 0 || found->terms() > kMostTerms) return std::nullopt;
+  const Window& x = *found;
+  const std::size_t terms = x.terms(), columns = x.out_group(), plane = x.place[0] * x.place[1];
+  Judged judged;
+  const std::span<const float> y = floats(problem.result);
+  std::vector<double> a;
+  for (std::size_t g = 0; g < x.groups; ++g) {
+    Columns w(terms, columns);
+    for (std::size_t o = 0; o < columns; ++o) {
+      for (std::size_t t = 0; t < terms; ++t) {
+        w.set(t, o, x.weight(g, o, t / (x.kernel[0] * x.kernel[1]), t % (x.kernel[0] * x.kernel[1])));
+      }
+    }
+    Dots dots(w, terms, columns, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns));
+    // Row r of a block is one place of one image.
+    const std::size_t places = x.images * plane;
+    for (std::size_t first = 0; first < places; first += kRows) {
+      const std::size_t rows = std::min(kRows, places - first);
+      a.resize(rows * terms);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const std::size_t place = (first + r) % plane;
+        x.patch((first + r) / plane, g, place / x.place[1], place % x.place[1], a.data() + r * terms);
+      }
+      const auto place_of = [&](std::size_t r, std::size_t o) {
+        return ((first + r) / plane * x.out + g * columns + o) * plane + (first + r) % plane;
+      };
+      dots.judge(
+          a.data(), rows, [&](std::size_t r, std::size_t o) { return static_cast<double>(y[place_of(r, o)]); },
+          [&](std::size_t r, std::size_t o) { judged.open.push_back(place_of(r, o)); });
+    }
+  }
+  std::sort(judged.open.begin(), judged.open.end());
+  judged.single = [x, plane](std::size_t element) {
+    const std::size_t channel = element / plane % x.out, g = channel / x.out_group(), taps = x.kernel[0] * x.kernel[1];
+    std::vector<float> patch(x.terms()), weights(x.terms());
+    x.patch(element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
+    for (std::size_t t = 0; t < weights.size(); ++t) weights[t] = x.weight(g, channel % x.out_group(), t / taps, t % taps);
+    return dot(std::move(patch), std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
+  };
+  return judged;
+}
+
+}  // namespace
+
+int lowest_bit(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t field = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
+  const std::uint32_t significand = field == 0 ? fraction : fraction | 0x800000;
+  return std::countr_zero(significand) + static_cast<int>(field == 0 ? 1 : field) - 150;
+}
+
+std::optional<Judged> judge_dots(const Problem& problem) {
+  const Op op = problem.node.op;
+  const bool matrices = op == Op::gemm || op == Op::matmul, windows = op == Op::conv || op == Op::conv_transpose;
+  if (!matrices && !windows) return std::nullopt;
+  for (const Tensor& operand : problem.operands) {
+    if (!all_finite(floats(operand))) return std::nullopt;
+  }
+  return matrices ? judge_matrices(problem) : judge_windows(problem);
+}
+
+// Sums of numbers. Whole sums are few and long, so they are summed with everything Q2 wants.
+std::optional<Judged> judge_reduction(const Problem& problem) {
+  const bool mean = problem.node.op == Op::reduce_mean;
+  if (problem.node.op != Op::reduce_sum && !mean) return std::nullopt;
+  const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
+  if (x.empty() || y.empty() || !all_finite(x)) return std::nullopt;
+  const std::size_t count = x.size() / y.size();
+  if (count > kMostSummed || count < 2) return std::nullopt;
+  // Only sums over trailing or leading axes: element i of the result has its terms at i count + k, or at i + k size.
+  const Shape& shape = problem.operands[0].shape();
+  const auto& axes = std::get<ReduceAttributes>(problem.node.attributes).axes;
+  std::vector<bool> reduced(shape.size(), false);
+  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(axis)] = true;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) reduced[axis] = reduced[axis] && shape[axis] != 1;
+  std::size_t changes = 0;
+  for (std::size_t axis = 1; axis < shape.size(); ++axis) changes += reduced[axis] != reduced[axis - 1] ? 1 : 0;
+  if (changes > 1) return std::nullopt;
+  const bool leading = !reduced.empty() && reduced[0];
+  const std::size_t step = leading ? y.size() : 1, stride = leading ? 1 : count;
+  Judged judged;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    double c = 0, size = 0, m = 0;
+    int q = kNoGrid;
+    for (std::size_t k = 0; k < count; ++k) {
+      const float term = x[i * stride + k * step];
+      if (term == 0) continue;
+      c += static_cast<double>(term);
+      size += std::fabs(static_cast<double>(term));
+      m += 1;
+      q = std::min(q, lowest_bit(term));
+    }
+    const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]);
+    const bool fine = mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 &&
+                                 std::fabs(received - c / n) <= (m - 1) * kU * (size / n) * kShrunk
+                           : within(received, c, size, m - 1, q);
+    const bool wide = count > kMostTerms;  // vacuous, if m says so beyond doubt
+    if (!fine || (wide && m < kSurelyVacuous)) {
+      judged.open.push_back(i);
+    } else if (wide) {
+      ++judged.vacuous;
+    }
+  }
+  judged.single = [problem, x, count, step, stride](std::size_t element) {
+    std::vector<float> terms;
+    for (std::size_t k = 0; k < count; ++k) terms.push_back(x[element * stride + k * step]);
+    Single single;
+    single.operands = {Tensor::of_floats({static_cast<std::int64_t>(count)}, terms)};
+    single.graph = graph_of(problem.node.op, ReduceAttributes{{0}, true}, single.operands);
+    return single;
+  };
+  return judged;
+}
+
+}  // namespace assay::kernel::quick

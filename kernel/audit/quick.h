@@ -23,6 +23,7 @@ struct Single {
 struct Judged {
   std::size_t vacuous = 0;                            // of those that are not open: within sets that are too wide to mean anything
   std::vector<std::size_t> open;                      // elements, ascending
+  std::size_t terms = 1;                              // of one element, about
   std::function<Single(std::size_t element)> single;  // for an open one; reads what the caller gave
 };
 

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernel/audit/quick.h"
 #include "semantics/demand.h"
@@ -10,21 +11,7 @@ namespace assay::kernel::quick {
 
 namespace {
 
-// Correctly rounded, or chosen: in the contract's set whatever the model. Zeros and NaN have policies, which the contract knows.
-std::optional<float (*)(float, float)> binary(Op op) {
-  if (op == Op::add) return [](float a, float b) { return a + b; };
-  if (op == Op::sub) return [](float a, float b) { return a - b; };
-  if (op == Op::mul) return [](float a, float b) { return a * b; };
-  if (op == Op::div) return [](float a, float b) { return a / b; };
-  return std::nullopt;
-}
-std::optional<float (*)(float)> unary(Op op) {
-  if (op == Op::relu) return [](float a) { return a > 0 ? a : a < 0 ? 0.0F : std::nanf(""); };
-  if (op == Op::step) return [](float a) { return a > 0 ? 1.0F : a < 0 ? 0.0F : std::nanf(""); };
-  if (op == Op::neg) return [](float a) { return -a; };
-  if (op == Op::abs) return [](float a) { return std::fabs(a); };
-  return std::nullopt;
-}
+const float kOpen = std::numeric_limits<float>::quiet_NaN();
 
 // Equal bits of a normal number, or the zero that both are.
 bool certainly(float received, float computed) {
@@ -79,6 +66,36 @@ Single single_of(const Problem& problem, std::size_t element) {
   return single;
 }
 
+template <class F>
+Judged judge_unary(const Problem& problem, const F& f) {
+  Judged judged;
+  const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (!certainly(y[i], f(x[i]))) judged.open.push_back(i);
+  }
+  judged.single = [problem](std::size_t element) { return single_of(problem, element); };
+  return judged;
+}
+
+template <class F>
+Judged judge_binary(const Problem& problem, const F& f) {
+  Judged judged;
+  const std::span<const float> a = floats(problem.operands[0]), b = floats(problem.operands[1]), y = floats(problem.result);
+  const Shape& shape = problem.result.shape();
+  if (a.size() == y.size() && b.size() == y.size()) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (!certainly(y[i], f(a[i], b[i]))) judged.open.push_back(i);
+    }
+  } else {
+    walk(shape, {strides_in(problem.operands[0].shape(), shape), strides_in(problem.operands[1].shape(), shape)},
+         [&](std::size_t i, const std::vector<std::size_t>& at) {
+           if (!certainly(y[i], f(a[at[0]], b[at[1]]))) judged.open.push_back(i);
+         });
+  }
+  judged.single = [problem](std::size_t element) { return single_of(problem, element); };
+  return judged;
+}
+
 // Where the operand's element for each result element is: strides, for the layout ops that walk.
 std::optional<std::vector<std::size_t>> layout_strides(const Problem& problem) {
   const Shape &from = problem.operands[0].shape(), &to = problem.result.shape();
@@ -105,31 +122,26 @@ Graph graph_of(Op op, const Attributes& attributes, std::span<const Tensor> oper
 }
 
 std::optional<Judged> judge_elementwise(const Problem& problem) {
-  Judged judged;
-  const std::span<const float> y = floats(problem.result);
-  if (const auto f = unary(problem.node.op)) {
-    const std::span<const float> x = floats(problem.operands[0]);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      if (!certainly(y[i], (*f)(x[i]))) judged.open.push_back(i);
-    }
-  } else if (const auto g = binary(problem.node.op)) {
-    const std::span<const float> a = floats(problem.operands[0]), b = floats(problem.operands[1]);
-    const Shape& shape = problem.result.shape();
-    if (a.size() == y.size() && b.size() == y.size()) {
-      for (std::size_t i = 0; i < y.size(); ++i) {
-        if (!certainly(y[i], (*g)(a[i], b[i]))) judged.open.push_back(i);
-      }
-    } else {
-      walk(shape, {strides_in(problem.operands[0].shape(), shape), strides_in(problem.operands[1].shape(), shape)},
-           [&](std::size_t i, const std::vector<std::size_t>& at) {
-             if (!certainly(y[i], (*g)(a[at[0]], b[at[1]]))) judged.open.push_back(i);
-           });
-    }
-  } else {
-    return std::nullopt;
+  switch (problem.node.op) {  // correctly rounded, or chosen: in the contract's set whatever the model; zeros it has policies for stay open
+    case Op::add:
+      return judge_binary(problem, [](float a, float b) { return a + b; });
+    case Op::sub:
+      return judge_binary(problem, [](float a, float b) { return a - b; });
+    case Op::mul:
+      return judge_binary(problem, [](float a, float b) { return a * b; });
+    case Op::div:
+      return judge_binary(problem, [](float a, float b) { return a / b; });
+    case Op::relu:
+      return judge_unary(problem, [](float a) { return a > 0 ? a : a < 0 ? 0.0F : kOpen; });
+    case Op::step:
+      return judge_unary(problem, [](float a) { return a > 0 ? 1.0F : a < 0 ? 0.0F : kOpen; });
+    case Op::neg:
+      return judge_unary(problem, [](float a) { return -a; });
+    case Op::abs:
+      return judge_unary(problem, [](float a) { return std::fabs(a); });
+    default:  // others are judged by their contract
+      return std::nullopt;
   }
-  judged.single = [problem](std::size_t element) { return single_of(problem, element); };
-  return judged;
 }
 
 std::optional<Judged> judge_layout(const Problem& problem) {

@@ -43,7 +43,7 @@ bool within(double y, double c, double size, double m, int q) {
 
 // ---- products ----
 
-// Whether a factor is zero, and where its numbers have their lowest bits: what Q2 and Q3 need of it.
+// How many numbers of a factor are not zero, and the place of one of these, best the one with the lowest bit: what Q2 and Q3 need of it.
 struct Profile {
   std::size_t nonzero = 0, pivot = 0;
   int least = std::numeric_limits<int>::max();
@@ -91,7 +91,8 @@ class Dots {
     for (std::size_t r = 0; r < rows; ++r) {
       const double* row = a + r * inner_;
       Profile profile;
-      for (std::size_t i = 0; i < inner_; ++i) profile.add(i, row[i]);
+      for (std::size_t i = 0; i < inner_; ++i) profile.nonzero += row[i] != 0 ? 1 : 0;
+      while (profile.pivot + 1 < inner_ && row[profile.pivot] == 0) ++profile.pivot;
       for (std::size_t j = 0; j < columns_; ++j) {
         const double c = out_[r * w_.values.stride() + j] + bias(j), received = y(r, j);
         if (received == c) continue;  // Q1
@@ -242,6 +243,7 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
         a.data(), rows, [&](std::size_t r, std::size_t j) { return static_cast<double>(y[(first + r) * x.n + j]); },
         [&](std::size_t r, std::size_t j) { judged.open.push_back((first + r) * x.n + j); });
   }
+  judged.terms = x.k;
   judged.single = [x](std::size_t element) {
     const std::size_t i = element / x.n, j = element % x.n;
     std::vector<float> a_row, b_column;
@@ -283,19 +285,30 @@ struct Window {
     const std::size_t taps = kernel[0] * kernel[1];
     return transposed ? w[((g * in_group() + c) * out_group() + o) * taps + tap] : w[((g * out_group() + o) * in_group() + c) * taps + tap];
   }
-  // The operand's elements under the window at (i, j), zeros beside it; in the order [c, tap].
-  template <class T>
-  void patch(std::size_t image, std::size_t g, std::size_t i, std::size_t j, T* to) const {
-    const std::size_t taps = kernel[0] * kernel[1];
-    const float* planes = x.data() + (image * in + g * in_group()) * size[0] * size[1];
+  // The operand with its channels last, in double: a window is then copied in runs.
+  [[nodiscard]] std::vector<double> channels_last() const {
+    const std::size_t plane = size[0] * size[1];
+    std::vector<double> result(x.size());
+    for (std::size_t image = 0; image < x.size() / (in * plane); ++image) {
+      for (std::size_t c = 0; c < in; ++c) {
+        for (std::size_t p = 0; p < plane; ++p) result[(image * plane + p) * in + c] = static_cast<double>(x[(image * in + c) * plane + p]);
+      }
+    }
+    return result;
+  }
+  // Its elements under the window at (i, j), zeros beside it; in the order [tap, channel].
+  void patch(const std::vector<double>& last, std::size_t image, std::size_t g, std::size_t i, std::size_t j, double* to) const {
     for (std::size_t ki = 0; ki < kernel[0]; ++ki) {
       const std::int64_t row = source(0, i, ki);
       for (std::size_t kj = 0; kj < kernel[1]; ++kj) {
         const std::int64_t column = source(1, j, kj);
-        const bool beside = row < 0 || column < 0;
-        const float* from = beside ? nullptr : planes + static_cast<std::size_t>(row) * size[1] + static_cast<std::size_t>(column);
-        T* place_of_tap = to + ki * kernel[1] + kj;
-        for (std::size_t c = 0; c < in_group(); ++c) place_of_tap[c * taps] = beside ? T{0} : static_cast<T>(from[c * size[0] * size[1]]);
+        if (row < 0 || column < 0) {
+          std::fill_n(to, in_group(), 0.0);
+        } else {
+          const std::size_t place_in = (image * size[0] + static_cast<std::size_t>(row)) * size[1] + static_cast<std::size_t>(column);
+          std::copy_n(last.data() + place_in * in + g * in_group(), in_group(), to);
+        }
+        to += in_group();
       }
     }
   }
@@ -328,6 +341,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
   const auto found = window_of(problem);
   if (!found || found->terms() == 0 || found->terms() > kMostTerms) return std::nullopt;
   const Window& x = *found;
+  const std::vector<double> last = x.channels_last();
   const std::size_t terms = x.terms(), columns = x.out_group(), plane = x.place[0] * x.place[1];
   Judged judged;
   const std::span<const float> y = floats(problem.result);
@@ -336,7 +350,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
     Columns w(terms, columns);
     for (std::size_t o = 0; o < columns; ++o) {
       for (std::size_t t = 0; t < terms; ++t) {
-        w.set(t, o, x.weight(g, o, t / (x.kernel[0] * x.kernel[1]), t % (x.kernel[0] * x.kernel[1])));
+        w.set(t, o, x.weight(g, o, t % x.in_group(), t / x.in_group()));
       }
     }
     Dots dots(w, terms, columns, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns));
@@ -347,7 +361,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
       a.resize(rows * terms);
       for (std::size_t r = 0; r < rows; ++r) {
         const std::size_t place = (first + r) % plane;
-        x.patch((first + r) / plane, g, place / x.place[1], place % x.place[1], a.data() + r * terms);
+        x.patch(last, (first + r) / plane, g, place / x.place[1], place % x.place[1], a.data() + r * terms);
       }
       const auto place_of = [&](std::size_t r, std::size_t o) {
         return ((first + r) / plane * x.out + g * columns + o) * plane + (first + r) % plane;
@@ -358,12 +372,15 @@ std::optional<Judged> judge_windows(const Problem& problem) {
     }
   }
   std::sort(judged.open.begin(), judged.open.end());
-  judged.single = [x, plane](std::size_t element) {
-    const std::size_t channel = element / plane % x.out, g = channel / x.out_group(), taps = x.kernel[0] * x.kernel[1];
-    std::vector<float> patch(x.terms()), weights(x.terms());
-    x.patch(element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
-    for (std::size_t t = 0; t < weights.size(); ++t) weights[t] = x.weight(g, channel % x.out_group(), t / taps, t % taps);
-    return dot(std::move(patch), std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
+  judged.terms = terms;
+  judged.single = [x, plane, last](std::size_t element) {
+    const std::size_t channel = element / plane % x.out, g = channel / x.out_group();
+    std::vector<double> patch(x.terms());
+    x.patch(last, element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
+    std::vector<float> weights;
+    for (std::size_t t = 0; t < patch.size(); ++t)
+      weights.push_back(x.weight(g, channel % x.out_group(), t % x.in_group(), t / x.in_group()));
+    return dot({patch.begin(), patch.end()}, std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
   };
   return judged;
 }
@@ -429,6 +446,7 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
       ++judged.vacuous;
     }
   }
+  judged.terms = count;
   judged.single = [problem, x, count, step, stride](std::size_t element) {
     std::vector<float> terms;
     for (std::size_t k = 0; k < count; ++k) terms.push_back(x[element * stride + k * step]);

@@ -95,11 +95,12 @@ std::string at_element(const std::string& text, std::size_t element) {
 
 // The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
 bool judge_singles(const Region& region, const Tensor& received, const quick::Judged& judged, RegionAudit& audit) {
-  constexpr std::size_t kSampled = 8;
+  constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 16;
   RegionAudit::Counts counts{received.size() - judged.open.size() - judged.vacuous, 0, judged.vacuous, 0};
   std::vector<std::size_t> elements = judged.open;
-  const std::size_t step = std::max<std::size_t>(1, received.size() / kSampled);
-  for (std::size_t i = step / 2; judged.single && i < received.size(); i += step) elements.push_back(i);
+  const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
+                    step = std::max<std::size_t>(1, received.size() / std::max<std::size_t>(1, sampled));
+  for (std::size_t i = step / 2; judged.single && sampled > 0 && i < received.size(); i += step) elements.push_back(i);
   for (std::size_t k = 0; k < elements.size(); ++k) {
     const std::size_t element = elements[k];
     const quick::Single single = judged.single(element);

@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "kernel/audit/quick.h"
+#include "kernel/lanes.h"
 #include "kernel/product.h"
 #include "semantics/demand.h"
 
@@ -77,6 +78,12 @@ PaddedMatrix mapped(PaddedMatrix values, const F& f) {
 double magnitude(double value) { return std::fabs(value); }
 double presence(double value) { return value != 0 ? 1 : 0; }
 
+ASSAY_TARGETS std::size_t count_nonzero(const double* row, std::size_t count) {
+  std::uint64_t zeros = 0;  // of either sign
+  for (std::size_t i = 0; i < count; ++i) zeros += std::bit_cast<std::uint64_t>(row[i]) << 1 == 0 ? 1 : 0;
+  return count - zeros;
+}
+
 class Dots {
  public:
   Dots(const Columns& w, std::size_t inner, std::size_t columns, std::span<const float> bias)
@@ -91,7 +98,7 @@ class Dots {
     for (std::size_t r = 0; r < rows; ++r) {
       const double* row = a + r * inner_;
       Profile profile;
-      for (std::size_t i = 0; i < inner_; ++i) profile.nonzero += row[i] != 0 ? 1 : 0;
+      profile.nonzero = count_nonzero(row, inner_);
       while (profile.pivot + 1 < inner_ && row[profile.pivot] == 0) ++profile.pivot;
       for (std::size_t j = 0; j < columns_; ++j) {
         const double c = out_[r * w_.values.stride() + j] + bias(j), received = y(r, j);

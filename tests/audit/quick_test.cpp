@@ -1,0 +1,137 @@
+// The quick judgements against the contracts themselves: on values at the ends of the sets, and one step beyond, the counts are equal.
+#include <cmath>
+#include <random>
+
+#include "tests/audit/run.h"
+
+using namespace assay;
+using namespace assay::test;
+
+namespace {
+
+enum class Data { dense, sparse, integers, few_bits, scattered };
+
+std::vector<float> numbers(std::size_t count, Data data, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) {
+    value = normal(random);
+    if (data == Data::sparse && random() % 3 != 0) value = 0;
+    if (data == Data::integers) value = std::round(2 * value);
+    if (data == Data::few_bits) value = std::ldexp(std::round(std::ldexp(value, 4)), -4);
+    if (data == Data::scattered) value = std::ldexp(value, static_cast<int>(random() % 40) - 20);
+  }
+  return values;
+}
+
+struct Case {
+  Op op;
+  Attributes attributes;
+  std::vector<Shape> operands;
+};
+
+Attributes window(std::vector<std::int64_t> kernel, std::int64_t stride, std::int64_t pad, std::int64_t groups, bool transposed = false) {
+  WindowAttributes attributes;
+  attributes.kernel = std::move(kernel);
+  attributes.strides = {stride, 1};
+  attributes.dilations = {1, 2};
+  attributes.pads_begin = {pad, 0};
+  attributes.pads_end = {0, pad};
+  attributes.groups = groups;
+  if (transposed) attributes.output_padding = {stride - 1, 0};
+  return attributes;
+}
+
+std::vector<Case> cases() {
+  return {{Op::gemm, GemmAttributes{}, {{5, 37}, {37, 9}, {9}}},
+          {Op::gemm, GemmAttributes{1, 1, true, true}, {{37, 5}, {9, 37}}},
+          {Op::matmul, NoAttributes{}, {{70, 3}, {3, 4}}},
+          {Op::matmul, NoAttributes{}, {{3, 1}, {1, 4}}},
+          {Op::conv, window({2, 3}, 2, 1, 1), {{2, 3, 7, 8}, {4, 3, 2, 3}, {4}}},
+          {Op::conv, window({3, 2}, 1, 1, 2), {{1, 4, 5, 6}, {6, 2, 3, 2}}},
+          {Op::conv_transpose, window({2, 3}, 2, 1, 1, true), {{2, 3, 4, 5}, {3, 4, 2, 3}, {4}}},
+          {Op::conv_transpose, window({3, 2}, 1, 0, 2, true), {{1, 4, 5, 4}, {4, 3, 3, 2}}},
+          {Op::reduce_sum, ReduceAttributes{{1}, false}, {{6, 41}}},
+          {Op::reduce_sum, ReduceAttributes{{0, 1}, true}, {{3, 5, 7}}},
+          {Op::reduce_sum, ReduceAttributes{{1}, true}, {{3, 5, 7}}},
+          {Op::reduce_mean, ReduceAttributes{{1, 2}, false}, {{4, 5, 6}}},
+          {Op::add, NoAttributes{}, {{4, 1, 6}, {3, 1}}},
+          {Op::sub, NoAttributes{}, {{5, 7}, {5, 7}}},
+          {Op::mul, NoAttributes{}, {{5, 7}, {}}},
+          {Op::div, NoAttributes{}, {{5, 7}, {5, 7}}},
+          {Op::relu, NoAttributes{}, {{40}}},
+          {Op::step, NoAttributes{}, {{40}}},
+          {Op::neg, NoAttributes{}, {{40}}},
+          {Op::abs, NoAttributes{}, {{40}}},
+          {Op::permute, PermuteAttributes{{2, 0, 1}}, {{2, 3, 4}}},
+          {Op::expand, ShapeAttributes{{2, 3, 4}}, {{3, 1}}},
+          {Op::reshape, ShapeAttributes{{4, 6}}, {{2, 3, 4}}}};
+}
+
+// A float of the set, or just outside, by the element's turn.
+float at_border(const contracts::FloatSet& set, std::size_t turn) {
+  const auto lo = static_cast<float>(set.lo), hi = static_cast<float>(set.hi);
+  switch (turn % 5) {
+    case 0:
+      return lo;
+    case 1:
+      return hi;
+    case 2:
+      return std::nextafter(lo, -INFINITY);
+    case 3:
+      return std::nextafter(hi, INFINITY);
+    default:
+      return static_cast<float>((set.lo + set.hi) / 2);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("quick judgements: nothing passes that the contract does not admit, and nothing else fails", "[audit][quick]") {
+  std::mt19937 random(11);
+  std::size_t elements = 0, failed = 0;
+  for (const Case& one : cases()) {
+    for (const Data data : {Data::dense, Data::sparse, Data::integers, Data::few_bits, Data::scattered}) {
+      Trace trace;
+      Region region;
+      region.model = float_model();
+      std::vector<NodeId> inputs;
+      std::vector<Tensor> operands;
+      for (const Shape& shape : one.operands) {
+        operands.push_back(Tensor::of_floats(shape, numbers(element_count(shape), data, random)));
+        inputs.push_back(region.graph.append_input(DType::float32, shape, "x"));
+        region.operands.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
+        trace.tensors.push_back({"x" + std::to_string(inputs.size()), Trace::Origin::input, operands.back()});
+      }
+      const auto node = region.graph.append(one.op, inputs, one.attributes);
+      if (!node) FAIL(node.rejection().to_text());
+      region.graph.mark_output(node.value(), "y");
+      const auto sets = contracts::admissible(region.graph, region.model, operands);
+      if (!sets) FAIL(sets.rejection().to_text());
+      for (std::size_t turn = 0; turn < 5; ++turn) {
+        std::vector<float> values;
+        for (std::size_t i = 0; i < sets.value()[0].sets.values.size(); ++i)
+          values.push_back(at_border(sets.value()[0].sets.values[i], i + turn));
+        const Tensor received = Tensor::of_floats(sets.value()[0].sets.shape, values);
+        const auto full = contracts::judge(sets.value()[0], received);
+        if (!full) FAIL(full.rejection().to_text());
+        Trace run = trace;
+        run.regions = {region};
+        run.regions[0].results = {static_cast<TraceTensorId>(run.tensors.size())};
+        run.tensors.push_back({"y", Trace::Origin::result, received});
+        const auto audit = kernel::audit_region(run, 0);
+        if (!audit) FAIL(audit.rejection().to_text());
+        const kernel::RegionAudit::Counts counts = audit.value().total();
+        INFO(op_row(one.op).name << " " << to_string(one.operands[0]) << " data " << static_cast<int>(data) << " turn " << turn);
+        CHECK(counts.passed == full.value().passed);
+        CHECK(counts.failed == full.value().failed);
+        CHECK(counts.vacuous == full.value().vacuous);
+        if (full.value().first_failure && counts.failed > 0) CHECK(audit.value().first->element == *full.value().first_failure);
+        elements += values.size();
+        failed += counts.failed;
+      }
+    }
+  }
+  CHECK(elements > 20'000);
+  CHECK(failed > elements / 10);
+}

@@ -1,23 +1,10 @@
-// Sums of products and sums of numbers, in double (docs/contracts/sums.md).
-//
-// Notation there: s the exact sum, m its non-zero terms, S the sum of their magnitudes, n all terms, u = 2^-24; c is s computed in double,
-// where products of float32 numbers are exact: |c - s| <= d S with d = (n + 8) 2^-53 (1 + 2^-8) < 2^-38, as n <= 2^14.
-//
-// Q1  If y = c, the contract admits y: in the exact tier and for m <= 1 c is s itself, and s is then a number of float32; else |y - s| <= d
-// S, far
-//     below gamma_k S with k >= m - 1 >= 1.
-// Q2  If m >= 2 + p' (p' = 0 for products, 1 for sums of numbers), |y - c| <= (m - p') u T (1 - 2^-10) for some T <= S (1 + d), the element
-//     is outside the exact tier, then |y - s| <= (m - p') u S <= gamma_k S: the factor 1 - 2^-10 covers d, the rounding of y - c and that
-//     of T, since d <= 2^-14 u. T is |c| or S in double. A lower bound of m will do.
-// Q3  It is outside the exact tier if T > 2^(q + 25) for a q such that some non-zero term is an odd multiple of 2^q: no larger q divides
-// all terms. Q4  It is not vacuous if 2 gamma_k <= 2^-8, which n <= 2^14 gives; tiny sums, where underflow widens the set, are left to the
-// contract.
+// Sums of products, in double: matrices and windows. quick_sums.h has the argument.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "kernel/audit/quick.h"
+#include "kernel/audit/quick_sums.h"
 #include "kernel/lanes.h"
 #include "kernel/product.h"
 #include "semantics/demand.h"
@@ -25,22 +12,6 @@
 namespace assay::kernel::quick {
 
 namespace {
-
-// 2^q for -1022 <= q < 1024; the grids of float32 products lie between -298 and 256, of sums higher up by 25.
-double power_of_two(int q) { return std::bit_cast<double>(static_cast<std::uint64_t>(q + 1023) << 52); }
-
-constexpr double kU = 0x1p-24, kShrunk = 1 - 0x1p-10, kTiny = 0x1p-100;
-constexpr std::size_t kMostTerms = 1 << 14;
-constexpr std::size_t kMostSummed = 1 << 22;  // of a sum of numbers, where d < 2^-30 still is below 2^-5 u
-constexpr double kSurelyVacuous = 1 << 16;    // so many non-zero terms
-constexpr std::size_t kRows = 64;             // of one block
-constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() / 2;
-
-bool within(double y, double c, double size, double m, int q) {
-  if (y == c) return true;  // Q1; false for NaN
-  return m >= 2 && q < kMostGrid && size > kTiny && size > power_of_two(q + 25) && std::fabs(y - c) <= m * kU * size * kShrunk &&
-         std::isfinite(size);
-}
 
 // ---- products ----
 
@@ -187,13 +158,6 @@ Single dot(std::vector<float> a, std::vector<float> b, std::optional<float> bias
   if (bias) single.operands.push_back(Tensor::of_floats({1}, std::span(&*bias, 1)));
   single.graph = graph_of(Op::gemm, GemmAttributes{}, single.operands);
   return single;
-}
-
-bool all_finite(std::span<const float> values) {
-  for (const float value : values) {
-    if (!std::isfinite(value)) return false;
-  }
-  return true;
 }
 
 std::size_t extent(const Tensor& tensor, std::size_t axis) { return static_cast<std::size_t>(tensor.shape()[axis]); }
@@ -394,13 +358,6 @@ std::optional<Judged> judge_windows(const Problem& problem) {
 
 }  // namespace
 
-int lowest_bit(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t field = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
-  const std::uint32_t significand = field == 0 ? fraction : fraction | 0x800000;
-  return std::countr_zero(significand) + static_cast<int>(field == 0 ? 1 : field) - 150;
-}
-
 std::optional<Judged> judge_dots(const Problem& problem) {
   const Op op = problem.node.op;
   const bool matrices = op == Op::gemm || op == Op::matmul, windows = op == Op::conv || op == Op::conv_transpose;
@@ -409,60 +366,6 @@ std::optional<Judged> judge_dots(const Problem& problem) {
     if (!all_finite(floats(operand))) return std::nullopt;
   }
   return matrices ? judge_matrices(problem) : judge_windows(problem);
-}
-
-// Sums of numbers. Whole sums are few and long, so they are summed with everything Q2 wants.
-std::optional<Judged> judge_reduction(const Problem& problem) {
-  const bool mean = problem.node.op == Op::reduce_mean;
-  if (problem.node.op != Op::reduce_sum && !mean) return std::nullopt;
-  const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
-  if (x.empty() || y.empty() || !all_finite(x)) return std::nullopt;
-  const std::size_t count = x.size() / y.size();
-  if (count > kMostSummed || count < 2) return std::nullopt;
-  // Only sums over trailing or leading axes: element i of the result has its terms at i count + k, or at i + k size.
-  const Shape& shape = problem.operands[0].shape();
-  const auto& axes = std::get<ReduceAttributes>(problem.node.attributes).axes;
-  std::vector<bool> reduced(shape.size(), false);
-  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(axis)] = true;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) reduced[axis] = reduced[axis] && shape[axis] != 1;
-  std::size_t changes = 0;
-  for (std::size_t axis = 1; axis < shape.size(); ++axis) changes += reduced[axis] != reduced[axis - 1] ? 1 : 0;
-  if (changes > 1) return std::nullopt;
-  const bool leading = !reduced.empty() && reduced[0];
-  const std::size_t step = leading ? y.size() : 1, stride = leading ? 1 : count;
-  Judged judged;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    double c = 0, size = 0, m = 0;
-    int q = kNoGrid;
-    for (std::size_t k = 0; k < count; ++k) {
-      const float term = x[i * stride + k * step];
-      if (term == 0) continue;
-      c += static_cast<double>(term);
-      size += std::fabs(static_cast<double>(term));
-      m += 1;
-      q = std::min(q, lowest_bit(term));
-    }
-    const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]);
-    const bool fine = mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 &&
-                                 std::fabs(received - c / n) <= (m - 1) * kU * (size / n) * kShrunk
-                           : within(received, c, size, m - 1, q);
-    const bool wide = count > kMostTerms;  // vacuous, if m says so beyond doubt
-    if (!fine || (wide && m < kSurelyVacuous)) {
-      judged.open.push_back(i);
-    } else if (wide) {
-      ++judged.vacuous;
-    }
-  }
-  judged.terms = count;
-  judged.single = [problem, x, count, step, stride](std::size_t element) {
-    std::vector<float> terms;
-    for (std::size_t k = 0; k < count; ++k) terms.push_back(x[element * stride + k * step]);
-    Single single;
-    single.operands = {Tensor::of_floats({static_cast<std::int64_t>(count)}, terms)};
-    single.graph = graph_of(problem.node.op, ReduceAttributes{{0}, true}, single.operands);
-    return single;
-  };
-  return judged;
 }
 
 }  // namespace assay::kernel::quick

@@ -1,9 +1,9 @@
 // Time per training step (forward, backward, SGD) of a compiled program. benchmarks/session/compare.py sets PyTorch beside it:
 //
 //   cmake --build --preset release --target bench_compiled
-//   python benchmarks/session/compare.py build/release/bin/bench_compiled
+//   python benchmarks/session/compare.py build/release/bin/bench_compiled --tasks small mlp conv
 //
-//   bench_compiled small|mlp|conv SECONDS       prints microseconds of wall and of CPU per step
+//   bench_compiled small|mlp|conv SECONDS [THREADS]       prints microseconds of wall and of CPU per step
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -14,6 +14,7 @@
 
 #include "runtime/autodiff/transform.h"
 #include "runtime/compiled/program.h"
+#include "runtime/threads.h"
 
 using namespace assay;
 using namespace assay::runtime;
@@ -114,10 +115,11 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: bench_compiled small|mlp|conv SECONDS\n";
+  if (argc != 3 && argc != 4) {
+    std::cerr << "usage: bench_compiled small|mlp|conv SECONDS [THREADS]\n";
     return 2;
   }
+  if (argc == 4) set_thread_count(std::strtoul(argv[3], nullptr, 10));
   const std::string_view what = argv[1];
   const Task task = what == "small" ? perceptron(1, {16, 32, 10}) : what == "mlp" ? perceptron(128, {784, 512, 512, 10}) : residual();
   const Graph graph = step_of(task);

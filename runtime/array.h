@@ -47,6 +47,8 @@ class Array {
   [[nodiscard]] std::size_t bytes() const { return size_ * byte_size(dtype_); }
   // The same elements under another shape of equal element count; shares the buffer.
   [[nodiscard]] Array reshaped(Shape shape) const;
+  // Who owns the elements: the same for all copies.
+  [[nodiscard]] std::weak_ptr<void> buffer() const { return buffer_; }
   [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_; }
 
   // T is the type that holds the elements (demanded).

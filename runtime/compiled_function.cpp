@@ -10,6 +10,14 @@ CompiledFunction::CompiledFunction(Session& session, Function function, std::vec
     : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
 
 Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
+  if (session_.options().device != nullptr) {
+    return Rejection{Rejection::Kind::unsupported,
+                     "session.device",
+                     "compiled function",
+                     "a session on the CPU",
+                     session_.options().device->name(),
+                     "programs are replayed on the CPU; run the function itself on the device"};
+  }
   const std::uint64_t drawn = session_.keys_drawn();
   const auto results = function_(arguments);
   if (!results) return results.rejection();

@@ -26,7 +26,7 @@ class CompiledFunction {
 
   // The results as leaves: what is to be differentiated is differentiated inside. Captured anew for arguments of other types or shapes.
   // Rejections: of the function, of Session::capture, and "session.random" for a function that draws random numbers, which would be the
-  // same at each call: give them as arguments.
+  // same at each call: give them as arguments; "session.device" in a session on a device.
   Outcome<std::vector<Value>> operator()(std::span<const Value> arguments);
   [[nodiscard]] std::size_t captures() const { return programs_.size(); }
 

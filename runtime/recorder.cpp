@@ -36,6 +36,11 @@ Recorder::Recorder(Session& session) : session_(session) {
 
 Recorder::~Recorder() { session_.set_observer(nullptr); }
 
+ExecutionModel Recorder::model_of(DType dtype) const {
+  const auto& device = session_.options().device;
+  return device != nullptr && dtype == DType::float32 ? device->model() : execution_model(dtype);
+}
+
 TraceTensorId Recorder::add(Ref ref, const Array& array, std::string name, Trace::Origin origin) {
   const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
   if (name.empty()) name.append("t").append(std::to_string(id));
@@ -62,12 +67,12 @@ void Recorder::ran(Op op, const Attributes& attributes, std::span<const Ref> ope
                    const Array& result_content, Role role) {
   Region region;
   region.name = op_row(op).name;
-  region.model = execution_model(result_content.dtype() == DType::float64 ? DType::float64 : DType::float32);
+  region.model = model_of(result_content.dtype() == DType::float64 ? DType::float64 : DType::float32);
   std::vector<NodeId> inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const TraceTensorId id = id_of(operands[i], *contents[i]);
     region.operands.push_back(id);
-    if (contents[i]->dtype() == DType::float64) region.model = execution_model(DType::float64);
+    if (contents[i]->dtype() == DType::float64) region.model = model_of(DType::float64);
     inputs.push_back(region.graph.append_input(contents[i]->dtype(), contents[i]->shape(), trace_.tensors[id].name));
   }
   const auto node = region.graph.append(op, std::move(inputs), attributes);

@@ -37,6 +37,7 @@ class Recorder : public Observer {
   void forgotten(Ref first) override;
 
  private:
+  [[nodiscard]] ExecutionModel model_of(DType dtype) const;  // the session's device's, if it has one
   TraceTensorId add(Ref ref, const Array& array, std::string name, Trace::Origin origin);
   TraceTensorId id_of(Ref ref, const Array& content);
   // The cotangent of a tensor as far as it was summed up.

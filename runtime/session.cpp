@@ -36,7 +36,9 @@ double Value::item() const {
 
 Session::Session(const SessionOptions& options) : options_(options), random_(options.seed) {
   demand(is_float(options.dtype), "Session: float32 or float64");
+  demand(options.device == nullptr || options.dtype == DType::float32, "Session: a device computes float32");
   fixed_.fill(kNone);
+  if (options_.device != nullptr) mirror_.emplace(*options_.device);
   set_thread_count(options.threads);
 }
 
@@ -202,7 +204,7 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
     result = contents[0]->reshaped(std::move(shape));
   } else {
     result = Array::empty(dtype, std::move(shape));
-    if (Outcome<Done> done = run(op, attributes, contents, result); !done) {
+    if (Outcome<Done> done = mirror_ ? mirror_->run(op, attributes, contents, result) : run(op, attributes, contents, result); !done) {
       refuse(done.rejection());
       return kNone;
     }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "runtime/array.h"
+#include "runtime/device.h"
 #include "runtime/observer.h"
 #include "runtime/random.h"
 #include "runtime/tape.h"
@@ -63,7 +65,8 @@ struct SessionOptions {
   Backend backend = Backend::eager;
   DType dtype = DType::float32;  // float32 or float64: of numbers and random values for which no other is named
   std::uint64_t seed = 0;
-  std::size_t threads = 0;  // 0: one per processor; the last session made decides for all (threads.h)
+  std::size_t threads = 0;                   // 0: one per processor; the last session made decides for all (threads.h)
+  std::shared_ptr<Device> device = nullptr;  // none: the CPU; else one that gpu/ gives, and float32
 };
 
 struct GradientOptions {
@@ -198,6 +201,7 @@ class Session {
   bool recording_ = true;
   Role role_;
   Observer* observer_ = nullptr;
+  std::optional<Mirror> mirror_;  // of the device's arrays, if there is one
   RandomKey random_;
   std::uint64_t drawn_ = 0;
   struct KeptNumber {

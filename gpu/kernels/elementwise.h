@@ -5,7 +5,7 @@
 // Layout.    One thread per element, in a loop over the grid; reads of neighbours lie side by side where an operand is not repeated.
 // Order.     None: elements do not meet. Bit-reproducible on one device; functions differ between devices and C libraries.
 // Error.     Each step its own contract: add, sub, mul, div, sqrt, reciprocal correctly rounded (a product that is added may fuse); exp,
-//            log, tanh, erf as the math table says; sigmoid by exp, gelu by erf or tanh, silu by sigmoid.
+//            log, sin, cos, acos, tanh, erf as the math table says; sigmoid by exp, gelu by erf or tanh, silu by sigmoid.
 // NaN, inf.  As the formulas; relu, clip, min and max of a NaN are NaN; step of a NaN is NaN, of 0 it is 1/2.
 #pragma once
 
@@ -32,6 +32,9 @@ enum class Step : std::uint8_t {
   reciprocal,
   exp,
   log,
+  sin,
+  cos,
+  acos,
   tanh,
   erf,
   sigmoid,
@@ -112,6 +115,12 @@ struct ChainKernel {
         return ::expf(x);
       case Step::log:
         return ::logf(x);
+      case Step::sin:
+        return ::sinf(x);
+      case Step::cos:
+        return ::cosf(x);
+      case Step::acos:
+        return ::acosf(x);
       case Step::tanh:
         return ::tanhf(x);
       case Step::erf:
@@ -166,6 +175,9 @@ inline std::optional<Instruction> instruction_of(Op op, const Attributes& attrib
   if (op == Op::reciprocal) return with(Step::reciprocal);
   if (op == Op::exp) return with(Step::exp);
   if (op == Op::log) return with(Step::log);
+  if (op == Op::sin) return with(Step::sin);
+  if (op == Op::cos) return with(Step::cos);
+  if (op == Op::acos) return with(Step::acos);
   if (op == Op::tanh) return with(Step::tanh);
   if (op == Op::erf) return with(Step::erf);
   if (op == Op::sigmoid) return with(Step::sigmoid);

@@ -85,6 +85,9 @@ inline std::vector<Probe> elementwise_probes(const Draws& draw) {
                                                         {Op::gelu, GeluAttributes{true}},
                                                         {Op::silu, ActivationAttributes{1, 0}},
                                                         {Op::sqrt, NoAttributes{}},
+                                                        {Op::sin, NoAttributes{}},
+                                                        {Op::cos, NoAttributes{}},
+                                                        {Op::acos, NoAttributes{}},
                                                         {Op::log, NoAttributes{}}};
   for (const auto& [op, attributes] : unary) {
     for (const Shape& shape : {Shape{131}, Shape{0, 3}, Shape{}}) probes.push_back({op, attributes, {draw(shape)}});

@@ -1,0 +1,117 @@
+// Sessions on a device: what they record is one run, within the contracts of the device's model, with right gradients.
+#include "kernel/audit/audit.h"
+#include "kernel/audit/gradients.h"
+#include "runtime/compiled_function.h"
+#include "runtime/functions.h"
+#include "runtime/recorder.h"
+#include "tests/gpu/devices.h"
+
+namespace assay::test {
+namespace {
+
+using runtime::Session;
+using runtime::Value;
+
+// Every failure of continuity, audit and gradients, in words.
+std::vector<std::string> failures_of(const Trace& trace, double most_vacuous) {
+  std::vector<std::string> failures;
+  if (const auto whole = kernel::check_continuity(trace); !whole) failures.push_back(whole.rejection().to_text());
+  std::size_t passed = 0, vacuous = 0;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const auto audit = kernel::audit_region(trace, r);
+    if (!audit) FAIL(audit.rejection().to_text());
+    passed += audit.value().total().passed;
+    vacuous += audit.value().total().vacuous;
+    if (audit.value().first) failures.push_back(trace.regions[r].name + ": " + audit.value().first->text);
+    if (audit.value().unsupported) failures.push_back(audit.value().unsupported->to_text());
+  }
+  for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
+    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, 5)) {
+      if (step.failure) failures.push_back(step.failure->to_text());
+    }
+  }
+  CHECK(passed > 0);
+  CHECK(static_cast<double>(vacuous) <= most_vacuous * static_cast<double>(passed));
+  return failures;
+}
+
+std::shared_ptr<runtime::Device> cuda_or_emulated(const Schedule& schedule) {
+  auto cuda = gpu::cuda_device();
+  return cuda ? cuda.value() : gpu::emulated_device(schedule);
+}
+
+TEST_CASE("gpu session: linear layers, tanh, relu, sigmoid and softmax, forward and backward", "[gpu]") {
+  for (const Schedule& schedule : schedules()) {
+    Session session({.seed = 3, .device = cuda_or_emulated(schedule)});
+    runtime::Recorder recorder(session);
+    const Value w = session.parameter("w", session.normal({8, 6})), b = session.parameter("b", session.normal({8}));
+    const Value v = session.parameter("v", session.normal({3, 8}));
+    const Value x = session.input(session.normal({5, 6}), "x"), target = session.input(session.uniform({5, 3}), "target");
+    const Value h = tanh(linear(x, w, b));
+    const Value loss = mean(square(softmax(linear(sigmoid(h) + relu(h), v), 1) - target));
+    const auto bars = recorder.gradients(loss, std::vector<Value>{w, b, v});
+    if (!bars) FAIL(bars.rejection().to_text());
+    recorder.output(loss);
+    const Trace trace = recorder.take();
+    CHECK(failures_of(trace, 0.01) == std::vector<std::string>{});
+    CHECK(trace.regions.front().model.softmax == ExecutionModel::Softmax::online);
+  }
+}
+
+TEST_CASE("gpu session: layer_norm and max_pool, forward and backward", "[gpu]") {
+  Session session({.seed = 4, .device = cuda_or_emulated(schedules()[2])});
+  for (const std::int64_t stride : {2, 1}) {
+    runtime::Recorder recorder(session);
+    const Value x = session.parameter("x", session.normal({2, 2, 4, 6}));
+    const Value scale = session.parameter("scale", session.normal({6})), shift = session.parameter("shift", session.normal({6}));
+    const Value loss = mean(square(max_pool2d(layer_norm(x, scale, shift), 2, stride)));
+    const auto bars = recorder.gradients(loss, std::vector<Value>{x, scale, shift});
+    if (!bars) FAIL(bars.rejection().to_text());
+    recorder.output(loss);
+    CHECK(failures_of(recorder.take(), 0.02) == std::vector<std::string>{});
+    session.clear();
+  }
+}
+
+TEST_CASE("gpu session: a result that one bit leaves its set by is seen", "[gpu]") {
+  Session session({.seed = 5, .device = gpu::emulated_device()});
+  runtime::Recorder recorder(session);
+  const Value x = session.input(session.normal({4}), "x");
+  recorder.output(x + x);
+  Trace trace = recorder.take();
+  CHECK(failures_of(trace, 0) == std::vector<std::string>{});
+  std::vector<std::byte> bytes(trace.tensors[1].value.bytes().begin(), trace.tensors[1].value.bytes().end());
+  bytes[4] ^= std::byte{1};
+  trace.tensors[1].value = Tensor(DType::float32, {4}, std::make_shared<std::vector<std::byte>>(bytes));
+  CHECK(failures_of(trace, 1).size() == 1);
+}
+
+TEST_CASE("gpu session: arrays are copied to the device once, and dropped with their buffers", "[gpu]") {
+  const auto device = gpu::emulated_device();
+  runtime::Mirror mirror(*device);
+  const runtime::Array x = runtime::Array::from(Tensor::of_floats({2}, std::vector<float>{1, 2}));
+  for (int round = 0; round < 300; ++round) {
+    runtime::Array y = runtime::Array::empty(DType::float32, {2});
+    const runtime::Array* operands[] = {&x, &x};
+    REQUIRE(mirror.run(Op::add, NoAttributes{}, operands, y).ok());
+    CHECK(y.data<float>()[1] == 4.0F);
+  }
+  CHECK(mirror.copies() <= 66);
+}
+
+TEST_CASE("gpu session: what the device cannot do is refused, and nothing is run elsewhere", "[gpu]") {
+  Session session({.seed = 6, .device = gpu::emulated_device()});
+  const Value x = session.input(session.normal({4}));
+  CHECK_FALSE(softplus(x).ok());
+  REQUIRE(session.failure());
+  CHECK(session.failure()->code == "gpu.op");
+  session.clear();
+  runtime::CompiledFunction twice(
+      session, [](std::span<const Value> v) -> Outcome<std::vector<Value>> { return std::vector<Value>{v[0] + v[0]}; }, {});
+  const auto results = twice(std::vector<Value>{session.input(session.normal({4}))});
+  REQUIRE_FALSE(results.ok());
+  CHECK(results.rejection().code == "session.device");
+}
+
+}  // namespace
+}  // namespace assay::test

@@ -15,7 +15,7 @@ using namespace runtime;
 using Reals = std::vector<double>;
 using Results = Outcome<std::vector<Value>>;
 
-constexpr SessionOptions kDouble{.dtype = DType::float64, .seed = 4};
+const SessionOptions kDouble{.dtype = DType::float64, .seed = 4};
 
 // Five steps on batches of these sizes; the parameters at the end, and how often something was captured.
 std::pair<Reals, std::size_t> trained(bool compiled, const std::vector<std::int64_t>& batches) {

@@ -18,7 +18,7 @@ namespace {
 using namespace runtime;
 using Reals = std::vector<double>;
 
-constexpr SessionOptions kDouble{.dtype = DType::float64};
+const SessionOptions kDouble{.dtype = DType::float64};
 
 Array array(const Shape& shape, const Reals& values) { return Array::from(Tensor::of_doubles(shape, values)); }
 Tensor whole(const Shape& shape, const std::vector<std::int64_t>& values) { return Tensor::of_ints(shape, values); }

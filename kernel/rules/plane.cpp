@@ -137,6 +137,8 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
       return composed_plane(graph, node, boxes, result, hints);
     case Op::matmul:
     case Op::gemm:
+    case Op::conv:
+    case Op::conv_transpose:
       return matmul_plane(graph, node, boxes, result, hints);
     default:  // layout and linear ops are substituted exactly where they are linear; everything else stops at its box
       return std::nullopt;

@@ -33,6 +33,17 @@ std::vector<Unit> normalise_units() {
           normalise("l1", Form::l1, 0.1)};
 }
 
+WindowAttributes windows(Shape kernel, Shape strides, Shape begin, std::int64_t groups) {
+  WindowAttributes attributes;
+  attributes.kernel = kernel;
+  attributes.strides = std::move(strides);
+  attributes.dilations.assign(kernel.size(), 1);
+  attributes.pads_begin = std::move(begin);
+  attributes.pads_end.assign(kernel.size(), 0);
+  attributes.groups = groups;
+  return attributes;
+}
+
 std::vector<Unit> matmul_units() {
   return {{"matmul", Op::matmul, NoAttributes{}, {{2, 3}, {3, 2}}, {0, 1}},
           {"matmul, batches", Op::matmul, NoAttributes{}, {{2, 1, 2, 2}, {3, 2, 1}}, {0, 1}},
@@ -42,7 +53,15 @@ std::vector<Unit> matmul_units() {
           {"gemm", Op::gemm, GemmAttributes{1, 1, false, false}, {{2, 3}, {3, 2}, {2}}, {0, 1, 2}},
           {"gemm, both transposed", Op::gemm, GemmAttributes{-0.7, 1.3, true, true}, {{3, 2}, {4, 3}, {2, 1}}, {0, 1, 2}},
           {"gemm, left transposed", Op::gemm, GemmAttributes{0.1, -1, true, false}, {{3, 2}, {3, 1}}, {0, 1}},
-          {"gemm, right transposed, nothing", Op::gemm, GemmAttributes{0, 2.5, false, true}, {{1, 2}, {3, 2}, {}}, {0, 1, 2}}};
+          {"gemm, right transposed, nothing", Op::gemm, GemmAttributes{0, 2.5, false, true}, {{1, 2}, {3, 2}, {}}, {0, 1, 2}},
+          {"conv, padded, strided, with bias", Op::conv, windows({2, 2}, {2, 1}, {1, 0}, 1), {{1, 2, 3, 3}, {2, 2, 2, 2}, {2}}, {0, 1, 2}},
+          {"conv of groups, batch", Op::conv, windows({2}, {1}, {0}, 2), {{2, 4, 3}, {4, 2, 2}}, {0, 1}},
+          {"conv_transpose, strided, with bias",
+           Op::conv_transpose,
+           windows({2, 1}, {2, 2}, {1, 0}, 1),
+           {{1, 2, 2, 2}, {2, 3, 2, 1}, {3}},
+           {0, 1, 2}},
+          {"conv_transpose of groups", Op::conv_transpose, windows({2}, {1}, {0}, 2), {{2, 4, 2}, {4, 1, 2}}, {0, 1}}};
 }
 
 void check_all(const std::vector<Unit>& units, std::uint64_t seed) {

@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/"],
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
+    "assay": ["semantics/", "kernel/", "runtime/"],
     "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/"],
     "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check
 }

@@ -33,6 +33,12 @@ class Observer {
 
   // A value from outside: a parameter, an input, a constant; `name` is empty for constants.
   virtual void given(Ref value, const Array& array, std::string_view name) = 0;
+  // The value `from` stays under the name `to`: a constant that ops computed. False: given() shall say it instead.
+  virtual bool kept(Ref from, Ref to) {
+    (void)from;
+    (void)to;
+    return false;
+  }
   // An op: names and contents of its operands and result. The references hold during the call; arrays may be copied, which shares
   // their buffers.
   virtual void ran(Op op, const Attributes& attributes, std::span<const Ref> operands, std::span<const Array* const> contents, Ref result,

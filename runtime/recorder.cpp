@@ -55,6 +55,11 @@ void Recorder::given(Ref value, const Array& array, std::string_view name) {
   add(value, array, std::string(name), stays && !name.empty() ? Trace::Origin::parameter : Trace::Origin::input);
 }
 
+bool Recorder::kept(Ref from, Ref to) {
+  ids_[to] = ids_.at(from);
+  return true;
+}
+
 // A value from before this recorder is a parameter or an input of what it records.
 TraceTensorId Recorder::id_of(Ref ref, const Array& content) {
   const auto known = ids_.find(ref);

@@ -31,6 +31,7 @@ class Recorder : public Observer {
   [[nodiscard]] Trace take();
 
   void given(Ref value, const Array& array, std::string_view name) override;
+  bool kept(Ref from, Ref to) override;
   void ran(Op op, const Attributes& attributes, std::span<const Ref> operands, std::span<const Array* const> contents, Ref result,
            const Array& result_content, Role role) override;
   void sent(Ref node, std::size_t operand, Ref cotangent) override;

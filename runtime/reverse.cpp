@@ -122,7 +122,7 @@ Ref Session::kept_fixed(autodiff::Fixed which, DType dtype) {
     const Ref made = emitter.Emitter::fixed(which, dtype);
     ref = tape_.keep(tape_[made].value);
     parameter_names_.resize(tape_.kept_size());
-    if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, {});
+    if (observer_ != nullptr && !observer_->kept(made, ref)) observer_->given(ref, tape_[ref].value, {});
   }
   return ref;
 }

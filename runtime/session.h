@@ -142,7 +142,11 @@ class Session {
   void remove_hook(std::size_t number);
 
   [[nodiscard]] bool recording() const { return recording_; }
-  void set_observer(Observer* observer) { observer_ = observer; }  // null: none; it outlives its use
+  // Null: none; it outlives its use. Constants of gradient rules are computed again, so that it sees how.
+  void set_observer(Observer* observer) {
+    observer_ = observer;
+    fixed_.fill(kNone);
+  }
 
   // Random numbers: every call takes the next key of the session's seed.
   RandomKey next_key() { return random_.split(drawn_++); }

@@ -102,6 +102,19 @@ TEST_CASE("recorder: attention, dropout and an embedding", "[recorder]") {
   CHECK(static_cast<double>(result.vacuous) <= 0.01 * static_cast<double>(result.passed));
 }
 
+TEST_CASE("recorder: gradients whose rules have constants that are no float", "[recorder]") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    Session session({Backend::eager, dtype, 8, 1});
+    const Value before = session.input(session.normal({3}), "before");
+    REQUIRE(session.gradients(sum(gelu(before)), {before}));  // the session has its constants before anybody looks
+    const Trace trace = recorded(session, [&](std::vector<Value>& p) {
+      p.push_back(session.parameter("w", session.normal({6})));
+      return sum(gelu(p[0]) + silu(p[0]) * softplus(p[0]) + session.apply(Op::erf, {p[0]}));
+    });
+    CHECK(judged(trace).failures == std::vector<std::string>{});
+  }
+}
+
 TEST_CASE("recorder: two gradients of one run, and a detached value", "[recorder]") {
   Session session({Backend::eager, DType::float32, 6, 1});
   Recorder recorder(session);

@@ -97,6 +97,7 @@ std::string at_element(const std::string& text, std::size_t element) {
 bool judge_singles(const Region& region, const Tensor& received, const quick::Judged& judged, RegionAudit& audit) {
   constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 16;
   RegionAudit::Counts counts{received.size() - judged.open.size() - judged.vacuous, 0, judged.vacuous, 0};
+  audit.failed_at.resize(1);
   std::vector<std::size_t> elements = judged.open;
   const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
                     step = std::max<std::size_t>(1, received.size() / std::max<std::size_t>(1, sampled));
@@ -113,6 +114,7 @@ bool judge_singles(const Region& region, const Tensor& received, const quick::Ju
     if (k >= judged.open.size()) continue;
     counts += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0};
     if (verdict.value().failed == 0) continue;
+    audit.failed_at[0].push_back(element);
     Violation violation = violation_of(sets.value()[0], one, 0, 0);
     violation.element = element;
     violation.text = at_element(violation.text, element);
@@ -123,19 +125,20 @@ bool judge_singles(const Region& region, const Tensor& received, const quick::Ju
   return true;
 }
 
-// Failures are looked at one by one; of many, that many.
+// Failures are described one by one to find the worst; of many, that many.
 constexpr std::size_t kMostViolations = 1 << 12;
 
 void note_violations(const contracts::Admissible& admissible, const Tensor& received, std::size_t result, std::size_t begin,
                      RegionAudit& audit) {
-  std::size_t seen = 0;
-  for (std::size_t element = begin; element < received.size() && seen < kMostViolations; ++element) {
+  std::vector<std::size_t>& failed = audit.failed_at.emplace_back();
+  for (std::size_t element = begin; element < received.size(); ++element) {
     const auto value = contracts::recorded_value(received, element);
     if (value && admissible.sets.values[element].contains(*value)) continue;
+    failed.push_back(element);
+    if (failed.size() > kMostViolations) continue;
     const Violation one = violation_of(admissible, received, result, element);
     if (!audit.first) audit.first = one;
     if (!audit.worst || is_worse(one, *audit.worst)) audit.worst = one;
-    ++seen;
   }
 }
 

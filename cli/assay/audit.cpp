@@ -1,12 +1,14 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "explain/explain.h"
 #include "formats/trace.h"
 #include "frontends/files.h"
 #include "kernel/audit/audit.h"
@@ -46,7 +48,8 @@ std::string shapes_of(const Trace& trace, const Region& region) {
   return operands.text() + " -> " + results.text();
 }
 
-void add_violations(const Trace& trace, const Region& region, const kernel::RegionAudit& audit, GateCase& one) {
+void add_violations(const Trace& trace, std::size_t index, const kernel::RegionAudit& audit, GateCase& one) {
+  const Region& region = trace.regions[index];
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
     if (audit.results[i].failed == 0) continue;
     Finding finding{
@@ -54,9 +57,7 @@ void add_violations(const Trace& trace, const Region& region, const kernel::Regi
     finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
                       " elements of '" + finding.subject + "' are outside their contract";
     finding.details = {"shapes " + shapes_of(trace, region)};
-    for (const auto& [word, violation] : {std::pair{"first: ", &audit.first}, std::pair{"worst: ", &audit.worst}}) {
-      if (*violation && (*violation)->result == i) finding.details.push_back(word + (*violation)->text);
-    }
+    for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
     one.findings.push_back(std::move(finding));
   }
 }
@@ -78,7 +79,7 @@ GateCase judged(const Trace& trace, std::size_t index) {
   std::tie(one.passed, one.failed, one.vacuous, one.unsupported) =
       std::tie(counts.passed, counts.failed, counts.vacuous, counts.unsupported);
   one.head_room_used = audit.value().head_room_used;
-  add_violations(trace, region, audit.value(), one);
+  add_violations(trace, index, audit.value(), one);
   if (counts.vacuous > 0)
     one.findings.push_back({Finding::Kind::vacuous,
                             "contract.vacuous",
@@ -134,6 +135,17 @@ Outcome<Trace> open_trace(const std::string& path, GateReport& report) {
   return trace;
 }
 
+bool write_trace_file(const Trace& trace, const std::string& path) {
+  std::ofstream out(path, std::ios::binary);
+  formats::write_trace(trace, [&](std::span<const std::byte> part) {
+    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  });
+  out.close();
+  if (out) return true;
+  std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
+  return false;
+}
+
 bool is_continuous(const Trace& trace, GateReport& report) {
   const auto whole = kernel::check_continuity(trace);
   if (whole) return true;
@@ -145,6 +157,22 @@ bool is_continuous(const Trace& trace, GateReport& report) {
   return false;
 }
 
+namespace {
+
+// The first failing region of the run, cut down. A run without one writes nothing.
+bool write_shrunk(const Trace& trace, const std::string& path, GateReport& report) {
+  for (std::size_t i = 0; i < report.cases.size() && report.cases.size() == trace.regions.size(); ++i) {
+    if (report.cases[i].failed == 0) continue;
+    const auto shrunk = explain::shrink(trace, i);
+    if (!shrunk || !write_trace_file(shrunk.value().trace, path)) return false;
+    report.facts.emplace_back("shrunk", path + ": " + report.cases[i].name + ", " + shrunk.value().text);
+    return true;
+  }
+  return true;
+}
+
+}  // namespace
+
 int audit(const AuditOptions& options) {
   GateReport report;
   report.verb = "audit";
@@ -153,7 +181,9 @@ int audit(const AuditOptions& options) {
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) report.cases = audit_regions(trace.value(), options.jobs);
   report.seconds = wall_seconds() - start;
-  return conclude_gate(std::move(report), options.gate);
+  const bool written = options.shrink.empty() || write_shrunk(trace.value(), options.shrink, report);
+  const int exit = conclude_gate(std::move(report), options.gate);
+  return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -58,6 +58,8 @@ int conclude_gate(GateReport report, const GateOptions& options);
 
 // A trace file, with its facts in the report.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);
+// False after a message on stderr.
+[[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 // If not, the report has the finding.
 [[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
 [[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart

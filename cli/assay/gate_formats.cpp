@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostResults = 5000;  // SARIF: what code scanning services take in
+constexpr std::size_t kMostDetailed = 8;    // findings in the text; the other formats have the details of all
 constexpr std::size_t kMostRows = 200;      // Markdown: the summary stays far below a mebibyte
 
 const char* word(Finding::Kind kind) {
@@ -98,11 +99,15 @@ std::string in_table(std::string text) {
 std::string gate_text(const GateReport& report, double most_undecided) {
   std::string text;
   for (const auto& [name, fact] : report.facts) text += name + ": " + fact + "\n";
+  std::size_t shown = 0;
   for (const GateCase& one : report.cases) {
     for (const Finding& finding : one.findings) {
       text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + one.name + ", " + one.op + "\n  " +
               finding.rule + ": " + finding.message + "\n";
-      for (const std::string& detail : finding.details) text += "  " + detail + "\n";
+      const bool in_full = shown < kMostDetailed || !finding.waiver.empty();
+      shown += finding.details.size() > 1 ? 1 : 0;
+      for (const std::string& detail : finding.details) text += in_full ? "  " + detail + "\n" : "";
+      if (!in_full && !finding.details.empty()) text += "  (details: --json)\n";
     }
   }
   for (const std::string& trouble : report.troubles) text += "fail  " + trouble + "\n";

@@ -146,6 +146,8 @@ void add_gate(CLI::App* verb, GateOptions& gate) {
 void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
   verb->add_option("TRACE", options.trace)->required();
+  verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
+      ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });

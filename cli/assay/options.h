@@ -79,6 +79,7 @@ struct GateOptions {
 
 struct AuditOptions {
   std::string trace;
+  std::string shrink;  // file to write
   unsigned jobs = 1;
   GateOptions gate;
 };

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
+#include "cli/assay/gate.h"
 #include "cli/assay/report.h"
-#include "formats/trace.h"
 #include "frontends/files.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
@@ -147,15 +146,7 @@ int record(const RecordOptions& options) {
   }
   const auto trace = Run(model.value().graph, options).record(request);
   if (!trace) return refuse(kSchema, no_json, trace.rejection());
-  std::ofstream out(options.trace, std::ios::binary);
-  formats::write_trace(trace.value(), [&](std::span<const std::byte> part) {
-    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-  });
-  out.close();
-  if (!out) {
-    std::fprintf(stderr, "assay: cannot write %s\n", options.trace.c_str());
-    return kExitUnwritten;
-  }
+  if (!write_trace_file(trace.value(), options.trace)) return kExitUnwritten;
   std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.value().regions.size(), "region").c_str(),
               counted(trace.value().tensors.size(), "tensor").c_str(), counted(trace.value().gradients.size(), "gradient").c_str());
   return kExitYes;

@@ -66,7 +66,7 @@ def reports(folder):
         files = [folder / f"{verb}.{kind}" for kind in ("xml", "sarif", "md", "json")]
         done = run(verb, bad, "--junit", files[0], "--sarif", files[1], "--markdown", files[2], f"--json={files[3]}")
         check(done.returncode == 1, f"{verb} of a wrong run: {done.returncode}")
-        check("contract.mul" in done.stdout and "element 2: received 0x1.ap+4" in done.stdout, f"{verb} names the element: {done.stdout}")
+        check("contract.mul" in done.stdout and "[2]: received 26 = 0x1.ap+4" in done.stdout, f"{verb} names the element: {done.stdout}")
         suite = xml.etree.ElementTree.parse(files[0]).getroot()
         check(suite.attrib["failures"] == "1" and len(suite.findall(".//testcase/failure")) == 1, f"{verb}: one failure in JUnit")
         sarif = json.loads(files[1].read_text())
@@ -80,6 +80,21 @@ def reports(folder):
     check(run("audit", broken).returncode == 1 and "audit.operand" in run("audit", broken).stdout, "a dropped region")
     wrong = trace(folder, "wrong", {"mask": [1.0, 0.0, 1.0, 1.0]}, lambda d: d["regions"][5]["nodes"][0].update(op="mul"))
     check("gradient." in run("gradcheck", wrong).stdout, "a wrong product")
+
+
+def shrinking(folder):
+    bad, small = trace(folder, "bad4.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]}), folder / "small.safetensors"
+    done = run("audit", bad, "--shrink", small)
+    check(done.returncode == 1 and "first and worst at [2]: received 26 = 0x1.ap+4" in done.stdout, f"the worst element: {done.stdout}")
+    check("y = RN(a * b), the nearest number: a = h[2] = 5" in done.stdout, f"the formula with its numbers: {done.stdout}")
+    again = run("audit", small, "--json")
+    check(again.returncode == 1, f"the shrunk trace fails: {again.stdout}{again.stderr}")
+    case = json.loads(again.stdout)["cases"][0]
+    check(case["failed"] == 1 and case["passed"] == 0 and case["findings"][0]["rule"] == "contract.mul", f"... by the same rule: {case}")
+    check(any(line.startswith("first and worst at [0]: received 26") for line in case["findings"][0]["details"]), "... and the same number")
+    check(run("audit", bad, "--shrink", folder / "no" / "folder").returncode == 1, "a failure is told before a file that cannot be written")
+    good = trace(folder, "good4.safetensors")
+    check(run("audit", good, "--shrink", folder / "nothing").returncode == 0 and not (folder / "nothing").exists(), "nothing to shrink")
 
 
 def waivers(folder):
@@ -112,7 +127,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, waivers, baseline):
+    for part in (reports, shrinking, waivers, baseline):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

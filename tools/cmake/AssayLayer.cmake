@@ -13,6 +13,7 @@ set(ASSAY_MAY_USE_search kernel semantics formats certificate_format)
 set(ASSAY_MAY_USE_runtime semantics formats)
 set(ASSAY_MAY_USE_gpu runtime)
 set(ASSAY_MAY_USE_testing semantics kernel runtime)
+set(ASSAY_MAY_USE_explain semantics kernel)
 
 set(ASSAY_MAY_PACKAGE_semantics Boost::headers PkgConfig::MPFR PkgConfig::GMP)
 set(ASSAY_MAY_PACKAGE_kernel "")
@@ -23,6 +24,7 @@ set(ASSAY_MAY_PACKAGE_search Threads::Threads PkgConfig::CLP)
 set(ASSAY_MAY_PACKAGE_runtime Threads::Threads PkgConfig::HWY DNNL::dnnl OpenMP::OpenMP_CXX)
 set(ASSAY_MAY_PACKAGE_gpu "")
 set(ASSAY_MAY_PACKAGE_testing "")
+set(ASSAY_MAY_PACKAGE_explain "")
 
 set(ASSAY_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 

@@ -1,0 +1,118 @@
+#include "explain/explain.h"
+
+#include <cmath>
+#include <utility>
+
+#include "explain/pattern.h"
+#include "explain/text.h"
+#include "explain/view.h"
+
+namespace assay::explain {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+void append(Lines& lines, const Lines& more, const std::string& indent) {
+  for (const std::string& line : more) lines.push_back(indent + line);
+}
+
+std::string admitted_text(const View& view) {
+  const contracts::FloatSet& set = view.set();
+  std::string text;
+  if (set.has_finite())
+    text = set.lo == set.hi ? view.number(set.lo) + " = " + hex(set.lo)
+                            : view.number(set.lo) + " .. " + view.number(set.hi) + " = [" + hex(set.lo) + ", " + hex(set.hi) + "]";
+  for (const auto& [held, word] : {std::pair{set.minus_infinity, "-inf"}, std::pair{set.plus_infinity, "inf"}, std::pair{set.nan, "nan"}})
+    if (held) text += (text.empty() ? "" : " or ") + std::string(word);
+  return text;
+}
+
+std::string exact_text(const View& view) {
+  if (view.exact().is_undefined()) return "";
+  const double half_width = view.exact().hi() / 2 - view.exact().lo() / 2;
+  return ", exact value " + decimal(view.exact_value()) + (half_width > 0 ? " (within " + rough(half_width) + ")" : "");
+}
+
+std::string distance_text(const kernel::Violation& violation, const View& view) {
+  if (!std::isfinite(violation.steps)) return std::isfinite(view.received) ? "" : "no finite number was received";
+  const char* format = view.format() == contracts::Format::binary32 ? "float32" : "float64";
+  std::string text = "outside by " + rough(violation.steps) + " " + format + (violation.steps == 1 ? " step" : " steps");
+  if (std::isfinite(violation.allowance_units)) text += ", " + rough(violation.allowance_units) + " times the allowance";
+  return text;
+}
+
+// The values of a fused region's steps, where they are single numbers.
+std::string steps_text(const View& view) {
+  std::string text;
+  for (NodeId id = 0; id < view.part.graph.nodes.size(); ++id) {
+    const Node& node = view.part.graph.node(id);
+    if (node.op == Op::input || node.op == Op::constant || view.values[id].values.size() != 1) continue;
+    text += (text.empty() ? "" : ", ") + std::string(op_row(node.op).name) + " " + decimal(view.values[id].values[0]);
+  }
+  return text;
+}
+
+Lines contract_lines(const View& view) {
+  Lines lines;
+  if (view.values.empty()) return lines;
+  const Graph& graph = view.part.graph;
+  std::size_t computing = 0;
+  for (const Node& node : graph.nodes) computing += node.op == Op::input || node.op == Op::constant ? 0 : 1;
+  if (computing > 1) {
+    lines.push_back("each step by its own contract, in double: " + steps_text(view));
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      if (id != view.output() && contracts::family_of(graph.node(id).op) == contracts::Family::sum && view.values[id].values.size() == 1)
+        append(lines, sum_lines(view, id, 0), "");
+    }
+  }
+  append(lines, formula_lines(view, view.output(), view.part.element), "");
+  return lines;
+}
+
+// Where the received value stands in the operand of an op that only moves elements.
+Lines moved_lines(const Trace& trace, const Region& region, const View& view) {
+  const Node& node = region.graph.nodes.back();
+  if (op_row(node.op).op_class != OpClass::layout || region.operands.size() != 1 || region.graph.nodes.size() != 2) return {};
+  const Tensor& x = trace.tensors[region.operands[0]].value;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < x.size() && places.size() < 2; ++i)
+    if (contracts::recorded_value(x, i) == view.received) places.push_back(i);
+  if (places.empty()) return {"the operand does not hold the received value"};
+  return {"the operand holds the received value at " + to_string(index_of(x.shape(), places[0])) +
+          (places.size() > 1 ? " and elsewhere" : "")};
+}
+
+Lines element_lines(const Trace& trace, std::size_t r, const kernel::Violation& violation, const std::string& word) {
+  const Region& region = trace.regions[r];
+  const Tensor& received = trace.tensors[region.results[violation.result]].value;
+  Lines lines;
+  const std::string place = word + " at " + to_string(index_of(received.shape(), violation.element)) + ": ";
+  const auto view = view_of(trace, r, violation.result, violation.element);
+  if (!view || view.value().set().contains(view.value().received)) return {place + violation.text};
+  lines.push_back(place + "received " + received_text(received, violation.element) + ", admitted " + admitted_text(view.value()) +
+                  exact_text(view.value()));
+  const std::string distance = distance_text(violation, view.value());
+  if (!distance.empty()) lines.push_back("  " + distance);
+  append(lines, contract_lines(view.value()), "  ");
+  append(lines, moved_lines(trace, region, view.value()), "  ");
+  return lines;
+}
+
+}  // namespace
+
+Lines failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit, std::size_t result) {
+  Lines lines;
+  const auto is_here = [&](const std::optional<kernel::Violation>& one) { return one && one->result == result; };
+  const bool same = is_here(audit.first) && is_here(audit.worst) && audit.first->element == audit.worst->element;
+  if (is_here(audit.worst)) append(lines, element_lines(trace, region, *audit.worst, same ? "first and worst" : "worst"), "");
+  if (is_here(audit.first) && !same) append(lines, element_lines(trace, region, *audit.first, "first"), "");
+  if (result < audit.failed_at.size() && audit.failed_at[result].size() > 1) {
+    const Shape& shape = trace.tensors[trace.regions[region].results[result]].value.shape();
+    lines.push_back("where, in " + to_string(shape) + ":");
+    append(lines, pattern_lines(shape, audit.failed_at[result]), "  ");
+  }
+  return lines;
+}
+
+}  // namespace assay::explain

@@ -1,0 +1,31 @@
+// What a failed audit means to a reader: numbers, formulas, the largest terms, where failures lie, and a smaller trace that fails too.
+//
+// Nothing here decides anything. The kernel has judged; what is written here is computed again from the trace, in double where that
+// is good enough for words, and a smaller trace is only handed out once kernel::audit_region has refused it as well.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernel/audit/audit.h"
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::explain {
+
+// Lines on the failed elements of one result of an audited region: the first and the worst, the formula of their contract with its
+// numbers, the terms that count most, and where on the result failures lie.
+[[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit,
+                                                     std::size_t result);
+
+struct Shrunk {
+  Trace trace;       // one region with the recorded operands that its worst element reads; audit_region refuses it
+  std::string text;  // what is left: "conv [16, 64, 32, 32], [64, 64, 3, 3] -> ... down to ..."
+};
+
+// The region's worst failure as a trace of its own. Operands are cut to what the element reads, and terms that are 0 are left out.
+// Rejected (code "shrink.passes") for a region that does not fail.
+[[nodiscard]] Outcome<Shrunk> shrink(const Trace& trace, std::size_t region);
+
+}  // namespace assay::explain

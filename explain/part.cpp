@@ -1,0 +1,142 @@
+#include "explain/part.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace assay::explain {
+
+namespace {
+
+class Cutter {
+ public:
+  Cutter(const Trace& trace, const Region& region, std::size_t result, std::size_t element)
+      : trace_(trace), region_(region), result_(result), element_(element), boxes_(region.graph.nodes.size()), attributes_(boxes_.size()) {}
+
+  Part cut() {
+    if (!find_boxes()) {
+      for (NodeId id = 0; id < boxes_.size(); ++id) {
+        boxes_[id] = whole(region_.graph.node(id).shape);
+        attributes_[id] = region_.graph.node(id).attributes;
+      }
+    }
+    return *assembled();
+  }
+
+ private:
+  // False where two users need different parts of one node.
+  bool find_boxes() {
+    const Graph& graph = region_.graph;
+    const NodeId output = graph.outputs[result_];
+    boxes_[output] = one_element(graph.node(output).shape, element_);
+    for (NodeId id = output + 1; id-- > 0;) {
+      const Node& node = graph.node(id);
+      if (!boxes_[id] || node.op == Op::input || node.op == Op::constant) continue;
+      Needs needs{whole(node.shape), {}, node.attributes};
+      if (auto found = needs_of(graph, node, *boxes_[id]))
+        needs = std::move(*found);
+      else
+        for (const NodeId operand : node.operands) needs.operands.push_back(whole(graph.node(operand).shape));
+      if (id != output && needs.result != *boxes_[id]) return false;
+      boxes_[id] = std::move(needs.result);
+      attributes_[id] = std::move(needs.attributes);
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        std::optional<Box>& box = boxes_[node.operands[k]];
+        if (box && *box != needs.operands[k]) return false;
+        box = std::move(needs.operands[k]);
+      }
+    }
+    return assembled().has_value();
+  }
+
+  void append_input(Part& part, std::vector<NodeId>& ids, std::size_t k) const {
+    const NodeId id = region_.graph.inputs[k];
+    const Tensor& value = trace_.tensors[region_.operands[k]].value;
+    if (!boxes_[id]) return;
+    ids[id] = part.graph.append_input(value.dtype(), extents(*boxes_[id]), trace_.tensors[region_.operands[k]].name);
+    part.operands.push_back(cut_to(value, *boxes_[id]));
+    part.positions.push_back(k);
+    part.origins.push_back(boxes_[id]->begin);
+  }
+
+  [[nodiscard]] std::optional<Part> assembled() const {
+    const Graph& graph = region_.graph;
+    Part part;
+    part.model = region_.model;
+    part.name = region_.name;
+    std::vector<NodeId> ids(graph.nodes.size());
+    for (std::size_t k = 0; k < graph.inputs.size(); ++k) append_input(part, ids, k);
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      const Node& node = graph.node(id);
+      if (!boxes_[id] || node.op == Op::input) continue;
+      if (node.op == Op::constant) {
+        ids[id] = part.graph.append_constant(cut_to(node.value, *boxes_[id]));
+        continue;
+      }
+      std::vector<NodeId> operands;
+      for (const NodeId operand : node.operands) operands.push_back(ids[operand]);
+      const auto added = part.graph.append(node.op, std::move(operands), attributes_[id]);
+      if (!added || part.graph.node(added.value()).shape != extents(*boxes_[id])) return std::nullopt;
+      ids[id] = added.value();
+    }
+    mark_results(part, ids);
+    return part;
+  }
+
+  void mark_results(Part& part, const std::vector<NodeId>& ids) const {
+    for (std::size_t i = 0; i < region_.results.size(); ++i) {
+      const NodeId id = region_.graph.outputs[i];
+      if (!boxes_[id]) continue;
+      if (i == result_) {
+        part.result = part.results.size();
+        Shape index = index_of(region_.graph.node(id).shape, element_);
+        for (std::size_t axis = 0; axis < index.size(); ++axis) index[axis] -= boxes_[id]->begin[axis];
+        part.element = element_at(extents(*boxes_[id]), index);
+      }
+      part.graph.mark_output(ids[id], trace_.tensors[region_.results[i]].name);
+      part.results.push_back(cut_to(trace_.tensors[region_.results[i]].value, *boxes_[id]));
+      part.tensors.push_back(region_.results[i]);
+    }
+  }
+
+  const Trace& trace_;
+  const Region& region_;
+  std::size_t result_, element_;
+  std::vector<std::optional<Box>> boxes_;  // none: not needed
+  std::vector<Attributes> attributes_;
+};
+
+}  // namespace
+
+Shape Part::index_in_region(std::size_t k, std::size_t i) const {
+  Shape index = index_of(operands[k].shape(), i);
+  for (std::size_t axis = 0; axis < index.size(); ++axis) index[axis] += origins[k][axis];
+  return index;
+}
+
+Part part_of(const Trace& trace, std::size_t region, std::size_t result, std::size_t element) {
+  return Cutter(trace, trace.regions[region], result, element).cut();
+}
+
+Trace trace_of(const Trace& source, const Part& part) {
+  Trace trace;
+  trace.writer = source.writer;
+  Region region;
+  region.name = part.name;
+  region.graph = part.graph;
+  region.model = part.model;
+  const auto add = [&](std::string name, Trace::Origin origin, const Tensor& value) {
+    const auto taken = [&](const Trace::Entry& one) { return one.name == name; };
+    while (std::ranges::any_of(trace.tensors, taken)) name += "'";
+    trace.tensors.push_back({name, origin, value});
+    return static_cast<TraceTensorId>(trace.tensors.size() - 1);
+  };
+  for (std::size_t k = 0; k < part.operands.size(); ++k)
+    region.operands.push_back(add(part.graph.input_names[k], Trace::Origin::input, part.operands[k]));
+  for (std::size_t i = 0; i < part.results.size(); ++i)
+    region.results.push_back(add(source.tensors[part.tensors[i]].name, Trace::Origin::result, part.results[i]));
+  trace.outputs = region.results;
+  trace.regions.push_back(std::move(region));
+  return trace;
+}
+
+}  // namespace assay::explain

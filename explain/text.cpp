@@ -1,0 +1,41 @@
+#include "explain/text.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace assay::explain {
+
+std::string decimal(double value, contracts::Format format) {
+  std::array<char, 40> digits{};
+  char* const end = digits.data() + digits.size();
+  const bool is_float = format == contracts::Format::binary32 && (std::fabs(value) <= contracts::largest(format) || !std::isfinite(value));
+  const auto written = is_float ? std::to_chars(digits.data(), end, static_cast<float>(value)) : std::to_chars(digits.data(), end, value);
+  return {digits.data(), written.ptr};
+}
+
+std::string rough(double value) {
+  std::array<char, 40> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3g", value))};
+}
+
+std::string hex(double value) {
+  std::array<char, 40> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%a", value))};
+}
+
+std::string received_text(const Tensor& tensor, std::size_t element) {
+  if (!is_float(tensor.dtype())) return std::to_string(tensor.as_int(element));
+  const double value = tensor.as_double(element);
+  const std::size_t width = byte_size(tensor.dtype());
+  std::string bits;
+  for (std::size_t i = width; i-- > 0;) {
+    std::array<char, 4> byte{};
+    std::snprintf(byte.data(), byte.size(), "%02x", std::to_integer<unsigned>(tensor.bytes()[element * width + i]));
+    bits += byte.data();
+  }
+  return decimal(value, contracts::format_of(tensor.dtype())) + " = " + hex(value) + " (bits " + bits + ")";
+}
+
+}  // namespace assay::explain

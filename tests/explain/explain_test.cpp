@@ -1,0 +1,264 @@
+// What a failing audit says: numbers that are those of the contract, the terms that count, where failures lie; and smaller traces that
+// fail by the same numbers.
+#include <algorithm>
+#include <cmath>
+
+#include "explain/explain.h"
+#include "tests/audit/run.h"
+
+using namespace assay;
+using namespace assay::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// Numbers without a pattern, that are no small integers.
+std::vector<float> noise(std::size_t count, unsigned seed, float scale = 1) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525U + 1013904223U;
+    values.push_back(scale * (static_cast<float>(seed >> 8) / 8388608.0F - 1));
+  }
+  return values;
+}
+
+std::vector<float> floats_of(const Trace& trace, TraceTensorId id) {
+  std::vector<float> values;
+  for (const double value : trace.tensors[id].value.to_doubles()) values.push_back(static_cast<float>(value));
+  return values;
+}
+
+void put(Trace& trace, TraceTensorId id, const std::vector<float>& values) {
+  trace.tensors[id].value = Tensor::of_floats(trace.tensors[id].value.shape(), values);
+}
+
+void add_to(Trace& trace, TraceTensorId id, const std::vector<std::size_t>& elements, float error) {
+  std::vector<float> values = floats_of(trace, id);
+  for (const std::size_t element : elements) values[element] += error;
+  put(trace, id, values);
+}
+
+kernel::RegionAudit audit_of(const Trace& trace, std::size_t region = 0) {
+  auto audit = kernel::audit_region(trace, region);
+  if (!audit) FAIL(audit.rejection().to_text());
+  return std::move(audit).value();
+}
+
+Lines lines_of(const Trace& trace) { return explain::failure_lines(trace, 0, audit_of(trace), 0); }
+
+bool mentions(const Lines& lines, const std::string& text) {
+  const bool found = std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  if (!found) {
+    for (const std::string& line : lines) UNSCOPED_INFO(line);
+  }
+  return found;
+}
+
+WindowAttributes window(std::int64_t kernel, std::int64_t stride, std::int64_t dilation, std::int64_t pad, std::int64_t groups = 1) {
+  return {{kernel, kernel}, {stride, stride}, {dilation, dilation}, {pad, pad}, {pad, pad}, {}, groups, false, false};
+}
+
+// A run of one op on noise.
+struct Single {
+  std::string name;
+  Op op;
+  Attributes attributes;
+  std::vector<Shape> operands;
+  std::size_t most;  // elements of all operands that one element of the result needs
+
+  [[nodiscard]] Run run() const {
+    Run result;
+    std::vector<Run::Id> ids;
+    for (const Shape& shape : operands)
+      ids.push_back(
+          result.given("x" + std::to_string(ids.size()), shape, noise(element_count(shape), 11 + static_cast<unsigned>(ids.size()))));
+    result.apply(op, ids, attributes);
+    return result;
+  }
+};
+
+std::vector<Single> singles() {
+  WindowAttributes uneven = window(3, 2, 1, 0);
+  uneven.pads_begin = {0, 1};
+  uneven.pads_end = {2, 0};
+  WindowAttributes ceiling = window(2, 2, 1, 0);
+  ceiling.ceil_mode = true;
+  WindowAttributes counting = window(3, 2, 1, 1);
+  counting.count_include_pad = true;
+  using Form = NormaliseAttributes::Form;
+  return {
+      {"matmul", Op::matmul, NoAttributes{}, {{2, 3, 7}, {7, 5}}, 14},
+      {"gemm", Op::gemm, GemmAttributes{2, 0.5, true, true}, {{7, 3}, {5, 7}, {5}}, 15},
+      {"conv", Op::conv, window(3, 1, 1, 1), {{2, 4, 6, 6}, {6, 4, 3, 3}, {6}}, 73},
+      {"conv with uneven pads", Op::conv, uneven, {{1, 2, 7, 7}, {3, 2, 3, 3}}, 36},
+      {"conv, dilated, in groups", Op::conv, window(2, 1, 2, 1, 2), {{1, 4, 5, 5}, {6, 2, 2, 2}}, 26},
+      {"conv_transpose", Op::conv_transpose, window(3, 2, 1, 1), {{2, 3, 4, 4}, {3, 4, 3, 3}, {4}}, 76},
+      {"max_pool", Op::max_pool, window(2, 2, 1, 0), {{2, 3, 6, 6}}, 4},
+      {"max_pool with ceiling", Op::max_pool, ceiling, {{1, 2, 5, 5}}, 4},
+      {"avg_pool", Op::avg_pool, window(3, 2, 1, 1), {{1, 2, 6, 6}}, 9},
+      {"avg_pool that counts pads", Op::avg_pool, counting, {{1, 2, 6, 6}}, 9},
+      {"reduce_sum", Op::reduce_sum, ReduceAttributes{{1}, false}, {{4, 9, 3}}, 9},
+      {"reduce_mean", Op::reduce_mean, ReduceAttributes{{0, 2}, true}, {{4, 9, 3}}, 12},
+      {"reduce_max", Op::reduce_max, ReduceAttributes{{1}, true}, {{4, 9}}, 9},
+      {"cumsum", Op::cumsum, CumulativeAttributes{1, false, true}, {{4, 9}}, 9},
+      {"softmax", Op::softmax, SoftmaxAttributes{1}, {{4, 9, 2}}, 9},
+      {"log_sum_exp", Op::log_sum_exp, ReduceAttributes{{1}, false}, {{4, 9, 2}}, 9},
+      {"normalise", Op::normalise, NormaliseAttributes{{2}, 1e-5, Form::centered}, {{4, 2, 9}}, 9},
+      {"add", Op::add, NoAttributes{}, {{4, 9}, {4, 1}}, 2},
+      {"where-less clip", Op::clip, ClipAttributes{-0.5, 0.5}, {{4, 9}}, 1},
+      {"tanh", Op::tanh, NoAttributes{}, {{4, 9}}, 1},
+      {"permute", Op::permute, PermuteAttributes{{2, 0, 1}}, {{4, 9, 2}}, 1},
+      {"slice", Op::slice, SliceAttributes{{3, 8}, {-1, -3}, {2, 3}}, {{4, 9}}, 1},
+      {"reshape", Op::reshape, ShapeAttributes{{6, 6}}, {{4, 9}}, 1},
+      {"expand", Op::expand, ShapeAttributes{{4, 9}}, {{4, 1}}, 1},
+      {"concat", Op::concat, ConcatAttributes{0}, {{2, 9}, {3, 9}}, 45},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("explain: a shrunk trace fails by the same numbers, on the elements that are read alone", "[explain]") {
+  for (const Single& one : singles()) {
+    const Run run = one.run();
+    const Trace& right = run.trace;
+    const TraceTensorId y = right.regions[0].results[0];
+    const std::size_t size = right.tensors[y].value.size();
+    for (const std::size_t element : {std::size_t{0}, size / 3, size / 2, size - 1}) {
+      INFO(one.name << ", element " << element);
+      Trace trace = right;
+      add_to(trace, y, {element}, 0.25F);
+      const auto shrunk = explain::shrink(trace, 0);
+      REQUIRE(shrunk);
+      const Trace& small = shrunk.value().trace;
+      CHECK(kernel::check_continuity(small));
+      std::size_t read = 0;
+      for (const TraceTensorId id : small.regions[0].operands) read += small.tensors[id].value.size();
+      CHECK(read <= one.most);
+      const auto before = audit_of(trace).worst, after = audit_of(small).worst;
+      REQUIRE((before && after));
+      const auto numbers = [](const kernel::Violation& violation) { return violation.text.substr(violation.text.find(':')); };
+      CHECK(numbers(*after) == numbers(*before));
+      const Lines lines = lines_of(trace);
+      CHECK(mentions(lines, "first and worst at"));
+      CHECK(lines.size() > 1);
+    }
+  }
+}
+
+TEST_CASE("explain: a run that passes is not shrunk", "[explain]") {
+  const auto shrunk = explain::shrink(singles()[0].run().trace, 0);
+  REQUIRE_FALSE(shrunk);
+  CHECK(shrunk.rejection().code == "shrink.passes");
+}
+
+TEST_CASE("explain: a product of matrices without, or with another, of its terms", "[explain]") {
+  Run run;
+  const std::vector<float> x = noise(4 * 27, 1), w = noise(27 * 5, 2);
+  const auto a = run.given("x", {4, 27}, x), b = run.given("w", {27, 5}, w);
+  const auto y = run.apply(Op::matmul, {a, b});
+  const float term = x[3 * 27 + 11] * w[11 * 5 + 2];
+  add_to(run.trace, y, {17}, -term);
+  Lines lines = lines_of(run.trace);
+  CHECK(mentions(lines, "first and worst at [3, 2]: received "));
+  CHECK(mentions(lines, "m = 27 terms, k = 27 roundings, S = "));
+  CHECK(mentions(lines, "condition S / |s| = "));
+  CHECK(mentions(lines, "; 22 smaller ones"));
+  CHECK(mentions(lines, "the sum without the term x[3, 11] * w[11, 2]"));
+  add_to(run.trace, y, {17}, 2 * term);
+  CHECK(mentions(lines_of(run.trace), "the sum with this term twice: x[3, 11] * w[11, 2]"));
+  add_to(run.trace, y, {17}, -3 * term);
+  CHECK(mentions(lines_of(run.trace), "the sum with the other sign on x[3, 11] * w[11, 2]"));
+  float first = 0;
+  for (std::size_t k = 0; k < 24; ++k) first += x[3 * 27 + k] * w[k * 5 + 2];
+  std::vector<float> values = floats_of(run.trace, y);
+  values[17] = first;
+  put(run.trace, y, values);
+  CHECK(mentions(lines_of(run.trace), "the sum of the first 24 of 27 terms"));
+}
+
+TEST_CASE("explain: the formula's allowance is the contract's", "[explain]") {
+  Run run;
+  const auto x = run.given("x", {1, 12}, noise(12, 3)), y = run.apply(Op::reduce_sum, {x}, ReduceAttributes{{1}, false});
+  add_to(run.trace, y, {0}, 0.5F);
+  const kernel::RegionAudit audit = audit_of(run.trace);
+  double s = 0;
+  for (const float value : floats_of(run.trace, x)) s += std::fabs(static_cast<double>(value));
+  const double g = 11 * 0x1p-24 / (1 - 11 * 0x1p-24), units = 0.5 / (g * s);
+  CHECK(audit.worst->allowance_units > 0.9 * units);
+  CHECK(audit.worst->allowance_units < 1.2 * units);
+  CHECK(mentions(lines_of(run.trace), "m = 12 terms, k = 11 roundings"));
+}
+
+TEST_CASE("explain: where every order is exact, and where one term is left, that is said", "[explain]") {
+  Run whole;
+  const auto y = whole.apply(Op::matmul, {whole.given("x", {1, 3}, {1, 2, 3}), whole.given("w", {3, 1}, {4, -5, 6})});
+  add_to(whole.trace, y, {0}, 1);
+  CHECK(mentions(lines_of(whole.trace), "every term is a multiple of 2^1 and S = 32 <= 2^(1 + 24)"));
+  Run sparse;
+  const auto z = sparse.apply(Op::matmul, {sparse.given("x", {1, 3}, {0, 0.3F, 0}), sparse.given("w", {3, 1}, {4, -5, 6})});
+  add_to(sparse.trace, z, {0}, 1);
+  CHECK(mentions(lines_of(sparse.trace), "one product, rounded once"));
+  const auto shrunk = explain::shrink(sparse.trace, 0);
+  REQUIRE(shrunk);
+  CHECK(shrunk.value().text == "[1, 3], [3, 1] -> [1, 1], down to [1, 1], [1, 1] -> [1, 1]");  // products with 0 are left out
+}
+
+TEST_CASE("explain: patterns of failures", "[explain]") {
+  Run run;
+  const auto x = run.given("x", {4, 96}, noise(4 * 96, 5)), y = run.apply(Op::relu, {x});
+  const Trace right = run.trace;
+  const auto pattern = [&](const std::vector<std::size_t>& elements) {
+    Trace trace = right;
+    add_to(trace, y, elements, 1);
+    return lines_of(trace);
+  };
+  CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 1: every 32nd from 3, 3 of 96"));
+  CHECK(mentions(pattern({3, 3 + 32, 3 + 64}), "axis 0: all at 0, the first of 4"));
+  CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93, 3 * 96 + 94, 3 * 96 + 95}), "axis 1: all at 92 .. 95, the last 4 of 96"));
+  CHECK(mentions(pattern({3 * 96 + 92, 3 * 96 + 93}), "every element there fails"));
+  CHECK(mentions(pattern({0, 97, 194}), "3 of 9 elements there fail"));
+  CHECK_FALSE(mentions(Lines(pattern({5})), "where"));
+}
+
+TEST_CASE("explain: softmax, normalise, functions, choices and moved elements", "[explain]") {
+  const auto lines = [](Op op, const Attributes& attributes, const Shape& shape, std::size_t element) {
+    Run run;
+    const auto y = run.apply(op, {run.given("x", shape, noise(element_count(shape), 7, 4))}, attributes);
+    add_to(run.trace, y, {element}, 0.125F);
+    return lines_of(run.trace);
+  };
+  const Lines softmax = lines(Op::softmax, SoftmaxAttributes{1}, {3, 12}, 14);
+  CHECK(mentions(softmax, "y = exp(d) / s, d = x - m, step by step: x = x[1, 2] = "));
+  CHECK(mentions(softmax, "over 12 elements"));
+  CHECK(mentions(softmax, "(100 % of s)") == false);
+  CHECK(mentions(lines(Op::normalise, NormaliseAttributes{{1}, 0.5, NormaliseAttributes::Form::centered}, {3, 12}, 14),
+                 "y = (x - mean) / sqrt(variance + 0.5)"));
+  CHECK(mentions(lines(Op::exp, NoAttributes{}, {3}, 1), "y within M = 1 steps of RN(exp(a)) by the table glibc-2.36: a = x[1] = "));
+  CHECK(mentions(lines(Op::relu, NoAttributes{}, {3}, 0), "y = max(a, 0), exactly: a = x[0] = "));
+  CHECK(mentions(lines(Op::max_pool, window(2, 2, 1, 0), {1, 1, 4, 4}, 3), "y = the greatest of 4 elements, exactly: x[0, 0, "));
+  CHECK(mentions(lines(Op::permute, PermuteAttributes{{1, 0}}, {3, 12}, 4), "the bits of x[1, 1], handed on"));
+
+  Run swapped;  // a transposition that took the neighbour
+  const auto x = swapped.given("x", {2, 3}, {1, 2, 3, 4, 5, 6}), y = swapped.apply(Op::permute, {x}, PermuteAttributes{{1, 0}});
+  put(swapped.trace, y, {1, 4, 2, 5, 3, 3});
+  CHECK(mentions(lines_of(swapped.trace), "the operand holds the received value at [0, 2]"));
+}
+
+TEST_CASE("explain: a fused region, step by step", "[explain]") {
+  Run run;
+  const auto x = run.given("x", {4, 6}, noise(24, 1)), w = run.given("w", {6, 5}, noise(30, 2)),
+             b = run.given("b", {5}, std::vector<float>(5, 9.0F));
+  run.apply(Op::gemm, {x, w, b}, GemmAttributes{});
+  Region& region = run.trace.regions[0];
+  const auto node = region.graph.append(Op::relu, {region.graph.outputs[0]});
+  REQUIRE(node);
+  region.graph.outputs[0] = node.value();
+  add_to(run.trace, region.results[0], {7}, 0.5F);
+  const Lines lines = lines_of(run.trace);
+  CHECK(mentions(lines, "each step by its own contract, in double: gemm "));
+  CHECK(mentions(lines, "gemm of 7 terms"));
+  const auto shrunk = explain::shrink(run.trace, 0);
+  REQUIRE(shrunk);
+  CHECK(shrunk.value().text == "[4, 6], [6, 5], [5] -> [4, 5], down to [1, 6], [6, 1], [1] -> [1, 1]");
+}

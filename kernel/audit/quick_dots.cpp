@@ -1,154 +1,12 @@
-// Sums of products, in double: matrices and windows. quick_sums.h has the argument.
+// Sums of products: matrices and windows, as blocks of rows times columns. quick_block.h judges those.
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <limits>
+#include <optional>
 
-#include "kernel/audit/quick_sums.h"
-#include "kernel/lanes.h"
-#include "kernel/product.h"
-#include "semantics/demand.h"
+#include "kernel/audit/quick_block.h"
 
 namespace assay::kernel::quick {
 
 namespace {
-
-// ---- products ----
-
-// How many numbers of a factor are not zero, and the place of one of these, best the one with the lowest bit: what Q2 and Q3 need of it.
-struct Profile {
-  std::size_t nonzero = 0, pivot = 0;
-  int least = std::numeric_limits<int>::max();
-  void add(std::size_t i, double value) {
-    if (value == 0) return;
-    ++nonzero;
-    const int bit = lowest_bit(static_cast<float>(value));
-    if (bit >= least) return;
-    least = bit;
-    pivot = i;
-  }
-};
-
-// The second factor.
-struct Columns {
-  Columns(std::size_t inner, std::size_t columns) : values(inner, columns), profiles(columns) {}
-  void set(std::size_t i, std::size_t j, float value) {
-    values.row(i)[j] = static_cast<double>(value);
-    profiles[j].add(i, static_cast<double>(value));
-  }
-  PaddedMatrix values;
-  std::vector<Profile> profiles;
-};
-
-// The columns with f applied to each number.
-template <class F>
-PaddedMatrix mapped(PaddedMatrix values, const F& f) {
-  for (double& value : values.values()) value = f(value);
-  return values;
-}
-double magnitude(double value) { return std::fabs(value); }
-double presence(double value) { return value != 0 ? 1 : 0; }
-
-ASSAY_TARGETS std::size_t count_nonzero(const double* row, std::size_t count) {
-  std::uint64_t zeros = 0;  // of either sign
-  for (std::size_t i = 0; i < count; ++i) zeros += std::bit_cast<std::uint64_t>(row[i]) << 1 == 0 ? 1 : 0;
-  return count - zeros;
-}
-
-class Dots {
- public:
-  Dots(const Columns& w, std::size_t inner, std::size_t columns, std::span<const float> bias)
-      : w_(w), inner_(inner), columns_(columns), bias_(bias) {}
-
-  // Rows of `a` times the columns; y(r, j) is what was received, open(r, j) is called for what stays open. Two stages: |c| for T and a
-  // lower bound of m; then S and m themselves, as products of magnitudes and of presences.
-  template <class Y, class Open>
-  void judge(const double* a, std::size_t rows, const Y& y, const Open& open) {
-    product(a, rows, w_.values, out_);
-    left_.clear();
-    for (std::size_t r = 0; r < rows; ++r) {
-      const double* row = a + r * inner_;
-      Profile profile;
-      profile.nonzero = count_nonzero(row, inner_);
-      while (profile.pivot + 1 < inner_ && row[profile.pivot] == 0) ++profile.pivot;
-      for (std::size_t j = 0; j < columns_; ++j) {
-        const double c = out_[r * w_.values.stride() + j] + bias(j), received = y(r, j);
-        if (received == c) continue;  // Q1
-        const std::size_t together = profile.nonzero + w_.profiles[j].nonzero;
-        const double m = static_cast<double>(together > inner_ ? together - inner_ : 0) + presence(bias(j));
-        const int q = grid(row, profile, j);
-        if (!within(received, c, std::fabs(c), m, q)) left_.push_back({r, j, q});
-      }
-    }
-    if (left_.empty()) return;
-    measure(a, rows);
-    for (const Left& one : left_) {
-      const std::size_t at = one.r * w_.values.stride() + one.j;
-      const double c = out_[at] + bias(one.j), size = sizes_[at] + std::fabs(bias(one.j)), m = counts_[at] + presence(bias(one.j));
-      if (!within(y(one.r, one.j), c, size, m, one.q)) open(one.r, one.j);
-    }
-  }
-
- private:
-  struct Left {
-    std::size_t r, j;
-    int q;
-  };
-
-  [[nodiscard]] double bias(std::size_t j) const { return bias_.empty() ? 0 : static_cast<double>(bias_[j]); }
-
-  void product(const double* a, std::size_t rows, const PaddedMatrix& w, std::vector<double>& out) const {
-    out.assign(rows * w.stride(), 0);
-    accumulate_product({rows, inner_, columns_, inner_, w.stride()}, a, w, 0, out.data());
-  }
-
-  // S and m of what is left: all of the block, or element by element if that is little.
-  void measure(const double* a, std::size_t rows) {
-    constexpr std::size_t kFew = 16;  // one in so many
-    if (left_.size() * kFew < rows * columns_) {
-      sizes_.resize(out_.size());
-      counts_.resize(out_.size());
-      for (const Left& one : left_) {
-        double size = 0, count = 0;
-        for (std::size_t i = 0; i < inner_; ++i) {
-          const double term = a[one.r * inner_ + i] * w_.values.row(i)[one.j];
-          size += std::fabs(term);
-          count += presence(term);  // a product of two float32 numbers does not underflow in double
-        }
-        sizes_[one.r * w_.values.stride() + one.j] = size;
-        counts_[one.r * w_.values.stride() + one.j] = count;
-      }
-      return;
-    }
-    if (!sizes_of_) sizes_of_ = mapped(w_.values, magnitude);
-    if (!present_) present_ = mapped(w_.values, presence);
-    std::vector<double> b(a, a + rows * inner_);
-    for (double& value : b) value = magnitude(value);
-    product(b.data(), rows, *sizes_of_, sizes_);
-    for (double& value : b) value = presence(value);
-    product(b.data(), rows, *present_, counts_);
-  }
-
-  // For Q3: of the terms at the two pivots the one with the lower bit, or any other; no bound if all are zero.
-  [[nodiscard]] int grid(const double* row, const Profile& profile, std::size_t j) const {
-    int q = kNoGrid;
-    const auto look_at = [&](std::size_t i) {
-      const double weight = w_.values.row(i)[j];
-      if (row[i] != 0 && weight != 0) q = std::min(q, lowest_bit(static_cast<float>(row[i])) + lowest_bit(static_cast<float>(weight)));
-    };
-    look_at(profile.pivot);
-    look_at(w_.profiles[j].pivot);
-    for (std::size_t i = 0; q == kNoGrid && i < inner_; ++i) look_at(i);
-    return q;
-  }
-
-  const Columns& w_;
-  std::size_t inner_, columns_;
-  std::span<const float> bias_;
-  std::vector<double> out_, sizes_, counts_;
-  std::vector<Left> left_;
-  std::optional<PaddedMatrix> sizes_of_, present_;
-};
 
 // One dot product as a region.
 Single dot(std::vector<float> a, std::vector<float> b, std::optional<float> bias) {
@@ -197,21 +55,28 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
   if (!found || found->k == 0 || found->k > kMostTerms) return std::nullopt;
   const Matrices& x = *found;
   Columns columns(x.k, x.n);
-  for (std::size_t l = 0; l < x.k; ++l) {
-    for (std::size_t j = 0; j < x.n; ++j) columns.set(l, j, x.right(l, j));
+  for (std::size_t first = 0; first < x.n; first += Columns::kPanel) {
+    const std::size_t last = std::min(x.n, first + Columns::kPanel);
+    for (std::size_t l = 0; l < x.k; ++l) {
+      for (std::size_t j = first; j < last; ++j) columns.set(l, j, x.right(l, j));
+    }
   }
-  Dots dots(columns, x.k, x.n, x.bias);
+  columns.finish();
+  Dots dots(columns, x.bias);
   Judged judged;
   const std::span<const float> y = floats(problem.result);
-  std::vector<double> a;
+  std::vector<float> across;  // rows of a transposed factor
   for (std::size_t first = 0; first < x.m; first += kRows) {
     const std::size_t rows = std::min(kRows, x.m - first);
-    a.resize(rows * x.k);
-    for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t l = 0; l < x.k; ++l) a[r * x.k + l] = static_cast<double>(x.left(first + r, l));
+    if (x.transpose_a) {
+      across.resize(rows * x.k);
+      for (std::size_t l = 0; l < x.k; ++l) {
+        for (std::size_t r = 0; r < rows; ++r) across[r * x.k + l] = x.left(first + r, l);
+      }
     }
     dots.judge(
-        a.data(), rows, [&](std::size_t r, std::size_t j) { return static_cast<double>(y[(first + r) * x.n + j]); },
+        x.transpose_a ? across.data() : x.a.data() + first * x.k, x.k, rows,
+        [&](std::size_t r, std::size_t j) { return y[(first + r) * x.n + j]; },
         [&](std::size_t r, std::size_t j) { judged.open.push_back((first + r) * x.n + j); });
   }
   judged.terms = x.k;
@@ -256,25 +121,25 @@ struct Window {
     const std::size_t taps = kernel[0] * kernel[1];
     return transposed ? w[((g * in_group() + c) * out_group() + o) * taps + tap] : w[((g * out_group() + o) * in_group() + c) * taps + tap];
   }
-  // The operand with its channels last, in double: a window is then copied in runs.
-  [[nodiscard]] std::vector<double> channels_last() const {
+  // The operand with its channels last: a window is then copied in runs.
+  [[nodiscard]] std::vector<float> channels_last() const {
     const std::size_t plane = size[0] * size[1];
-    std::vector<double> result(x.size());
+    std::vector<float> result(x.size());
     for (std::size_t image = 0; image < x.size() / (in * plane); ++image) {
       for (std::size_t c = 0; c < in; ++c) {
-        for (std::size_t p = 0; p < plane; ++p) result[(image * plane + p) * in + c] = static_cast<double>(x[(image * in + c) * plane + p]);
+        for (std::size_t p = 0; p < plane; ++p) result[(image * plane + p) * in + c] = x[(image * in + c) * plane + p];
       }
     }
     return result;
   }
   // Its elements under the window at (i, j), zeros beside it; in the order [tap, channel].
-  void patch(const std::vector<double>& last, std::size_t image, std::size_t g, std::size_t i, std::size_t j, double* to) const {
+  void patch(const std::vector<float>& last, std::size_t image, std::size_t g, std::size_t i, std::size_t j, float* to) const {
     for (std::size_t ki = 0; ki < kernel[0]; ++ki) {
       const std::int64_t row = source(0, i, ki);
       for (std::size_t kj = 0; kj < kernel[1]; ++kj) {
         const std::int64_t column = source(1, j, kj);
         if (row < 0 || column < 0) {
-          std::fill_n(to, in_group(), 0.0);
+          std::fill_n(to, in_group(), 0.0F);
         } else {
           const std::size_t place_in = (image * size[0] + static_cast<std::size_t>(row)) * size[1] + static_cast<std::size_t>(column);
           std::copy_n(last.data() + place_in * in + g * in_group(), in_group(), to);
@@ -312,19 +177,20 @@ std::optional<Judged> judge_windows(const Problem& problem) {
   const auto found = window_of(problem);
   if (!found || found->terms() == 0 || found->terms() > kMostTerms) return std::nullopt;
   const Window& x = *found;
-  const std::vector<double> last = x.channels_last();
+  const std::vector<float> last = x.channels_last();
   const std::size_t terms = x.terms(), columns = x.out_group(), plane = x.place[0] * x.place[1];
   Judged judged;
   const std::span<const float> y = floats(problem.result);
-  std::vector<double> a;
+  std::vector<float> a;
   for (std::size_t g = 0; g < x.groups; ++g) {
     Columns w(terms, columns);
     for (std::size_t o = 0; o < columns; ++o) {
-      for (std::size_t t = 0; t < terms; ++t) {
-        w.set(t, o, x.weight(g, o, t % x.in_group(), t / x.in_group()));
+      for (std::size_t c = 0; c < x.in_group(); ++c) {
+        for (std::size_t tap = 0; tap < terms / x.in_group(); ++tap) w.set(tap * x.in_group() + c, o, x.weight(g, o, c, tap));
       }
     }
-    Dots dots(w, terms, columns, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns));
+    w.finish();
+    Dots dots(w, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns));
     // Row r of a block is one place of one image.
     const std::size_t places = x.images * plane;
     for (std::size_t first = 0; first < places; first += kRows) {
@@ -338,7 +204,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
         return ((first + r) / plane * x.out + g * columns + o) * plane + (first + r) % plane;
       };
       dots.judge(
-          a.data(), rows, [&](std::size_t r, std::size_t o) { return static_cast<double>(y[place_of(r, o)]); },
+          a.data(), terms, rows, [&](std::size_t r, std::size_t o) { return y[place_of(r, o)]; },
           [&](std::size_t r, std::size_t o) { judged.open.push_back(place_of(r, o)); });
     }
   }
@@ -346,12 +212,12 @@ std::optional<Judged> judge_windows(const Problem& problem) {
   judged.terms = terms;
   judged.single = [x, plane, last](std::size_t element) {
     const std::size_t channel = element / plane % x.out, g = channel / x.out_group();
-    std::vector<double> patch(x.terms());
+    std::vector<float> patch(x.terms());
     x.patch(last, element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
     std::vector<float> weights;
     for (std::size_t t = 0; t < patch.size(); ++t)
       weights.push_back(x.weight(g, channel % x.out_group(), t % x.in_group(), t / x.in_group()));
-    return dot({patch.begin(), patch.end()}, std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
+    return dot(std::move(patch), std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
   };
   return judged;
 }

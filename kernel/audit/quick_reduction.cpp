@@ -15,10 +15,9 @@ bool within(double y, double c, double size, double m, int q) {
 }
 
 bool all_finite(std::span<const float> values) {
-  for (const float value : values) {
-    if (!std::isfinite(value)) return false;
-  }
-  return true;
+  std::uint32_t others = 0;
+  for (const float value : values) others += (std::bit_cast<std::uint32_t>(value) & 0x7f800000) == 0x7f800000 ? 1 : 0;
+  return others == 0;
 }
 
 int lowest_bit(float value) {

@@ -95,7 +95,7 @@ std::string at_element(const std::string& text, std::size_t element) {
 
 // The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
 bool judge_singles(const Region& region, const Tensor& received, const quick::Judged& judged, RegionAudit& audit) {
-  constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 16;
+  constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
   RegionAudit::Counts counts{received.size() - judged.open.size() - judged.vacuous, 0, judged.vacuous, 0};
   audit.failed_at.resize(1);
   std::vector<std::size_t> elements = judged.open;

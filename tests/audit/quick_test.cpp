@@ -9,7 +9,7 @@ using namespace assay::test;
 
 namespace {
 
-enum class Data { dense, sparse, integers, few_bits, scattered };
+enum class Data { dense, sparse, integers, few_bits, scattered, tiny, huge };
 
 std::vector<float> numbers(std::size_t count, Data data, std::mt19937& random) {
   std::normal_distribution<float> normal;
@@ -19,6 +19,8 @@ std::vector<float> numbers(std::size_t count, Data data, std::mt19937& random) {
     if (data == Data::sparse && random() % 3 != 0) value = 0;
     if (data == Data::integers) value = std::round(2 * value);
     if (data == Data::few_bits) value = std::ldexp(std::round(std::ldexp(value, 4)), -4);
+    if (data == Data::tiny) value = std::ldexp(value, -45 - static_cast<int>(random() % 30));
+    if (data == Data::huge) value = std::ldexp(value, 48 + static_cast<int>(random() % 14));
     if (data == Data::scattered) value = std::ldexp(value, static_cast<int>(random() % 40) - 20);
   }
   return values;
@@ -45,7 +47,9 @@ Attributes window(std::vector<std::int64_t> kernel, std::int64_t stride, std::in
 std::vector<Case> cases() {
   return {{Op::gemm, GemmAttributes{}, {{5, 37}, {37, 9}, {9}}},
           {Op::gemm, GemmAttributes{1, 1, true, true}, {{37, 5}, {9, 37}}},
+          {Op::gemm, GemmAttributes{1, 1, true, false}, {{300, 3}, {300, 18}, {18}}},
           {Op::matmul, NoAttributes{}, {{70, 3}, {3, 4}}},
+          {Op::matmul, NoAttributes{}, {{6, 64}, {64, 33}}},
           {Op::matmul, NoAttributes{}, {{3, 1}, {1, 4}}},
           {Op::conv, window({2, 3}, 2, 1, 1), {{2, 3, 7, 8}, {4, 3, 2, 3}, {4}}},
           {Op::conv, window({3, 2}, 1, 1, 2), {{1, 4, 5, 6}, {6, 2, 3, 2}}},
@@ -91,7 +95,7 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
   std::mt19937 random(11);
   std::size_t elements = 0, failed = 0;
   for (const Case& one : cases()) {
-    for (const Data data : {Data::dense, Data::sparse, Data::integers, Data::few_bits, Data::scattered}) {
+    for (const Data data : {Data::dense, Data::sparse, Data::integers, Data::few_bits, Data::scattered, Data::tiny, Data::huge}) {
       Trace trace;
       Region region;
       region.model = float_model();

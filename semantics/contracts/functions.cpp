@@ -151,7 +151,10 @@ FloatSet Arithmetic::pow(const FloatSet& base, const Rational& exponent) const {
   if (exponent == Rational(1)) return x;
   FloatSet y;
   if (exponent == Rational(2)) y = mul(abs(x), abs(x));
-  if (exponent == Rational(1, 2)) y = sqrt(x);
+  if (exponent == Rational(1, 2)) {
+    y = sqrt(x);
+    y.plus_infinity = y.plus_infinity || x.minus_infinity;  // C's pow(-inf, 1/2)
+  }
   if (exponent == Rational(-1)) y = reciprocal(x);
   if (!x.is_finite()) return y == FloatSet() ? anything(format_) : y;
   const Interval exact = assay::pow(Interval(x.lo, x.hi), exponent);

@@ -65,6 +65,8 @@ int conclude_gate(GateReport report, const GateOptions& options);
 [[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);
+// The products and sums of its gradients.
+[[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed);
 
 // Parts of conclude_gate.
 [[nodiscard]] Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today);

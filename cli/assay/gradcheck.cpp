@@ -30,6 +30,14 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
 
 }  // namespace
 
+std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed) {
+  std::vector<GateCase> cases;
+  for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
+    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed)) cases.push_back(case_of(trace, step));
+  }
+  return cases;
+}
+
 int gradcheck(const GradcheckOptions& options) {
   GateReport report;
   report.verb = "gradcheck";
@@ -43,10 +51,7 @@ int gradcheck(const GradcheckOptions& options) {
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) {
     report.cases = audit_regions(trace.value(), options.jobs);
-    for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
-      for (const kernel::GradientStep& step : kernel::check_gradient(trace.value(), g, options.seed))
-        report.cases.push_back(case_of(trace.value(), step));
-    }
+    for (GateCase& one : gradient_cases(trace.value(), options.seed)) report.cases.push_back(std::move(one));
   }
   report.seconds = wall_seconds() - start;
   return conclude_gate(std::move(report), options.gate);

@@ -162,6 +162,22 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->callback([&] { exit = gradcheck(options); });
 }
 
+void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("probe", "Run the probe plan of an op through a backend and judge every value and gradient");
+  verb->add_option("--op", options.op, "one op of the vocabulary, e.g. conv")->type_name("NAME");
+  verb->add_flag("--all", options.all, "every op");
+  verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
+  verb->add_option("--dtype", options.dtype, "of reals")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
+  verb->add_flag("--small", options.small, "small shapes alone");
+  verb->add_flag("--forward-only", options.forward_only, "no gradients");
+  verb->add_option("--trace", options.trace, "write what ran forward, for `assay audit`")->type_name("FILE");
+  verb->add_option("--seed", options.seed, "seed of operands and points")->capture_default_str();
+  verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  options.gate.most_undecided = 0.05;  // probes go to the ends of the range, where sets are wide
+  add_gate(verb, options.gate);
+  verb->callback([&] { exit = probe(options); });
+}
+
 // `supports` and its older spelling `capabilities`.
 void add_supports(CLI::App& app, const char* name, std::string& question, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand(name, "Answer one question of the VNN-LIB 2 interface");
@@ -206,6 +222,7 @@ int run(int argc, char** argv) {
   RecordOptions record_options;
   AuditOptions audit_options;
   GradcheckOptions gradcheck_options;
+  ProbeOptions probe_options;
   std::string question;
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
@@ -218,6 +235,7 @@ int run(int argc, char** argv) {
   add_record(app, record_options, exit);
   add_audit(app, audit_options, exit);
   add_gradcheck(app, gradcheck_options, exit);
+  add_probe(app, probe_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
   add_ops(app, op_name, exit);

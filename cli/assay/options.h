@@ -91,6 +91,17 @@ struct GradcheckOptions {
   GateOptions gate;
 };
 
+struct ProbeOptions {
+  std::string op;
+  bool all = false;
+  std::string backend = "eager", dtype = "float32";
+  bool small = false, forward_only = false;
+  std::string trace;  // file for the forward runs
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  GateOptions gate;
+};
+
 struct RecordOptions {
   std::string model, trace;
   std::string values;  // file; empty: random ones
@@ -101,6 +112,7 @@ struct RecordOptions {
 };
 
 int record(const RecordOptions& options);
+int probe(const ProbeOptions& options);
 int audit(const AuditOptions& options);
 int gradcheck(const GradcheckOptions& options);
 int verify(const VerifyOptions& options);

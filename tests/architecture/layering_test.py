@@ -24,9 +24,10 @@ MAY_INCLUDE = {
     "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/"],
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
+    "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["semantics/", "kernel/", "runtime/"],
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "explain/"],
+    "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
     "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check
 }
 # Layers with a closed list of public headers: everything else below them is private, whatever the table above says.

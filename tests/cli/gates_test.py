@@ -97,6 +97,19 @@ def shrinking(folder):
     check(run("audit", good, "--shrink", folder / "nothing").returncode == 0 and not (folder / "nothing").exists(), "nothing to shrink")
 
 
+def probes(folder):
+    junit, held = folder / "probe.xml", folder / "held.safetensors"
+    done = run("probe", "--op", "avg_pool", "--junit", junit, "--trace", held)
+    check(done.returncode == 0 and "vjp of avg_pool" in done.stdout, f"probe: {done.stdout}{done.stderr}")
+    names = [case.attrib["name"] for case in xml.etree.ElementTree.parse(junit).getroot().iter("testcase")]
+    check(any("avg_pool, pads counted: integers float32" in name for name in names), f"probe: a case per probe: {names[:3]}")
+    check(run("audit", held).returncode == 0, "the forward runs again")
+    done = run("probe", "--op", "softmax", "--backend", "compiled", "--small", "--forward-only")
+    check(done.returncode == 0 and "vjp" not in done.stdout, f"probe, compiled: {done.stdout}{done.stderr}")
+    check(run("probe", "--op", "sofmax").returncode == 2 and "no op 'sofmax'" in run("probe", "--op", "sofmax").stderr, "probe: no such op")
+    check(run("probe").returncode == 2 and run("probe", "--all", "--op", "add").returncode == 2, "probe: one op or all")
+
+
 def waivers(folder):
     bad = trace(folder, "bad2.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     file = folder / "waivers.json"
@@ -127,7 +140,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, waivers, baseline):
+    for part in (reports, shrinking, probes, waivers, baseline):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

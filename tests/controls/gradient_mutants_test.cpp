@@ -5,13 +5,16 @@
 #include <string>
 
 #include "kernel/adjointness/cases.h"
+#include "probes/mistakes.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
-#include "tests/controls/graph_mutants.h"
 
 namespace assay::test {
 namespace {
+
+using probes::Mutant;
+using probes::mutants_of;
 
 template <class S>
 using Arrays = std::vector<Array<S>>;

@@ -1,4 +1,4 @@
-// Mechanical mistakes in a graph: what somebody could get wrong in writing a vector-Jacobian product down.
+// Mechanical mistakes in a graph: what somebody could get wrong in writing a kernel or a vector-Jacobian product down.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 #include "semantics/graph/graph.h"
 
-namespace assay::test {
+namespace assay::probes {
 
 struct Mutant {
   std::string name;  // "node 7 (mul): second factor missing"
@@ -353,4 +353,4 @@ inline std::vector<Mutant> mutants_of(const Graph& graph) {
   return mutants;
 }
 
-}  // namespace assay::test
+}  // namespace assay::probes

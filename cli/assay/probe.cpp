@@ -1,0 +1,104 @@
+// `assay probe`: the probe plan of an op, run by a backend and audited.
+#include <fstream>
+#include <utility>
+
+#include "cli/assay/gate.h"
+#include "cli/assay/report.h"
+#include "formats/trace.h"
+#include "probes/launch.h"
+#include "runtime/recorder.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kSchema = "assay.probe/1";
+
+GateCase noted(Op op, const probes::PlanRun::Note& note, Finding::Kind kind) {
+  GateCase one;
+  one.name = note.probe;
+  one.op = op_row(op).name;
+  one.failed = kind == Finding::Kind::failure ? 1 : 0;
+  one.findings.push_back({kind, note.why.code, note.probe, note.why.to_text(), {}, 1, {}});
+  return one;
+}
+
+// Vacuous elements are counted and not listed: probes go where contracts say little.
+void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
+  for (GateCase& one : more) {
+    std::erase_if(one.findings, [](const Finding& finding) { return finding.kind == Finding::Kind::vacuous; });
+    cases.push_back(std::move(one));
+  }
+}
+
+bool written(const Trace& trace, const std::string& path) {
+  std::ofstream out(path, std::ios::binary);
+  formats::write_trace(trace, [&](std::span<const std::byte> part) {
+    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  });
+  out.close();
+  if (!out) std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
+  return static_cast<bool>(out);
+}
+
+struct Probing {
+  const ProbeOptions& options;
+  GateReport& report;
+
+  [[nodiscard]] bool forward(Op op) const {
+    const bool wide = options.dtype == "float64";
+    const auto plan = probes::probe_plan(op, {wide ? DType::float64 : DType::float32, options.seed, !options.small});
+    const bool compiled = options.backend == "compiled";
+    const probes::PlanRun run =
+        run_plan(plan, compiled ? probes::compiled_launcher() : probes::eager_launcher(), runtime::execution_model(DType::float32));
+    for (const auto& fault : run.faults) report.cases.push_back(noted(op, fault, Finding::Kind::failure));
+    for (const auto& declined : run.declined) report.cases.push_back(noted(op, declined, Finding::Kind::undecided));
+    if (is_continuous(run.trace, report)) append(report.cases, audit_regions(run.trace, options.jobs));
+    return options.trace.empty() || written(run.trace, options.trace);
+  }
+
+  [[nodiscard]] Outcome<Done> gradients(Op op) const {
+    const auto trace =
+        options.backend == "compiled" ? probes::compiled_gradients(op, options.seed) : probes::eager_gradients(op, options.seed);
+    if (!trace) return trace.rejection();
+    if (!is_continuous(trace.value(), report)) return Done{};
+    append(report.cases, audit_regions(trace.value(), options.jobs));
+    append(report.cases, gradient_cases(trace.value(), options.seed));
+    return Done{};
+  }
+};
+
+std::vector<Op> asked(const ProbeOptions& options) {
+  std::vector<Op> ops;
+  for (int k = 0; k < kOpCount; ++k) {
+    const OpRow& row = op_row(static_cast<Op>(k));
+    if (row.op_class != OpClass::leaf && (options.all || row.name == options.op)) ops.push_back(row.op);
+  }
+  return ops;
+}
+
+}  // namespace
+
+int probe(const ProbeOptions& options) {
+  const std::vector<Op> ops = asked(options);
+  if (ops.empty() || options.all == !options.op.empty()) {
+    std::fprintf(stderr, "assay probe: %s\n",
+                 options.all || options.op.empty() ? "name one op with --op, or say --all"
+                                                   : ("no op '" + options.op + "'; `assay ops` lists them").c_str());
+    return kExitUsage;
+  }
+  GateReport report;
+  report.verb = "probe";
+  report.file = options.all ? "every op" : options.op;
+  report.facts = {{"backend", options.backend}, {"dtype", options.dtype}, {"seed", std::to_string(options.seed)}};
+  const double start = wall_seconds();
+  const Probing probing{options, report};
+  for (const Op op : ops) {
+    if (!probing.forward(op)) return kExitUnwritten;
+    if (options.forward_only) continue;
+    if (const auto done = probing.gradients(op); !done) return refuse(kSchema, options.gate.json, done.rejection());
+  }
+  report.seconds = wall_seconds() - start;
+  return conclude_gate(std::move(report), options.gate);
+}
+
+}  // namespace assay::cli

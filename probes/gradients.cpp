@@ -1,0 +1,176 @@
+// Gradients of the representative applications, recorded.
+#include <cmath>
+#include <random>
+
+#include "kernel/adjointness/cases.h"
+#include "probes/launch.h"
+#include "runtime/autodiff/transform.h"
+#include "runtime/compiled/program.h"
+#include "runtime/functions.h"
+#include "runtime/recorder.h"
+
+namespace assay::probes {
+namespace {
+
+using kernel::AdjointCase;
+using runtime::Array;
+using runtime::Value;
+
+// Of the operands and the cotangent: whole numbers, on which much is exact; full precision; a cotangent of 0, for which every gradient
+// is 0; kinks.
+enum class Point : std::uint8_t { whole, dense, zero, kinks };
+
+std::vector<Point> points_of(const AdjointCase& one) {
+  std::vector<Point> points = {Point::whole, Point::dense, Point::zero};
+  if (!one.kinks.empty()) points.push_back(Point::kinks);
+  return points;
+}
+
+double drawn(std::mt19937_64& random, const kernel::Domain& domain, Point point, const std::vector<double>& kinks) {
+  const double inside = std::uniform_real_distribution<double>(domain.lo, domain.hi)(random), whole = std::round(inside);
+  if (point == Point::kinks && random() % 2 == 0) {
+    const double kink = kinks[random() % kinks.size()];
+    if (kink >= domain.lo && kink <= domain.hi) return kink;
+  }
+  return point == Point::whole && whole > domain.lo && whole < domain.hi ? whole : inside;
+}
+
+Tensor tensor_of(const Node& node, const std::vector<double>& values) {
+  if (node.dtype == DType::float64) return Tensor::of_doubles(node.shape, values);
+  if (node.dtype == DType::float32) return Tensor::of_floats(node.shape, std::vector<float>(values.begin(), values.end()));
+  const std::vector<std::int64_t> whole(values.begin(), values.end());
+  if (node.dtype == DType::int64) return Tensor::of_ints(node.shape, whole);
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  for (const std::int64_t value : whole) bytes->push_back(static_cast<std::byte>(value));
+  return Tensor(DType::boolean, node.shape, std::move(bytes));
+}
+
+struct Given {
+  std::vector<Tensor> operands;
+  Tensor cotangent;
+};
+
+Given given(const AdjointCase& one, Point point, std::mt19937_64& random) {
+  Given result;
+  for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
+    const Node& node = one.graph.node(one.graph.inputs[k]);
+    std::vector<double> values(element_count(node.shape));
+    for (double& value : values)
+      value = is_float(node.dtype)
+                  ? drawn(random, one.domains[k], point, one.kinks)
+                  : static_cast<double>(std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(one.domains[k].lo),
+                                                                                    static_cast<std::int64_t>(one.domains[k].hi))(random));
+    result.operands.push_back(tensor_of(node, values));
+  }
+  const Node& y = one.graph.node(one.graph.outputs[0]);
+  std::vector<double> values(element_count(y.shape));
+  std::normal_distribution<double> normal;
+  for (double& value : values)
+    value = point == Point::zero ? 0 : point == Point::dense ? normal(random) : static_cast<double>(random() % 7) - 3;
+  result.cotangent = tensor_of(y, values);
+  return result;
+}
+
+template <class F>
+Outcome<Done> for_each_point(Op op, std::uint64_t seed, const F& f) {
+  std::mt19937_64 random(seed);
+  for (const AdjointCase& one : kernel::adjoint_cases(op)) {
+    for (const Point point : points_of(one)) {
+      if (auto done = f(one, given(one, point, random)); !done) return done;
+    }
+  }
+  return Done{};
+}
+
+// One application as two regions, its value and its product.
+class CompiledGradients {
+ public:
+  Outcome<Done> add(const AdjointCase& one, const Given& at) {
+    std::vector<std::size_t> real;
+    for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
+      if (is_float(one.graph.node(one.graph.inputs[k]).dtype)) real.push_back(k);
+    }
+    auto product = runtime::vjp(one.graph, 0, real);
+    if (!product) return product.rejection();
+    std::vector<TraceTensorId> operands;
+    for (const Tensor& operand : at.operands) operands.push_back(add_tensor(operand, Trace::Origin::input));
+    const auto y = add_region(one.name, one.graph, operands);
+    if (!y) return y.rejection();
+    const auto of = static_cast<std::uint32_t>(trace_.regions.size() - 1);
+    const TraceTensorId seed = add_tensor(at.cotangent, Trace::Origin::input);
+    std::vector<TraceTensorId> with_seed = operands;
+    with_seed.push_back(seed);
+    const auto bars = add_region(one.name + ", vjp", product.value(), with_seed);
+    if (!bars) return bars.rejection();
+    Trace::Vjp vjp{of, 0, seed, {}};
+    Trace::Gradient gradient{y.value()[0], seed, {}};
+    for (std::size_t i = 0; i < real.size(); ++i) {
+      vjp.cotangents.emplace_back(static_cast<std::uint32_t>(real[i]), bars.value()[i]);
+      gradient.of.emplace_back(operands[real[i]], bars.value()[i]);
+    }
+    trace_.vjps.push_back(std::move(vjp));
+    trace_.gradients.push_back(std::move(gradient));
+    return Done{};
+  }
+  Trace take() {
+    trace_.writer = "assay probe, compiled";
+    return std::move(trace_);
+  }
+
+ private:
+  TraceTensorId add_tensor(Tensor value, Trace::Origin origin) {
+    const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
+    trace_.tensors.push_back({"t" + std::to_string(id), origin, std::move(value)});
+    return id;
+  }
+  Outcome<std::vector<TraceTensorId>> add_region(std::string name, const Graph& graph, const std::vector<TraceTensorId>& operands) {
+    const auto program = runtime::Program::compile(graph);
+    if (!program) return program.rejection();
+    std::vector<Array> arrays;
+    for (const TraceTensorId id : operands) arrays.push_back(Array::from(trace_.tensors[id].value));
+    const auto results = program.value().replay(arrays);
+    if (!results) return results.rejection();
+    Region region{std::move(name), graph, runtime::execution_model(DType::float32), operands, {}};
+    for (const Array& result : results.value()) region.results.push_back(add_tensor(result.to_tensor(), Trace::Origin::result));
+    trace_.regions.push_back(region);
+    return region.results;
+  }
+  Trace trace_;
+};
+
+}  // namespace
+
+Outcome<Trace> eager_gradients(Op op, std::uint64_t seed) {
+  runtime::Session session;
+  runtime::Recorder recorder(session);
+  const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) -> Outcome<Done> {
+    std::vector<Value> values, real;
+    for (const Tensor& operand : at.operands) {
+      values.push_back(session.input(operand, one.name));
+      if (is_float(operand.dtype())) real.push_back(values.back());
+    }
+    std::vector<Value> of_node(one.graph.nodes.size());
+    for (std::size_t k = 0; k < values.size(); ++k) of_node[one.graph.inputs[k]] = values[k];
+    for (NodeId id = 0; id < one.graph.nodes.size(); ++id) {
+      const Node& node = one.graph.node(id);
+      if (node.op == Op::input) continue;
+      std::vector<Value> operands;
+      for (const NodeId operand : node.operands) operands.push_back(of_node[operand]);
+      of_node[id] = node.op == Op::constant ? session.input(node.value) : session.apply(node.op, operands, node.attributes);
+    }
+    const Value y = of_node[one.graph.outputs[0]];
+    const auto bars = recorder.gradients(runtime::sum(y * session.input(at.cotangent, "cotangent")), real);
+    return bars ? Outcome<Done>(Done{}) : Outcome<Done>(bars.rejection());
+  });
+  if (!done) return done.rejection();
+  return recorder.take();
+}
+
+Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed) {
+  CompiledGradients gradients;
+  const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) { return gradients.add(one, at); });
+  if (!done) return done.rejection();
+  return gradients.take();
+}
+
+}  // namespace assay::probes

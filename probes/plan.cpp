@@ -1,0 +1,294 @@
+#include "probes/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "semantics/demand.h"
+
+namespace assay::probes {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+
+bool is_real(Draw from) { return from != Draw::truth && from != Draw::whole && from != Draw::index; }
+
+template <class T>
+Tensor converted(DType dtype, const Shape& shape, const std::vector<std::int64_t>& values) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<T>(values[i]);
+    std::memcpy(bytes->data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return Tensor(dtype, shape, std::move(bytes));
+}
+
+Tensor whole_numbers(DType dtype, const Shape& shape, const std::vector<std::int64_t>& values) {
+  switch (byte_size(dtype)) {
+    case 1:
+      return converted<std::int8_t>(dtype, shape, values);
+    case 2:
+      return converted<std::int16_t>(dtype, shape, values);
+    case 4:
+      return converted<std::int32_t>(dtype, shape, values);
+    default:
+      return converted<std::int64_t>(dtype, shape, values);
+  }
+}
+
+Tensor reals(DType dtype, const Shape& shape, const std::vector<double>& values) {
+  if (dtype == DType::float64) return Tensor::of_doubles(shape, values);
+  return Tensor::of_floats(shape, std::vector<float>(values.begin(), values.end()));
+}
+
+// A number of full precision where the operand may be drawn from.
+double number(std::mt19937_64& random, Draw from) {
+  std::normal_distribution<double> normal;
+  const auto whole = static_cast<double>(draw(random, from));
+  switch (from) {
+    case Draw::any:
+      return whole + normal(random) * 0.37;
+    case Draw::non_zero:
+      return whole * (1 + 0.3 * std::tanh(normal(random)));
+    case Draw::positive:
+    case Draw::square:
+      return whole + 0.61 * std::fabs(normal(random)) + 0.01;
+    case Draw::fraction:
+      return std::tanh(normal(random)) * 0.9;
+    case Draw::truth:
+    case Draw::whole:
+    case Draw::index:
+      return whole;
+  }
+  return whole;
+}
+
+// A random sign and power of two within the format, subnormal numbers and overflow of squares and sums included.
+double of_any_size(std::mt19937_64& random, Draw from, DType dtype) {
+  const int low = dtype == DType::float64 ? -1074 : -149, high = dtype == DType::float64 ? 1023 : 127;
+  const double size = std::ldexp(1 + static_cast<double>(random() % 4096) / 4096,
+                                 low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low)));
+  if (from == Draw::fraction) return std::ldexp(std::fmod(size, 1.0), -1);
+  return from == Draw::any || from == Draw::non_zero ? (random() % 2 == 0 ? size : -size) : size;
+}
+
+double special(std::mt19937_64& random, DType dtype) {
+  const bool wide = dtype == DType::float64;
+  const double least = wide ? 0x1p-1074 : 0x1p-149, subnormal = wide ? -0x1.8p-1023 : -0x1.8p-127,
+               largest = wide ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max()),
+               normal = wide ? std::numeric_limits<double>::min() : static_cast<double>(std::numeric_limits<float>::min()),
+               edge = wide ? 709.5 : 88.5, beyond = wide ? -750 : -104.5;
+  const std::array values = {0.0,    -0.0, 1.0, 1.0,  -2.5,  kInfinity, -kInfinity, kNaN, least, subnormal, largest, -largest,
+                             normal, 0.5,  1.5, edge, -edge, 2.5,       beyond,     -0.5, 1e30,  -1e30,     1e-4,    -9.5};
+  return values[random() % values.size()];
+}
+
+// Terms of one element of the result, where the op sums or compares many.
+std::size_t terms_of(const OpCase& one) {
+  const auto product = [&](const std::vector<std::int64_t>& axes) {
+    std::size_t terms = 1;
+    for (const std::int64_t axis : axes) terms *= static_cast<std::size_t>(one.shapes[0][static_cast<std::size_t>(axis)]);
+    return terms;
+  };
+  if (one.op == Op::matmul) return static_cast<std::size_t>(one.shapes[0].back());
+  if (const auto* gemm = std::get_if<GemmAttributes>(&one.attributes))
+    return static_cast<std::size_t>(one.shapes[0][gemm->transpose_a ? 0 : 1]);
+  if (one.op == Op::conv) return element_count(one.shapes[1]) / static_cast<std::size_t>(std::max<std::int64_t>(1, one.shapes[1][0]));
+  if (const auto* window = std::get_if<WindowAttributes>(&one.attributes)) return element_count(window->kernel);
+  if (const auto* reduce = std::get_if<ReduceAttributes>(&one.attributes)) return product(reduce->axes);
+  if (const auto* normalise = std::get_if<NormaliseAttributes>(&one.attributes)) return product(normalise->axes);
+  if (const auto* softmax = std::get_if<SoftmaxAttributes>(&one.attributes)) return product({softmax->axis});
+  if (const auto* running = std::get_if<CumulativeAttributes>(&one.attributes)) return product({running->axis});
+  return 1;
+}
+
+class Planner {
+ public:
+  Planner(std::vector<Probe>& plan, const OpCase& one, const PlanOptions& options)
+      : plan_(plan), one_(one), options_(options), random_(options.seed * 1000003 + static_cast<std::uint64_t>(one.op)) {}
+
+  void add_all() {
+    add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    if (!has_reals()) {
+      for (int round = 0; round < 3; ++round)
+        add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+      return;
+    }
+    add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+    const std::size_t terms = terms_of(one_);
+    if (terms > 16) add_sparse(terms);
+    if (terms > 1 && elements() <= kSmall * 8) add_one_hot();
+    if (elements() > kSmall) return;  // what follows does not depend on shapes
+    add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
+      return from == Draw::any ? (operand == 0 ? 300 : 0) + number(random_, from) : number(random_, from);
+    });
+    add(ProbeKind::ties, [&](Draw from, std::size_t) {
+      constexpr std::array kTies = {-1.0, -0.0, 0.0, 1.0, 1.0, 0.5, -0.5, 2.5};
+      return from == Draw::any ? kTies[random_() % kTies.size()] : number(random_, from);
+    });
+    if (terms > 16) return;  // a line of such elements overflows
+    for (int round = 0; round < 3; ++round)
+      add(ProbeKind::range, [&](Draw from, std::size_t) { return of_any_size(random_, from, options_.dtype); });
+    if (one_.op == Op::max_weight) return;  // NaN is outside its domain
+    for (int round = 0; round < 6; ++round) {
+      add(ProbeKind::special, [&](Draw from, std::size_t) {
+        return round < 3 && random_() % 8 != 0 ? number(random_, from) : special(random_, options_.dtype);
+      });
+    }
+  }
+
+  // Integer types, for ops that take them.
+  void add_integers(DType dtype) {
+    if (!has_reals()) return;  // the operands have types of their own
+    std::vector<Tensor> operands;
+    for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
+      const Draw from = draw_of(one_, k);
+      std::vector<std::int64_t> values;
+      for (std::size_t i = 0; i < element_count(one_.shapes[k]); ++i) {
+        std::int64_t value = draw(random_, from);
+        if (is_real(from) && dtype == DType::boolean) value = value > 0 ? 1 : 0;
+        if (is_real(from) && (is_unsigned(dtype) || one_.op == Op::power)) value = std::abs(value);
+        values.push_back(value);
+      }
+      operands.push_back(whole_numbers(own_type(from).value_or(dtype), one_.shapes[k], values));
+    }
+    put(ProbeKind::integers, std::move(operands));
+  }
+
+ private:
+  static constexpr std::size_t kSmall = 1 << 9;
+
+  static std::optional<DType> own_type(Draw from) {
+    if (from == Draw::truth) return DType::boolean;
+    return from == Draw::whole || from == Draw::index ? std::optional(DType::int64) : std::nullopt;
+  }
+  [[nodiscard]] bool has_reals() const {
+    for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
+      if (is_real(draw_of(one_, k))) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] std::size_t elements() const {
+    std::size_t all = 0;
+    for (const Shape& shape : one_.shapes) all += element_count(shape);
+    return all;
+  }
+
+  template <class F>
+  std::vector<Tensor> filled(const F& value) {
+    std::vector<Tensor> operands;
+    for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
+      const Draw from = draw_of(one_, k);
+      if (const auto own = own_type(from)) {
+        std::vector<std::int64_t> whole(element_count(one_.shapes[k]));
+        for (std::int64_t& each : whole) each = draw(random_, from);
+        operands.push_back(whole_numbers(*own, one_.shapes[k], whole));
+        continue;
+      }
+      std::vector<double> values(element_count(one_.shapes[k]));
+      for (double& each : values) each = value(from, k);
+      operands.push_back(reals(options_.dtype, one_.shapes[k], values));
+    }
+    return operands;
+  }
+  template <class F>
+  void add(ProbeKind kind, const F& value) {
+    put(kind, filled(value));
+  }
+  // Shape inference has the last word: a cast of truth values, an op that takes no such type.
+  void put(ProbeKind kind, std::vector<Tensor> operands) {
+    if (!graph_of(one_.op, one_.attributes, operands)) return;
+    plan_.push_back({one_.name, kind, one_.op, one_.attributes, std::move(operands)});
+  }
+
+  // 16 terms or so that are not 0.
+  void add_sparse(std::size_t terms) {
+    add(ProbeKind::sparse, [&](Draw from, std::size_t operand) {
+      return operand == 0 && from == Draw::any && random_() % terms >= 16 ? 0.0 : number(random_, from);
+    });
+  }
+
+  // One element of the first operand at a time; the others dense.
+  void add_one_hot() {
+    const std::size_t count = element_count(one_.shapes[0]);
+    if (count == 0) return;
+    for (const std::size_t hot :
+         {std::size_t{0}, count - 1, static_cast<std::size_t>(random_() % count), static_cast<std::size_t>(random_() % count)}) {
+      std::size_t at = 0;
+      add(ProbeKind::one_hot, [&](Draw from, std::size_t operand) {
+        if (operand > 0 || from != Draw::any) return number(random_, from);
+        return at++ == hot ? 1 + number(random_, Draw::positive) : 0.0;
+      });
+    }
+  }
+
+  std::vector<Probe>& plan_;
+  const OpCase& one_;
+  const PlanOptions& options_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+const char* to_string(ProbeKind kind) {
+  switch (kind) {
+    case ProbeKind::integers:
+      return "integers";
+    case ProbeKind::dense:
+      return "dense";
+    case ProbeKind::sparse:
+      return "sparse";
+    case ProbeKind::one_hot:
+      return "one hot";
+    case ProbeKind::shifted:
+      return "shifted";
+    case ProbeKind::ties:
+      return "ties";
+    case ProbeKind::range:
+      return "range";
+    case ProbeKind::special:
+      return "special values";
+  }
+  return "";
+}
+
+std::string Probe::name() const {
+  std::string text = application;
+  return text.append(": ").append(to_string(kind)).append(" ").append(to_string(operands.back().dtype()));
+}
+
+Outcome<Graph> graph_of(Op op, const Attributes& attributes, const std::vector<Tensor>& operands) {
+  Graph graph;
+  std::vector<NodeId> ids;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    ids.push_back(graph.append_input(operands[k].dtype(), operands[k].shape(), std::string("x").append(std::to_string(k))));
+  const auto result = graph.append(op, ids, attributes);
+  if (!result) return result.rejection();
+  graph.mark_output(result.value(), "y");
+  return graph;
+}
+
+std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
+  demand(options.dtype == DType::float32 || options.dtype == DType::float64, "probe_plan: reals of float32 or float64");
+  std::vector<Probe> plan;
+  std::size_t index = 0;
+  for (const OpCase& one : applications(op, options.large)) {
+    PlanOptions own = options;
+    own.seed += 7919 * ++index;
+    Planner planner(plan, one, own);
+    planner.add_all();
+    std::size_t elements = 0;
+    for (const Shape& shape : one.shapes) elements += element_count(shape);
+    if (elements > 128 || op == Op::pad) continue;  // pads have values that not every type has
+    for (const DType dtype :
+         {DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8, DType::boolean})
+      planner.add_integers(dtype);
+  }
+  return plan;
+}
+
+}  // namespace assay::probes

@@ -1,0 +1,161 @@
+// The probe plan, run by both backends and by launchers that break its rules.
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "kernel/adjointness/cases.h"
+#include "kernel/audit/audit.h"
+#include "kernel/audit/gradients.h"
+#include "probes/launch.h"
+#include "runtime/recorder.h"
+#include "tests/catch.h"
+
+namespace assay::probes {
+namespace {
+
+const ExecutionModel kModel = runtime::execution_model(DType::float32);
+
+kernel::RegionAudit::Counts audited(const Trace& trace) {
+  const auto whole = kernel::check_continuity(trace);
+  if (!whole) FAIL(whole.rejection().to_text());
+  kernel::RegionAudit::Counts counts;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const auto audit = kernel::audit_region(trace, r);
+    if (!audit) FAIL(trace.regions[r].name + ": " + audit.rejection().to_text());
+    if (audit.value().first) UNSCOPED_INFO(trace.regions[r].name << ": " << audit.value().first->text);
+    counts += audit.value().total();
+  }
+  return counts;
+}
+
+// In four parts, which run side by side.
+void check_backend(const Launcher& launcher, Outcome<Trace> (*gradients)(Op, std::uint64_t), DType dtype, int part) {
+  for (int k = part; k < kOpCount; k += 4) {
+    const Op op = static_cast<Op>(k);
+    if (op_row(op).op_class == OpClass::leaf) continue;
+    CAPTURE(op_row(op).name);
+    const auto plan = probe_plan(op, {dtype, 3, true});
+    REQUIRE(plan.size() >= 3);
+    const PlanRun run = run_plan(plan, launcher, kModel);
+    CHECK(run.faults.empty());
+    CHECK(run.declined.empty());
+    CHECK(run.trace.regions.size() == plan.size());
+    const auto counts = audited(run.trace);
+    CHECK(counts.failed == 0);
+    CHECK(counts.unsupported == 0);
+    CHECK(counts.passed > counts.vacuous);
+    if (gradients == nullptr) continue;
+    const auto trace = gradients(op, 5);
+    REQUIRE(trace.ok());
+    CHECK(trace.value().gradients.empty() == kernel::adjoint_cases(op).empty());
+    CHECK(audited(trace.value()).failed == 0);
+    for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
+      for (const kernel::GradientStep& step : kernel::check_gradient(trace.value(), g, 7)) {
+        if (step.failure) FAIL_CHECK(step.failure->to_text());
+      }
+    }
+  }
+}
+
+TEST_CASE("eager kernels and gradients pass their plans, ops 0, 4, ...", "[probes]") {
+  check_backend(eager_launcher(), eager_gradients, DType::float32, 0);
+}
+TEST_CASE("eager kernels and gradients pass their plans, ops 1, 5, ...", "[probes]") {
+  check_backend(eager_launcher(), eager_gradients, DType::float32, 1);
+}
+TEST_CASE("eager kernels and gradients pass their plans, ops 2, 6, ...", "[probes]") {
+  check_backend(eager_launcher(), eager_gradients, DType::float32, 2);
+}
+TEST_CASE("eager kernels and gradients pass their plans, ops 3, 7, ...", "[probes]") {
+  check_backend(eager_launcher(), eager_gradients, DType::float32, 3);
+}
+TEST_CASE("compiled programs and gradients pass their plans, ops 0, 4, ...", "[probes]") {
+  check_backend(compiled_launcher(), compiled_gradients, DType::float32, 0);
+}
+TEST_CASE("compiled programs and gradients pass their plans, ops 1, 5, ...", "[probes]") {
+  check_backend(compiled_launcher(), compiled_gradients, DType::float32, 1);
+}
+TEST_CASE("compiled programs and gradients pass their plans, ops 2, 6, ...", "[probes]") {
+  check_backend(compiled_launcher(), compiled_gradients, DType::float32, 2);
+}
+TEST_CASE("compiled programs and gradients pass their plans, ops 3, 7, ...", "[probes]") {
+  check_backend(compiled_launcher(), compiled_gradients, DType::float32, 3);
+}
+TEST_CASE("kernels of float64 pass their plans", "[probes]") {
+  for (int part = 0; part < 4; ++part) check_backend(eager_launcher(), nullptr, DType::float64, part);
+}
+
+Launcher with(const std::function<void(const Launch&)>& after) {
+  return [after, right = eager_launcher()](const Launch& launch) {
+    auto done = right(launch);
+    if (done) after(launch);
+    return done;
+  };
+}
+
+std::vector<std::string> codes(const PlanRun& run) {
+  std::vector<std::string> found;
+  for (const auto& fault : run.faults) found.push_back(fault.why.code);
+  return found;
+}
+
+TEST_CASE("an element that is not written is noticed, whatever it held", "[probes]") {
+  const std::vector<Probe> plan = {
+      {"add",
+       ProbeKind::integers,
+       Op::add,
+       NoAttributes{},
+       {Tensor::of_ints({3}, std::vector<std::int64_t>{1, 2, 3}), Tensor::of_ints({3}, std::vector<std::int64_t>{0, -3, 4})}}};
+  // The last element keeps what was there: the right one for int64 only once in 2^64.
+  const Launcher lazy = [right = eager_launcher()](const Launch& launch) {
+    std::vector<std::byte> full(launch.result.begin(), launch.result.end());
+    auto done = right({launch.op, launch.attributes, launch.operands, launch.dtype, launch.shape, full});
+    if (done) std::memcpy(launch.result.data(), full.data(), full.size() - byte_size(launch.dtype));
+    return done;
+  };
+  CHECK(codes(run_plan(plan, lazy, kModel)) == std::vector<std::string>{"probe.unwritten"});
+  CHECK(run_plan(plan, lazy, kModel).faults[0].why.found == "not written: 1 element: 2");
+}
+
+TEST_CASE("operands that are written and results that differ from run to run are noticed", "[probes]") {
+  const auto plan = probe_plan(Op::neg, {DType::float32, 1, false});
+  const std::vector<Probe> one(plan.begin(), plan.begin() + 1);
+  const auto in_place = with([](const Launch& launch) {
+    auto* memory = const_cast<std::byte*>(launch.operands[0].bytes().data());  // what a kernel with an aliasing bug does
+    memory[3] ^= std::byte{0x80};
+  });
+  CHECK(codes(run_plan(one, in_place, kModel)) == std::vector<std::string>{"probe.operand", "probe.operand"});
+  int runs = 0;
+  const auto unsteady = with([&](const Launch& launch) { launch.result[0] ^= static_cast<std::byte>(runs++); });
+  CHECK(codes(run_plan(one, unsteady, kModel)) == std::vector<std::string>{"probe.unsteady"});
+}
+
+TEST_CASE("a launcher may decline, and says why", "[probes]") {
+  const auto plan = probe_plan(Op::neg, {DType::float32, 1, false});
+  const PlanRun run = run_plan(
+      plan,
+      [](const Launch&) -> Outcome<Done> { return Rejection{Rejection::Kind::unsupported, "mine.rank", "neg", "rank 1", "rank 2", ""}; },
+      kModel);
+  CHECK(run.declined.size() == plan.size());
+  CHECK(run.trace.regions.empty());
+  CHECK(run.declined[0].why.code == "mine.rank");
+}
+
+TEST_CASE("plans are functions of their options and reach every kind", "[probes]") {
+  std::set<ProbeKind> kinds;
+  for (const Probe& probe : probe_plan(Op::gemm)) kinds.insert(probe.kind);
+  CHECK(kinds.size() == 8);
+  const auto a = probe_plan(Op::conv, {DType::float32, 9, true}), b = probe_plan(Op::conv, {DType::float32, 9, true}),
+             c = probe_plan(Op::conv, {DType::float32, 10, true});
+  REQUIRE(a.size() == b.size());
+  bool differs = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(std::ranges::equal(a[i].operands[0].bytes(), b[i].operands[0].bytes()));
+    differs = differs || !std::ranges::equal(a[i].operands[0].bytes(), c[i].operands[0].bytes());
+  }
+  CHECK(differs);
+  CHECK(probe_plan(Op::input).empty());
+}
+
+}  // namespace
+}  // namespace assay::probes

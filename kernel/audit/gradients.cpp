@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernel/adjointness/sample.h"
+#include "kernel/audit/kinks.h"
 #include "kernel/audit/slice.h"
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/ops/denote.h"
@@ -39,10 +40,11 @@ using Contributions = std::vector<TraceTensorId>;
 
 class GradientCheck {
  public:
-  GradientCheck(const Trace& trace, const Trace::Gradient& gradient, std::uint64_t seed)
+  GradientCheck(const Trace& trace, const Trace::Gradient& gradient, std::uint64_t seed, KinkConvention convention)
       : trace_(trace),
         gradient_(gradient),
         seed_(seed),
+        convention_(convention),
         producers_(trace),
         after_seed_(trace.tensors.size(), false),
         leads_(trace.tensors.size(), false),
@@ -106,6 +108,7 @@ class GradientCheck {
       if (vjp != nullptr) check_sum(y, vjp->cotangent, "cotangent of '" + trace_.tensors[y].name + "'", r, k);
       check_product(r, k, vjp);
       if (vjp == nullptr) continue;
+      note_kinks(r, k, *vjp);
       for (const auto& [operand, id] : vjp->cotangents) {
         if (needed_[region.operands[operand]]) into_[region.operands[operand]].push_back(id);
       }
@@ -116,7 +119,7 @@ class GradientCheck {
   void check_sum(TraceTensorId tensor, TraceTensorId total, std::string place, std::uint32_t r, std::uint32_t k) {
     const Contributions& parts = into_[tensor];
     if (parts.size() == 1 && parts[0] == total) return;
-    GradientStep step{std::move(place), r, k, std::nullopt, std::nullopt};
+    GradientStep step{std::move(place), r, k, std::nullopt, 0, std::nullopt};
     std::string names;
     for (const TraceTensorId id : parts) {
       names += names.empty() ? "'" : " + '";
@@ -155,7 +158,7 @@ class GradientCheck {
   }
 
   void check_product(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
-    GradientStep step{place_of(r), r, k, std::nullopt, std::nullopt};
+    GradientStep step{place_of(r), r, k, std::nullopt, 0, std::nullopt};
     auto outcome = product_outcome(r, k, vjp);
     if (outcome) {
       step.proof = outcome.value();
@@ -169,6 +172,14 @@ class GradientCheck {
                             why.code + " at " + why.place + ": " + why.found);
     }
     add(std::move(step));
+  }
+
+  void note_kinks(std::uint32_t r, std::uint32_t k, const Trace::Vjp& vjp) {
+    GradientStep step{"kinks of " + place_of(r), r, k, std::nullopt, 0, std::nullopt};
+    KinkOutcome outcome = check_kinks(trace_, vjp, convention_, step.place);
+    step.kinks = outcome.judged;
+    step.failure = std::move(outcome.failure);
+    if (step.kinks > 0 || step.failure) add(std::move(step));
   }
 
   // The recorded product of region r, as a graph from the region's different operands and the cotangent, against the meaning.
@@ -242,6 +253,7 @@ class GradientCheck {
   const Trace& trace_;
   const Trace::Gradient& gradient_;
   std::uint64_t seed_;
+  KinkConvention convention_;
   Producers producers_;
   std::vector<bool> after_seed_, leads_, needed_;  // per tensor
   std::vector<Contributions> into_;                // per tensor
@@ -250,8 +262,8 @@ class GradientCheck {
 
 }  // namespace
 
-std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed) {
-  return GradientCheck(trace, trace.gradients[gradient], seed).run();
+std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed, KinkConvention convention) {
+  return GradientCheck(trace, trace.gradients[gradient], seed, convention).run();
 }
 
 }  // namespace assay::kernel

@@ -3,7 +3,8 @@
 //
 // What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed, are the adjoint of
 // the derivative of the regions from the parameters to the output. For functions this is relative to the derivative table of the primitives
-// (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges.
+// (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges. Recorded points that sit on a kink of a
+// choice are judged by themselves (kernel/audit/kinks.cpp).
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,27 @@
 
 namespace assay::kernel {
 
+// What a cotangent has to be at a kink: any row of the Clarke derivative, or the one that PyTorch documents: relu and abs 0, leaky_relu its
+// slope, clip 1 at its ends, min, max and reductions equal shares, max_pool the first element.
+enum class KinkConvention : std::uint8_t { any, pytorch };
+
 // What one recorded gradient (an entry of Trace::gradients) needs to be right, in reverse order of the run. The trace is continuous.
 struct GradientStep {
   std::string place;                 // region, or the tensor whose cotangents are summed
   std::uint32_t region = 0;          // whose product it is; for sums, the region that gave the tensor
   std::uint32_t result = 0;          // position among that region's results
-  std::optional<Adjointness> proof;  // of a product; none for a sum
+  std::optional<Adjointness> proof;  // of a product; none for a sum and for kinks
+  std::size_t kinks = 0;             // recorded cotangents at kinks that were judged
   std::optional<Rejection> failure;
 };
 
-// One step per region whose results need a cotangent and per sum of cotangents. Failures:
+// One step per region whose results need a cotangent, per sum of cotangents, and per region with recorded points at kinks. Failures:
 //   gradient.accumulation  a cotangent that is not the sum of what its consumers, and the seed, give: lost, doubled or foreign
 //   gradient.missing       no recorded product of a region with a derivative
 //   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that could not be
 //   decided
-[[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed);
+//   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative, or not that of the convention, gives
+[[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,
+                                                       KinkConvention convention = KinkConvention::any);
 
 }  // namespace assay::kernel

@@ -1,0 +1,246 @@
+// Kinks: what a recorded cotangent may be where the derivative of a choice is a set.
+//
+// Claim. y = f(x) recorded with x at a kink of f, y_bar and x_bar recorded. For each element i of x whose derivative is a set there,
+//   K1  x_bar[i] is a float that some row-wise choice J of the Clarke derivative can give: it lies in the contract of the product of the
+//   set
+//       and y_bar;
+//   K2  of an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j], but for roundings.
+// Which regions. One choice alone (relu, leaky_relu, abs, clip, min, max, max_pool, reduce_max, reduce_min), or a chain of sums,
+// differences, negations and such choices without broadcasting, in which each value is read once. Then x_bar[i] is one product of a weight
+// with one element of y_bar (or, where operands are broadcast and windows overlap, a sum of such), so no right program is refused:
+//   - the ends of the set are 0, 1, -1 or the slope of leaky_relu. Products with 0, 1 and -1 are exact, and a rounding is monotone, so w
+//   y_bar
+//     rounded lies between the ends' products rounded, in whatever steps w and w y_bar were made; sums are judged in any order.
+//   - K2: a weight of [0, 1] and its product pass through at most kRoundings roundings; all have the sign of y_bar.
+// Which elements. The kinks are exact, no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a derivative
+// off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite) are left out.
+// Where two elements of y share a candidate (n > 1 below) K2 and conventions are left out: which of them it served is not recorded.
+#include "kernel/audit/kinks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "semantics/contracts/contract.h"
+#include "semantics/derivatives/differentiate.h"
+#include "semantics/numbers/directed.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::kernel {
+
+namespace {
+
+constexpr double kRoundings = 4;  // of a weight and its product: 1, its division by a count, the product, and one to spare
+
+bool is_extremum(Op op) { return op == Op::max || op == Op::min || op == Op::max_pool || op == Op::reduce_max || op == Op::reduce_min; }
+bool is_chained(Op op) { return op == Op::relu || op == Op::abs || op == Op::clip || op == Op::max || op == Op::min; }
+bool is_choice(Op op) { return is_chained(op) || is_extremum(op) || op == Op::leaky_relu; }
+bool is_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::neg; }
+bool is_leaf(Op op) { return op == Op::input || op == Op::constant; }
+
+bool is_judged(const Region& region) {
+  const Graph& graph = region.graph;
+  std::size_t computing = 0;
+  bool chain = true, chooses = false;
+  std::vector<std::size_t> readers(graph.nodes.size(), 0);
+  for (const Node& node : graph.nodes) {
+    for (const NodeId operand : node.operands) ++readers[operand];
+    if (is_leaf(node.op)) continue;
+    ++computing;
+    chooses = chooses || is_choice(node.op);
+    chain = chain && (is_chained(node.op) || is_linear(node.op)) && node.shape == graph.nodes.back().shape;
+  }
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op != Op::constant) chain = chain && readers[id] <= 1 && node.shape == graph.nodes.back().shape;
+  }
+  std::vector<TraceTensorId> operands = region.operands;
+  std::ranges::sort(operands);
+  const bool distinct = std::ranges::adjacent_find(operands) == operands.end();
+  return chooses && distinct && region.results.size() == 1 && graph.outputs[0] + 1 == graph.nodes.size() && (computing == 1 || chain);
+}
+
+using Intervals = std::vector<Array<Interval>>;
+
+class KinkCheck {
+ public:
+  KinkCheck(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place)
+      : trace_(trace), vjp_(vjp), region_(trace.regions[vjp.of]), convention_(convention), place_(place) {}
+
+  KinkOutcome run() {
+    if (!is_judged(region_) || !differentiated() || !found_kinks()) return {};
+    KinkOutcome outcome;
+    outcome.failure = judge(outcome.judged);
+    if (!outcome.failure && is_extremum(region_.graph.nodes.back().op)) outcome.failure = judge_rows();
+    if (!outcome.failure && convention_ == KinkConvention::pytorch) outcome.failure = judge_convention();
+    return outcome;
+  }
+
+ private:
+  struct At {
+    std::size_t claim, element;  // of vjp_.cotangents
+  };
+
+  [[nodiscard]] const Tensor& recorded(std::size_t claim) const { return trace_.tensors[vjp_.cotangents[claim].second].value; }
+  [[nodiscard]] const Tensor& y_bar() const { return trace_.tensors[vjp_.cotangent].value; }
+
+  // The reference product with a result for each recorded cotangent.
+  bool differentiated() {
+    std::vector<std::size_t> positions;
+    for (const auto& [operand, id] : vjp_.cotangents) positions.push_back(operand);
+    auto reverse = differentiate(region_.graph, 0, positions);
+    if (!reverse || positions.empty()) return false;
+    reverse_ = std::move(reverse).value();
+    return true;
+  }
+
+  // Its results over Interval at the recorded point, for these cotangents.
+  [[nodiscard]] std::optional<Intervals> results(const std::vector<double>& cotangents) const {
+    Intervals arguments;
+    for (const TraceTensorId id : region_.operands) arguments.push_back(lift<Interval>(trace_.tensors[id].value));
+    arguments.push_back({y_bar().shape(), {cotangents.begin(), cotangents.end()}});
+    auto nodes = evaluate<Interval>(reverse_, arguments);
+    if (!nodes) return std::nullopt;
+    Intervals found;
+    for (const NodeId output : reverse_.outputs) found.push_back(nodes.value()[output]);  // outputs may be one node
+    return found;
+  }
+
+  bool found_kinks() {
+    auto weights = results(std::vector<double>(y_bar().size(), 1));
+    if (!weights) return false;
+    weights_ = std::move(*weights);
+    for (std::size_t k = 0; k < weights_.size(); ++k) {
+      for (std::size_t i = 0; i < weights_[k].values.size(); ++i) {
+        const Interval& weight = weights_[k].values[i];
+        if (!weight.is_undefined() && !weight.is_point()) kinks_.push_back({k, i});
+      }
+    }
+    return !kinks_.empty();
+  }
+
+  [[nodiscard]] Rejection broken(const At& at, std::string required, std::string found) const {
+    const auto& [operand, id] = vjp_.cotangents[at.claim];
+    return {Rejection::Kind::rejected,
+            "gradient.kink",
+            place_ + ", '" + trace_.tensors[id].name + "' element " + std::to_string(at.element) + ", where '" +
+                trace_.tensors[region_.operands[operand]].name + "' is at a kink",
+            std::move(required),
+            std::move(found),
+            "kernel/audit/kinks.cpp"};
+  }
+  static std::string text(double value) { return Rational::from_double(value) ? Rational::from_double(value)->to_string() : "not finite"; }
+  static std::string text(const contracts::FloatSet& set) {
+    return std::string("[").append(text(set.lo)).append(", ").append(text(set.hi)).append("]");
+  }
+  [[nodiscard]] double value(const At& at) const { return recorded(at.claim).as_double(at.element); }
+
+  // K1.
+  std::optional<Rejection> judge(std::size_t& judged) const {
+    ExecutionModel model = region_.model;
+    model.accumulator = ExecutionModel::Accumulator::any_order;
+    model.tree_height = 0;
+    std::vector<Tensor> operands;
+    for (const TraceTensorId id : region_.operands) operands.push_back(trace_.tensors[id].value);
+    operands.push_back(y_bar());
+    const auto sets = contracts::admissible(reverse_, model, operands);
+    if (!sets) return std::nullopt;  // the audit counts such regions as unsupported
+    for (const At& at : kinks_) {
+      const contracts::FloatSet set = contracts::with_both_zeros(sets.value()[at.claim].sets.values[at.element]);
+      if (!set.is_finite()) continue;
+      ++judged;
+      const Interval& weight = weights_[at.claim].values[at.element];
+      if (set.contains(value(at))) continue;
+      return broken(at, "a cotangent in " + text(set) + ", the derivative being in [" + text(weight.lo()) + ", " + text(weight.hi()) + "]",
+                    text(value(at)));
+    }
+    return std::nullopt;
+  }
+
+  // The elements that tie for each y[j]; nothing where an element serves several.
+  [[nodiscard]] std::map<std::size_t, std::vector<At>> rows() const {
+    std::map<std::size_t, std::vector<At>> found;
+    for (const Array<Interval>& weights : weights_) {
+      for (const Interval& weight : weights.values) {
+        if (weight.is_undefined() || weight.hi() > 1) return {};
+      }
+    }
+    std::vector<double> numbers(y_bar().size());
+    std::iota(numbers.begin(), numbers.end(), 1.0);
+    const auto numbered = results(numbers);
+    if (!numbered) return {};
+    for (const At& at : kinks_) found[static_cast<std::size_t>((*numbered)[at.claim].values[at.element].hi()) - 1].push_back(at);
+    return found;
+  }
+
+  // K2.
+  [[nodiscard]] std::optional<Rejection> judge_rows() const {
+    std::size_t real = 0;
+    for (const TraceTensorId id : region_.operands) real += is_float(trace_.tensors[id].value.dtype()) ? 1 : 0;
+    if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have got their share
+    const auto format = contracts::format_of(y_bar().dtype());
+    const double u = contracts::unit_roundoff(format), gamma = div_up(kRoundings * u, sub_down(1, kRoundings * u));
+    for (const auto& [j, elements] : rows()) {
+      const double expected = y_bar().as_double(j);
+      if (!std::isfinite(expected)) continue;
+      Interval sum;
+      for (const At& at : elements) sum += Interval(value(at));
+      const double most = add_up(mul_up(gamma, std::fabs(expected)),
+                                 mul_up(kRoundings * static_cast<double>(elements.size()), contracts::smallest_number(format)));
+      if (sum.lo() <= add_up(expected, most) && sum.hi() >= sub_down(expected, most)) continue;
+      return broken(
+          elements[0],
+          "weights of " + std::to_string(elements.size()) + " tied elements whose sum is 1: cotangents that sum to " + text(expected),
+          "a sum of " + text(sum.lo()));
+    }
+    return std::nullopt;
+  }
+
+  // The share of the convention for one of several elements that tie, in row-major order.
+  [[nodiscard]] double share(std::size_t rank, std::size_t count) const {
+    const Node& node = region_.graph.nodes.back();
+    if (node.op == Op::leaky_relu) return std::get<LeakyReluAttributes>(node.attributes).slope;
+    if (node.op == Op::max_pool) return rank == 0 ? 1 : 0;
+    if (is_extremum(node.op)) return 1 / static_cast<double>(count);
+    return node.op == Op::clip ? 1 : 0;  // relu, abs: 0
+  }
+
+  [[nodiscard]] std::optional<Rejection> judge_convention() const {
+    if (std::ranges::any_of(region_.graph.nodes, [](const Node& node) { return is_linear(node.op); })) return std::nullopt;
+    for (const auto& [j, elements] : rows()) {
+      for (std::size_t rank = 0; rank < elements.size(); ++rank) {
+        const double weight = share(rank, elements.size());
+        const Tensor one = cut(y_bar(), j);
+        const auto set = contracts::admissible(Op::scale, ScaleAttributes{weight}, region_.model, std::span(&one, 1));
+        if (!set || contracts::with_both_zeros(set.value().sets.values[0]).contains(value(elements[rank]))) continue;
+        return broken(elements[rank], "the convention's derivative there, " + text(weight) + ", times " + text(y_bar().as_double(j)),
+                      text(value(elements[rank])));
+      }
+    }
+    return std::nullopt;
+  }
+  static Tensor cut(const Tensor& tensor, std::size_t i) {
+    const std::size_t width = byte_size(tensor.dtype());
+    const auto part = tensor.bytes().subspan(i * width, width);
+    return {tensor.dtype(), {}, std::make_shared<const std::vector<std::byte>>(part.begin(), part.end())};
+  }
+
+  const Trace& trace_;
+  const Trace::Vjp& vjp_;
+  const Region& region_;
+  KinkConvention convention_;
+  const std::string& place_;
+  Graph reverse_;
+  Intervals weights_;  // one per recorded cotangent
+  std::vector<At> kinks_;
+};
+
+}  // namespace
+
+KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place) {
+  return KinkCheck(trace, vjp, convention, place).run();
+}
+
+}  // namespace assay::kernel

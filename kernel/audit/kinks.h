@@ -1,0 +1,20 @@
+// Recorded cotangents at points where a choice has no derivative. Private to this folder.
+#pragma once
+
+#include <optional>
+
+#include "kernel/audit/gradients.h"
+#include "semantics/graph/trace.h"
+#include "semantics/outcome.h"
+
+namespace assay::kernel {
+
+struct KinkOutcome {
+  std::size_t judged = 0;  // recorded cotangents at kinks
+  std::optional<Rejection> failure;
+};
+
+// Of a continuous trace's product; `place` names its region. Regions that are not judged have no kinks here.
+[[nodiscard]] KinkOutcome check_kinks(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place);
+
+}  // namespace assay::kernel

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/assay/options.h"
+#include "kernel/audit/gradients.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
@@ -66,7 +67,8 @@ int conclude_gate(GateReport report, const GateOptions& options);
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);
 // The products and sums of its gradients.
-[[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed);
+[[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed,
+                                                   kernel::KinkConvention convention = kernel::KinkConvention::any);
 
 // Parts of conclude_gate.
 [[nodiscard]] Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today);

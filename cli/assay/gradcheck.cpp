@@ -13,15 +13,22 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
   GateCase one;
   one.name = step.place;
   const Region& region = trace.regions[step.region];
-  one.op = step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? "vjp of " + ops_of(region.graph)
-                                                                                         : "sum of cotangents";
+  one.op = step.kinks > 0 || (step.failure && step.failure->code == "gradient.kink")       ? "kinks of " + ops_of(region.graph)
+           : step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? "vjp of " + ops_of(region.graph)
+                                                                                           : "sum of cotangents";
   one.model = to_string(region.model);
   if (!step.failure) {
-    one.passed = trace.tensors[region.results[step.result]].value.size();
+    one.passed = step.kinks > 0 ? step.kinks : trace.tensors[region.results[step.result]].value.size();
     return one;
   }
   const bool decided = step.failure->kind == Rejection::Kind::rejected;
-  Finding finding{decided ? Finding::Kind::failure : Finding::Kind::undecided, step.failure->code, step.place, {}, {}, 1, {}};
+  Finding finding{decided ? Finding::Kind::failure : Finding::Kind::undecided,
+                  step.failure->code,
+                  step.failure->place.empty() ? step.place : step.failure->place,
+                  {},
+                  {},
+                  1,
+                  {}};
   finding.message = "required " + step.failure->required + "; found " + step.failure->found;
   one.failed = 1;
   one.findings.push_back(std::move(finding));
@@ -30,10 +37,10 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
 
 }  // namespace
 
-std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed) {
+std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention) {
   std::vector<GateCase> cases;
   for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed)) cases.push_back(case_of(trace, step));
+    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, step));
   }
   return cases;
 }
@@ -48,10 +55,11 @@ int gradcheck(const GradcheckOptions& options) {
         "assay.gradcheck/1", options.gate.json,
         {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output", "none", "docs/trace-format.md"});
   }
+  const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) {
     report.cases = audit_regions(trace.value(), options.jobs);
-    for (GateCase& one : gradient_cases(trace.value(), options.seed)) report.cases.push_back(std::move(one));
+    for (GateCase& one : gradient_cases(trace.value(), options.seed, convention)) report.cases.push_back(std::move(one));
   }
   report.seconds = wall_seconds() - start;
   return conclude_gate(std::move(report), options.gate);

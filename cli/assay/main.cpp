@@ -157,6 +157,9 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right");
   verb->add_option("TRACE", options.trace)->required();
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
+  verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
+      ->check(CLI::IsMember({"any", "pytorch"}))
+      ->capture_default_str();
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_gate(verb, options.gate);
   verb->callback([&] { exit = gradcheck(options); });

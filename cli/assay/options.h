@@ -86,6 +86,7 @@ struct AuditOptions {
 
 struct GradcheckOptions {
   std::string trace;
+  std::string kinks = "any";  // any, pytorch
   std::uint64_t seed = 1;
   unsigned jobs = 1;
   GateOptions gate;

@@ -76,6 +76,9 @@ def reports(folder):
         check(report["verdict"] == "failed" and report["schema"] == f"assay.{verb}/1", f"{verb}: JSON verdict")
     check(run("audit", folder / "none").returncode == 4, "no file")
     check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")
+    check(run("gradcheck", good, "--kinks", "pytorch").returncode == 0, "a run off kinks keeps every convention")
+    kink = {"x": [3.0, 0.0, 5.0, 1.0], "q_bar": [1.0] * 4}
+    check("kinks of relu: 1 case" in run("gradcheck", trace(folder, "kink", kink)).stdout, "a recorded kink is judged")
     broken = trace(folder, "broken", edit=lambda d: d["regions"].pop(3))
     check(run("audit", broken).returncode == 1 and "audit.operand" in run("audit", broken).stdout, "a dropped region")
     wrong = trace(folder, "wrong", {"mask": [1.0, 0.0, 1.0, 1.0]}, lambda d: d["regions"][5]["nodes"][0].update(op="mul"))

@@ -1,0 +1,171 @@
+// Recorded cotangents at kinks: every element of the Clarke derivative passes, anything else is found, row by row.
+#include <limits>
+
+#include "semantics/derivatives/differentiate.h"
+#include "tests/audit/run.h"
+
+using namespace assay;
+using namespace assay::test;
+using kernel::KinkConvention;
+
+namespace {
+
+// y = op(x, ...), y_bar given, and the product as one region of the reference's graph with these recorded results.
+struct Case {
+  Op op;
+  Attributes attributes;
+  std::vector<Shape> shapes;
+  std::vector<std::vector<float>> x;
+  std::vector<float> y_bar;
+};
+
+Trace recorded(const Case& one, const std::vector<std::vector<float>>& x_bar) {
+  Run run;
+  std::vector<Run::Id> x;
+  for (std::size_t k = 0; k < one.x.size(); ++k) x.push_back(run.given("x" + std::to_string(k), one.shapes[k], one.x[k]));
+  const auto y = run.apply(one.op, x, one.attributes);
+  const auto seed = run.given("y_bar", run.trace.tensors[y].value.shape(), one.y_bar);
+  std::vector<std::size_t> positions;
+  for (std::size_t k = 0; k < x.size(); ++k) positions.push_back(k);
+  auto reverse = differentiate(run.trace.regions[0].graph, 0, positions);
+  REQUIRE(reverse);
+  Region region{"product", std::move(reverse).value(), float_model(), x, {}};
+  region.operands.push_back(seed);
+  Trace::Vjp vjp{0, 0, seed, {}};
+  Trace::Gradient gradient{y, seed, {}};
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    run.trace.tensors.push_back({"x_bar" + std::to_string(k), Trace::Origin::result, Tensor::of_floats(one.shapes[k], x_bar[k])});
+    const auto id = static_cast<Run::Id>(run.trace.tensors.size() - 1);
+    region.results.push_back(id);
+    vjp.cotangents.emplace_back(static_cast<std::uint32_t>(k), id);
+    gradient.of.emplace_back(x[k], id);
+  }
+  run.trace.regions.push_back(std::move(region));
+  run.trace.vjps = {vjp};
+  run.trace.gradients = {gradient};
+  return run.trace;
+}
+
+struct Verdict {
+  std::size_t judged = 0;
+  std::string code;
+};
+
+Verdict verdict(const Trace& trace, KinkConvention convention = KinkConvention::any) {
+  const auto whole = kernel::check_continuity(trace);
+  if (!whole) FAIL(whole.rejection().to_text());
+  Verdict found;
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7, convention)) {
+    found.judged += step.kinks;
+    if (step.failure && found.code.empty()) found.code = step.failure->code;
+  }
+  return found;
+}
+
+void accepts(const Case& one, const std::vector<std::vector<float>>& x_bar, std::size_t kinks) {
+  const Verdict found = verdict(recorded(one, x_bar));
+  CHECK(found.code.empty());
+  CHECK(found.judged == kinks);
+}
+void refuses(const Case& one, const std::vector<std::vector<float>>& x_bar, KinkConvention convention = KinkConvention::any) {
+  CHECK(verdict(recorded(one, x_bar), convention).code == "gradient.kink");
+}
+void keeps_convention(const Case& one, const std::vector<std::vector<float>>& x_bar) {
+  CHECK(verdict(recorded(one, x_bar), KinkConvention::pytorch).code.empty());
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("kinks: relu, abs, clip and leaky_relu take any weight of their set, and no other", "[gradients]") {
+  const Case relu{Op::relu, NoAttributes{}, {{3}}, {{-1, 0, 2}}, {5, 5, 5}};
+  for (const float weight : {0.0F, 5.0F, 2.5F, 1.7F, -0.0F}) accepts(relu, {{0, weight, 5}}, 1);
+  for (const float weight : {-1e-30F, 5.0000005F, 10.0F, kNaN}) refuses(relu, {{0, weight, 5}});
+  keeps_convention(relu, {{0, 0, 5}});
+  refuses(relu, {{0, 5, 5}}, KinkConvention::pytorch);
+
+  const Case abs{Op::abs, NoAttributes{}, {{3}}, {{-1, 0, 2}}, {3, -3, 3}};
+  for (const float weight : {0.0F, 3.0F, -3.0F, 1.0F}) accepts(abs, {{-3, weight, 3}}, 1);
+  for (const float weight : {4.0F, -3.0000002F, kNaN}) refuses(abs, {{-3, weight, 3}});
+  keeps_convention(abs, {{-3, 0, 3}});
+  refuses(abs, {{-3, 3, 3}}, KinkConvention::pytorch);
+
+  const Case clip{Op::clip, ClipAttributes{-1, 1}, {{4}}, {{-1, 0, 1, 3}}, {2, 2, 2, 2}};
+  accepts(clip, {{2, 2, 0, 0}}, 2);
+  refuses(clip, {{2, 2, 2.5F, 0}});
+  refuses(clip, {{-1, 2, 2, 0}});
+  keeps_convention(clip, {{2, 2, 2, 0}});
+  refuses(clip, {{2, 2, 0, 0}}, KinkConvention::pytorch);
+
+  const Case leaky{Op::leaky_relu, LeakyReluAttributes{0.25}, {{2}}, {{0, 1}}, {8, 8}};
+  accepts(leaky, {{2, 8}}, 1);
+  accepts(leaky, {{8, 8}}, 1);
+  refuses(leaky, {{0, 8}});
+  keeps_convention(leaky, {{2, 8}});
+  refuses(leaky, {{8, 8}}, KinkConvention::pytorch);
+}
+
+TEST_CASE("kinks: weights of tied elements sum to 1", "[gradients]") {
+  const Case pair{Op::max, NoAttributes{}, {{3}, {3}}, {{1, 4, -2}, {1, 0, -2}}, {6, 6, 6}};
+  accepts(pair, {{6, 6, 0}, {0, 0, 6}}, 4);
+  accepts(pair, {{3, 6, 2}, {3, 0, 4}}, 4);
+  refuses(pair, {{6, 6, 0}, {6, 0, 6}});  // both the whole cotangent
+  refuses(pair, {{0, 6, 0}, {0, 0, 6}});  // neither
+  keeps_convention(pair, {{3, 6, 3}, {3, 0, 3}});
+  refuses(pair, {{6, 6, 3}, {0, 0, 3}}, KinkConvention::pytorch);
+
+  const Case line{Op::reduce_max, ReduceAttributes{{1}, true}, {{2, 3}}, {{7, 7, 7, 1, 2, 2}}, {1, 10}};
+  const float third = 1.0F / 3;
+  accepts(line, {{third, third, third, 0, 5, 5}}, 5);
+  accepts(line, {{0, 1, 0, 0, 10, 0}}, 5);
+  refuses(line, {{1, 1, 1, 0, 5, 5}});
+  refuses(line, {{third, third, 0, 0, 5, 5}});
+  keeps_convention(line, {{third, third, third, 0, 5, 5}});
+
+  const Case pool{Op::max_pool,
+                  WindowAttributes{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, {}, 1, false, false},
+                  {{1, 1, 2, 4}},
+                  {{3, 3, 1, 2, 3, 0, 2, 2}},
+                  {4, 9}};
+  accepts(pool, {{4, 0, 0, 9, 0, 0, 0, 0}}, 6);
+  refuses(pool, {{4, 4, 0, 9, 4, 0, 9, 9}});  // every tied element, the whole cotangent
+  refuses(pool, {{0, 0, 0, 9, 0, 0, 0, 0}});  // a lost one
+  keeps_convention(pool, {{4, 0, 0, 9, 0, 0, 0, 0}});
+  refuses(pool, {{0, 4, 0, 9, 0, 0, 0, 0}}, KinkConvention::pytorch);
+}
+
+TEST_CASE("kinks: overlapping windows and broadcast operands are judged element by element", "[gradients]") {
+  const Case overlapping{
+      Op::max_pool, WindowAttributes{{1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {}, 1, false, false}, {{1, 1, 1, 3}}, {{5, 5, 5}}, {1, 2}};
+  accepts(overlapping, {{1, 2, 0}}, 3);
+  accepts(overlapping, {{0, 3, 0}}, 3);
+  refuses(overlapping, {{0, 3.5F, 0}});
+  const Case broadcast{Op::max, NoAttributes{}, {{2}, {1}}, {{0, 0}, {0}}, {1, 2}};
+  accepts(broadcast, {{0.5F, 1}, {1.5F}}, 3);
+  refuses(broadcast, {{0.5F, 1}, {4}});
+}
+
+TEST_CASE("kinks: a fused chain is judged where its values are read once", "[gradients]") {
+  const Case sum{Op::add, NoAttributes{}, {{3}, {3}}, {{1, 2, 3}, {-1, 1, -4}}, {5, 5, 5}};
+  Trace trace = recorded(sum, {{1.5F, 5, 0}, {5, 5, 0}});
+  Region& region = trace.regions[0];
+  const auto relu = region.graph.append(Op::relu, {region.graph.outputs[0]});
+  REQUIRE(relu);
+  region.graph.outputs[0] = relu.value();
+  const std::size_t both[] = {0, 1};
+  trace.regions[1].graph = differentiate(region.graph, 0, both).value();
+  trace.tensors[region.results[0]].value = Tensor::of_floats({3}, std::vector<float>{0, 3, 0});
+  const Verdict fine = verdict(trace);
+  CHECK(fine.code.empty());
+  CHECK(fine.judged == 2);
+  trace.tensors[trace.regions[1].results[0]].value = Tensor::of_floats({3}, std::vector<float>{7, 5, 0});
+  CHECK(verdict(trace).code == "gradient.kink");
+}
+
+TEST_CASE("kinks: points off every kink are not judged here, and an infinite cotangent refuses nothing", "[gradients]") {
+  accepts({Op::relu, NoAttributes{}, {{2}}, {{-1, 2}}, {5, 5}}, {{0, 5}}, 0);
+  const float infinity = std::numeric_limits<float>::infinity();
+  accepts({Op::relu, NoAttributes{}, {{2}}, {{0, 2}}, {infinity, 5}}, {{0, 5}}, 0);
+  accepts({Op::tanh, NoAttributes{}, {{2}}, {{0, 2}}, {5, 5}}, {{5, 0.1F}}, 0);
+}

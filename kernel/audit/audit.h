@@ -39,11 +39,11 @@ struct RegionAudit {
     std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;
     Counts& operator+=(const Counts& other);
   };
-  std::vector<Counts> results;            // one per result
-  std::optional<Violation> first, worst;  // worst: by allowance_units, then by steps
+  std::vector<Counts> results;                      // one per result
+  std::optional<Violation> first, worst;            // worst: by allowance_units, then by steps
   std::vector<std::vector<std::size_t>> failed_at;  // one per result: its failed elements, ascending
-  std::optional<Rejection> unsupported;   // why all elements are
-  double head_room_used = 0;              // the largest share of its allowance that a passed element uses
+  std::optional<Rejection> unsupported;             // why all elements are
+  double head_room_used = 0;                        // the largest share of its allowance that a passed element uses
 
   [[nodiscard]] Counts total() const;
 };

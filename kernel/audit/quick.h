@@ -4,8 +4,11 @@
 // Nothing here decides that an element fails, and nothing passes that the contract does not admit or that would be vacuous.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,9 +25,10 @@ struct Single {
 
 struct Judged {
   std::size_t vacuous = 0;                            // of those that are not open: within sets that are too wide to mean anything
-  std::vector<std::size_t> open;                      // elements, ascending
+  std::vector<std::size_t> open;                      // elements
   std::size_t terms = 1;                              // of one element, about
   std::function<Single(std::size_t element)> single;  // for an open one; reads what the caller gave
+  std::vector<std::size_t> place;                     // of an element in the region's result, if that is elsewhere
 };
 
 // One op of float32, in any order, rounded to nearest, no flushing.
@@ -33,6 +37,26 @@ struct Problem {
   std::span<const Tensor> operands;
   const Tensor& result;
 };
+
+// A region of several ops, and its results.
+struct Fused {
+  const Region& region;
+  std::span<const Tensor> operands;
+  std::vector<const Tensor*> results;
+};
+
+// The one op of a region beside which others only move elements: on its own operands, and with what it gave, which follow exactly. Its
+// contract is the region's; whether its sets are too wide to mean anything is a question of its own scale.
+struct Core {
+  Node node;
+  std::vector<Tensor> operands;
+  Tensor result;
+  std::vector<std::size_t> place;  // Judged::place
+};
+[[nodiscard]] std::optional<Core> core_of(const Fused& fused);
+
+// Elementwise ops on one shape; an element is open if it is in any of the results.
+[[nodiscard]] std::optional<Judged> judge_chain(const Fused& fused);
 
 // nullopt: not for this op, or not worth it.
 [[nodiscard]] std::optional<Judged> judge_elementwise(const Problem& problem);
@@ -43,6 +67,22 @@ struct Problem {
 [[nodiscard]] inline std::span<const float> floats(const Tensor& tensor) {
   return {reinterpret_cast<const float*>(tensor.bytes().data()), tensor.size()};
 }
+
+// 1 for equal bits of a normal number, or of a zero; else 0. Without branches: lists of elements are looked at in lanes.
+[[nodiscard]] inline std::uint32_t certainly(float received, float computed) {
+  const auto bits = std::bit_cast<std::uint32_t>(received);
+  const std::uint32_t exponent = bits & 0x7f800000;
+  const std::uint32_t normal = exponent - 0x00800000 < 0x7f000000 ? 1 : 0, zero = bits << 1 == 0 ? 1 : 0;
+  return (bits == std::bit_cast<std::uint32_t>(computed) ? 1U : 0U) & (normal | zero);
+}
+
+// NaN, which nothing certainly equals, where contracts have policies for zeros.
+[[nodiscard]] inline float relu_or_open(float a) { return a > 0 ? a : a < 0 ? 0.0F : std::numeric_limits<float>::quiet_NaN(); }
+[[nodiscard]] inline float step_or_open(float a) { return a > 0 ? 1.0F : a < 0 ? 0.0F : std::numeric_limits<float>::quiet_NaN(); }
+
+// An operand that is broadcast to a shape: the value that one element reads, and all of them.
+[[nodiscard]] Tensor element_of(const Tensor& operand, const Shape& shape, std::size_t element);
+[[nodiscard]] std::vector<float> broadcast_to(const Tensor& operand, const Shape& shape);
 
 // The exponent of the lowest bit of a finite number that is not 0: it is an odd multiple of 2^that.
 [[nodiscard]] int lowest_bit(float value);

@@ -11,16 +11,6 @@ namespace assay::kernel::quick {
 
 namespace {
 
-const float kOpen = std::numeric_limits<float>::quiet_NaN();
-
-// 1 for equal bits of a normal number, or of a zero; else 0. Without branches: lists of elements are looked at in lanes.
-std::uint32_t certainly(float received, float computed) {
-  const auto bits = std::bit_cast<std::uint32_t>(received);
-  const std::uint32_t exponent = bits & 0x7f800000;
-  const std::uint32_t normal = exponent - 0x00800000 < 0x7f000000 ? 1 : 0, zero = bits << 1 == 0 ? 1 : 0;
-  return (bits == std::bit_cast<std::uint32_t>(computed) ? 1U : 0U) & (normal | zero);
-}
-
 // The elements for which certain(i) is 0; mostly there are none, which is seen first.
 template <class Certain>
 std::vector<std::size_t> left_open(std::size_t count, const Certain& certain) {
@@ -74,8 +64,7 @@ std::size_t offset_of(std::size_t element, const Shape& shape, const std::vector
 Single single_of(const Problem& problem, std::size_t element) {
   Single single;
   for (const Tensor& operand : problem.operands) {
-    const std::size_t at = offset_of(element, problem.result.shape(), strides_in(operand.shape(), problem.result.shape()));
-    single.operands.push_back(Tensor::of_floats({1}, floats(operand).subspan(at, 1)));
+    single.operands.push_back(element_of(operand, problem.result.shape(), element));
   }
   single.graph = graph_of(problem.node.op, problem.node.attributes, single.operands);
   return single;
@@ -122,6 +111,18 @@ std::optional<std::vector<std::size_t>> layout_strides(const Problem& problem) {
 
 }  // namespace
 
+Tensor element_of(const Tensor& operand, const Shape& shape, std::size_t element) {
+  const std::size_t at = offset_of(element, shape, strides_in(operand.shape(), shape));
+  return Tensor::of_floats({1}, floats(operand).subspan(at, 1));
+}
+
+std::vector<float> broadcast_to(const Tensor& operand, const Shape& shape) {
+  std::vector<float> values(element_count(shape));
+  const std::span<const float> from = floats(operand);
+  walk(shape, {strides_in(operand.shape(), shape)}, [&](std::size_t i, const std::vector<std::size_t>& at) { values[i] = from[at[0]]; });
+  return values;
+}
+
 Graph graph_of(Op op, const Attributes& attributes, std::span<const Tensor> operands) {
   Graph graph;
   std::vector<NodeId> ids;
@@ -143,9 +144,9 @@ std::optional<Judged> judge_elementwise(const Problem& problem) {
     case Op::div:
       return judge_binary(problem, [](float a, float b) { return a / b; });
     case Op::relu:
-      return judge_unary(problem, [](float a) { return a > 0 ? a : a < 0 ? 0.0F : kOpen; });
+      return judge_unary(problem, relu_or_open);
     case Op::step:
-      return judge_unary(problem, [](float a) { return a > 0 ? 1.0F : a < 0 ? 0.0F : kOpen; });
+      return judge_unary(problem, step_or_open);
     case Op::neg:
       return judge_unary(problem, [](float a) { return -a; });
     case Op::abs:

@@ -70,21 +70,18 @@ bool is_plain(const ExecutionModel& model) {
          model.input_rounding == ExecutionModel::InputRounding::none && validate(model).empty();
 }
 
-// The one op of a region that has no other node.
-const Node* only_node(const Region& region) {
-  const Graph& graph = region.graph;
-  if (region.results.size() != 1 || graph.nodes.size() != graph.inputs.size() + 1 || graph.nodes.back().op == Op::input) return nullptr;
-  const Node& node = graph.nodes.back();
-  return graph.outputs[0] + 1 == graph.nodes.size() && node.operands == graph.inputs ? &node : nullptr;
-}
-
-std::optional<quick::Judged> quickly(const Region& region, std::span<const Tensor> operands, const Tensor& result) {
-  const Node* node = only_node(region);
-  const auto is_float32 = [](const Tensor& tensor) { return tensor.dtype() == DType::float32; };
-  if (node == nullptr || !is_plain(region.model) || !is_float32(result) || !std::ranges::all_of(operands, is_float32)) return std::nullopt;
-  const quick::Problem problem{*node, operands, result};
+// `core` is what the judgement reads.
+std::optional<quick::Judged> quickly(const quick::Fused& fused, std::optional<quick::Core>& core) {
+  const auto is_float32 = [](const Node& node) { return node.dtype == DType::float32; };
+  if (!is_plain(fused.region.model) || !std::ranges::all_of(fused.region.graph.nodes, is_float32)) return std::nullopt;
+  core = quick::core_of(fused);
+  if (!core) return quick::judge_chain(fused);
+  const quick::Problem problem{core->node, core->operands, core->result};
   for (const auto judge : {quick::judge_elementwise, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
-    if (auto judged = judge(problem)) return judged;
+    auto judged = judge(problem);
+    if (!judged) continue;
+    judged->place = core->place;
+    return judged;
   }
   return std::nullopt;
 }
@@ -93,35 +90,51 @@ std::string at_element(const std::string& text, std::size_t element) {
   return "element " + std::to_string(element) + text.substr(text.find(':'));
 }
 
-// The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
-bool judge_singles(const Region& region, const Tensor& received, const quick::Judged& judged, RegionAudit& audit) {
-  constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
-  RegionAudit::Counts counts{received.size() - judged.open.size() - judged.vacuous, 0, judged.vacuous, 0};
-  audit.failed_at.resize(1);
-  std::vector<std::size_t> elements = judged.open;
-  const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
-                    step = std::max<std::size_t>(1, received.size() / std::max<std::size_t>(1, sampled));
-  for (std::size_t i = step / 2; judged.single && sampled > 0 && i < received.size(); i += step) elements.push_back(i);
-  for (std::size_t k = 0; k < elements.size(); ++k) {
-    const std::size_t element = elements[k];
-    const quick::Single single = judged.single(element);
-    const auto sets = contracts::admissible(single.graph, region.model, single.operands);
-    if (!sets) return false;
-    const Tensor one = Tensor::of_floats(single.graph.node(single.graph.outputs[0]).shape, quick::floats(received).subspan(element, 1));
-    const auto verdict = contracts::judge(sets.value()[0], one);
+// One element of all results by the contract, and whether it counts.
+bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::size_t which, bool counts, RegionAudit& audit) {
+  const std::size_t element = judged.place.empty() ? which : judged.place[which];
+  const quick::Single single = judged.single(which);
+  std::vector<contracts::Recording> received;
+  for (std::size_t i = 0; i < fused.results.size(); ++i) {
+    const NodeId output = single.graph.outputs[i];
+    const std::span<const float> value = quick::floats(*fused.results[i]).subspan(element, 1);
+    received.push_back({output, Tensor::of_floats(single.graph.node(output).shape, value)});
+  }
+  using Recordings = std::span<const contracts::Recording>;
+  const auto sets =
+      contracts::admissible(single.graph, fused.region.model, single.operands, received.size() > 1 ? Recordings(received) : Recordings());
+  if (!sets) return false;
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const auto verdict = contracts::judge(sets.value()[i], received[i].value);
     if (!verdict) return false;
     audit.head_room_used = std::fmax(audit.head_room_used, verdict.value().head_room_used);
-    if (k >= judged.open.size()) continue;
-    counts += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0};
+    if (!counts) continue;
+    audit.results[i] += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0};
     if (verdict.value().failed == 0) continue;
-    audit.failed_at[0].push_back(element);
-    Violation violation = violation_of(sets.value()[0], one, 0, 0);
+    audit.failed_at[i].push_back(element);
+    Violation violation = violation_of(sets.value()[i], received[i].value, i, 0);
     violation.element = element;
     violation.text = at_element(violation.text, element);
-    if (!audit.first) audit.first = violation;
+    if (!audit.first || std::pair(i, element) < std::pair(audit.first->result, audit.first->element)) audit.first = violation;
     if (!audit.worst || is_worse(violation, *audit.worst)) audit.worst = violation;
   }
-  audit.results = {counts};
+  return true;
+}
+
+// The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
+bool judge_singles(const quick::Fused& fused, const quick::Judged& judged, RegionAudit& audit) {
+  constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
+  const std::size_t size = fused.results[0]->size(), open = judged.open.size();
+  audit.results.assign(fused.results.size(), {size - open - judged.vacuous, 0, judged.vacuous, 0});
+  audit.failed_at.resize(fused.results.size());
+  std::vector<std::size_t> elements = judged.open;
+  const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
+                    step = std::max<std::size_t>(1, size / std::max<std::size_t>(1, sampled));
+  for (std::size_t i = step / 2; judged.single && sampled > 0 && i < size; i += step) elements.push_back(i);
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    if (!judge_single(fused, judged, elements[k], k < open, audit)) return false;
+  }
+  for (std::vector<std::size_t>& failed : audit.failed_at) std::ranges::sort(failed);
   return true;
 }
 
@@ -187,10 +200,12 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index) {
   const Region& region = trace.regions[index];
   std::vector<Tensor> operands;
   for (const TraceTensorId id : region.operands) operands.push_back(trace.tensors[id].value);
-  const Tensor& received = trace.tensors[region.results[0]].value;
-  if (const auto judged = quickly(region, operands, received)) {
+  quick::Fused fused{region, operands, {}};
+  for (const TraceTensorId id : region.results) fused.results.push_back(&trace.tensors[id].value);
+  std::optional<quick::Core> core;
+  if (const auto judged = quickly(fused, core)) {
     RegionAudit audit;
-    if (judge_singles(region, received, *judged, audit)) return audit;
+    if (judge_singles(fused, *judged, audit)) return audit;
   }
   return audit_in_full(trace, region, operands);
 }

@@ -51,6 +51,11 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
   for (const Ref ref : needed(tape_, from, to)) {
     if (ids.count(ref) != 0) continue;
     const Entry& entry = tape_[ref];
+    if (const auto fixed = std::ranges::find(fixed_, ref); fixed != fixed_.end()) {  // numbers that no float holds stay what ops give
+      const auto which = static_cast<std::size_t>(fixed - fixed_.begin());
+      ids[ref] = autodiff::GraphEmitter(graph).fixed(static_cast<autodiff::Fixed>(which / 2), entry.value.dtype());
+      continue;
+    }
     if (entry.kind == Entry::Kind::leaf) {
       ids[ref] = graph.append_constant(entry.value.to_tensor());
       continue;

@@ -6,6 +6,22 @@
 
 namespace assay::runtime {
 
+namespace {
+
+class Unobserved {
+ public:
+  explicit Unobserved(Session& session) : session_(session), before_(session.observer()) { session_.set_observer(nullptr); }
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+  ~Unobserved() { session_.set_observer(before_); }
+
+ private:
+  Session& session_;
+  Observer* before_;
+};
+
+}  // namespace
+
 CompiledFunction::CompiledFunction(Session& session, Function function, std::vector<Value> parameters)
     : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
 
@@ -19,6 +35,7 @@ Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
                      "programs are replayed on the CPU; run the function itself on the device"};
   }
   const std::uint64_t drawn = session_.keys_drawn();
+  const Unobserved scope(session_);  // of the run that is captured nothing is used but the graph
   const auto results = function_(arguments);
   if (!results) return results.rejection();
   if (session_.keys_drawn() != drawn) {
@@ -51,10 +68,29 @@ Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> 
     known = programs_.end() - 1;
   }
   for (const Value& parameter : parameters_) inputs.push_back(parameter.array());
-  const auto results = known->program.replay(inputs);
+  return replay(known->program, arguments, inputs);
+}
+
+// The results are leaves, which an observer of the steps knows where they come from.
+Outcome<std::vector<Value>> CompiledFunction::replay(const Program& program, std::span<const Value> arguments,
+                                                     std::span<const Array> inputs) {
+  Observer* const observer = session_.observer();
+  ProgramObserver* steps = nullptr;
+  if (observer != nullptr) {
+    std::vector<Ref> names;
+    for (const Value& value : arguments) names.push_back(value.ref());
+    for (const Value& value : parameters_) names.push_back(value.ref());
+    steps = observer->replaying(program, names, inputs);
+  }
+  const auto results = program.replay(inputs, steps);
   if (!results) return results.rejection();
   std::vector<Value> values;
-  for (const Array& array : results.value()) values.push_back(session_.input(array, "compiled"));
+  std::vector<Ref> names;
+  for (const Array& array : results.value()) {
+    values.push_back(steps == nullptr ? session_.input(array, "compiled") : session_.value_of(session_.tape_.push(array)));
+    names.push_back(values.back().ref());
+  }
+  if (steps != nullptr) observer->replayed(names);
   return values;
 }
 

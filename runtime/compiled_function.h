@@ -26,7 +26,8 @@ class CompiledFunction {
 
   // The results as leaves: what is to be differentiated is differentiated inside. Captured anew for arguments of other types or shapes.
   // Rejections: of the function, of Session::capture, and "session.random" for a function that draws random numbers, which would be the
-  // same at each call: give them as arguments; "session.device" in a session on a device.
+  // same at each call: give them as arguments; "session.device" in a session on a device. An observer of the session sees the steps of the
+  // replay, but not the run that is captured.
   Outcome<std::vector<Value>> operator()(std::span<const Value> arguments);
   [[nodiscard]] std::size_t captures() const { return programs_.size(); }
 
@@ -36,6 +37,7 @@ class CompiledFunction {
     Program program;
   };
   Outcome<Program> capture(std::span<const Value> arguments);
+  Outcome<std::vector<Value>> replay(const Program& program, std::span<const Value> arguments, std::span<const Array> inputs);
 
   Session& session_;
   Function function_;

@@ -7,6 +7,7 @@
 
 #include "runtime/array.h"
 #include "runtime/autodiff/emitter.h"
+#include "runtime/compiled/program.h"
 #include "semantics/graph/op.h"
 
 namespace assay::runtime {
@@ -45,9 +46,29 @@ class Observer {
                    const Array& result_content, Role role) = 0;
   // `cotangent` is what the rule of the op that gave `node` sends to its operand number `operand`.
   virtual void sent(Ref node, std::size_t operand, Ref cotangent) = 0;
+  // A reverse pass from `output` begins with the cotangent `seed`; it gave the gradient `bar` of each leaf.
+  virtual void seeded(Ref output, Ref seed) {
+    (void)output;
+    (void)seed;
+  }
+  virtual void differentiated(Ref output, Ref seed, std::span<const Ref> leaves, std::span<const Ref> bars) {
+    (void)output;
+    (void)seed;
+    (void)leaves;
+    (void)bars;
+  }
   // Names from `first` on, but those that stay, are free for other values from now on: the tape was cleared, or a checkpoint drops what
   // it will compute again (its result is then given, with the same bits).
   virtual void forgotten(Ref first) = 0;
+  // A program is going to be replayed on these values. Who wants to see its steps gives an observer of them, and is told under which names
+  // the session has the outputs; to others these are given.
+  virtual ProgramObserver* replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) {
+    (void)program;
+    (void)inputs;
+    (void)contents;
+    return nullptr;
+  }
+  virtual void replayed(std::span<const Ref> outputs) { (void)outputs; }
 };
 
 }  // namespace assay::runtime

@@ -1,6 +1,5 @@
 #include "runtime/recorder.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "semantics/demand.h"
@@ -9,15 +8,7 @@ namespace assay::runtime {
 
 namespace {
 
-Array ones_like(const Array& like) {
-  Array ones = Array::empty(like.dtype(), like.shape());
-  if (like.dtype() == DType::float64) {
-    std::ranges::fill(ones.data<double>(), 1.0);
-  } else {
-    std::ranges::fill(ones.data<float>(), 1.0F);
-  }
-  return ones;
-}
+constexpr const char* kWriter = "assay runtime";
 
 }  // namespace
 
@@ -30,7 +21,7 @@ ExecutionModel execution_model(DType dtype) {
 }
 
 Recorder::Recorder(Session& session) : session_(session) {
-  trace_.writer = "assay runtime, eager";
+  trace_.writer = kWriter;
   session_.set_observer(this);
 }
 
@@ -41,18 +32,17 @@ ExecutionModel Recorder::model_of(DType dtype) const {
   return device != nullptr && dtype == DType::float32 ? device->model() : execution_model(dtype);
 }
 
-TraceTensorId Recorder::add(Ref ref, const Array& array, std::string name, Trace::Origin origin) {
+TraceTensorId Recorder::add(const Array& array, std::string name, Trace::Origin origin) {
   const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
   if (name.empty()) name.append("t").append(std::to_string(id));
   if (const std::size_t times = ++names_[name]; times > 1) name.append("#").append(std::to_string(times));
   trace_.tensors.push_back({std::move(name), origin, array.to_tensor()});
-  ids_[ref] = id;
   return id;
 }
 
 void Recorder::given(Ref value, const Array& array, std::string_view name) {
   const bool stays = value >= kFirstKept;
-  add(value, array, std::string(name), stays && !name.empty() ? Trace::Origin::parameter : Trace::Origin::input);
+  ids_[value] = add(array, std::string(name), stays && !name.empty() ? Trace::Origin::parameter : Trace::Origin::input);
 }
 
 bool Recorder::kept(Ref from, Ref to) {
@@ -61,11 +51,13 @@ bool Recorder::kept(Ref from, Ref to) {
 }
 
 // A value from before this recorder is a parameter or an input of what it records.
+TraceTensorId Recorder::id_of(Ref ref) { return id_of(ref, session_.content(ref)); }
+
 TraceTensorId Recorder::id_of(Ref ref, const Array& content) {
   const auto known = ids_.find(ref);
   if (known != ids_.end()) return known->second;
   const std::string name = ref >= kFirstKept ? session_.kept_name(ref) : std::string();
-  return add(ref, content, name, name.empty() ? Trace::Origin::input : Trace::Origin::parameter);
+  return ids_[ref] = add(content, name, name.empty() ? Trace::Origin::input : Trace::Origin::parameter);
 }
 
 void Recorder::ran(Op op, const Attributes& attributes, std::span<const Ref> operands, std::span<const Array* const> contents, Ref result,
@@ -82,20 +74,19 @@ void Recorder::ran(Op op, const Attributes& attributes, std::span<const Ref> ope
   }
   const auto node = region.graph.append(op, std::move(inputs), attributes);
   demand(node.ok(), "Recorder: an op that ran has a shape");
-  const TraceTensorId id = add(result, result_content, {}, Trace::Origin::result);
+  const TraceTensorId id = ids_[result] = add(result_content, {}, Trace::Origin::result);
   region.graph.mark_output(node.value(), trace_.tensors[id].name);
   region.results = {id};
   producers_[id] = static_cast<std::uint32_t>(trace_.regions.size());
   trace_.regions.push_back(std::move(region));
-  if (role.kind == Role::Kind::accumulate) totals_[ids_.at(role.node)] = id;
+  if (role.kind == Role::Kind::accumulate) totals_[id_of(role.node)] = id;
 }
 
-TraceTensorId Recorder::total_of(TraceTensorId tensor) const { return totals_.at(tensor); }
-
 void Recorder::sent(Ref node, std::size_t operand, Ref cotangent) {
-  const TraceTensorId of = ids_.at(node), value = ids_.at(cotangent);
+  const TraceTensorId of = id_of(node), value = id_of(cotangent);
+  if (producers_.count(of) == 0 || totals_.count(of) == 0) return;  // what ran unseen, or from a seed that nobody named: nothing is claimed
   const std::uint32_t region = producers_.at(of);
-  const TraceTensorId target = trace_.regions[region].operands[operand], total = total_of(of);
+  const TraceTensorId target = trace_.regions[region].operands[operand], total = totals_.at(of);
   const bool goes_on = !trace_.vjps.empty() && trace_.vjps.back().of == region && trace_.vjps.back().cotangent == total;
   if (!goes_on) trace_.vjps.push_back({region, 0, total, {}});
   trace_.vjps.back().cotangents.emplace_back(static_cast<std::uint32_t>(operand), value);
@@ -104,33 +95,68 @@ void Recorder::sent(Ref node, std::size_t operand, Ref cotangent) {
 
 void Recorder::forgotten(Ref first) { ids_.erase(ids_.lower_bound(first), ids_.lower_bound(kFirstKept)); }
 
-Outcome<std::vector<Value>> Recorder::gradients(const Value& loss, std::span<const Value> of) {
-  if (!loss.ok()) return session_.check().rejection();
-  const Value seed = session_.input(ones_like(loss.array()), "seed");
-  const TraceTensorId output = ids_.at(loss.ref());
-  totals_[output] = ids_.at(seed.ref());
-  Trace::Gradient gradient{output, ids_.at(seed.ref()), {}};
-  GradientOptions options;
-  options.cotangent = seed;
-  auto bars = session_.gradients(loss, of, options);
-  if (!bars) return bars;
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    gradient.of.emplace_back(id_of(of[i].ref(), of[i].array()), id_of(bars.value()[i].ref(), bars.value()[i].array()));
-    trace_.outputs.push_back(gradient.of.back().second);
+ProgramObserver* Recorder::replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) {
+  std::vector<TraceTensorId> ids;
+  for (std::size_t k = 0; k < inputs.size(); ++k) ids.push_back(id_of(inputs[k], contents[k]));
+  replay_.begin(program, ids);
+  return &replay_;
+}
+
+void Recorder::replayed(std::span<const Ref> outputs) {
+  for (std::size_t k = 0; k < outputs.size(); ++k) ids_[outputs[k]] = replay_.id_of(replay_.outputs()[k]);
+}
+
+void Recorder::Replay::begin(const Program& program, std::span<const TraceTensorId> inputs) {
+  ids_.clear();
+  for (std::size_t k = 0; k < inputs.size(); ++k) ids_[program.inputs()[k]] = inputs[k];
+  outputs_ = program.outputs();
+}
+
+void Recorder::Replay::held(ProgramValue value, const Array& content) {
+  ids_[value] = recorder_.add(content, "constant", Trace::Origin::input);
+}
+
+void Recorder::Replay::ran(const ProgramRegion& step, std::span<const Array> results) {
+  Region region{step.name, step.graph, recorder_.model_of(DType::float32), {}, {}};
+  for (const Node& node : step.graph.nodes) {
+    if (node.dtype == DType::float64) region.model = recorder_.model_of(DType::float64);
   }
+  for (const ProgramValue value : step.operands) region.operands.push_back(ids_.at(value));
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const TraceTensorId id = recorder_.add(results[k], {}, Trace::Origin::result);
+    ids_[step.results[k]] = id;
+    region.results.push_back(id);
+  }
+  recorder_.trace_.regions.push_back(std::move(region));
+}
+
+void Recorder::seeded(Ref output, Ref seed) {
+  totals_.clear();
+  totals_[id_of(output)] = id_of(seed);
+}
+
+void Recorder::differentiated(Ref output, Ref seed, std::span<const Ref> leaves, std::span<const Ref> bars) {
+  Trace::Gradient gradient{id_of(output), id_of(seed), {}};
+  for (std::size_t k = 0; k < leaves.size(); ++k) gradient.of.emplace_back(id_of(leaves[k]), id_of(bars[k]));
   trace_.gradients.push_back(std::move(gradient));
   totals_.clear();
+}
+
+Outcome<std::vector<Value>> Recorder::gradients(const Value& loss, std::span<const Value> of) {
+  auto bars = session_.gradients(loss, of);
+  if (!bars) return bars;
+  for (const Value& bar : bars.value()) output(bar);
   return bars;
 }
 
-void Recorder::output(const Value& value) { trace_.outputs.push_back(id_of(value.ref(), value.array())); }
+void Recorder::output(const Value& value) { trace_.outputs.push_back(id_of(value.ref())); }
 
 Trace Recorder::take() {
   ids_.clear();
   totals_.clear();
   producers_.clear();
   names_.clear();
-  return std::exchange(trace_, Trace{"assay runtime, eager", {}, {}, {}, {}, {}, {}});
+  return std::exchange(trace_, Trace{kWriter, {}, {}, {}, {}, {}, {}});
 }
 
 }  // namespace assay::runtime

@@ -1,4 +1,5 @@
-// Recorder: what a session runs, as a trace for the audit (docs/trace-format.md). Each op is a region of its own, as it ran.
+// Recorder: what a session runs, as a trace for the audit (docs/trace-format.md). Each op is a region of its own, as it ran; so is each
+// step of a compiled function, fused or not.
 #pragma once
 
 #include <map>
@@ -22,7 +23,7 @@ class Recorder : public Observer {
   explicit Recorder(Session& session);
   ~Recorder() override;
 
-  // Session::gradients with a cotangent of 1 that is recorded, and the claim that these are the gradients. `loss` has one element.
+  // Session::gradients, and the run returned them. `loss` has one element.
   Outcome<std::vector<Value>> gradients(const Value& loss, std::span<const Value> of);
   // The value is one that the run returned.
   void output(const Value& value);
@@ -35,19 +36,39 @@ class Recorder : public Observer {
   void ran(Op op, const Attributes& attributes, std::span<const Ref> operands, std::span<const Array* const> contents, Ref result,
            const Array& result_content, Role role) override;
   void sent(Ref node, std::size_t operand, Ref cotangent) override;
+  void seeded(Ref output, Ref seed) override;
+  void differentiated(Ref output, Ref seed, std::span<const Ref> leaves, std::span<const Ref> bars) override;
   void forgotten(Ref first) override;
+  ProgramObserver* replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) override;
+  void replayed(std::span<const Ref> outputs) override;
 
  private:
+  // The steps of one replay.
+  class Replay : public ProgramObserver {
+   public:
+    explicit Replay(Recorder& recorder) : recorder_(recorder) {}
+    void begin(const Program& program, std::span<const TraceTensorId> inputs);
+    void held(ProgramValue value, const Array& content) override;
+    void ran(const ProgramRegion& region, std::span<const Array> results) override;
+    [[nodiscard]] TraceTensorId id_of(ProgramValue value) const { return ids_.at(value); }
+    [[nodiscard]] const std::vector<ProgramValue>& outputs() const { return outputs_; }
+
+   private:
+    Recorder& recorder_;
+    std::map<ProgramValue, TraceTensorId> ids_;
+    std::vector<ProgramValue> outputs_;
+  };
+
   [[nodiscard]] ExecutionModel model_of(DType dtype) const;  // the session's device's, if it has one
-  TraceTensorId add(Ref ref, const Array& array, std::string name, Trace::Origin origin);
+  TraceTensorId add(const Array& array, std::string name, Trace::Origin origin);
+  TraceTensorId id_of(Ref ref);
   TraceTensorId id_of(Ref ref, const Array& content);
-  // The cotangent of a tensor as far as it was summed up.
-  [[nodiscard]] TraceTensorId total_of(TraceTensorId tensor) const;
 
   Session& session_;
+  Replay replay_{*this};
   Trace trace_;
   std::map<Ref, TraceTensorId> ids_;
-  std::map<TraceTensorId, TraceTensorId> totals_;     // tensor, its cotangent
+  std::map<TraceTensorId, TraceTensorId> totals_;     // tensor, its cotangent as far as it was summed up
   std::map<TraceTensorId, std::uint32_t> producers_;  // tensor, region
   std::map<std::string, std::size_t> names_;          // how often each was given
 };

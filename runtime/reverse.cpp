@@ -289,9 +289,22 @@ Outcome<Done> check_tangents(std::span<const Value> of, std::span<const Value> t
 
 }  // namespace
 
+namespace {
+
+Tensor one_of(DType dtype) {
+  const double one = 1;
+  const float narrow = 1;
+  return dtype == DType::float64 ? Tensor::of_doubles({}, std::span(&one, 1)) : Tensor::of_floats({}, std::span(&narrow, 1));
+}
+
+}  // namespace
+
 Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<const Value> of, const GradientOptions& options) {
   std::vector<Ref> leaves, seed_refs;
-  const Value seed_value = options.cotangent ? *options.cotangent : number(1, loss.dtype());
+  // Who looks on tells the seed from the number 1 that ops read.
+  const Value seed_value = options.cotangent      ? *options.cotangent
+                           : observer_ != nullptr ? input(one_of(loss.dtype()), "seed")
+                                                  : number(1, loss.dtype());
   if (!refs_of(of, "gradients", leaves)) return refusal();
   const Value both[] = {loss, seed_value};
   if (!refs_of(both, "gradients", seed_refs)) return refusal();
@@ -307,9 +320,15 @@ Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<cons
                    to_string(tape_[bar].value.shape()), "sum or average it first, or give GradientOptions::cotangent");
   }
   const Seed seed{seed_refs[0], bar};
+  if (observer_ != nullptr) observer_->seeded(seed.value, seed.cotangent);
   const auto bars = reverse(std::span(&seed, 1), leaves, options.differentiable, 0);
   if (!bars) return bars.rejection();
-  return values_of(bars.value(), leaves);
+  auto values = values_of(bars.value(), leaves);
+  if (observer_ == nullptr || !values) return values;
+  std::vector<Ref> given;
+  for (const Value& value : values.value()) given.push_back(value.ref());
+  observer_->differentiated(seed.value, seed.cotangent, leaves, given);
+  return values;
 }
 
 // What is differentiated twice needs a tape, and tangents that fit.

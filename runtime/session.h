@@ -92,6 +92,7 @@ class Session {
   Outcome<Done> assign(const Value& parameter, Array value);
   [[nodiscard]] const std::string& name_of(const Value& parameter) const { return parameter_names_[parameter.ref_ - kFirstKept]; }
 
+  [[nodiscard]] const Array& content(Ref value) const { return tape_[value].value; }  // of a name that an observer was told
   [[nodiscard]] const std::string& kept_name(Ref kept) const { return parameter_names_[kept - kFirstKept]; }  // empty for numbers
 
   Value apply(Op op, std::span<const Value> operands, Attributes attributes = NoAttributes{});
@@ -143,6 +144,7 @@ class Session {
 
   [[nodiscard]] bool recording() const { return recording_; }
   // Null: none; it outlives its use. Constants of gradient rules are computed again, so that it sees how.
+  [[nodiscard]] Observer* observer() const { return observer_; }
   void set_observer(Observer* observer) {
     observer_ = observer;
     fixed_.fill(kNone);
@@ -158,6 +160,7 @@ class Session {
  private:
   friend class Value;
   friend class NoGrad;
+  friend class CompiledFunction;
   class TapeEmitter;
   struct Seed {
     Ref value, cotangent;

@@ -24,7 +24,7 @@ Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Inte
   if (found == given.end()) return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape), "none");
   if (found->second.size() != count)
     return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
-                    std::to_string(found->second.size()));
+                  std::to_string(found->second.size()));
   for (const Interval& value : found->second) {
     if (!is_float(node.dtype) && (!value.is_point() || value.lo() != std::floor(value.lo())))
       return misfit("\"" + name + "\"", std::string("whole numbers of ") + to_string(node.dtype), "another one");

@@ -29,6 +29,13 @@ struct VerifyOptions {
   JsonTarget json;
 };
 
+struct CheckOptions {
+  std::string model, property, certificate;
+  bool exact = false;
+  std::string semantics;
+  JsonTarget json;
+};
+
 struct BoundsOptions {
   std::string model, property;
   std::string method = "crown", nodes = "all", semantics;
@@ -70,15 +77,6 @@ struct GateOptions {
   JsonTarget json;
 };
 
-struct CheckOptions {
-  std::vector<std::string> files;  // MODEL PROPERTY CERTIFICATE, once or more
-  std::string list;                // a file of such lines
-  std::string expect;              // sat, unsat: the answer that every certificate has to prove; empty: either
-  bool exact = false;
-  std::string semantics;
-  GateOptions gate;
-};
-
 struct AuditOptions {
   std::string trace;
   std::string shrink;  // file to write
@@ -110,6 +108,7 @@ struct RecordOptions {
   std::string values;  // file; empty: random ones
   std::string output;  // whose sum is differentiated; empty: the first real one
   bool forward_only = false;
+  std::string backend = "eager";  // or compiled: as a program with fused steps
   std::uint64_t seed = 1;
   unsigned threads = 1;
 };

@@ -6,6 +6,7 @@
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
+#include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 
@@ -66,21 +67,30 @@ class Run {
         recorder_(session_) {}
 
   Outcome<Trace> record(const EvalRequest& request) {
-    if (auto done = add_inputs(request); !done) return done.rejection();
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) add_node(id);
-    if (auto fine = session_.check(); !fine) return fine.rejection();
-    for (const NodeId output : graph_.outputs) recorder_.output(values_[output]);
-    if (options_.forward_only) return recorder_.take();
-    auto loss = loss_of();
-    if (!loss) return loss.rejection();
-    auto bars = recorder_.gradients(loss.value(), parameters_);
-    if (!bars) return bars.rejection();
+    if (auto done = add_leaves(request); !done) return done.rejection();
+    const auto step = [&](std::span<const runtime::Value> arguments) { return run_step(arguments); };
+    runtime::CompiledFunction compiled(session_, step, kept_);
+    const auto results = options_.backend == "compiled" ? compiled(arguments_) : step(arguments_);
+    if (!results) return results.rejection();
+    for (const runtime::Value& value : results.value()) recorder_.output(value);
     return recorder_.take();
   }
 
  private:
-  Outcome<Done> add_inputs(const EvalRequest& request) {
+  // What is not computed: inputs, parameters and other constants.
+  Outcome<Done> add_leaves(const EvalRequest& request) {
     values_.resize(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.node(id);
+      if (is_parameter(node)) {
+        values_[id] =
+            session_.parameter(node.name.empty() ? "constant " + std::to_string(id) : node.name, runtime::Array::from(node.value));
+        parameters_.push_back(values_[id]);
+        kept_.push_back(values_[id]);
+      } else if (node.op == Op::constant) {
+        values_[id] = session_.input(node.value, node.name);
+      }
+    }
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Node& node = graph_.node(graph_.inputs[i]);
       const std::string& name = graph_.input_names[i];
@@ -88,24 +98,33 @@ class Run {
       auto array = given == request.inputs.end() ? random_values(session_, node, name) : given_values(node, name, given->second);
       if (!array) return array.rejection();
       values_[graph_.inputs[i]] = session_.input(std::move(array).value(), name);
+      arguments_.push_back(values_[graph_.inputs[i]]);
       if (is_float(node.dtype)) parameters_.push_back(values_[graph_.inputs[i]]);
     }
     return Done{};
   }
 
-  void add_node(NodeId id) {
-    const Node& node = graph_.node(id);
-    if (node.op == Op::input) return;
-    if (is_parameter(node)) {
-      values_[id] = session_.parameter(node.name.empty() ? "constant " + std::to_string(id) : node.name, runtime::Array::from(node.value));
-      parameters_.push_back(values_[id]);
-    } else if (node.op == Op::constant) {
-      values_[id] = session_.input(node.value, node.name);
-    } else {
+  // The outputs, the loss and the gradients; the arguments are the inputs.
+  Outcome<std::vector<runtime::Value>> run_step(std::span<const runtime::Value> arguments) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) values_[graph_.inputs[i]] = arguments[i];
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.node(id);
+      if (op_row(node.op).op_class == OpClass::leaf) continue;
       std::vector<runtime::Value> operands;
       for (const NodeId operand : node.operands) operands.push_back(values_[operand]);
       values_[id] = session_.apply(node.op, operands, node.attributes);
     }
+    if (auto fine = session_.check(); !fine) return fine.rejection();
+    std::vector<runtime::Value> results;
+    for (const NodeId output : graph_.outputs) results.push_back(values_[output]);
+    if (options_.forward_only) return results;
+    const auto loss = loss_of();
+    if (!loss) return loss.rejection();
+    results.push_back(loss.value());
+    const auto bars = session_.gradients(loss.value(), parameters_);
+    if (!bars) return bars.rejection();
+    results.insert(results.end(), bars.value().begin(), bars.value().end());
+    return results;
   }
 
   Outcome<runtime::Value> loss_of() {
@@ -126,7 +145,9 @@ class Run {
   const RecordOptions& options_;
   runtime::Session session_;
   runtime::Recorder recorder_;
-  std::vector<runtime::Value> values_, parameters_;
+  std::vector<runtime::Value> values_;      // by node
+  std::vector<runtime::Value> parameters_;  // that are differentiated
+  std::vector<runtime::Value> arguments_, kept_;
 };
 
 }  // namespace

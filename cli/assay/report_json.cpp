@@ -177,9 +177,9 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   Json json = opened("assay.check/1");
   json["verdict"] = report.word;
   json["exit"] = report.exit;
-  json["model"] = options.files[0];
-  json["property"] = options.files[1];
-  json["certificate"] = {{"file", options.files[2]}, {"bytes", report.certificate_bytes}};
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["certificate"] = {{"file", options.certificate}, {"bytes", report.certificate_bytes}};
   json["exact"] = options.exact;
   json["statistics"] = {
       {"cpu_seconds", report.cpu_seconds},  {"load_cpu_seconds", report.load_seconds},      {"steps", report.statistics.steps},
@@ -201,12 +201,8 @@ std::string bounds_json(const BoundsOptions& options, const std::vector<std::str
   json["notes"] = notes;
   json["groups"] = Json::array();
   for (const GroupBounds& group : groups) {
-    Json entry{{"group", group.group},
-               {"cases", group.cases},
-               {"seconds", group.seconds},
-               {"cpu_seconds", group.cpu_seconds},
-               {"stopped", group.stopped},
-               {"nodes", Json::array()}};
+    Json entry{{"group", group.group},     {"cases", group.cases},  {"seconds", group.seconds}, {"cpu_seconds", group.cpu_seconds},
+               {"stopped", group.stopped}, {"nodes", Json::array()}};
     for (const NodeBounds& node : group.nodes)
       entry["nodes"].push_back({{"node", node.node},
                                 {"op", node.op},

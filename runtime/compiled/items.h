@@ -14,16 +14,19 @@ using ItemId = std::size_t;
 
 struct Item {
   Op op = Op::input;
-  std::vector<ItemId> operands;  // earlier items
+  std::vector<ItemId> operands;  // earlier items: what is read
+  std::vector<ItemId> meant;     // the op's operands: expansions, where what is read is the tensor before one
   Attributes attributes;
   DType dtype = DType::float32;
   Shape shape;
   std::optional<Array> constant;
+  bool folded = false;  // a constant that was computed: `op` of the constants `meant`
 };
 
 struct Items {
   std::vector<Item> items;
-  std::vector<ItemId> inputs, outputs;  // as in the graph
+  std::vector<ItemId> inputs, outputs;         // as in the graph
+  std::vector<std::optional<ItemId>> of_node;  // by node of the graph; none for one that nothing needs
   std::size_t folded = 0, shared = 0;
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/buffers.h"
-#include "runtime/compiled/steps.h"
+#include "runtime/compiled/step_region.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
 
@@ -27,9 +27,13 @@ struct Program::State {
   ProgramSummary summary;
   std::mutex replaying;
 
+  std::vector<ProgramRegion> regions;  // of the steps; made for the first observer
+
   void find_roots();
   void plan_memory();
   Outcome<Done> execute(const Step& step);
+  void show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown);
+  void show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown);
 };
 
 void Program::State::find_roots() {
@@ -146,6 +150,21 @@ Outcome<Done> Program::State::execute(const Step& step) {
   return Done{};
 }
 
+// What the region reads is shown before it, constants at their first use.
+void Program::State::show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown) {
+  for (const ItemId id : region.operands) show_constant(id, observer, shown);
+  std::vector<Array> results;
+  for (const ItemId id : region.results) results.push_back(values[id]);
+  observer.ran(region, results);
+}
+
+void Program::State::show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown) {
+  if (!items.items[id].constant || shown[id]) return;
+  shown[id] = true;
+  if (items.items[id].folded) return show(compiled::region_of_folded(items, id), observer, shown);
+  observer.held(id, values[id]);
+}
+
 Outcome<Program> Program::compile(const Graph& graph) {
   Outcome<compiled::Items> items = compiled::simplified(graph);
   if (!items) return items.rejection();
@@ -171,7 +190,7 @@ Outcome<Program> Program::compile(const Graph& graph) {
   return program;
 }
 
-Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs) const {
+Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, ProgramObserver* observer) const {
   State& state = *state_;
   const std::lock_guard lock(state.replaying);
   demand(inputs.size() == state.items.inputs.size(), "Program::replay: one array per input");
@@ -181,11 +200,19 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs) const
     demand(inputs[i].dtype() == item.dtype && inputs[i].shape() == item.shape, "Program::replay: inputs of the graph's types and shapes");
     state.values[id] = inputs[i];
   }
-  for (const Step& step : state.steps) {
-    if (Outcome<Done> done = state.execute(step); !done) return done.rejection();
+  std::vector<bool> shown(state.values.size(), false);
+  if (observer != nullptr && state.regions.empty()) {
+    for (const Step& step : state.steps) state.regions.push_back(compiled::region_of(state.items, step));
+  }
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    if (Outcome<Done> done = state.execute(state.steps[i]); !done) return done.rejection();
+    if (observer != nullptr) state.show(state.regions[i], *observer, shown);
   }
   std::vector<Array> outputs;
-  for (const ItemId id : state.items.outputs) outputs.push_back(state.values[id]);
+  for (const ItemId id : state.items.outputs) {
+    outputs.push_back(state.values[id]);
+    if (observer != nullptr) state.show_constant(id, *observer, shown);
+  }
   // What the caller owns is not kept.
   for (const ItemId id : state.items.inputs) state.values[id] = Array();
   for (ItemId id = 0; id < state.values.size(); ++id) {
@@ -194,6 +221,9 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs) const
   return outputs;
 }
 
+const std::vector<ProgramValue>& Program::inputs() const { return state_->items.inputs; }
+const std::vector<ProgramValue>& Program::outputs() const { return state_->items.outputs; }
+std::optional<ProgramValue> Program::value_of(NodeId node) const { return state_->items.of_node[node]; }
 const ProgramSummary& Program::summary() const { return state_->summary; }
 
 }  // namespace assay::runtime

@@ -11,10 +11,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/array.h"
+#include "runtime/compiled/region.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
@@ -38,7 +40,12 @@ class Program {
 
   // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
   // constant, shares its buffer.
-  [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs) const;
+  // An observer sees every step as it ran; nothing runs differently for it.
+  [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr) const;
+  // The program's numbers for its inputs and outputs, and for a node of the graph: none for one that nothing needs.
+  [[nodiscard]] const std::vector<ProgramValue>& inputs() const;
+  [[nodiscard]] const std::vector<ProgramValue>& outputs() const;
+  [[nodiscard]] std::optional<ProgramValue> value_of(NodeId node) const;
   [[nodiscard]] const ProgramSummary& summary() const;
 
  private:

@@ -76,8 +76,7 @@ Outcome<Done> fold(const Items& all, Item& item) {
   if (Outcome<Done> done = run(item.op, item.attributes, operands, result); !done) return done;
   item.constant = std::move(result);
   item.operands.clear();
-  item.op = Op::constant;
-  item.attributes = NoAttributes{};
+  item.folded = true;
   return Done{};
 }
 
@@ -88,11 +87,13 @@ Outcome<Items> simplified(const Graph& graph) {
   Items all;
   std::vector<ItemId> item_of(graph.nodes.size(), 0);
   std::map<std::string, ItemId> seen;
+  all.of_node.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!live[id]) continue;
     const Node& node = graph.nodes[id];
-    Item item{node.op, {}, node.attributes, node.dtype, node.shape, std::nullopt};
+    Item item{node.op, {}, {}, node.attributes, node.dtype, node.shape, std::nullopt};
     for (const NodeId operand : node.operands) item.operands.push_back(item_of[operand]);
+    item.meant = item.operands;
     read_before_expansion(all, item);
     if (node.op == Op::constant) item.constant = Array::from(node.value);
     if (can_fold(all, item)) {
@@ -102,6 +103,7 @@ Outcome<Items> simplified(const Graph& graph) {
     const bool computed = !item.operands.empty();
     const auto [found, is_new] = computed ? seen.try_emplace(key_of(all, item), all.items.size()) : std::pair(seen.end(), true);
     item_of[id] = is_new ? all.items.size() : found->second;
+    all.of_node[id] = item_of[id];
     if (is_new) {
       all.items.push_back(std::move(item));
     } else {

@@ -12,9 +12,9 @@ namespace {
 // The item whose elements, as [b, a, rest], are those of `id` as [a, b, rest]: a permutation, beside which axes of extent 1 may be moved
 // and inserted.
 std::optional<ItemId> exchanged(const Items& all, ItemId id, std::int64_t a, std::int64_t b, std::int64_t rest) {
-  while (all.items[id].op == Op::reshape) id = all.items[id].operands[0];
+  while (all.items[id].op == Op::reshape && !all.items[id].constant) id = all.items[id].operands[0];
   const Item& item = all.items[id];
-  if (item.op != Op::permute) return std::nullopt;
+  if (item.op != Op::permute || item.constant) return std::nullopt;
   const Shape from = dense_strides(all.items[item.operands[0]].shape);
   Shape strides;
   for (const std::int64_t axis : std::get<PermuteAttributes>(item.attributes).axes) strides.push_back(from[static_cast<std::size_t>(axis)]);

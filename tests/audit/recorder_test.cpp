@@ -1,40 +1,14 @@
 // What the runtime's sessions record is one run, keeps its contracts, and has right gradients.
 #include "runtime/recorder.h"
 #include "runtime/functions.h"
-#include "tests/audit/run.h"
+#include "tests/audit/judged.h"
 
 using namespace assay;
 using namespace assay::runtime;
+using test::Judged;
+using test::judged;
 
 namespace {
-
-// Every failure of audit and gradients, in words; elements counted.
-struct Judged {
-  std::vector<std::string> failures;
-  std::size_t passed = 0, vacuous = 0, unsupported = 0;
-};
-
-Judged judged(const Trace& trace) {
-  Judged result;
-  const auto whole = kernel::check_continuity(trace);
-  if (!whole) FAIL(whole.rejection().to_text());
-  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
-    const auto audit = kernel::audit_region(trace, r);
-    if (!audit) FAIL(audit.rejection().to_text());
-    const auto counts = audit.value().total();
-    result.passed += counts.passed;
-    result.vacuous += counts.vacuous;
-    result.unsupported += counts.unsupported;
-    if (audit.value().first) result.failures.push_back(trace.regions[r].name + ": " + audit.value().first->text);
-    if (audit.value().unsupported) result.failures.push_back(trace.regions[r].name + ": " + audit.value().unsupported->to_text());
-  }
-  for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, 5)) {
-      if (step.failure) result.failures.push_back(step.failure->to_text());
-    }
-  }
-  return result;
-}
 
 // The trace of a loss of some parameters, with its gradients.
 template <class Make>

@@ -1,0 +1,159 @@
+// Compiled functions are recorded as they ran, fused steps as regions of several ops; what is recorded keeps its contracts.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/compiled_function.h"
+#include "runtime/functions.h"
+#include "runtime/recorder.h"
+#include "tests/audit/judged.h"
+
+using namespace assay;
+using namespace assay::runtime;
+using test::Judged;
+using test::judged;
+
+namespace {
+
+// A training step: a loss, its gradients for the parameters, and arguments that it reads.
+struct Task {
+  std::vector<Value> parameters, arguments;
+  std::function<Value(std::span<const Value>)> loss;
+};
+
+Task perceptron(Session& s) {
+  Task task;
+  for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{{"w1", {8, 6}}, {"b1", {8}}, {"w2", {3, 8}}, {"b2", {3}}})
+    task.parameters.push_back(s.parameter(name, s.normal(shape)));
+  task.arguments = {s.input(s.normal({5, 6}), "x"), s.input(s.uniform({5, 3}), "target")};
+  task.loss = [p = task.parameters](std::span<const Value> v) {
+    const Value h = relu(linear(v[0], p[0], p[1]));
+    return mean(square(linear(h * 0.5 + h * h, p[2], p[3]) - v[1]));
+  };
+  return task;
+}
+
+Task block(Session& s) {
+  Task task;
+  task.parameters = {s.parameter("k1", s.normal({4, 4, 3, 3})), s.parameter("k2", s.normal({4, 4, 3, 3})),
+                     s.parameter("scale", s.normal({6})), s.parameter("shift", s.normal({6}))};
+  task.arguments = {s.input(s.normal({2, 4, 6, 6}), "x")};
+  task.loss = [p = task.parameters](std::span<const Value> v) {
+    const Value h = relu(conv2d(v[0], p[0], {.padding = 1}));
+    return mean(square(layer_norm(relu(v[0] + conv2d(h, p[1], {.padding = 1})), p[2], p[3])));
+  };
+  return task;
+}
+
+Task smooth(Session& s) {
+  Task task;
+  task.parameters = {s.parameter("w", s.normal({6, 6}))};
+  task.arguments = {s.input(s.normal({6}), "x")};
+  task.loss = [p = task.parameters](std::span<const Value> v) { return sum(gelu(matmul(p[0], p[0])) * tanh(v[0]) + silu(v[0])); };
+  return task;
+}
+
+struct Recorded {
+  Trace trace;
+  std::vector<std::vector<double>> results;  // the gradients, then the loss
+};
+
+Recorded recorded(Session& session, const Task& task, bool compiled) {
+  const auto step = [&](std::span<const Value> v) -> Outcome<std::vector<Value>> {
+    const Value loss = task.loss(v);
+    auto results = session.gradients(loss, task.parameters);
+    if (results) results.value().push_back(loss);
+    return results;
+  };
+  CompiledFunction function(session, step, task.parameters);
+  Recorder recorder(session);
+  const auto results = compiled ? function(task.arguments) : step(task.arguments);
+  if (!results) FAIL(results.rejection().to_text());
+  Recorded one;
+  for (const Value& value : results.value()) {
+    recorder.output(value);
+    one.results.push_back(value.to_doubles());
+  }
+  one.trace = recorder.take();
+  return one;
+}
+
+std::size_t largest_region(const Trace& trace) {
+  std::size_t most = 0;
+  for (const Region& region : trace.regions) most = std::max(most, region.graph.nodes.size() - region.graph.inputs.size());
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("compiled recorder: training steps, forward and backward, keep their contracts", "[recorder][compiled]") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const auto task : {perceptron, block, smooth}) {
+      Session session({.dtype = dtype, .seed = 9, .threads = 2});
+      const Recorded one = recorded(session, task(session), true);
+      const Judged result = judged(one.trace);
+      CHECK(result.failures == std::vector<std::string>{});
+      CHECK(result.unsupported == 0);
+      CHECK(static_cast<double>(result.vacuous) <= 0.01 * static_cast<double>(result.passed));
+      CHECK(largest_region(one.trace) >= 3);  // what was fused is one region
+    }
+  }
+}
+
+TEST_CASE("compiled recorder: the trace has the values that the run returned, and those of eager execution", "[recorder][compiled]") {
+  for (const auto task : {perceptron, block, smooth}) {
+    Session session({.seed = 10, .threads = 1});
+    const Task one = task(session);
+    const Recorded eager = recorded(session, one, false), compiled = recorded(session, one, true);
+    REQUIRE(compiled.results.size() == eager.results.size());
+    for (std::size_t k = 0; k < compiled.results.size(); ++k) {
+      const Tensor& in_trace = compiled.trace.tensors[compiled.trace.outputs[k]].value;
+      REQUIRE(in_trace.size() == compiled.results[k].size());
+      for (std::size_t i = 0; i < in_trace.size(); ++i) {
+        CHECK(in_trace.as_double(i) == compiled.results[k][i]);
+        CHECK(std::abs(eager.results[k][i] - compiled.results[k][i]) <= 1e-4 * (1 + std::abs(eager.results[k][i])));
+      }
+    }
+    CHECK(compiled.trace.regions.size() < eager.trace.regions.size());
+  }
+}
+
+TEST_CASE("compiled recorder: a bent element of a fused region is found, and so is a lost step", "[recorder][compiled]") {
+  Session session({.seed = 11, .threads = 1});
+  const Trace trace = recorded(session, perceptron(session), true).trace;
+  std::size_t bent = 0;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const Region& region = trace.regions[r];
+    if (region.graph.nodes.size() - region.graph.inputs.size() < 2) continue;
+    for (const TraceTensorId id : region.results) {
+      Trace broken = trace;
+      const std::size_t element = broken.tensors[id].value.size() / 2;
+      if (broken.tensors[id].value.as_double(element) == 0) continue;
+      broken.tensors[id].value = test::moved(broken.tensors[id].value, element, 3);
+      const auto audit = kernel::audit_region(broken, r);
+      REQUIRE(audit.ok());
+      CHECK(audit.value().total().failed > 0);
+      ++bent;
+    }
+    Trace shorter = trace;
+    shorter.regions.erase(shorter.regions.begin() + static_cast<std::ptrdiff_t>(r));
+    CHECK_FALSE(kernel::check_continuity(shorter).ok());
+  }
+  CHECK(bent >= 2);
+}
+
+TEST_CASE("compiled recorder: steps before and after a replay are recorded beside it", "[recorder][compiled]") {
+  Session session({.seed = 12, .threads = 1});
+  const Value w = session.parameter("w", session.normal({4}));
+  CompiledFunction twice(session,
+                         [&](std::span<const Value> v) -> Outcome<std::vector<Value>> { return std::vector<Value>{v[0] * w * 2.0}; }, {w});
+  Recorder recorder(session);
+  const Value x = exp(session.input(session.normal({4}), "x"));
+  for (int k = 0; k < 2; ++k) {
+    const auto results = twice(std::vector<Value>{x});
+    REQUIRE(results.ok());
+    recorder.output(results.value()[0] + x);
+  }
+  const Trace trace = recorder.take();
+  CHECK(judged(trace).failures == std::vector<std::string>{});
+  CHECK(trace.outputs.size() == 2);
+}

@@ -182,7 +182,7 @@ int audit(const AuditOptions& options) {
   if (is_continuous(trace.value(), report)) report.cases = audit_regions(trace.value(), options.jobs);
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options.shrink, report);
-  const int exit = conclude_gate(std::move(report), options.gate);
+  const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 

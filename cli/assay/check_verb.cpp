@@ -1,14 +1,155 @@
+// `assay check`: certificates, one as assay-check reports it, or several as a gate.
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "frontends/files.h"
 
 namespace assay::cli {
+namespace {
+
+// What has to be checked: the files and the answer that is expected, or none.
+struct Query {
+  std::string model, property, certificate, expect;
+};
+
+LoadOptions load_options(const CheckOptions& options) {
+  LoadOptions load;
+  load.semantics_real = options.semantics == "real";
+  load.exact = options.exact;
+  return load;
+}
+
+int check_one(const CheckOptions& options) {
+  const CheckReport report = check(options.files[0], options.files[1], options.files[2], load_options(options));
+  if (options.gate.json != "-") print_report("assay", report);
+  return write_json(options.gate.json, to_json(report, options)) ? report.exit : kExitUnwritten;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+Outcome<std::vector<Query>> read_list(const std::string& path) {
+  const auto file = read_file(path);
+  if (!file) return file.rejection();
+  const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  std::vector<Query> queries;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of({text, file.value().bytes.size()})) {
+    ++number;
+    if (line.empty() || line.starts_with('#')) continue;
+    std::vector<std::string> fields;
+    std::istringstream stream(line);
+    for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+    const bool has_answer = fields.size() == 4 && (fields[3] == "sat" || fields[3] == "unsat");
+    if ((fields.size() != 3 && !has_answer) || std::ranges::any_of(fields, &std::string::empty))
+      return Rejection{Rejection::Kind::malformed,
+                       "check.list",
+                       path + " line " + std::to_string(number),
+                       "MODEL,PROPERTY,CERTIFICATE, and perhaps sat or unsat",
+                       line,
+                       "docs/gates.md"};
+    const auto located = [&](const std::string& name) { return name.starts_with('/') ? name : folder + name; };
+    queries.push_back({located(fields[0]), located(fields[1]), located(fields[2]), has_answer ? fields[3] : ""});
+  }
+  if (queries.empty())
+    return Rejection{Rejection::Kind::malformed, "check.list", path, "at least one certificate", "none", "docs/gates.md"};
+  return queries;
+}
+
+void add_rejection(const Rejection& why, int exit, const Query& query, GateCase& one) {
+  using Kind = Finding::Kind;
+  const bool unreadable = exit == kExitBadInput;
+  Finding finding{exit == kExitNo ? Kind::failure : Kind::undecided, why.code, query.certificate, {}, {}, 1, {}};
+  finding.message = why.place + ": required " + why.required + "; found " + why.found;
+  if (!why.advice.empty()) finding.details.push_back(why.advice);
+  (unreadable ? one.unsupported : one.failed) = 1;
+  one.findings.push_back(std::move(finding));
+}
+
+void add_theorem(const CheckReport& report, const Query& query, GateCase& one) {
+  one.op = report.theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
+  one.statement = lines_of(report.theorem->to_text());
+  for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
+  if (!query.expect.empty() && query.expect != one.op) {
+    one.failed = 1;
+    one.findings.push_back({Finding::Kind::failure,
+                            "check.answer",
+                            query.certificate,
+                            "the certificate proves " + one.op + ", expected " + query.expect,
+                            {},
+                            1,
+                            {}});
+  } else if (report.theorem->vacuous()) {
+    one.vacuous = 1;
+    one.findings.push_back({Finding::Kind::vacuous, "check.vacuous", query.certificate, "the input region is empty", {}, 1, {}});
+  } else {
+    one.passed = 1;
+  }
+}
+
+GateCase case_of(const Query& query, const LoadOptions& options) {
+  const CheckReport report = check(query.model, query.property, query.certificate, options);
+  GateCase one;
+  one.name = query.model + " " + query.property + " " + query.certificate;
+  one.op = "certificate";
+  one.model = "real";
+  one.file = query.certificate;
+  one.seconds = report.cpu_seconds;
+  if (report.theorem)
+    add_theorem(report, query, one);
+  else if (report.why)
+    add_rejection(*report.why, report.exit, query, one);
+  return one;
+}
+
+// As for one certificate: what could not be read is told apart from what is undecided.
+int exit_of(const GateReport& report, int exit) {
+  const bool unreadable = std::ranges::any_of(report.cases, [](const GateCase& one) { return one.unsupported > 0 && one.is_failed(); });
+  return exit != kExitNo && unreadable ? kExitBadInput : exit;
+}
+
+int check_all(const CheckOptions& options) {
+  GateReport report;
+  report.verb = "check";
+  report.schema = "assay.check-gate/1";
+  report.file = options.list.empty() ? options.files[2] : options.list;
+  std::vector<Query> queries;
+  if (!options.list.empty()) {
+    auto read = read_list(options.list);
+    if (!read) return refuse(report.schema, options.gate.json, read.rejection());
+    queries = std::move(read).value();
+  }
+  for (std::size_t i = 0; i < options.files.size(); i += 3)
+    queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], ""});
+  const double start = wall_seconds();
+  for (Query& query : queries) {
+    if (query.expect.empty()) query.expect = options.expect;
+    report.cases.push_back(case_of(query, load_options(options)));
+  }
+  report.seconds = wall_seconds() - start;
+  const int exit = conclude_gate(report, options.gate);
+  return exit_of(report, exit);
+}
+
+}  // namespace
 
 int check_verb(const CheckOptions& options) {
-  LoadOptions load_options;
-  load_options.semantics_real = options.semantics == "real";
-  load_options.exact = options.exact;
-  const CheckReport report = check(options.model, options.property, options.certificate, load_options);
-  if (options.json != "-") print_report("assay", report);
-  return write_json(options.json, to_json(report, options)) ? report.exit : kExitUnwritten;
+  const GateOptions& gate = options.gate;
+  const bool is_gate = !options.list.empty() || options.files.size() > 3 || !options.expect.empty() || !gate.junit.empty() ||
+                       !gate.sarif.empty() || !gate.markdown.empty() || !gate.waivers.empty();
+  return is_gate ? check_all(options) : check_one(options);
 }
 
 }  // namespace assay::cli

@@ -186,8 +186,8 @@ std::string baseline_json(const GateReport& report) {
   return Json{{"schema", "assay.baseline/1"}, {"head_room", head_room_of(report)}}.dump(2) + "\n";
 }
 
-int conclude_gate(GateReport report, const GateOptions& options) {
-  const std::string schema = "assay." + report.verb + "/1", today = options.today.empty() ? date_of_today() : options.today;
+int conclude_gate(GateReport& report, const GateOptions& options) {
+  const std::string schema = report.schema_name(), today = options.today.empty() ? date_of_today() : options.today;
   if (!is_date(today)) {
     std::fprintf(stderr, "assay %s: --today: a day as YYYY-MM-DD\n", report.verb.c_str());
     return kExitUsage;

@@ -33,6 +33,8 @@ struct GateCase {
   std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;  // elements
   double head_room_used = 0;
   std::vector<Finding> findings;
+  std::string file;                    // the report's, if empty
+  std::vector<std::string> statement;  // what was shown, in lines: of certificates
 
   [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
 };
@@ -41,7 +43,10 @@ struct GateCase {
 [[nodiscard]] std::string fingerprint(const GateCase& one, const Finding& finding);
 
 struct GateReport {
-  std::string verb;  // "audit"
+  [[nodiscard]] std::string schema_name() const { return schema.empty() ? "assay." + verb + "/1" : schema; }
+
+  std::string verb;    // "audit"
+  std::string schema;  // of the JSON form; empty: "assay.<verb>/1"
   std::string file;
   std::vector<std::pair<std::string, std::string>> facts;  // about the run: writer, digest, ...
   std::vector<GateCase> cases;
@@ -55,7 +60,7 @@ struct GateReport {
 };
 
 // Reads the options' waivers and baseline and acts on them; writes all files that were asked for. The exit code of the gate.
-int conclude_gate(GateReport report, const GateOptions& options);
+int conclude_gate(GateReport& report, const GateOptions& options);
 
 // A trace file, with its facts in the report.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);

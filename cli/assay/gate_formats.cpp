@@ -101,6 +101,8 @@ std::string gate_text(const GateReport& report, double most_undecided) {
   for (const auto& [name, fact] : report.facts) text += name + ": " + fact + "\n";
   std::size_t shown = 0;
   for (const GateCase& one : report.cases) {
+    if (!one.statement.empty()) text += one.name + "\n";
+    for (const std::string& line : one.statement) text += "  " + line + "\n";
     for (const Finding& finding : one.findings) {
       text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + one.name + ", " + one.op + "\n  " +
               finding.rule + ": " + finding.message + "\n";
@@ -112,17 +114,15 @@ std::string gate_text(const GateReport& report, double most_undecided) {
   }
   for (const std::string& trouble : report.troubles) text += "fail  " + trouble + "\n";
   for (const auto& [op, total] : by_op(report))
-    text += op + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) + "; at most " + percent(total.sum.head_room_used) +
-            " of the allowance\n";
+    text += op + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) +
+            (report.schema.empty() ? "; at most " + percent(total.sum.head_room_used) + " of the allowance\n" : "\n");
   return text + report.verdict(most_undecided) + ": " + counted(report.cases.size(), "case") + ", " + counts_of(report.totals()) + "; " +
          seconds_text(report.seconds) + " s\n";
 }
 
 std::string gate_json(const GateReport& report, double most_undecided) {
-  Json json{{"schema", "assay." + report.verb + "/1"},
-            {"file", report.file},
-            {"verdict", report.verdict(most_undecided)},
-            {"seconds", report.seconds}};
+  Json json{
+      {"schema", report.schema_name()}, {"file", report.file}, {"verdict", report.verdict(most_undecided)}, {"seconds", report.seconds}};
   for (const auto& [name, fact] : report.facts) json["facts"][name] = fact;
   json["troubles"] = report.troubles;
   json["cases"] = Json::array();
@@ -136,6 +136,8 @@ std::string gate_json(const GateReport& report, double most_undecided) {
               {"unsupported", one.unsupported},
               {"head_room_used", one.head_room_used},
               {"cpu_seconds", one.seconds}};
+    if (!one.file.empty()) item["file"] = one.file;
+    if (!one.statement.empty()) item["statement"] = one.statement;
     item["findings"] = Json::array();
     for (const Finding& finding : one.findings) {
       item["findings"].push_back({{"kind", word(finding.kind)},
@@ -158,6 +160,7 @@ std::string junit_xml(const GateReport& report) {
     cases += "    <testcase classname=\"assay." + report.verb + "." + xml(one.op) + "\" name=\"" + xml(one.name) + "\" time=\"" +
              seconds_text(one.seconds) + "\">\n";
     std::string body;
+    for (const std::string& line : one.statement) body += line + "\n";
     for (const Finding& finding : one.findings) {
       for (const std::string& line : {finding.message}) body += finding.rule + ": " + line + "\n";
       for (const std::string& line : finding.details) body += "  " + line + "\n";
@@ -199,7 +202,8 @@ std::string sarif_json(const GateReport& report) {
                   {"level", serious ? "error" : "note"},
                   {"message", {{"text", text}}},
                   {"locations",
-                   {{{"physicalLocation", {{"artifactLocation", {{"uri", report.file}}}, {"region", {{"startLine", 1}}}}},
+                   {{{"physicalLocation",
+                      {{"artifactLocation", {{"uri", one.file.empty() ? report.file : one.file}}}, {"region", {{"startLine", 1}}}}},
                      {"logicalLocations", {{{"name", finding.subject}, {"fullyQualifiedName", one.name + " / " + finding.subject}}}}}}},
                   {"partialFingerprints", {{"assay/v1", fingerprint(one, finding)}}}};
       if (!finding.waiver.empty())

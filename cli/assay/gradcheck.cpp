@@ -62,7 +62,7 @@ int gradcheck(const GradcheckOptions& options) {
     for (GateCase& one : gradient_cases(trace.value(), options.seed, convention)) report.cases.push_back(std::move(one));
   }
   report.seconds = wall_seconds() - start;
-  return conclude_gate(std::move(report), options.gate);
+  return conclude_gate(report, options.gate);
 }
 
 }  // namespace assay::cli

@@ -53,15 +53,41 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->callback([&] { exit = verify(options); });
 }
 
+// Of every gate.
+void add_gate_files(CLI::App* verb, GateOptions& gate) {
+  verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
+  verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
+  verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
+  verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
+  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")->type_name("YYYY-MM-DD");
+  verb->add_option("--most-undecided", gate.most_undecided, "share of elements (or certificates) that may be vacuous or unsupported")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  add_json(verb, gate.json);
+}
+
+// Of those that judge floats.
+void add_gate(CLI::App* verb, GateOptions& gate) {
+  verb->add_option("--baseline", gate.baseline, "fail where an op uses over 25 % more of its allowance than this file says")
+      ->type_name("FILE");
+  verb->add_option("--write-baseline", gate.write_baseline, "write that file")->type_name("FILE");
+  add_gate_files(verb, gate);
+}
+
 void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
-  verb->add_option("MODEL", options.model)->required();
-  verb->add_option("PROPERTY", options.property)->required();
-  verb->add_option("CERTIFICATE", options.certificate)->required();
+  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more");
+  verb->add_option("--list", options.list, "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it")
+      ->type_name("FILE");
+  verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
   add_semantics(verb, options.semantics);
-  add_json(verb, options.json);
-  verb->callback([&] { exit = check_verb(options); });
+  add_gate_files(verb, options.gate);
+  verb->callback([&] {
+    if (options.files.size() % 3 != 0 || options.files.empty() == options.list.empty())
+      throw CLI::ValidationError("check", "name MODEL PROPERTY CERTIFICATE, once or more, or a --list");
+    exit = check_verb(options);
+  });
 }
 
 void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
@@ -129,21 +155,6 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] { exit = record(options); });
-}
-
-void add_gate(CLI::App* verb, GateOptions& gate) {
-  verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
-  verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
-  verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
-  verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
-  verb->add_option("--baseline", gate.baseline, "fail where an op uses over 25 % more of its allowance than this file says")
-      ->type_name("FILE");
-  verb->add_option("--write-baseline", gate.write_baseline, "write that file")->type_name("FILE");
-  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")->type_name("YYYY-MM-DD");
-  verb->add_option("--most-undecided", gate.most_undecided, "share of elements that may be vacuous or unsupported")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  add_json(verb, gate.json);
 }
 
 void add_audit(CLI::App& app, AuditOptions& options, int& exit) {

@@ -29,13 +29,6 @@ struct VerifyOptions {
   JsonTarget json;
 };
 
-struct CheckOptions {
-  std::string model, property, certificate;
-  bool exact = false;
-  std::string semantics;
-  JsonTarget json;
-};
-
 struct BoundsOptions {
   std::string model, property;
   std::string method = "crown", nodes = "all", semantics;
@@ -75,6 +68,15 @@ struct GateOptions {
   std::string today;                     // YYYY-MM-DD, for the waivers' expiry; empty: the date
   double most_undecided = 0.01;          // share of elements that may be vacuous or unsupported
   JsonTarget json;
+};
+
+struct CheckOptions {
+  std::vector<std::string> files;  // MODEL PROPERTY CERTIFICATE, once or more
+  std::string list;                // a file of such lines
+  std::string expect;              // sat, unsat: the answer that every certificate has to prove; empty: either
+  bool exact = false;
+  std::string semantics;
+  GateOptions gate;
 };
 
 struct AuditOptions {

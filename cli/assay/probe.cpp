@@ -98,7 +98,7 @@ int probe(const ProbeOptions& options) {
     if (const auto done = probing.gradients(op); !done) return refuse(kSchema, options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
-  return conclude_gate(std::move(report), options.gate);
+  return conclude_gate(report, options.gate);
 }
 
 }  // namespace assay::cli

@@ -79,6 +79,7 @@ struct OpAdjointness {
 [[nodiscard]] std::string adjoint_json(const std::string& schema, const std::vector<OpAdjointness>& reports);
 
 [[nodiscard]] std::string to_json(const VerifyReport& report);
+// Of one certificate, named by the three files.
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
 [[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
                                       const std::vector<GroupBounds>& groups);

@@ -177,9 +177,9 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   Json json = opened("assay.check/1");
   json["verdict"] = report.word;
   json["exit"] = report.exit;
-  json["model"] = options.model;
-  json["property"] = options.property;
-  json["certificate"] = {{"file", options.certificate}, {"bytes", report.certificate_bytes}};
+  json["model"] = options.files[0];
+  json["property"] = options.files[1];
+  json["certificate"] = {{"file", options.files[2]}, {"bytes", report.certificate_bytes}};
   json["exact"] = options.exact;
   json["statistics"] = {
       {"cpu_seconds", report.cpu_seconds},  {"load_cpu_seconds", report.load_seconds},      {"steps", report.statistics.steps},

@@ -113,6 +113,52 @@ def probes(folder):
     check(run("probe").returncode == 2 and run("probe", "--all", "--op", "add").returncode == 2, "probe: one op or all")
 
 
+def certificates(folder):
+    digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
+    model, holds, fails = digits / "digits.onnx", digits / "digits_holds.vnnlib", digits / "digits_fails.vnnlib"
+    for name, prop in (("holds.assay", holds), ("fails.assay", fails)):
+        run("verify", model, prop, "--proof", folder / name)
+    (folder / "cut.assay").write_bytes((folder / "holds.assay").read_bytes()[:-9])
+    (folder / "bent.assay").write_bytes(b"no certificate")
+    files = [folder / f"check.{kind}" for kind in ("xml", "sarif", "md", "json")]
+    outputs = ("--junit", files[0], "--sarif", files[1], "--markdown", files[2], f"--json={files[3]}")
+    queries = folder / "certificates.csv"
+
+    def gate(*lines, options=()):
+        queries.write_text("# model,property,certificate,answer\n\n" + "".join(",".join(map(str, line)) + "\n" for line in lines))
+        return run("check", "--list", queries, *outputs, *options)
+    good, bad = (model, holds, "holds.assay", "unsat"), (model, fails, "fails.assay")
+    done = gate(good, (*bad, "sat"))
+    check(done.returncode == 0 and "passed: 2 cases" in done.stdout, f"two right certificates: {done.returncode} {done.stdout}{done.stderr}")
+    check(done.stdout.count("assumption: ") == 4, "no verdict without its assumptions")
+    report = json.loads(files[3].read_text())
+    check(report["schema"] == "assay.check-gate/1" and [c["op"] for c in report["cases"]] == ["unsat", "sat"], "JSON of certificates")
+    check(any("theorem: unsat" in line for line in report["cases"][0]["statement"]), "the statement is in the JSON")
+    check("theorem: unsat" in files[0].read_text(), "... and in JUnit")
+    done = gate(good, (*bad, "unsat"))
+    check(done.returncode == 1 and "check.answer" in done.stdout, "a certificate of the other answer")
+    result = json.loads(files[1].read_text())["runs"][0]["results"]
+    check([r["ruleId"] for r in result] == ["check.answer"], f"SARIF of certificates: {result}")
+    check(result[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("fails.assay"), "SARIF names the certificate")
+    check(gate(good, bad, options=("--expect", "unsat")).returncode == 1, "--expect for all")
+    done = gate(good, (model, fails, "holds.assay"))
+    check(done.returncode == 1 and "passed" in done.stdout, f"a certificate of another property: {done.returncode} {done.stdout}")
+    check(len(xml.etree.ElementTree.parse(files[0]).getroot().findall(".//testcase/failure")) == 1, "one failure in JUnit")
+    for name, code in (("cut.assay", 4), ("bent.assay", 4), ("none.assay", 4)):
+        alone = subprocess.run([ASSAY.parent / "assay-check", model, holds, folder / name], capture_output=True, text=True).returncode
+        check(gate(good, (model, holds, name)).returncode == alone == code, f"{name}: {gate(good, (model, holds, name)).returncode}, {alone}")
+        check(len(xml.etree.ElementTree.parse(files[0]).getroot().findall(".//testcase/failure")) == 1, f"{name} fails in JUnit")
+    check(gate((folder / "none.onnx", holds, "holds.assay")).returncode == 4, "no model")
+    check(gate().returncode == 4 and gate(("a", "b")).returncode == 4 and gate((*bad, "maybe")).returncode == 4, "lists that are none")
+    waiver = {"id": "C1", "rule": "check.answer", "reason": "known", "owner": "me", "expires": "2030-01-01"}
+    (folder / "w.json").write_text(json.dumps({"waivers": [waiver]}))
+    done = gate((*bad, "unsat"), options=("--waivers", folder / "w.json", "--today", "2029-01-01"))
+    check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived certificate: {done.stdout}")
+    both = (model, holds, folder / "holds.assay", model, fails, folder / "fails.assay")
+    check(run("check", *both).returncode == 0 and run("check", *both[:5]).returncode == 2, "several on the command line")
+    check(run("check").returncode == 2 and run("check", *both, "--list", queries).returncode == 2, "files or a list")
+
+
 def waivers(folder):
     bad = trace(folder, "bad2.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     file = folder / "waivers.json"
@@ -143,7 +189,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, probes, waivers, baseline):
+    for part in (reports, shrinking, probes, certificates, waivers, baseline):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

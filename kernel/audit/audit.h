@@ -26,6 +26,17 @@ namespace assay::kernel {
 //   shape audit.gradient  a gradient of other type or shape than its tensor, or a seed of other type or shape than the output
 [[nodiscard]] Outcome<Done> check_continuity(const Trace& trace);
 
+// How the run computes a model's outputs.
+struct ModelRun {
+  std::vector<TraceTensorId> inputs, outputs;  // the model's, as recorded
+  std::size_t nodes = 0;                       // of the model that compute something, each found in the run
+};
+
+// The trace, which is continuous, is a run of the model: its regions, composed, compute every output of the model by the model's ops,
+// with its attributes and, bit for bit, its constants, from tensors that have the names of its inputs. Declined: model.input, model.node
+// (the first one that the run has not), model.output. The model is valid.
+[[nodiscard]] Outcome<ModelRun> check_model(const Trace& trace, const Graph& model);
+
 // One element outside its set.
 struct Violation {
   std::size_t result = 0, element = 0;  // position among the region's results; row-major

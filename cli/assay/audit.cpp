@@ -11,6 +11,7 @@
 #include "explain/explain.h"
 #include "formats/trace.h"
 #include "frontends/files.h"
+#include "frontends/onnx/import.h"
 #include "kernel/audit/audit.h"
 
 namespace assay::cli {
@@ -161,7 +162,7 @@ namespace {
 
 // The first failing region of the run, cut down. A run without one writes nothing.
 bool write_shrunk(const Trace& trace, const std::string& path, GateReport& report) {
-  for (std::size_t i = 0; i < report.cases.size() && report.cases.size() == trace.regions.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(report.cases.size(), trace.regions.size()); ++i) {
     if (report.cases[i].failed == 0) continue;
     const auto shrunk = explain::shrink(trace, i);
     if (!shrunk || !write_trace_file(shrunk.value().trace, path)) return false;
@@ -173,13 +174,43 @@ bool write_shrunk(const Trace& trace, const std::string& path, GateReport& repor
 
 }  // namespace
 
+Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report) {
+  const auto file = read_file(path);
+  if (!file) return file.rejection();
+  const auto model = onnx::import_model(path);
+  if (!model) return in_file(model.rejection(), path);
+  GateCase one;
+  one.name = "model " + path;
+  one.op = "model";
+  const double start = thread_cpu_seconds();
+  const auto run = kernel::check_model(trace, model.value().graph);
+  one.seconds = thread_cpu_seconds() - start;
+  if (run) {
+    one.passed = run.value().nodes;
+    Joined names(", ");
+    const Graph& graph = model.value().graph;
+    for (std::size_t i = 0; i < run.value().outputs.size(); ++i)
+      names.add(graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'");
+    report.facts.emplace_back("model", path + ", sha256 " + hex(file.value().sha256) + ": this is a run of it; " + names.text());
+  } else {
+    one.failed = 1;
+    one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, run.rejection().to_text(), {}, 1, {}});
+  }
+  report.cases.push_back(std::move(one));
+  return Done{};
+}
+
 int audit(const AuditOptions& options) {
   GateReport report;
   report.verb = "audit";
   const auto trace = open_trace(options.trace, report);
   if (!trace) return refuse(kSchema, options.gate.json, trace.rejection());
   const double start = wall_seconds();
-  if (is_continuous(trace.value(), report)) report.cases = audit_regions(trace.value(), options.jobs);
+  if (is_continuous(trace.value(), report)) {
+    report.cases = audit_regions(trace.value(), options.jobs);
+    if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
+      return refuse(kSchema, options.gate.json, done.rejection());
+  }
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options.shrink, report);
   const int exit = conclude_gate(report, options.gate);

@@ -68,6 +68,8 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 // If not, the report has the finding.
 [[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
+// Whether the trace is a run of the model: a case of the report. The rejection is of a model that cannot be read.
+[[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report);
 [[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);

@@ -60,6 +60,8 @@ int gradcheck(const GradcheckOptions& options) {
   if (is_continuous(trace.value(), report)) {
     report.cases = audit_regions(trace.value(), options.jobs);
     for (GateCase& one : gradient_cases(trace.value(), options.seed, convention)) report.cases.push_back(std::move(one));
+    if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
+      return refuse("assay.gradcheck/1", options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
   return conclude_gate(report, options.gate);

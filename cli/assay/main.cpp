@@ -157,9 +157,15 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->callback([&] { exit = record(options); });
 }
 
+// The trace, and the model of which it should be a run.
+void add_trace(CLI::App* verb, std::string& trace, std::string& model) {
+  verb->add_option("TRACE", trace)->required();
+  verb->add_option("--model", model, "decide too whether the trace is a run of this model")->type_name("MODEL.onnx");
+}
+
 void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
-  verb->add_option("TRACE", options.trace)->required();
+  add_trace(verb, options.trace, options.model);
   verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
@@ -169,7 +175,7 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
 
 void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right");
-  verb->add_option("TRACE", options.trace)->required();
+  add_trace(verb, options.trace, options.model);
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
   verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
       ->check(CLI::IsMember({"any", "pytorch"}))

@@ -81,6 +81,7 @@ struct CheckOptions {
 
 struct AuditOptions {
   std::string trace;
+  std::string model;   // that the trace is a run of; empty: not asked
   std::string shrink;  // file to write
   unsigned jobs = 1;
   GateOptions gate;
@@ -88,6 +89,7 @@ struct AuditOptions {
 
 struct GradcheckOptions {
   std::string trace;
+  std::string model;          // that the trace is a run of; empty: not asked
   std::string kinks = "any";  // any, pytorch
   std::uint64_t seed = 1;
   unsigned jobs = 1;

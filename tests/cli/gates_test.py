@@ -159,6 +159,23 @@ def certificates(folder):
     check(run("check").returncode == 2 and run("check", *both, "--list", queries).returncode == 2, "files or a list")
 
 
+def models(folder):
+    digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
+    run("record", digits, folder / "digits.trace")
+    for verb in ("audit", "gradcheck"):
+        done = run(verb, folder / "digits.trace", "--model", digits)
+        check(done.returncode == 0 and "this is a run of it" in done.stdout and "model: 1 case, 5 passed" in done.stdout, f"{verb}: a run of its model: {done.stdout}")
+    model = bytearray(digits.read_bytes())
+    at = max(range(len(model) - 4), key=lambda i: len(set(model[i:i + 400])))  # inside of the weights
+    for other in (at, at + 1, at + 2, at + 3):
+        model[other] ^= 1
+    (folder / "other.onnx").write_bytes(model)
+    done = run("audit", folder / "digits.trace", "--model", folder / "other.onnx")
+    check(done.returncode == 3 and "model.node" in done.stdout, f"other weights: {done.returncode} {done.stdout}{done.stderr}")
+    check(run("audit", trace(folder, "good5.safetensors"), "--model", digits).returncode == 3, "a run of something else")
+    check(run("audit", folder / "digits.trace", "--model", folder / "none.onnx").returncode == 4, "no model to compare with")
+
+
 def waivers(folder):
     bad = trace(folder, "bad2.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     file = folder / "waivers.json"
@@ -189,7 +206,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, probes, certificates, waivers, baseline):
+    for part in (reports, shrinking, probes, certificates, models, waivers, baseline):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

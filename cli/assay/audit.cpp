@@ -129,11 +129,15 @@ Outcome<Trace> open_trace(const std::string& path, GateReport& report) {
   auto trace = formats::read_trace(file.value().bytes);
   if (!trace) return in_file(trace.rejection(), path);
   report.file = path;
-  report.facts = {{"writer", trace.value().writer},
-                  {"sha256", hex(file.value().sha256)},
-                  {"regions", std::to_string(trace.value().regions.size())},
-                  {"tensors", std::to_string(trace.value().tensors.size())}};
+  report.facts = {{"sha256", hex(file.value().sha256)}};
+  add_facts(trace.value(), report);
   return trace;
+}
+
+void add_facts(const Trace& trace, GateReport& report) {
+  report.facts.emplace_back("writer", trace.writer);
+  report.facts.emplace_back("regions", std::to_string(trace.regions.size()));
+  report.facts.emplace_back("tensors", std::to_string(trace.tensors.size()));
 }
 
 bool write_trace_file(const Trace& trace, const std::string& path) {

@@ -62,8 +62,11 @@ struct GateReport {
 // Reads the options' waivers and baseline and acts on them; writes all files that were asked for. The exit code of the gate.
 int conclude_gate(GateReport& report, const GateOptions& options);
 
-// A trace file, with its facts in the report.
+// A trace file, with its facts in the report; the facts of one that was recorded here.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);
+void add_facts(const Trace& trace, GateReport& report);
+// A run of the model (options.trace is not written).
+[[nodiscard]] Outcome<Trace> record_model(const RecordOptions& options);
 // False after a message on stderr.
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 // If not, the report has the finding.

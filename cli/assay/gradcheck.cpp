@@ -1,5 +1,5 @@
-// `assay gradcheck`: the gradients of a recorded run. Every recorded value lies within its contract (audit), every product is the adjoint
-// of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
+// `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
+// (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <utility>
 
 #include "cli/assay/gate.h"
@@ -45,11 +45,32 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, ker
   return cases;
 }
 
+namespace {
+
+bool is_model(const GradcheckOptions& options) { return options.trace.ends_with(".onnx"); }
+
+// Of a model: a run of it, on random inputs or those of --values, with all its gradients.
+Outcome<Trace> run_of(const GradcheckOptions& options, GateReport& report) {
+  if (!is_model(options)) return open_trace(options.trace, report);
+  RecordOptions run = options.run;
+  run.model = options.trace;
+  run.seed = options.seed;
+  run.weighted = true;
+  auto trace = record_model(run);
+  if (!trace) return trace;
+  report.file = options.trace;
+  add_facts(trace.value(), report);
+  return trace;
+}
+
+}  // namespace
+
 int gradcheck(const GradcheckOptions& options) {
   GateReport report;
   report.verb = "gradcheck";
-  const auto trace = open_trace(options.trace, report);
+  const auto trace = run_of(options, report);
   if (!trace) return refuse("assay.gradcheck/1", options.gate.json, trace.rejection());
+  if (is_model(options) && !options.run.trace.empty() && !write_trace_file(trace.value(), options.run.trace)) return kExitUnwritten;
   if (trace.value().gradients.empty()) {
     return refuse(
         "assay.gradcheck/1", options.gate.json,
@@ -60,7 +81,8 @@ int gradcheck(const GradcheckOptions& options) {
   if (is_continuous(trace.value(), report)) {
     report.cases = audit_regions(trace.value(), options.jobs);
     for (GateCase& one : gradient_cases(trace.value(), options.seed, convention)) report.cases.push_back(std::move(one));
-    if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
+    const std::string model = options.model.empty() && is_model(options) ? options.trace : options.model;
+    if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), model, report); !done)
       return refuse("assay.gradcheck/1", options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;

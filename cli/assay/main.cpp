@@ -141,13 +141,20 @@ void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
   verb->callback([&] { exit = adjoint(options); });
 }
 
+// What a model is run on.
+void add_run(CLI::App* verb, RecordOptions& options) {
+  verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
+      ->type_name("FILE");
+  verb->add_option("--range", options.range, "random inputs are uniform between these numbers")->type_name("LO HI")->expected(2);
+  verb->add_option("--output", options.output, "the output that is differentiated")->type_name("NAME");
+}
+
 void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("record", "Run a model forward and backward in the runtime and record it for audit and gradcheck");
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("TRACE", options.trace, "the file to write")->required();
-  verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
-      ->type_name("FILE");
-  verb->add_option("--output", options.output, "whose sum is differentiated (the first real one)")->type_name("NAME");
+  add_run(verb, options);
+  verb->add_flag("--weighted", options.weighted, "differentiate all real outputs, each weighted with random cotangents, instead of a sum");
   verb->add_flag("--forward-only", options.forward_only, "no gradient");
   verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
       ->check(CLI::IsMember({"eager", "compiled"}))
@@ -157,15 +164,14 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->callback([&] { exit = record(options); });
 }
 
-// The trace, and the model of which it should be a run.
-void add_trace(CLI::App* verb, std::string& trace, std::string& model) {
-  verb->add_option("TRACE", trace)->required();
+void add_model(CLI::App* verb, std::string& model) {
   verb->add_option("--model", model, "decide too whether the trace is a run of this model")->type_name("MODEL.onnx");
 }
 
 void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
-  add_trace(verb, options.trace, options.model);
+  verb->add_option("TRACE", options.trace)->required();
+  add_model(verb, options.model);
   verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
@@ -174,8 +180,12 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
 }
 
 void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right");
-  add_trace(verb, options.trace, options.model);
+  CLI::App* verb =
+      app.add_subcommand("gradcheck", "Decide whether the gradients of a recorded run are right; of a MODEL.onnx, run it first");
+  verb->add_option("FILE", options.trace, "a trace, or a MODEL.onnx that is run first")->required();
+  add_model(verb, options.model);
+  add_run(verb, options.run);
+  verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
   verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
       ->check(CLI::IsMember({"any", "pytorch"}))

@@ -87,8 +87,21 @@ struct AuditOptions {
   GateOptions gate;
 };
 
+struct RecordOptions {
+  std::string model, trace;
+  std::string values;  // file; empty: random ones
+  std::string output;  // whose sum is differentiated; empty: the first real one
+  bool forward_only = false;
+  std::string backend = "eager";  // or compiled: as a program with fused steps
+  std::vector<double> range;      // lo, hi of uniform random inputs; empty: normal ones
+  bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+};
+
 struct GradcheckOptions {
-  std::string trace;
+  std::string trace;          // or a model, which is run first
+  RecordOptions run;          // of a model
   std::string model;          // that the trace is a run of; empty: not asked
   std::string kinks = "any";  // any, pytorch
   std::uint64_t seed = 1;
@@ -105,16 +118,6 @@ struct ProbeOptions {
   std::uint64_t seed = 1;
   unsigned jobs = 1;
   GateOptions gate;
-};
-
-struct RecordOptions {
-  std::string model, trace;
-  std::string values;  // file; empty: random ones
-  std::string output;  // whose sum is differentiated; empty: the first real one
-  bool forward_only = false;
-  std::string backend = "eager";  // or compiled: as a program with fused steps
-  std::uint64_t seed = 1;
-  unsigned threads = 1;
 };
 
 int record(const RecordOptions& options);

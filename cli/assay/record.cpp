@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
@@ -50,7 +51,9 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   return array;
 }
 
-Outcome<runtime::Array> random_values(runtime::Session& session, const Node& node, const std::string& name) {
+Outcome<runtime::Array> random_values(runtime::Session& session, const Node& node, const std::string& name,
+                                      const std::vector<double>& range) {
+  if (is_float(node.dtype) && range.size() == 2) return runtime::uniform(session.next_key(), node.dtype, node.shape, range[0], range[1]);
   if (is_float(node.dtype)) return runtime::normal(session.next_key(), node.dtype, node.shape);
   return misfit("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)), "none: random ones are real");
 }
@@ -95,13 +98,31 @@ class Run {
       const Node& node = graph_.node(graph_.inputs[i]);
       const std::string& name = graph_.input_names[i];
       const auto given = request.inputs.find(name);
-      auto array = given == request.inputs.end() ? random_values(session_, node, name) : given_values(node, name, given->second);
+      auto array =
+          given == request.inputs.end() ? random_values(session_, node, name, options_.range) : given_values(node, name, given->second);
       if (!array) return array.rejection();
       values_[graph_.inputs[i]] = session_.input(std::move(array).value(), name);
       arguments_.push_back(values_[graph_.inputs[i]]);
       if (is_float(node.dtype)) parameters_.push_back(values_[graph_.inputs[i]]);
     }
+    add_cotangents();
     return Done{};
+  }
+
+  [[nodiscard]] bool is_wanted(std::size_t output) const {
+    return options_.output.empty() ? is_float(graph_.node(graph_.outputs[output]).dtype) : graph_.output_names[output] == options_.output;
+  }
+
+  // Of the weighted loss, for each output that is wanted.
+  void add_cotangents() {
+    cotangents_.resize(graph_.outputs.size());
+    for (std::size_t i = 0; i < graph_.outputs.size() && options_.weighted; ++i) {
+      const Node& node = graph_.node(graph_.outputs[i]);
+      if (!is_wanted(i) || !is_float(node.dtype)) continue;
+      cotangents_[i] =
+          session_.input(runtime::normal(session_.next_key(), node.dtype, node.shape), "cotangent of " + graph_.output_names[i]);
+      kept_.push_back(*cotangents_[i]);
+    }
   }
 
   // The outputs, the loss and the gradients; the arguments are the inputs.
@@ -128,11 +149,16 @@ class Run {
   }
 
   Outcome<runtime::Value> loss_of() {
+    std::optional<runtime::Value> loss;
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      const bool wanted =
-          options_.output.empty() ? is_float(graph_.node(graph_.outputs[i]).dtype) : graph_.output_names[i] == options_.output;
-      if (wanted) return runtime::sum(values_[graph_.outputs[i]]);
+      if (!is_wanted(i)) continue;
+      const runtime::Value& y = values_[graph_.outputs[i]];
+      if (!options_.weighted) return runtime::sum(y);
+      if (!cotangents_[i]) continue;
+      const runtime::Value part = runtime::sum(y * *cotangents_[i]);
+      loss = loss ? *loss + part : part;
     }
+    if (loss) return *loss;
     return Rejection{Rejection::Kind::malformed,
                      "record.output",
                      options_.model,
@@ -148,25 +174,29 @@ class Run {
   std::vector<runtime::Value> values_;      // by node
   std::vector<runtime::Value> parameters_;  // that are differentiated
   std::vector<runtime::Value> arguments_, kept_;
+  std::vector<std::optional<runtime::Value>> cotangents_;  // by output
 };
 
 }  // namespace
 
-int record(const RecordOptions& options) {
-  const JsonTarget no_json;
+Outcome<Trace> record_model(const RecordOptions& options) {
   const Outcome<onnx::Model> model = onnx::import_model(options.model);
-  if (!model) return refuse(kSchema, no_json, model.rejection());
+  if (!model) return in_file(model.rejection(), options.model);
   EvalRequest request;
   if (!options.values.empty()) {
     const auto file = read_file(options.values);
-    if (!file) return refuse(kSchema, no_json, file.rejection());
+    if (!file) return file.rejection();
     const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
     auto read = read_eval_request(std::string(text, file.value().bytes.size()));
-    if (!read) return refuse(kSchema, no_json, in_file(read.rejection(), options.values));
+    if (!read) return in_file(read.rejection(), options.values);
     request = std::move(read).value();
   }
-  const auto trace = Run(model.value().graph, options).record(request);
-  if (!trace) return refuse(kSchema, no_json, trace.rejection());
+  return Run(model.value().graph, options).record(request);
+}
+
+int record(const RecordOptions& options) {
+  const auto trace = record_model(options);
+  if (!trace) return refuse(kSchema, JsonTarget(), trace.rejection());
   if (!write_trace_file(trace.value(), options.trace)) return kExitUnwritten;
   std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.value().regions.size(), "region").c_str(),
               counted(trace.value().tensors.size(), "tensor").c_str(), counted(trace.value().gradients.size(), "gradient").c_str());

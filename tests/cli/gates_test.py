@@ -165,6 +165,12 @@ def models(folder):
     for verb in ("audit", "gradcheck"):
         done = run(verb, folder / "digits.trace", "--model", digits)
         check(done.returncode == 0 and "this is a run of it" in done.stdout and "model: 1 case, 5 passed" in done.stdout, f"{verb}: a run of its model: {done.stdout}")
+    done = run("gradcheck", digits, "--range", 0, 1, "--save", folder / "saved.trace", "--json")
+    report = json.loads(done.stdout)
+    check(done.returncode == 0 and report["verdict"] == "passed" and report["file"] == str(digits), f"gradients of a model: {done.stdout[:300]}")
+    check({"vjp of gemm", "vjp of relu", "vjp of mul", "model"} <= {c["op"] for c in report["cases"]}, "... with every product, and a run of it")
+    check(run("gradcheck", folder / "saved.trace", "--model", digits).returncode == 0, "the run that was saved")
+    check(run("gradcheck", digits, "--output", "nothing").returncode == 4, "no such output")
     model = bytearray(digits.read_bytes())
     at = max(range(len(model) - 4), key=lambda i: len(set(model[i:i + 400])))  # inside of the weights
     for other in (at, at + 1, at + 2, at + 3):

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -96,10 +97,20 @@ class KinkCheck {
     return true;
   }
 
+  // NaN and infinities, which have no place in a derivative, are undefined; so are integers that no double holds.
+  static Array<Interval> enclosed(const Tensor& tensor) {
+    Array<Interval> array{tensor.shape(), {}};
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      const double value = contracts::recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
+      array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
+    }
+    return array;
+  }
+
   // Its results over Interval at the recorded point, for these cotangents.
   [[nodiscard]] std::optional<Intervals> results(const std::vector<double>& cotangents) const {
     Intervals arguments;
-    for (const TraceTensorId id : region_.operands) arguments.push_back(lift<Interval>(trace_.tensors[id].value));
+    for (const TraceTensorId id : region_.operands) arguments.push_back(enclosed(trace_.tensors[id].value));
     arguments.push_back({y_bar().shape(), {cotangents.begin(), cotangents.end()}});
     auto nodes = evaluate<Interval>(reverse_, arguments);
     if (!nodes) return std::nullopt;

@@ -167,5 +167,8 @@ TEST_CASE("kinks: points off every kink are not judged here, and an infinite cot
   accepts({Op::relu, NoAttributes{}, {{2}}, {{-1, 2}}, {5, 5}}, {{0, 5}}, 0);
   const float infinity = std::numeric_limits<float>::infinity();
   accepts({Op::relu, NoAttributes{}, {{2}}, {{0, 2}}, {infinity, 5}}, {{0, 5}}, 0);
+  accepts({Op::relu, NoAttributes{}, {{3}}, {{kNaN, infinity, 0}}, {5, 5, 5}}, {{5, 5, 1}}, 1);
+  accepts({Op::max, NoAttributes{}, {{2}, {2}}, {{kNaN, 1}, {0, 1}}, {5, 5}}, {{5, 2}, {0, 3}}, 2);
+  refuses({Op::max, NoAttributes{}, {{2}, {2}}, {{kNaN, 1}, {0, 1}}, {5, 5}}, {{5, 6}, {0, 3}});
   accepts({Op::tanh, NoAttributes{}, {{2}}, {{0, 2}}, {5, 5}}, {{5, 0.1F}}, 0);
 }

@@ -35,6 +35,7 @@ std::string exact_text(const View& view) {
 }
 
 std::string distance_text(const kernel::Violation& violation, const View& view) {
+  if (!is_float(view.sets.sets.dtype)) return "";
   if (!std::isfinite(violation.steps)) return std::isfinite(view.received) ? "" : "no finite number was received";
   const char* format = view.format() == contracts::Format::binary32 ? "float32" : "float64";
   std::string text = "outside by " + rough(violation.steps) + " " + format + (violation.steps == 1 ? " step" : " steps");

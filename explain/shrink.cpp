@@ -60,10 +60,12 @@ std::optional<Part> on_operands(const Part& part, std::vector<Tensor> operands) 
 Part without_zeros(Part part) {
   const Graph& graph = part.graph;
   const Node& node = graph.nodes.back();
-  if (node.operands != graph.inputs || graph.nodes.size() != graph.inputs.size() + 1 || element_count(node.shape) != 1) return part;
+  if (node.operands != graph.inputs || graph.nodes.size() != graph.inputs.size() + 1 || element_count(node.shape) != 1 ||
+      !is_float(node.dtype))
+    return part;
   for (const SummedAxis& axes : summed_axes(graph, node)) {
     std::vector<Array<double>> values;
-    for (const Tensor& operand : part.operands) values.push_back(lift<double>(operand));
+    for (const Tensor& operand : part.operands) values.push_back({operand.shape(), operand.to_doubles()});
     const auto terms = terms_of(part.graph.nodes.back(), values, 0);
     if (!terms) return part;
     std::set<std::int64_t> kept;

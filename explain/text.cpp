@@ -26,8 +26,9 @@ std::string hex(double value) {
 }
 
 std::string received_text(const Tensor& tensor, std::size_t element) {
-  if (!is_float(tensor.dtype())) return std::to_string(tensor.as_int(element));
-  const double value = tensor.as_double(element);
+  const auto recorded = contracts::recorded_value(tensor, element);
+  if (recorded && !is_float(tensor.dtype())) return std::to_string(tensor.as_int(element));
+  const double value = recorded.value_or(0);
   const std::size_t width = byte_size(tensor.dtype());
   std::string bits;
   for (std::size_t i = width; i-- > 0;) {
@@ -35,6 +36,7 @@ std::string received_text(const Tensor& tensor, std::size_t element) {
     std::snprintf(byte.data(), byte.size(), "%02x", std::to_integer<unsigned>(tensor.bytes()[element * width + i]));
     bits += byte.data();
   }
+  if (!recorded) return "an integer beyond 2^53 (bits " + bits + ")";
   return decimal(value, contracts::format_of(tensor.dtype())) + " = " + hex(value) + " (bits " + bits + ")";
 }
 

@@ -37,7 +37,9 @@ Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result
   std::vector<Array<double>> operands;
   for (const Tensor& operand : part.operands) {
     if (operand.dtype() == DType::complex64) return view;
-    operands.push_back(lift<double>(operand));
+    operands.push_back({operand.shape(), {}});
+    for (std::size_t i = 0; i < operand.size(); ++i)
+      operands.back().values.push_back(contracts::recorded_value(operand, i).value_or(std::numeric_limits<double>::quiet_NaN()));
   }
   if (auto values = evaluate<double>(part.graph, operands)) view.values = std::move(values).value();
   return view;

@@ -2,6 +2,7 @@
 // fail by the same numbers.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "explain/explain.h"
 #include "tests/audit/run.h"
@@ -243,6 +244,41 @@ TEST_CASE("explain: softmax, normalise, functions, choices and moved elements", 
   const auto x = swapped.given("x", {2, 3}, {1, 2, 3, 4, 5, 6}), y = swapped.apply(Op::permute, {x}, PermuteAttributes{{1, 0}});
   put(swapped.trace, y, {1, 4, 2, 5, 3, 3});
   CHECK(mentions(lines_of(swapped.trace), "the operand holds the received value at [0, 2]"));
+}
+
+TEST_CASE("explain: values that are no numbers, or no reals, are put into words as well", "[explain]") {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Op op : {Op::relu, Op::exp, Op::softmax, Op::reduce_sum, Op::reduce_max, Op::normalise, Op::matmul}) {
+    INFO(op_row(op).name);
+    Run run;
+    const auto x = run.given("x", {2, 4}, {1, 2, infinity, 4, 5, 6, 7, nan}), w = run.given("w", {4, 2}, noise(8, 3));
+    const Attributes attributes = op == Op::softmax     ? Attributes(SoftmaxAttributes{1})
+                                  : op == Op::normalise ? Attributes(NormaliseAttributes{{1}, 1e-5, NormaliseAttributes::Form::centered})
+                                  : op == Op::reduce_sum || op == Op::reduce_max ? Attributes(ReduceAttributes{{1}, true})
+                                                                                 : Attributes(NoAttributes{});
+    const auto y = op == Op::matmul ? run.apply(op, {x, w}) : run.apply(op, {x}, attributes);
+    for (const float wrong : {-3.5F, -infinity}) {
+      put(run.trace, y, std::vector<float>(run.trace.tensors[y].value.size(), wrong));
+      if (audit_of(run.trace).total().failed > 0) CHECK(mentions(lines_of(run.trace), "received "));
+    }
+  }
+  Run exact;
+  const auto x = exact.given("x", {2}, {1, 2}), y = exact.apply(Op::add, {x, x});
+  put(exact.trace, y, {nan, 4});
+  CHECK(mentions(lines_of(exact.trace), "no finite number was received"));
+
+  Trace trace;  // integers
+  const std::vector<std::int64_t> terms = {1, 2}, sums = {3, 4};
+  trace.tensors = {{"i", Trace::Origin::input, Tensor::of_ints({2}, terms)}, {"j", Trace::Origin::result, Tensor::of_ints({2}, sums)}};
+  Region region;
+  region.model = float_model();
+  const NodeId i = region.graph.append_input(DType::int64, {2}, "i");
+  region.graph.mark_output(region.graph.append(Op::add, {i, i}).value(), "j");
+  region.operands = {0};
+  region.results = {1};
+  trace.regions = {region};
+  INFO(audit_of(trace).total().failed << " " << audit_of(trace).total().unsupported);
+  CHECK(mentions(lines_of(trace), "first and worst at [0]: received 3, admitted 2"));
 }
 
 TEST_CASE("explain: a fused region, step by step", "[explain]") {

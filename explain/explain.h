@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +27,12 @@ struct Shrunk {
   std::string text;  // what is left: "conv [16, 64, 32, 32], [64, 64, 3, 3] -> ... down to ..."
 };
 
-// The region's worst failure as a trace of its own. Operands are cut to what the element reads, and terms that are 0 are left out.
+// The program that failed, on other operands: the results of one region. nullopt: it does not run there.
+using Rerun = std::function<std::optional<std::vector<Tensor>>(const Region& region, std::span<const Tensor> operands)>;
+
+// The region's worst failure as a trace of its own. Operands are cut to what the element reads, and terms that are 0 are left out. With
+// `rerun`, if it fails as well, elements of operands are set to 0 first, as many as leave a failure; received values are then its.
 // Rejected (code "shrink.passes") for a region that does not fail.
-[[nodiscard]] Outcome<Shrunk> shrink(const Trace& trace, std::size_t region);
+[[nodiscard]] Outcome<Shrunk> shrink(const Trace& trace, std::size_t region, const Rerun& rerun = {});
 
 }  // namespace assay::explain

@@ -100,28 +100,120 @@ bool fails(const Trace& trace) {
   return kernel::check_continuity(trace) && audit && audit.value().total().failed > 0;
 }
 
-}  // namespace
+// Everything that the region reads and gives.
+Part all_of(const Trace& trace, std::size_t index, std::size_t result, std::size_t element) {
+  const Region& region = trace.regions[index];
+  Part part{region.graph, region.model, {}, {}, {}, {}, region.results, result, element, region.name};
+  for (const TraceTensorId id : region.operands) part.operands.push_back(trace.tensors[id].value);
+  for (const TraceTensorId id : region.results) part.results.push_back(trace.tensors[id].value);
+  return part;
+}
 
-Outcome<Shrunk> shrink(const Trace& trace, std::size_t region) {
+// The worst element of a region that fails, and what it reads, in the smallest form that still fails.
+std::optional<Trace> cut(const Trace& trace, std::size_t region) {
   const auto audit = kernel::audit_region(trace, region);
-  if (!audit) return audit.rejection();
-  const auto& worst = audit.value().worst;
-  if (!worst)
-    return Rejection{Rejection::Kind::rejected, "shrink.passes", "region " + std::to_string(region), "a failure", "none",
-                     "explain/explain.h"};
-  const Part part = part_of(trace, region, worst->result, worst->element);
-  for (const Part& candidate : {without_zeros(part), part}) {
+  if (!audit || !audit.value().worst) return std::nullopt;
+  const auto [result, element] = std::pair(audit.value().worst->result, audit.value().worst->element);
+  const Part part = part_of(trace, region, result, element);
+  for (const Part& candidate : {without_zeros(part), part, all_of(trace, region, result, element)}) {
     Trace smaller = trace_of(trace, candidate);
-    if (fails(smaller)) {
-      std::string text = shapes_text(trace, trace.regions[region]) + ", down to " + shapes_text(smaller, smaller.regions[0]);
-      return Shrunk{std::move(smaller), std::move(text)};
+    if (fails(smaller)) return smaller;
+  }
+  return std::nullopt;
+}
+
+// Delta debugging (Zeller, Hildebrandt 2002) with zeros for what is taken away.
+class Reducer {
+ public:
+  Reducer(const Trace& trace, const Rerun& rerun) : trace_(trace), rerun_(rerun) {}
+
+  // Whether the program fails on the operands as they are.
+  bool starts() { return try_operand(0, trace_.tensors[trace_.regions[0].operands[0]].value); }
+
+  void reduce() {
+    for (const TraceTensorId id : trace_.regions[0].operands) {
+      if (!is_float(trace_.tensors[id].value.dtype())) continue;
+      for (std::size_t length = trace_.tensors[id].value.size(); length > 0; length /= 2) {
+        for (std::size_t begin = 0; begin < trace_.tensors[id].value.size(); begin += length) try_zeros(id, begin, length);
+      }
     }
   }
-  Region alone = trace.regions[region];  // as it is
-  Part as_it_is{alone.graph, alone.model, {}, {}, {}, {}, alone.results, worst->result, worst->element, alone.name};
-  for (const TraceTensorId id : alone.operands) as_it_is.operands.push_back(trace.tensors[id].value);
-  for (const TraceTensorId id : alone.results) as_it_is.results.push_back(trace.tensors[id].value);
-  return Shrunk{trace_of(trace, as_it_is), shapes_text(trace, alone) + ", as it is"};
+
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+
+ private:
+  void try_zeros(TraceTensorId id, std::size_t begin, std::size_t length) {
+    const Tensor& value = trace_.tensors[id].value;
+    const std::size_t width = byte_size(value.dtype()), end = std::min(begin + length, value.size());
+    std::vector<std::byte> bytes(value.bytes().begin(), value.bytes().end());
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(begin * width),
+               last = bytes.begin() + static_cast<std::ptrdiff_t>(end * width);
+    if (std::all_of(first, last, [](std::byte byte) { return byte == std::byte{0}; })) return;
+    std::fill(first, last, std::byte{0});
+    const auto position = std::ranges::find(trace_.regions[0].operands, id) - trace_.regions[0].operands.begin();
+    try_operand(static_cast<std::size_t>(position),
+                Tensor(value.dtype(), value.shape(), std::make_shared<const std::vector<std::byte>>(std::move(bytes))));
+  }
+
+  // Keeps the operand if the program, run on it, fails.
+  bool try_operand(std::size_t position, const Tensor& operand) {
+    constexpr std::size_t kMostRuns = 2000;
+    if (runs_++ >= kMostRuns) return false;
+    Trace next = trace_;
+    const Region& region = next.regions[0];
+    next.tensors[region.operands[position]].value = operand;
+    std::vector<Tensor> operands;
+    for (const TraceTensorId id : region.operands) operands.push_back(next.tensors[id].value);
+    auto results = rerun_(region, operands);
+    if (!results || results->size() != region.results.size()) return false;
+    for (std::size_t i = 0; i < results->size(); ++i) next.tensors[region.results[i]].value = (*results)[i];
+    if (!fails(next)) return false;
+    trace_ = std::move(next);
+    return true;
+  }
+
+  Trace trace_;
+  const Rerun& rerun_;
+  std::size_t runs_ = 0;
+};
+
+// With the program at hand: first on what the element reads, else (where a failure needs its place) on all operands.
+std::optional<Trace> reduced(const Trace& trace, std::size_t region, const Trace& smaller, const Rerun& rerun) {
+  for (const Trace& start : {smaller, trace_of(trace, all_of(trace, region, 0, 0))}) {
+    if (start.regions[0].operands.empty()) continue;
+    Reducer reducer(start, rerun);
+    if (!reducer.starts()) continue;
+    reducer.reduce();
+    return cut(reducer.trace(), 0);
+  }
+  return std::nullopt;
+}
+
+std::size_t present(const Trace& trace) {
+  std::size_t count = 0;
+  for (const TraceTensorId id : trace.regions[0].operands) {
+    const Tensor& value = trace.tensors[id].value;
+    for (std::size_t i = 0; i < value.size(); ++i) count += contracts::recorded_value(value, i) == 0.0 ? 0 : 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+Outcome<Shrunk> shrink(const Trace& trace, std::size_t region, const Rerun& rerun) {
+  auto smaller = cut(trace, region);
+  if (!smaller)
+    return Rejection{Rejection::Kind::rejected, "shrink.passes", "region " + std::to_string(region), "a failure", "none",
+                     "explain/explain.h"};
+  std::string how;
+  if (rerun) {
+    auto least = reduced(trace, region, *smaller, rerun);
+    how = least ? "; run again with zeros, " + std::to_string(present(*least)) + " elements other than 0 are left"
+                : "; run again, it does not fail";
+    if (least) smaller = std::move(least);
+  }
+  std::string text = shapes_text(trace, trace.regions[region]) + ", down to " + shapes_text(*smaller, smaller->regions[0]) + how;
+  return Shrunk{std::move(*smaller), std::move(text)};
 }
 
 }  // namespace assay::explain

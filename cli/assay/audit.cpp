@@ -162,22 +162,6 @@ bool is_continuous(const Trace& trace, GateReport& report) {
   return false;
 }
 
-namespace {
-
-// The first failing region of the run, cut down. A run without one writes nothing.
-bool write_shrunk(const Trace& trace, const std::string& path, GateReport& report) {
-  for (std::size_t i = 0; i < std::min(report.cases.size(), trace.regions.size()); ++i) {
-    if (report.cases[i].failed == 0) continue;
-    const auto shrunk = explain::shrink(trace, i);
-    if (!shrunk || !write_trace_file(shrunk.value().trace, path)) return false;
-    report.facts.emplace_back("shrunk", path + ": " + report.cases[i].name + ", " + shrunk.value().text);
-    return true;
-  }
-  return true;
-}
-
-}  // namespace
-
 Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
@@ -216,7 +200,7 @@ int audit(const AuditOptions& options) {
       return refuse(kSchema, options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
-  const bool written = options.shrink.empty() || write_shrunk(trace.value(), options.shrink, report);
+  const bool written = options.shrink.empty() || write_shrunk(trace.value(), options, report);
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;
 }

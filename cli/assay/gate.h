@@ -67,6 +67,8 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 void add_facts(const Trace& trace, GateReport& report);
 // A run of the model (options.trace is not written).
 [[nodiscard]] Outcome<Trace> record_model(const RecordOptions& options);
+// The first failing region of the run, cut down, into options.shrink; a run without one writes nothing. False if that failed.
+[[nodiscard]] bool write_shrunk(const Trace& trace, const AuditOptions& options, GateReport& report);
 // False after a message on stderr.
 [[nodiscard]] bool write_trace_file(const Trace& trace, const std::string& path);
 // If not, the report has the finding.

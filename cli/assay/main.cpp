@@ -175,6 +175,9 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--rerun", options.rerun,
+                   "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
+      ->check(CLI::IsMember({"eager", "compiled"}));
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });
 }

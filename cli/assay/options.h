@@ -83,6 +83,7 @@ struct AuditOptions {
   std::string trace;
   std::string model;   // that the trace is a run of; empty: not asked
   std::string shrink;  // file to write
+  std::string rerun;   // eager, compiled: what runs the failing region again while it is shrunk
   unsigned jobs = 1;
   GateOptions gate;
 };

@@ -90,6 +90,8 @@ def shrinking(folder):
     done = run("audit", bad, "--shrink", small)
     check(done.returncode == 1 and "first and worst at [2]: received 26 = 0x1.ap+4" in done.stdout, f"the worst element: {done.stdout}")
     check("y = RN(a * b), the nearest number: a = h[2] = 5" in done.stdout, f"the formula with its numbers: {done.stdout}")
+    done = run("audit", bad, "--shrink", folder / "again.safetensors", "--rerun", "eager")
+    check(done.returncode == 1 and "run again, it does not fail" in done.stdout, f"a runtime that is right: {done.stdout}{done.stderr}")
     again = run("audit", small, "--json")
     check(again.returncode == 1, f"the shrunk trace fails: {again.stdout}{again.stderr}")
     case = json.loads(again.stdout)["cases"][0]

@@ -147,6 +147,46 @@ TEST_CASE("explain: a shrunk trace fails by the same numbers, on the elements th
   }
 }
 
+TEST_CASE("explain: with the program at hand, what does not matter is set to 0", "[explain]") {
+  // Products of matrices by a program that leaves out the term k = 5 of row 2.
+  const auto wrong = [](const Region& region, std::span<const Tensor> operands) -> std::optional<std::vector<Tensor>> {
+    const Shape &a = operands[0].shape(), &b = operands[1].shape();
+    if (region.graph.nodes.back().op != Op::matmul || a[0] < 3 || a[1] < 6) return std::nullopt;
+    std::vector<float> y(static_cast<std::size_t>(a[0] * b[1]), 0);
+    for (std::int64_t i = 0; i < a[0]; ++i) {
+      for (std::int64_t j = 0; j < b[1]; ++j) {
+        for (std::int64_t k = 0; k < a[1]; ++k) {
+          if (i == 2 && k == 5) continue;
+          y[static_cast<std::size_t>(i * b[1] + j)] += static_cast<float>(operands[0].as_double(static_cast<std::size_t>(i * a[1] + k)) *
+                                                                          operands[1].as_double(static_cast<std::size_t>(k * b[1] + j)));
+        }
+      }
+    }
+    return std::vector<Tensor>{Tensor::of_floats({a[0], b[1]}, y)};
+  };
+  Run run;
+  const auto a = run.given("x", {4, 9}, noise(36, 1)), b = run.given("w", {9, 3}, noise(27, 2)), y = run.apply(Op::matmul, {a, b});
+  run.trace.tensors[y].value = (*wrong(run.trace.regions[0], std::vector{run.trace.tensors[a].value, run.trace.tensors[b].value}))[0];
+  const auto shrunk = explain::shrink(run.trace, 0, wrong);
+  REQUIRE(shrunk);
+  const Trace& small = shrunk.value().trace;
+  CHECK(small.tensors[small.regions[0].operands[0]].value.size() == 1);  // the term alone
+  CHECK(small.tensors[small.regions[0].results[0]].value.as_double(0) == 0);
+  CHECK(audit_of(small).total().failed == 1);
+  CHECK(shrunk.value().text ==
+        "[4, 9], [9, 3] -> [4, 3], down to [1, 1], [1, 1] -> [1, 1]; run again with zeros, 2 elements other than 0 are left");
+
+  const auto right = [&](const Region&, std::span<const Tensor> operands) -> std::optional<std::vector<Tensor>> {
+    if (operands[0].size() != 36) return std::nullopt;
+    Run again;
+    again.apply(Op::matmul, {again.given("x", {4, 9}, noise(36, 1)), again.given("w", {9, 3}, noise(27, 2))});
+    return std::vector<Tensor>{again.trace.tensors[2].value};
+  };
+  const auto recorded = explain::shrink(run.trace, 0, right);
+  REQUIRE(recorded);
+  CHECK(recorded.value().text == "[4, 9], [9, 3] -> [4, 3], down to [1, 9], [9, 1] -> [1, 1]; run again, it does not fail");
+}
+
 TEST_CASE("explain: a run that passes is not shrunk", "[explain]") {
   const auto shrunk = explain::shrink(singles()[0].run().trace, 0);
   REQUIRE_FALSE(shrunk);

@@ -92,6 +92,12 @@ class Reader {
   }
 
   Outcome<TraceTensorId> id_of(const Json& name, const std::string& place) const {
+    auto found = value_of(name, place);
+    if (found && found.value() >= kFirstInner) return trace_malformed("name", place, "the name of a tensor of this file", shown(name));
+    return found;
+  }
+  // A tensor, or a value inside a region.
+  Outcome<TraceTensorId> value_of(const Json& name, const std::string& place) const {
     const auto found = name.is_string() ? ids_.find(name.get<std::string>()) : ids_.end();
     if (found == ids_.end()) return trace_malformed("name", place, "the name of a tensor of this file", shown(name));
     return found->second;
@@ -123,7 +129,11 @@ class Reader {
         json.is_object() && read_number(json, "of", vjp.of) && (!json.contains("result") || read_number(json, "result", vjp.result));
     if (!has_numbers || !json.contains("cotangent") || !json.contains("cotangents") || !json["cotangents"].is_object())
       return trace_malformed("field", place, "of, cotangent and cotangents", shown(json));
-    auto cotangent = id_of(json["cotangent"], place);
+    std::uint32_t node = 0;
+    if (json.contains("node") && !read_number(json, "node", node))
+      return trace_malformed("field", place, "\"node\", a value number", shown(json["node"]));
+    if (json.contains("node")) vjp.node = node;
+    auto cotangent = value_of(json["cotangent"], place);
     if (!cotangent) return cotangent.rejection();
     vjp.cotangent = cotangent.value();
     for (const auto& [position, name] : json["cotangents"].items()) {
@@ -131,7 +141,7 @@ class Reader {
       const auto [end, error] = std::from_chars(position.data(), position.data() + position.size(), operand);
       if (error != std::errc() || end != position.data() + position.size())
         return trace_malformed("field", place, "operand positions", "\"" + position + "\"");
-      auto id = id_of(name, place);
+      auto id = value_of(name, place);
       if (!id) return id.rejection();
       vjp.cotangents.emplace_back(operand, id.value());
     }
@@ -191,6 +201,22 @@ class Reader {
       auto region = read_region(json_["regions"][i], "region " + std::to_string(i));
       if (!region) return region.rejection();
       trace_.regions.push_back(std::move(region).value());
+      if (auto done = read_inner(json_["regions"][i]["nodes"], "region " + std::to_string(i)); !done) return done;
+    }
+    return Done{};
+  }
+
+  // The names of nodes of the last region.
+  Outcome<Done> read_inner(const Json& nodes, const std::string& place) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].contains("name")) continue;
+      const Json& name = nodes[i]["name"];
+      if (!name.is_string() || ids_.contains(name.get<std::string>()))
+        return trace_malformed("name", place + ", node " + std::to_string(i), "a name that nothing else has", shown(name));
+      const Region& region = trace_.regions.back();
+      ids_[name.get<std::string>()] = kFirstInner + static_cast<TraceTensorId>(trace_.inner.size());
+      trace_.inner.push_back({name.get<std::string>(), static_cast<std::uint32_t>(trace_.regions.size() - 1),
+                              static_cast<NodeId>(region.operands.size() + i)});
     }
     return Done{};
   }
@@ -250,12 +276,23 @@ Json trace_json(const Trace& trace) {
   for (const TraceTensorId id : trace.outputs) json["outputs"].push_back(trace.tensors[id].name);
   json["regions"] = Json::array();
   for (const Region& region : trace.regions) json["regions"].push_back(region_json(trace, region));
+  const auto number_of = [&](std::uint32_t region, NodeId node) { return value_numbers(trace.regions[region].graph)[node]; };
+  for (const Trace::Inner& inner : trace.inner)
+    json["regions"][inner.region]["nodes"][number_of(inner.region, inner.node) - trace.regions[inner.region].operands.size()]["name"] =
+        inner.name;
+  const auto name_of = [&](TraceTensorId id) { return id < kFirstInner ? trace.tensors[id].name : trace.inner[id - kFirstInner].name; };
   json["vjps"] = Json::array();
   for (const Trace::Vjp& vjp : trace.vjps) {
-    Json cotangents = Json::object();
-    for (const auto& [operand, id] : vjp.cotangents) cotangents[std::to_string(operand)] = trace.tensors[id].name;
-    json["vjps"].push_back(
-        {{"of", vjp.of}, {"result", vjp.result}, {"cotangent", trace.tensors[vjp.cotangent].name}, {"cotangents", std::move(cotangents)}});
+    Json cotangents = Json::object(), one{{"of", vjp.of}};
+    for (const auto& [operand, id] : vjp.cotangents) cotangents[std::to_string(operand)] = name_of(id);
+    if (vjp.node) {
+      one["node"] = number_of(vjp.of, *vjp.node);
+    } else {
+      one["result"] = vjp.result;
+    }
+    one["cotangent"] = name_of(vjp.cotangent);
+    one["cotangents"] = std::move(cotangents);
+    json["vjps"].push_back(std::move(one));
   }
   json["detached"] = Json::array();
   for (const TraceTensorId id : trace.detached) json["detached"].push_back(trace.tensors[id].name);

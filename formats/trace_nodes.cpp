@@ -259,16 +259,22 @@ Outcome<Graph> read_region_graph(const Json& region, std::span<const OperandType
   return graph;
 }
 
-void write_region_graph(const Graph& graph, Json& region) {
-  // The file numbers inputs first, then the other nodes.
+std::vector<std::size_t> value_numbers(const Graph& graph) {
   std::vector<std::size_t> number(graph.nodes.size(), 0);
   std::size_t next = 0;
   for (const NodeId input : graph.inputs) number[input] = next++;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (graph.node(id).op != Op::input) number[id] = next++;
+  }
+  return number;
+}
+
+void write_region_graph(const Graph& graph, Json& region) {
+  const std::vector<std::size_t> number = value_numbers(graph);
   Json nodes = Json::array();
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == Op::input) continue;
-    number[id] = next++;
     Json json{{"op", op_row(node.op).name}};
     if (node.op == Op::constant) {
       json["dtype"] = to_string(node.dtype);

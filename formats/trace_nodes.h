@@ -23,6 +23,8 @@ struct OperandType {
 };
 [[nodiscard]] Outcome<Graph> read_region_graph(const Json& region, std::span<const OperandType> operands, std::size_t results,
                                                const std::string& place);
+// The file's numbers for the values of a graph, by node: inputs first.
+[[nodiscard]] std::vector<std::size_t> value_numbers(const Graph& graph);
 // Adds "nodes" and "outputs" to the region.
 void write_region_graph(const Graph& graph, Json& region);
 

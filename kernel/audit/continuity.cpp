@@ -38,7 +38,16 @@ class Continuity {
             std::move(found),          "kernel/audit/audit.h"};
   }
   [[nodiscard]] bool exists(TraceTensorId id) const { return id < trace_.tensors.size(); }
+  // In products: a tensor, or a value inside a region.
+  [[nodiscard]] const Node* inner(TraceTensorId id) const {
+    if (id < kFirstInner || id - kFirstInner >= trace_.inner.size()) return nullptr;
+    const Trace::Inner& one = trace_.inner[id - kFirstInner];
+    const bool fine = one.region < trace_.regions.size() && is_computed(trace_.regions[one.region].graph, one.node);
+    return fine ? &trace_.regions[one.region].graph.node(one.node) : nullptr;
+  }
+  static bool is_computed(const Graph& graph, NodeId id) { return id < graph.nodes.size() && graph.node(id).op != Op::input; }
   [[nodiscard]] std::string name_of(std::size_t id) const {
+    if (id >= kFirstInner && id - kFirstInner < trace_.inner.size()) return "value '" + trace_.inner[id - kFirstInner].name + "'";
     return id < trace_.tensors.size() ? "tensor '" + trace_.tensors[id].name + "'" : "tensor number " + std::to_string(id);
   }
   [[nodiscard]] std::string place_of(std::size_t r) const {
@@ -83,26 +92,48 @@ class Continuity {
       return broken("vjp", "vjp " + std::to_string(v), std::move(required), std::move(found));
     };
     if (vjp.of >= trace_.regions.size()) return wrong("a product of a region", "region " + std::to_string(vjp.of));
-    const Region& forward = trace_.regions[vjp.of];
-    if (vjp.result >= forward.results.size())
-      return wrong("one of " + std::to_string(forward.results.size()) + " results", std::to_string(vjp.result));
-    std::vector<std::pair<TraceTensorId, TraceTensorId>> pairs = {{forward.results[vjp.result], vjp.cotangent}};
-    std::vector<bool> seen(forward.operands.size(), false);
+    const Graph& forward = trace_.regions[vjp.of].graph;
+    if (!vjp.node && vjp.result >= forward.outputs.size())
+      return wrong("one of " + std::to_string(forward.outputs.size()) + " results", std::to_string(vjp.result));
+    if (vjp.node && !is_computed(forward, *vjp.node)) return wrong("a node that computes", "value " + std::to_string(*vjp.node));
+    if (speaks_of_nodes_[vjp.of] && !vjp.node)
+      return wrong("products of nodes, as region " + std::to_string(vjp.of) + " is open", "of a result");
+    const NodeId y = vjp.node ? *vjp.node : forward.outputs[vjp.result];
+    const std::vector<NodeId>& operands = vjp.node ? forward.node(y).operands : forward.inputs;
+    std::vector<std::pair<NodeId, TraceTensorId>> pairs = {{y, vjp.cotangent}};
+    std::vector<bool> seen(operands.size(), false);
     for (const auto& [operand, id] : vjp.cotangents) {
       if (operand >= seen.size() || seen[operand])
         return wrong("different ones of " + std::to_string(seen.size()) + " operands", std::to_string(operand));
       seen[operand] = true;
-      pairs.emplace_back(forward.operands[operand], id);
+      pairs.emplace_back(operands[operand], id);
     }
     for (const auto& [of, id] : pairs) {
-      if (!exists(id)) return wrong("tensors of the trace", name_of(id));
-      const Tensor &value = trace_.tensors[of].value, &cotangent = trace_.tensors[id].value;
-      if (!same_type(value, cotangent)) return wrong("a cotangent like " + name_of(of) + ", " + type_of(value), type_of(cotangent));
+      const Node* value = inner(id);
+      if (!exists(id) && value == nullptr) return wrong("tensors of the trace", name_of(id));
+      const std::string required = type_of(forward.node(of)),
+                        found = value != nullptr ? type_of(*value) : type_of(trace_.tensors[id].value);
+      if (required != found) return wrong("a cotangent of type " + required, found);
     }
     return Done{};
   }
 
-  [[nodiscard]] Outcome<Done> check_gradients() const {
+  // Regions are open where something is said of a value inside them (kernel/audit/opened.h).
+  [[nodiscard]] Outcome<Done> check_inner() {
+    speaks_of_nodes_.assign(trace_.regions.size(), false);
+    for (std::size_t i = 0; i < trace_.inner.size(); ++i) {
+      if (inner(kFirstInner + static_cast<TraceTensorId>(i)) == nullptr)
+        return broken("vjp", "value '" + trace_.inner[i].name + "'", "what a node of a region computes", "none of them");
+      speaks_of_nodes_[trace_.inner[i].region] = true;
+    }
+    for (const Trace::Vjp& vjp : trace_.vjps) {
+      if (vjp.of < speaks_of_nodes_.size() && vjp.node) speaks_of_nodes_[vjp.of] = true;
+    }
+    return Done{};
+  }
+
+  [[nodiscard]] Outcome<Done> check_gradients() {
+    if (auto fine = check_inner(); !fine) return fine;
     for (std::size_t v = 0; v < trace_.vjps.size(); ++v) {
       if (auto fine = check_vjp(v); !fine) return fine;
     }
@@ -120,7 +151,7 @@ class Continuity {
   }
 
   const Trace& trace_;
-  std::vector<bool> given_;
+  std::vector<bool> given_, speaks_of_nodes_;
 };
 
 }  // namespace

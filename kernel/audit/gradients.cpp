@@ -7,6 +7,7 @@
 
 #include "kernel/adjointness/sample.h"
 #include "kernel/audit/kinks.h"
+#include "kernel/audit/opened.h"
 #include "kernel/audit/slice.h"
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/ops/denote.h"
@@ -40,16 +41,17 @@ using Contributions = std::vector<TraceTensorId>;
 
 class GradientCheck {
  public:
-  GradientCheck(const Trace& trace, const Trace::Gradient& gradient, std::uint64_t seed, KinkConvention convention)
-      : trace_(trace),
+  GradientCheck(const Opened& opened, const Trace::Gradient& gradient, std::uint64_t seed, KinkConvention convention)
+      : trace_(opened.trace),
+        opened_(opened),
         gradient_(gradient),
         seed_(seed),
         convention_(convention),
-        producers_(trace),
-        after_seed_(trace.tensors.size(), false),
-        leads_(trace.tensors.size(), false),
-        needed_(trace.tensors.size(), false),
-        into_(trace.tensors.size()) {}
+        producers_(trace_),
+        after_seed_(trace_.tensors.size(), false),
+        leads_(trace_.tensors.size(), false),
+        needed_(trace_.tensors.size(), false),
+        into_(trace_.tensors.size()) {}
 
   std::vector<GradientStep> run() {
     mark();
@@ -85,10 +87,16 @@ class GradientCheck {
 
   [[nodiscard]] std::string place_of(std::uint32_t r) const {
     const std::string& name = trace_.regions[r].name;
-    return "region " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")");
+    return "region " + std::to_string(opened_.origin[r]) + (name.empty() ? "" : " (" + name + ")");
   }
 
-  void add(GradientStep step) { steps_.push_back(std::move(step)); }
+  // Told about the regions that were recorded.
+  void add(GradientStep step) {
+    const std::uint32_t origin = opened_.origin.empty() ? step.region : opened_.origin[step.region];
+    if (origin != step.region) step.result = 0;
+    step.region = origin;
+    steps_.push_back(std::move(step));
+  }
 
   // The product of region r for one result: of those recorded, the one after this seed.
   [[nodiscard]] const Trace::Vjp* vjp_of(std::uint32_t r, std::uint32_t result) const {
@@ -175,6 +183,12 @@ class GradientCheck {
   }
 
   void note_kinks(std::uint32_t r, std::uint32_t k, const Trace::Vjp& vjp) {
+    const Region& region = trace_.regions[r];
+    const auto was_recorded = [&](TraceTensorId id) { return id < opened_.recorded; };
+    const bool whole = std::ranges::all_of(region.operands, was_recorded) && std::ranges::all_of(region.results, was_recorded) &&
+                       was_recorded(vjp.cotangent) &&
+                       std::ranges::all_of(vjp.cotangents, [&](const auto& one) { return was_recorded(one.second); });
+    if (!whole) return;
     GradientStep step{"kinks of " + place_of(r), r, k, std::nullopt, 0, std::nullopt};
     KinkOutcome outcome = check_kinks(trace_, vjp, convention_, step.place);
     step.kinks = outcome.judged;
@@ -251,6 +265,7 @@ class GradientCheck {
   }
 
   const Trace& trace_;
+  const Opened& opened_;
   const Trace::Gradient& gradient_;
   std::uint64_t seed_;
   KinkConvention convention_;
@@ -263,7 +278,8 @@ class GradientCheck {
 }  // namespace
 
 std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed, KinkConvention convention) {
-  return GradientCheck(trace, trace.gradients[gradient], seed, convention).run();
+  const Opened view = opened(trace);
+  return GradientCheck(view, trace.gradients[gradient], seed, convention).run();
 }
 
 }  // namespace assay::kernel

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace assay {
 
-using TraceTensorId = std::uint32_t;  // index into Trace::tensors
+using TraceTensorId = std::uint32_t;  // index into Trace::tensors; in products also a value inside a region, from kFirstInner on
+inline constexpr TraceTensorId kFirstInner = TraceTensorId{1} << 31;
 
 // A small graph that ran as one: an op, a fused chain, a layer with several results.
 struct Region {
@@ -29,6 +31,12 @@ struct Trace {
     Origin origin = Origin::result;
     Tensor value;
   };
+  // A value that a node of a region computed and nobody recorded. kFirstInner + its index stands for it.
+  struct Inner {
+    std::string name;
+    std::uint32_t region = 0;
+    NodeId node = 0;
+  };
   // A vector-Jacobian product: given the cotangent of one result of a region, the cotangents of operands. Any regions in between
   // computed them; kernel/audit composes these.
   struct Vjp {
@@ -36,6 +44,7 @@ struct Trace {
     std::uint32_t result = 0;                                         // position among that region's results
     TraceTensorId cotangent = 0;                                      // of that result
     std::vector<std::pair<std::uint32_t, TraceTensorId>> cotangents;  // position among that region's operands, its cotangent
+    std::optional<NodeId> node = std::nullopt;                        // else: of what this node computes, by its operands' positions
   };
   // The recorded gradient of `output`, from the cotangent `seed`, with respect to each tensor `of`.
   struct Gradient {
@@ -49,6 +58,7 @@ struct Trace {
   std::vector<Vjp> vjps;
   std::vector<Gradient> gradients;
   std::vector<TraceTensorId> detached;  // through which no gradient is meant to flow
+  std::vector<Inner> inner = {};
 };
 
 }  // namespace assay

@@ -95,6 +95,9 @@ TEST_CASE("compiled recorder: training steps, forward and backward, keep their c
       CHECK(result.unsupported == 0);
       CHECK(static_cast<double>(result.vacuous) <= 0.01 * static_cast<double>(result.passed));
       CHECK(largest_region(one.trace) >= 3);  // what was fused is one region
+      REQUIRE(one.trace.gradients.size() == 1);
+      CHECK(one.trace.gradients[0].of.size() == one.results.size() - 1);
+      CHECK(kernel::check_gradient(one.trace, 0, 3).size() >= one.results.size());
     }
   }
 }
@@ -156,4 +159,79 @@ TEST_CASE("compiled recorder: steps before and after a replay are recorded besid
   const Trace trace = recorder.take();
   CHECK(judged(trace).failures == std::vector<std::string>{});
   CHECK(trace.outputs.size() == 2);
+}
+
+namespace {
+
+std::size_t failures(const Trace& trace) {
+  std::size_t count = 0;
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 5)) count += step.failure ? 1 : 0;
+  return count;
+}
+
+Trace perceptron_trace() {
+  Session session({.seed = 13, .threads = 1});
+  return recorded(session, perceptron(session), true).trace;
+}
+
+}  // namespace
+
+TEST_CASE("compiled recorder: another op in a region, fused or not, is a wrong gradient", "[recorder][compiled]") {
+  const Trace trace = perceptron_trace();
+  REQUIRE(failures(trace) == 0);
+  std::size_t mutants = 0;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    for (NodeId id = 0; id < trace.regions[r].graph.nodes.size(); ++id) {
+      const Op op = trace.regions[r].graph.node(id).op;
+      if (op != Op::add && op != Op::mul) continue;
+      Trace wrong = trace;
+      wrong.regions[r].graph.nodes[id].op = op == Op::add ? Op::sub : Op::add;
+      INFO("region " << r << " node " << id << " " << op_row(op).name);
+      CHECK(failures(wrong) > 0);
+      ++mutants;
+    }
+  }
+  CHECK(mutants >= 8);
+}
+
+TEST_CASE("compiled recorder: products that are left out or exchanged are found", "[recorder][compiled]") {
+  const Trace trace = perceptron_trace();
+  for (std::size_t v = 0; v < trace.vjps.size(); ++v) {
+    Trace fewer = trace;
+    fewer.vjps.erase(fewer.vjps.begin() + static_cast<std::ptrdiff_t>(v));
+    CHECK(failures(fewer) > 0);
+    Trace foreign = trace;
+    foreign.vjps[v].cotangent = foreign.vjps[(v + 1) % trace.vjps.size()].cotangent;
+    if (kernel::check_continuity(foreign) && foreign.vjps[v].cotangent != trace.vjps[v].cotangent) CHECK(failures(foreign) > 0);
+  }
+}
+
+TEST_CASE("compiled recorder: values inside regions have to be such", "[recorder][compiled]") {
+  const Trace trace = perceptron_trace();
+  REQUIRE_FALSE(trace.inner.empty());
+  REQUIRE(kernel::check_continuity(trace).ok());
+  const auto code = [](const Trace& changed) {
+    const auto whole = kernel::check_continuity(changed);
+    return whole ? std::string() : whole.rejection().code;
+  };
+  Trace no_node = trace, no_region = trace, given = trace, unknown = trace, of_input = trace, of_result = trace;
+  no_node.inner[0].node = 99;
+  no_region.inner[0].region = 999;
+  given.inner[0].node = trace.regions[trace.inner[0].region].graph.inputs[0];
+  unknown.vjps[0].cotangent = kFirstInner + 999;
+  of_input.vjps[0].node = trace.regions[trace.vjps[0].of].graph.inputs[0];
+  of_result.vjps[0].node.reset();
+  of_result.vjps.push_back(trace.vjps[0]);
+  for (const Trace& changed : {no_node, no_region, given, unknown, of_input, of_result}) CHECK(code(changed) == "audit.vjp");
+}
+
+TEST_CASE("compiled recorder: written and read, values inside regions are the same", "[recorder][compiled]") {
+  const Trace trace = perceptron_trace();
+  const auto again = formats::read_trace(test::file_of(trace));
+  if (!again) FAIL(again.rejection().to_text());
+  REQUIRE(again.value().inner.size() == trace.inner.size());
+  for (std::size_t i = 0; i < trace.inner.size(); ++i) CHECK_FALSE(again.value().inner[i].name.empty());
+  CHECK(judged(again.value()).failures == std::vector<std::string>{});
+  CHECK(failures(again.value()) == 0);
+  CHECK(test::file_of(again.value()) == test::file_of(trace));
 }

@@ -34,7 +34,8 @@ std::vector<Ref> needed(const Tape& tape, std::span<const Ref> inputs, std::span
 
 }  // namespace
 
-Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const Value> outputs) {
+Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const Value> outputs, std::unordered_map<Ref, NodeId>* nodes) {
+  bool detached = false;
   std::vector<Ref> from, to;
   if (!refs_of(inputs, "capture, inputs", from) || !refs_of(outputs, "capture, outputs", to)) return refusal();
   Graph graph;
@@ -62,6 +63,7 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
     }
     if (entry.kind == Entry::Kind::detached) {
       ids[ref] = ids.at(tape_.operands(entry)[0]);
+      detached = true;
       continue;
     }
     if (entry.kind != Entry::Kind::op) {
@@ -82,6 +84,7 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
     ids[ref] = id.value();
   }
   for (std::size_t k = 0; k < to.size(); ++k) graph.mark_output(ids.at(to[k]), "output " + std::to_string(k));
+  if (nodes != nullptr) *nodes = detached ? std::unordered_map<Ref, NodeId>() : std::move(ids);
   return graph;
 }
 

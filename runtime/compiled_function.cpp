@@ -8,12 +8,13 @@ namespace assay::runtime {
 
 namespace {
 
-class Unobserved {
+// Another observer while it lives.
+class Observed {
  public:
-  explicit Unobserved(Session& session) : session_(session), before_(session.observer()) { session_.set_observer(nullptr); }
-  Unobserved(const Unobserved&) = delete;
-  Unobserved& operator=(const Unobserved&) = delete;
-  ~Unobserved() { session_.set_observer(before_); }
+  Observed(Session& session, Observer& observer) : session_(session), before_(session.observer()) { session_.set_observer(&observer); }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+  ~Observed() { session_.set_observer(before_); }
 
  private:
   Session& session_;
@@ -25,7 +26,7 @@ class Unobserved {
 CompiledFunction::CompiledFunction(Session& session, Function function, std::vector<Value> parameters)
     : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
 
-Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
+Outcome<CompiledFunction::Captured> CompiledFunction::capture(std::span<const Value> arguments) {
   if (session_.options().device != nullptr) {
     return Rejection{Rejection::Kind::unsupported,
                      "session.device",
@@ -35,7 +36,8 @@ Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
                      "programs are replayed on the CPU; run the function itself on the device"};
   }
   const std::uint64_t drawn = session_.keys_drawn();
-  const Unobserved scope(session_);  // of the run that is captured nothing is used but the graph
+  GradientNoteTaker notes;  // of the run that is captured nothing else is used than these and the graph
+  const Observed scope(session_, notes);
   const auto results = function_(arguments);
   if (!results) return results.rejection();
   if (session_.keys_drawn() != drawn) {
@@ -48,9 +50,17 @@ Outcome<Program> CompiledFunction::capture(std::span<const Value> arguments) {
   }
   std::vector<Value> inputs(arguments.begin(), arguments.end());
   inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
-  const auto graph = session_.capture(inputs, results.value());
+  std::unordered_map<Ref, NodeId> nodes;
+  const auto graph = session_.capture(inputs, results.value(), &nodes);
   if (!graph) return graph.rejection();
-  return Program::compile(graph.value());
+  const auto program = Program::compile(graph.value());
+  if (!program) return program.rejection();
+  Captured captured{{}, program.value(), renamed<NodeId>(notes.notes(), [&](Ref ref) {
+                      const auto found = nodes.find(ref);
+                      return found == nodes.end() ? std::nullopt : std::optional(found->second);
+                    })};
+  for (const Value& value : arguments) captured.types.emplace_back(value.dtype(), value.shape());
+  return captured;
 }
 
 Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> arguments) {
@@ -62,17 +72,17 @@ Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> 
   }
   auto known = std::ranges::find_if(programs_, [&](const Captured& one) { return one.types == types; });
   if (known == programs_.end()) {
-    const auto program = capture(arguments);
-    if (!program) return program.rejection();
-    programs_.push_back({std::move(types), program.value()});
+    auto captured = capture(arguments);
+    if (!captured) return captured.rejection();
+    programs_.push_back(std::move(captured).value());
     known = programs_.end() - 1;
   }
   for (const Value& parameter : parameters_) inputs.push_back(parameter.array());
-  return replay(known->program, arguments, inputs);
+  return replay(*known, arguments, inputs);
 }
 
 // The results are leaves, which an observer of the steps knows where they come from.
-Outcome<std::vector<Value>> CompiledFunction::replay(const Program& program, std::span<const Value> arguments,
+Outcome<std::vector<Value>> CompiledFunction::replay(const Captured& captured, std::span<const Value> arguments,
                                                      std::span<const Array> inputs) {
   Observer* const observer = session_.observer();
   ProgramObserver* steps = nullptr;
@@ -80,9 +90,9 @@ Outcome<std::vector<Value>> CompiledFunction::replay(const Program& program, std
     std::vector<Ref> names;
     for (const Value& value : arguments) names.push_back(value.ref());
     for (const Value& value : parameters_) names.push_back(value.ref());
-    steps = observer->replaying(program, names, inputs);
+    steps = observer->replaying(captured.program, captured.notes, names, inputs);
   }
-  const auto results = program.replay(inputs, steps);
+  const auto results = captured.program.replay(inputs, steps);
   if (!results) return results.rejection();
   std::vector<Value> values;
   std::vector<Ref> names;

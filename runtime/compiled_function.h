@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/compiled/program.h"
+#include "runtime/gradient_notes.h"
 #include "runtime/session.h"
 
 namespace assay::runtime {
@@ -35,9 +36,10 @@ class CompiledFunction {
   struct Captured {
     std::vector<std::pair<DType, Shape>> types;
     Program program;
+    GradientNotes<NodeId> notes;
   };
-  Outcome<Program> capture(std::span<const Value> arguments);
-  Outcome<std::vector<Value>> replay(const Program& program, std::span<const Value> arguments, std::span<const Array> inputs);
+  Outcome<Captured> capture(std::span<const Value> arguments);
+  Outcome<std::vector<Value>> replay(const Captured& captured, std::span<const Value> arguments, std::span<const Array> inputs);
 
   Session& session_;
   Function function_;

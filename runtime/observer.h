@@ -25,6 +25,9 @@ struct Role {
   Ref node = autodiff::kNone;
 };
 
+template <class Name>
+struct GradientNotes;
+
 class Observer {
  public:
   Observer() = default;
@@ -60,10 +63,12 @@ class Observer {
   // Names from `first` on, but those that stay, are free for other values from now on: the tape was cleared, or a checkpoint drops what
   // it will compute again (its result is then given, with the same bits).
   virtual void forgotten(Ref first) = 0;
-  // A program is going to be replayed on these values. Who wants to see its steps gives an observer of them, and is told under which names
-  // the session has the outputs; to others these are given.
-  virtual ProgramObserver* replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) {
+  // A program is going to be replayed on these values; the notes are in nodes of its graph. Who wants to see its steps gives an observer of
+  // them, and is told under which names the session has the outputs; to others these are given.
+  virtual ProgramObserver* replaying(const Program& program, const GradientNotes<NodeId>& notes, std::span<const Ref> inputs,
+                                     std::span<const Array> contents) {
     (void)program;
+    (void)notes;
     (void)inputs;
     (void)contents;
     return nullptr;

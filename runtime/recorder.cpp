@@ -1,5 +1,7 @@
 #include "runtime/recorder.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "semantics/demand.h"
@@ -95,19 +97,23 @@ void Recorder::sent(Ref node, std::size_t operand, Ref cotangent) {
 
 void Recorder::forgotten(Ref first) { ids_.erase(ids_.lower_bound(first), ids_.lower_bound(kFirstKept)); }
 
-ProgramObserver* Recorder::replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) {
+ProgramObserver* Recorder::replaying(const Program& program, const GradientNotes<NodeId>& notes, std::span<const Ref> inputs,
+                                     std::span<const Array> contents) {
   std::vector<TraceTensorId> ids;
   for (std::size_t k = 0; k < inputs.size(); ++k) ids.push_back(id_of(inputs[k], contents[k]));
-  replay_.begin(program, ids);
+  replay_.begin(program, notes, ids);
   return &replay_;
 }
 
 void Recorder::replayed(std::span<const Ref> outputs) {
+  replay_.end();
   for (std::size_t k = 0; k < outputs.size(); ++k) ids_[outputs[k]] = replay_.id_of(replay_.outputs()[k]);
 }
 
-void Recorder::Replay::begin(const Program& program, std::span<const TraceTensorId> inputs) {
+void Recorder::Replay::begin(const Program& program, const GradientNotes<NodeId>& notes, std::span<const TraceTensorId> inputs) {
+  notes_ = renamed<ProgramValue>(notes, [&](NodeId node) { return program.value_of(node); });
   ids_.clear();
+  places_.clear();
   for (std::size_t k = 0; k < inputs.size(); ++k) ids_[program.inputs()[k]] = inputs[k];
   outputs_ = program.outputs();
 }
@@ -118,16 +124,58 @@ void Recorder::Replay::held(ProgramValue value, const Array& content) {
 
 void Recorder::Replay::ran(const ProgramRegion& step, std::span<const Array> results) {
   Region region{step.name, step.graph, recorder_.model_of(DType::float32), {}, {}};
-  for (const Node& node : step.graph.nodes) {
-    if (node.dtype == DType::float64) region.model = recorder_.model_of(DType::float64);
+  const auto number = static_cast<std::uint32_t>(recorder_.trace_.regions.size());
+  for (NodeId id = 0; id < step.graph.nodes.size(); ++id) {
+    if (step.graph.node(id).dtype == DType::float64) region.model = recorder_.model_of(DType::float64);
+    if (step.graph.node(id).op != Op::input) places_.try_emplace(step.values[id], Place{number, id});
   }
   for (const ProgramValue value : step.operands) region.operands.push_back(ids_.at(value));
   for (std::size_t k = 0; k < results.size(); ++k) {
     const TraceTensorId id = recorder_.add(results[k], {}, Trace::Origin::result);
     ids_[step.results[k]] = id;
+    places_[step.results[k]] = {number, step.graph.outputs[k]};
     region.results.push_back(id);
   }
   recorder_.trace_.regions.push_back(std::move(region));
+}
+
+TraceTensorId Recorder::Replay::named(ProgramValue value) {
+  if (const auto known = ids_.find(value); known != ids_.end()) return known->second;
+  const Place place = places_.at(value);
+  std::vector<Trace::Inner>& inner = recorder_.trace_.inner;
+  const TraceTensorId id = kFirstInner + static_cast<TraceTensorId>(inner.size());
+  inner.push_back(
+      {std::string("r").append(std::to_string(place.region)).append(".").append(std::to_string(place.node)), place.region, place.node});
+  return ids_[value] = id;
+}
+
+bool Recorder::Replay::has_tensors(const GradientNotes<ProgramValue>::Gradient& gradient) const {
+  const auto is_tensor = [&](ProgramValue value) {
+    const auto known = ids_.find(value);
+    return known != ids_.end() && known->second < kFirstInner;
+  };
+  return is_tensor(gradient.output) && is_tensor(gradient.seed) &&
+         std::ranges::all_of(gradient.of, [&](const auto& one) { return is_tensor(one.first) && is_tensor(one.second); });
+}
+
+// A value that the function computed twice is one for the program, with two cotangents: of that gradient nothing is claimed.
+void Recorder::Replay::end() {
+  for (const auto& [number, gradient] : notes_.gradients) {
+    std::set<ProgramValue> of;
+    bool fine = has_tensors(gradient);
+    for (const auto& product : notes_.products) fine = fine && (product.gradient != number || of.insert(product.of).second);
+    if (!fine) continue;
+    for (const auto& product : notes_.products) {
+      if (product.gradient != number || places_.count(product.of) == 0) continue;
+      const Place place = places_.at(product.of);
+      Trace::Vjp vjp{place.region, 0, named(product.cotangent), {}, place.node};
+      for (const auto& [operand, cotangent] : product.cotangents) vjp.cotangents.emplace_back(operand, named(cotangent));
+      recorder_.trace_.vjps.push_back(std::move(vjp));
+    }
+    Trace::Gradient claim{ids_.at(gradient.output), ids_.at(gradient.seed), {}};
+    for (const auto& [value, bar] : gradient.of) claim.of.emplace_back(ids_.at(value), ids_.at(bar));
+    recorder_.trace_.gradients.push_back(std::move(claim));
+  }
 }
 
 void Recorder::seeded(Ref output, Ref seed) {

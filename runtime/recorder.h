@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/gradient_notes.h"
 #include "runtime/observer.h"
 #include "runtime/session.h"
 #include "semantics/graph/trace.h"
@@ -39,7 +40,8 @@ class Recorder : public Observer {
   void seeded(Ref output, Ref seed) override;
   void differentiated(Ref output, Ref seed, std::span<const Ref> leaves, std::span<const Ref> bars) override;
   void forgotten(Ref first) override;
-  ProgramObserver* replaying(const Program& program, std::span<const Ref> inputs, std::span<const Array> contents) override;
+  ProgramObserver* replaying(const Program& program, const GradientNotes<NodeId>& notes, std::span<const Ref> inputs,
+                             std::span<const Array> contents) override;
   void replayed(std::span<const Ref> outputs) override;
 
  private:
@@ -47,15 +49,25 @@ class Recorder : public Observer {
   class Replay : public ProgramObserver {
    public:
     explicit Replay(Recorder& recorder) : recorder_(recorder) {}
-    void begin(const Program& program, std::span<const TraceTensorId> inputs);
+    void begin(const Program& program, const GradientNotes<NodeId>& notes, std::span<const TraceTensorId> inputs);
+    void end();  // claims the products and gradients of the notes
     void held(ProgramValue value, const Array& content) override;
     void ran(const ProgramRegion& region, std::span<const Array> results) override;
     [[nodiscard]] TraceTensorId id_of(ProgramValue value) const { return ids_.at(value); }
     [[nodiscard]] const std::vector<ProgramValue>& outputs() const { return outputs_; }
 
    private:
+    struct Place {
+      std::uint32_t region = 0;
+      NodeId node = 0;
+    };
+    [[nodiscard]] TraceTensorId named(ProgramValue value);  // a tensor, or a value inside a region
+    [[nodiscard]] bool has_tensors(const GradientNotes<ProgramValue>::Gradient& gradient) const;
+
     Recorder& recorder_;
-    std::map<ProgramValue, TraceTensorId> ids_;
+    GradientNotes<ProgramValue> notes_;
+    std::map<ProgramValue, TraceTensorId> ids_;  // of tensors
+    std::map<ProgramValue, Place> places_;       // of what regions compute, recorded or not
     std::vector<ProgramValue> outputs_;
   };
 

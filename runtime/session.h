@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -130,7 +131,9 @@ class Session {
   // What the tape says of `outputs` as a function of `inputs` (leaves, parameters or values on the way), as a graph: gradients included
   // where they are on the tape. Leaves that are not listed become constants with their present values. Names: those of parameters,
   // else "input 0", ..., "output 0", ... Refused where a checkpoint, or a result that was not recorded, lies between.
-  Outcome<Graph> capture(std::span<const Value> inputs, std::span<const Value> outputs);
+  // `nodes`, if given, has the node of each value of the tape that the graph has, and is empty if a value was detached: for the graph that
+  // and the value are one.
+  Outcome<Graph> capture(std::span<const Value> inputs, std::span<const Value> outputs, std::unordered_map<Ref, NodeId>* nodes = nullptr);
 
   // f(values), of which nothing but the result is kept: a gradient computes it again. Parameters and other values that f uses get
   // their gradients as well; random numbers are drawn as they were.

@@ -92,11 +92,11 @@ class Opening {
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) ids[graph.inputs[i]] = region.operands[i];
     for (NodeId id = 0; id < graph.nodes.size(); ++id) {
       const Node& node = graph.node(id);
-      if (node.op == Op::input) continue;
       std::vector<TraceTensorId> results;
       for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
         if (graph.outputs[k] == id) results.push_back(region.results[k]);
       }
+      if (node.op == Op::input && results.empty()) continue;
       Region one = region_of(region, id, ids);
       if (results.empty()) {
         // An expansion may have been left out wherever it was read: all copies of it are one value.
@@ -110,21 +110,28 @@ class Opening {
             {"value " + std::to_string(id) + " of region " + std::to_string(r), Trace::Origin::result, tensor_like(node, values[id])});
         results = {ids[id]};
       }
-      ids[id] = results[0];
       if (node.op == Op::expand) expansions_.try_emplace({one.operands[0], node.shape}, results[0]);
-      region_of_[{r, id}] = producer_[ids[id]] = static_cast<std::uint32_t>(result_.trace.regions.size());
+      if (node.op != Op::input) {
+        ids[id] = results[0];
+        region_of_[{r, id}] = producer_[ids[id]] = static_cast<std::uint32_t>(result_.trace.regions.size());
+      }
       for (std::size_t k = 0; k < results.size(); ++k) one.graph.mark_output(static_cast<NodeId>(one.graph.nodes.size() - 1), "y");
       one.results = std::move(results);
       append(std::move(one), r);
     }
   }
 
-  // One node as a region, of as many operands as it has.
+  // One node as a region, of as many operands as it has; an input that is handed on.
   static Region region_of(const Region& region, NodeId id, const std::vector<TraceTensorId>& ids) {
     const Node& node = region.graph.node(id);
     Region one{region.name + ", " + std::string(op_row(node.op).name), {}, region.model, {}, {}};
     if (node.op == Op::constant) {
       one.graph.append_constant(node.value);
+      return one;
+    }
+    if (node.op == Op::input) {
+      one.graph.append_input(node.dtype, node.shape, "x");
+      one.operands = {ids[id]};
       return one;
     }
     std::vector<NodeId> inputs;

@@ -21,6 +21,7 @@
 // Source.      ONNX Conv, ConvTranspose
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/product_sum.h"
 
 namespace assay::ops {
 
@@ -41,12 +42,12 @@ struct Extents {
 // sum_c sum_k w[weight(c) + k] * x[x_start + c * x_stride + i]
 template <class S>
 S sum_of_products(const S* w, std::size_t w_stride, const S* x, std::size_t x_stride, std::size_t channels, const std::vector<Tap>& taps) {
-  S sum{};
+  ProductSum<S> sum;
   for (std::size_t c = 0; c < channels; ++c) {
     const S *w_c = w + c * w_stride, *x_c = x + c * x_stride;
-    for (const Tap& tap : taps) sum += w_c[tap.kernel] * x_c[tap.operand];
+    for (const Tap& tap : taps) sum.add(w_c[tap.kernel], x_c[tap.operand]);
   }
-  return sum;
+  return sum.take();
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "semantics/demand.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/product_sum.h"
 
 namespace assay::ops {
 
@@ -36,12 +37,12 @@ struct Matrix {
 // y_j = sum_k A_ik B_kj for j = first .. first + Width - 1: neighbouring columns together, each sum in the order of k.
 template <std::size_t Width, class S>
 void multiply_stripe(const Matrix<S>& a, const Matrix<S>& b, std::size_t i, std::size_t k_count, std::size_t first, S* y) {
-  std::array<S, Width> sum{};
+  std::array<ProductSum<S>, Width> sum;
   for (std::size_t k = 0; k < k_count; ++k) {
     const S& factor = a.at(i, k);
-    for (std::size_t j = 0; j < Width; ++j) sum[j] += factor * b.at(k, first + j);
+    for (std::size_t j = 0; j < Width; ++j) sum[j].add(factor, b.at(k, first + j));
   }
-  for (std::size_t j = 0; j < Width; ++j) y[first + j] = std::move(sum[j]);
+  for (std::size_t j = 0; j < Width; ++j) y[first + j] = sum[j].take();
 }
 
 // y_ij = sum_k A_ik B_kj

@@ -1,6 +1,7 @@
 // Products, convolutions and pools: hand-computed cases, and plain nested loops written from the ONNX text.
 #include <algorithm>
 
+#include "semantics/ops/product_sum.h"
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
 
@@ -236,4 +237,36 @@ TEST_CASE("reductions and batch_norm by hand", "[ops]") {
   // (x - mean) * (scale / sqrt(var + 0)) + bias, channels [2, 3] with var 4 and 9
   CHECK(value_of({"", Op::batch_norm, {{1, 2, 2}, {2}, {2}, {2}, {2}}, BatchNormAttributes{0}},
                  {{1, 2, 3, 4}, {6, 6}, {1, -1}, {1, 2}, {4, 9}}) == std::vector<double>{1, 4, 1, 3});
+}
+
+TEST_CASE("sums of products of residues are those of one product after the other", "[ops]") {
+  std::mt19937_64 random(9);
+  const auto residue = [&](bool extreme) {
+    return extreme ? Modular(static_cast<std::int64_t>(Modular::kPrime - 1 - random() % 2))
+                   : Modular(static_cast<std::int64_t>(random() >> 3));
+  };
+  for (const std::size_t terms : {0U, 1U, 31U, 32U, 33U, 64U, 1000U}) {
+    for (const bool extreme : {false, true}) {
+      INFO(terms << " terms, extreme " << extreme);
+      ops::ProductSum<Modular> sum;
+      ops::ProductSum<Dual<Modular>> dual;
+      Modular expected;
+      Dual<Modular> expected_dual;
+      for (std::size_t k = 0; k < terms; ++k) {
+        const Dual<Modular> a(residue(extreme), residue(extreme)), b(residue(extreme), residue(extreme));
+        sum.add(a.value(), b.value());
+        dual.add(a, b);
+        expected += a.value() * b.value();
+        expected_dual += a * b;
+      }
+      CHECK(sum.take() == expected);
+      const Dual<Modular> found = dual.take();
+      CHECK(found.value() == expected_dual.value());
+      CHECK(found.tangent() == expected_dual.tangent());
+    }
+  }
+  ops::ProductSum<Modular> undefined;
+  undefined.add(Modular(1), Modular::undefined());
+  for (int k = 0; k < 100; ++k) undefined.add(Modular(2), Modular(3));
+  CHECK(undefined.take().is_undefined());
 }

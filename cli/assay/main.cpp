@@ -147,6 +147,9 @@ void add_run(CLI::App* verb, RecordOptions& options) {
       ->type_name("FILE");
   verb->add_option("--range", options.range, "random inputs are uniform between these numbers")->type_name("LO HI")->expected(2);
   verb->add_option("--output", options.output, "the output that is differentiated")->type_name("NAME");
+  verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
+      ->check(CLI::IsMember({"eager", "compiled"}))
+      ->capture_default_str();
 }
 
 void add_record(CLI::App& app, RecordOptions& options, int& exit) {
@@ -156,9 +159,6 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   add_run(verb, options);
   verb->add_flag("--weighted", options.weighted, "differentiate all real outputs, each weighted with random cotangents, instead of a sum");
   verb->add_flag("--forward-only", options.forward_only, "no gradient");
-  verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
-      ->check(CLI::IsMember({"eager", "compiled"}))
-      ->capture_default_str();
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] { exit = record(options); });

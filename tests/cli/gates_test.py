@@ -172,6 +172,8 @@ def models(folder):
     check(done.returncode == 0 and report["verdict"] == "passed" and report["file"] == str(digits), f"gradients of a model: {done.stdout[:300]}")
     check({"vjp of gemm", "vjp of relu", "vjp of mul", "model"} <= {c["op"] for c in report["cases"]}, "... with every product, and a run of it")
     check(run("gradcheck", folder / "saved.trace", "--model", digits).returncode == 0, "the run that was saved")
+    done = run("gradcheck", digits, "--backend", "compiled")
+    check(done.returncode == 0 and "this is a run of it" in done.stdout, f"gradients of a compiled model: {done.stdout[-300:]}{done.stderr}")
     check(run("gradcheck", digits, "--output", "nothing").returncode == 4, "no such output")
     model = bytearray(digits.read_bytes())
     at = max(range(len(model) - 4), key=lambda i: len(set(model[i:i + 400])))  # inside of the weights

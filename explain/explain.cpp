@@ -20,7 +20,9 @@ void append(Lines& lines, const Lines& more, const std::string& indent) {
 std::string admitted_text(const View& view) {
   const contracts::FloatSet& set = view.set();
   std::string text;
-  if (set.has_finite())
+  if (set.has_finite() && set.lo == 0 && set.hi == 0 && std::signbit(set.lo) != std::signbit(set.hi))
+    text = "0 of either sign";
+  else if (set.has_finite())
     text = set.lo == set.hi ? view.number(set.lo) + " = " + hex(set.lo)
                             : view.number(set.lo) + " .. " + view.number(set.hi) + " = [" + hex(set.lo) + ", " + hex(set.hi) + "]";
   for (const auto& [held, word] : {std::pair{set.minus_infinity, "-inf"}, std::pair{set.plus_infinity, "inf"}, std::pair{set.nan, "nan"}})
@@ -43,30 +45,24 @@ std::string distance_text(const kernel::Violation& violation, const View& view) 
   return text;
 }
 
-// The values of a fused region's steps, where they are single numbers.
-std::string steps_text(const View& view) {
-  std::string text;
-  for (NodeId id = 0; id < view.part.graph.nodes.size(); ++id) {
+// A fused region's steps before its result, where they are single numbers.
+Lines step_lines(const View& view) {
+  constexpr std::size_t kMostSteps = 12;
+  Lines lines;
+  for (NodeId id = 0; id < view.output(); ++id) {
     const Node& node = view.part.graph.node(id);
     if (node.op == Op::input || node.op == Op::constant || view.values[id].values.size() != 1) continue;
-    text += (text.empty() ? "" : ", ") + std::string(op_row(node.op).name) + " " + decimal(view.values[id].values[0]);
+    if (lines.size() > kMostSteps) continue;
+    lines.push_back("  " + step_text(view, id));
+    if (contracts::family_of(node.op) == contracts::Family::sum) append(lines, sum_lines(view, id, 0), "    ");
   }
-  return text;
+  if (!lines.empty()) lines.insert(lines.begin(), "each step by its own contract; before the last one, in double:");
+  return lines;
 }
 
 Lines contract_lines(const View& view) {
-  Lines lines;
-  if (view.values.empty()) return lines;
-  const Graph& graph = view.part.graph;
-  std::size_t computing = 0;
-  for (const Node& node : graph.nodes) computing += node.op == Op::input || node.op == Op::constant ? 0 : 1;
-  if (computing > 1) {
-    lines.push_back("each step by its own contract, in double: " + steps_text(view));
-    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-      if (id != view.output() && contracts::family_of(graph.node(id).op) == contracts::Family::sum && view.values[id].values.size() == 1)
-        append(lines, sum_lines(view, id, 0), "");
-    }
-  }
+  if (view.values.empty()) return {};
+  Lines lines = step_lines(view);
   append(lines, formula_lines(view, view.output(), view.part.element), "");
   return lines;
 }

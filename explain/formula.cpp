@@ -200,6 +200,15 @@ Lines of_layout(const Reading& reading) {
 
 }  // namespace
 
+std::string step_text(const View& view, NodeId id) {
+  const Reading reading(view, id, 0);
+  std::string text = word(reading.node()) + " = " + view.number(view.values[id].values[0]);
+  const Family family = contracts::family_of(reading.node().op);
+  const bool is_elementwise = family == Family::elementwise || family == Family::function || family == Family::activation;
+  if (is_elementwise && reading.node().operands.size() <= 3) text += " = " + expression(reading.node()) + ": " + reading.operands();
+  return text;
+}
+
 std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t element) {
   const Reading reading(view, id, element);
   switch (contracts::family_of(reading.node().op)) {

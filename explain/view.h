@@ -33,6 +33,8 @@ struct View {
 
 // The formula of the contract with its numbers: what the op of node `id` reads for the element, and how far it may be off.
 [[nodiscard]] std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t element);
+// A step of a fused region that gives one number, and what it read.
+[[nodiscard]] std::string step_text(const View& view, NodeId id);
 // A sum: its formula, its condition, the largest terms, and which of them the error looks like.
 [[nodiscard]] std::vector<std::string> sum_lines(const View& view, NodeId id, std::size_t element);
 

@@ -332,8 +332,10 @@ TEST_CASE("explain: a fused region, step by step", "[explain]") {
   region.graph.outputs[0] = node.value();
   add_to(run.trace, region.results[0], {7}, 0.5F);
   const Lines lines = lines_of(run.trace);
-  CHECK(mentions(lines, "each step by its own contract, in double: gemm "));
+  CHECK(mentions(lines, "each step by its own contract; before the last one, in double:"));
+  CHECK(mentions(lines, "  gemm = "));
   CHECK(mentions(lines, "gemm of 7 terms"));
+  CHECK(mentions(lines, "y = max(a, 0), exactly: a = gemm = "));
   const auto shrunk = explain::shrink(run.trace, 0);
   REQUIRE(shrunk);
   CHECK(shrunk.value().text == "[4, 6], [6, 5], [5] -> [4, 5], down to [1, 6], [6, 1], [1] -> [1, 1]");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct Violation {
 struct RegionAudit {
   struct Counts {
     std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;
+    std::size_t unsampled = 0;  // that nobody looked at
     Counts& operator+=(const Counts& other);
   };
   std::vector<Counts> results;                      // one per result
@@ -59,8 +61,15 @@ struct RegionAudit {
   [[nodiscard]] Counts total() const;
 };
 
+// Large runs: of a result whose elements are long sums of products, only some are judged. They are the first and the last element, the ends
+// of the first and the last row, and others that the seed draws; the same seed draws the same.
+struct Sampling {
+  std::size_t elements = 0;  // of each such result; 0: all
+  std::uint64_t seed = 0;
+};
+
 // Judges the results of one region of a trace that is continuous (demanded only as far as indices go).
 // A region without a contract is not rejected: its elements count as unsupported.
-[[nodiscard]] Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t region);
+[[nodiscard]] Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t region, const Sampling& sampling = {});
 
 }  // namespace assay::kernel

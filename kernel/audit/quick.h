@@ -25,6 +25,7 @@ struct Single {
 
 struct Judged {
   std::size_t vacuous = 0;                            // of those that are not open: within sets that are too wide to mean anything
+  std::size_t unsampled = 0;                          // of those that are not open: not looked at
   std::vector<std::size_t> open;                      // elements
   std::size_t terms = 1;                              // of one element, about
   std::function<Single(std::size_t element)> single;  // for an open one; reads what the caller gave
@@ -36,6 +37,7 @@ struct Problem {
   const Node& node;
   std::span<const Tensor> operands;
   const Tensor& result;
+  std::span<const std::size_t> sample;  // for long sums of products: the elements that are looked at; none: all
 };
 
 // A region of several ops, and its results.

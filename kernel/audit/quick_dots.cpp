@@ -1,5 +1,7 @@
 // Sums of products: matrices and windows, as blocks of rows times columns. quick_block.h judges those.
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
 
 #include "kernel/audit/quick_block.h"
@@ -8,14 +10,48 @@ namespace assay::kernel::quick {
 
 namespace {
 
+constexpr double kGridTerms = 64;  // whose grids are looked at: for Q3 any do
+
 // One dot product as a region.
-Single dot(std::vector<float> a, std::vector<float> b, std::optional<float> bias) {
+template <class Gather>
+Single dot(std::size_t terms, std::size_t element, const Gather& gather) {
   Single single;
-  const auto inner = static_cast<std::int64_t>(a.size());
+  std::vector<float> a(terms), b(terms);
+  const std::optional<float> bias = gather(element, a, b);
+  const auto inner = static_cast<std::int64_t>(terms);
   single.operands = {Tensor::of_floats({1, inner}, a), Tensor::of_floats({inner, 1}, b)};
   if (bias) single.operands.push_back(Tensor::of_floats({1}, std::span(&*bias, 1)));
   single.graph = graph_of(Op::gemm, GemmAttributes{}, single.operands);
   return single;
+}
+
+// Q1 to Q3 for a dot product with every term counted.
+bool dot_passes(const std::vector<float>& a, const std::vector<float>& b, std::optional<float> bias, float received) {
+  double c = bias ? static_cast<double>(*bias) : 0, size = std::fabs(c), m = c != 0 ? 1 : 0;
+  int q = kNoGrid;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double term = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    if (term == 0) continue;
+    c += term;
+    size += std::fabs(term);
+    m += 1;
+    if (q == kNoGrid || m < kGridTerms) q = std::min(q, lowest_bit(a[i]) + lowest_bit(b[i]));
+  }
+  return within(static_cast<double>(received), c, size, m, q);
+}
+
+// The sampled elements, if only these are asked for; gather(element, a, b) fills in the factors and gives the bias.
+template <class Gather>
+bool judge_sample(const Problem& problem, const Gather& gather, Judged& judged) {
+  constexpr std::size_t kLong = 64;  // terms: shorter sums are not worth it
+  if (problem.sample.empty() || judged.terms < kLong || problem.sample.size() >= problem.result.size()) return false;
+  std::vector<float> a(judged.terms), b(judged.terms);
+  for (const std::size_t element : problem.sample) {
+    const std::optional<float> bias = gather(element, a, b);
+    if (!dot_passes(a, b, bias, floats(problem.result)[element])) judged.open.push_back(element);
+  }
+  judged.unsampled = problem.result.size() - problem.sample.size();
+  return true;
 }
 
 std::size_t extent(const Tensor& tensor, std::size_t axis) { return static_cast<std::size_t>(tensor.shape()[axis]); }
@@ -54,6 +90,18 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
   const auto found = matrices_of(problem);
   if (!found || found->k == 0 || found->k > kMostTerms) return std::nullopt;
   const Matrices& x = *found;
+  Judged judged;
+  judged.terms = x.k;
+  const auto gather = [x](std::size_t element, std::vector<float>& a, std::vector<float>& b) {
+    const std::size_t i = element / x.n, j = element % x.n;
+    for (std::size_t l = 0; l < x.k; ++l) {
+      a[l] = x.left(i, l);
+      b[l] = x.right(l, j);
+    }
+    return x.bias.empty() ? std::nullopt : std::optional(x.bias[j]);
+  };
+  judged.single = [gather, terms = x.k](std::size_t element) { return dot(terms, element, gather); };
+  if (judge_sample(problem, gather, judged)) return judged;
   Columns columns(x.k, x.n);
   for (std::size_t first = 0; first < x.n; first += Columns::kPanel) {
     const std::size_t last = std::min(x.n, first + Columns::kPanel);
@@ -63,7 +111,6 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
   }
   columns.finish();
   Dots dots(columns, x.bias);
-  Judged judged;
   const std::span<const float> y = floats(problem.result);
   std::vector<float> across;  // rows of a transposed factor
   for (std::size_t first = 0; first < x.m; first += kRows) {
@@ -79,16 +126,6 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
         [&](std::size_t r, std::size_t j) { return y[(first + r) * x.n + j]; },
         [&](std::size_t r, std::size_t j) { judged.open.push_back((first + r) * x.n + j); });
   }
-  judged.terms = x.k;
-  judged.single = [x](std::size_t element) {
-    const std::size_t i = element / x.n, j = element % x.n;
-    std::vector<float> a_row, b_column;
-    for (std::size_t l = 0; l < x.k; ++l) {
-      a_row.push_back(x.left(i, l));
-      b_column.push_back(x.right(l, j));
-    }
-    return dot(std::move(a_row), std::move(b_column), x.bias.empty() ? std::nullopt : std::optional(x.bias[j]));
-  };
   return judged;
 }
 
@@ -177,9 +214,20 @@ std::optional<Judged> judge_windows(const Problem& problem) {
   const auto found = window_of(problem);
   if (!found || found->terms() == 0 || found->terms() > kMostTerms) return std::nullopt;
   const Window& x = *found;
-  const std::vector<float> last = x.channels_last();
+  const auto last = std::make_shared<const std::vector<float>>(x.channels_last());
   const std::size_t terms = x.terms(), columns = x.out_group(), plane = x.place[0] * x.place[1];
   Judged judged;
+  judged.terms = terms;
+  const auto gather = [x, plane, last](std::size_t element, std::vector<float>& patch, std::vector<float>& weights) {
+    const std::size_t channel = element / plane % x.out, g = channel / x.out_group(), o = channel % x.out_group(), in = x.in_group();
+    x.patch(*last, element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
+    for (std::size_t c = 0; c < in; ++c) {
+      for (std::size_t tap = 0; tap < weights.size() / in; ++tap) weights[tap * in + c] = x.weight(g, o, c, tap);
+    }
+    return x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]);
+  };
+  judged.single = [gather, terms](std::size_t element) { return dot(terms, element, gather); };
+  if (judge_sample(problem, gather, judged)) return judged;
   const std::span<const float> y = floats(problem.result);
   std::vector<float> a;
   for (std::size_t g = 0; g < x.groups; ++g) {
@@ -198,7 +246,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
       a.resize(rows * terms);
       for (std::size_t r = 0; r < rows; ++r) {
         const std::size_t place = (first + r) % plane;
-        x.patch(last, (first + r) / plane, g, place / x.place[1], place % x.place[1], a.data() + r * terms);
+        x.patch(*last, (first + r) / plane, g, place / x.place[1], place % x.place[1], a.data() + r * terms);
       }
       const auto place_of = [&](std::size_t r, std::size_t o) {
         return ((first + r) / plane * x.out + g * columns + o) * plane + (first + r) % plane;
@@ -209,16 +257,6 @@ std::optional<Judged> judge_windows(const Problem& problem) {
     }
   }
   std::sort(judged.open.begin(), judged.open.end());
-  judged.terms = terms;
-  judged.single = [x, plane, last](std::size_t element) {
-    const std::size_t channel = element / plane % x.out, g = channel / x.out_group();
-    std::vector<float> patch(x.terms());
-    x.patch(last, element / plane / x.out, g, element % plane / x.place[1], element % x.place[1], patch.data());
-    std::vector<float> weights;
-    for (std::size_t t = 0; t < patch.size(); ++t)
-      weights.push_back(x.weight(g, channel % x.out_group(), t % x.in_group(), t / x.in_group()));
-    return dot(std::move(patch), std::move(weights), x.bias.empty() ? std::nullopt : std::optional(x.bias[channel]));
-  };
   return judged;
 }
 

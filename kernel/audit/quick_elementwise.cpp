@@ -144,9 +144,9 @@ std::optional<Judged> judge_elementwise(const Problem& problem) {
     case Op::div:
       return judge_binary(problem, [](float a, float b) { return a / b; });
     case Op::relu:
-      return judge_unary(problem, relu_or_open);
+      return judge_unary(problem, [](float a) { return relu_or_open(a); });
     case Op::step:
-      return judge_unary(problem, step_or_open);
+      return judge_unary(problem, [](float a) { return step_or_open(a); });
     case Op::neg:
       return judge_unary(problem, [](float a) { return -a; });
     case Op::abs:

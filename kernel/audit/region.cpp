@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/adjointness/sample.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/quick.h"
 #include "semantics/demand.h"
@@ -56,7 +57,7 @@ bool is_worse(const Violation& a, const Violation& b) {
 RegionAudit all_unsupported(const Trace& trace, const Region& region, const Rejection& why) {
   RegionAudit audit;
   audit.unsupported = why;
-  for (const TraceTensorId id : region.results) audit.results.push_back({0, 0, 0, trace.tensors[id].value.size()});
+  for (const TraceTensorId id : region.results) audit.results.push_back({0, 0, 0, trace.tensors[id].value.size(), 0});
   return audit;
 }
 
@@ -70,13 +71,26 @@ bool is_plain(const ExecutionModel& model) {
          model.input_rounding == ExecutionModel::InputRounding::none && validate(model).empty();
 }
 
+// Which elements of a result are looked at; none: all.
+std::vector<std::size_t> sample_of(const Tensor& result, const Sampling& sampling) {
+  if (sampling.elements == 0 || sampling.elements >= result.size()) return {};
+  const std::size_t last = result.size() - 1, row = result.shape().empty() ? 1 : static_cast<std::size_t>(result.shape().back());
+  std::vector<std::size_t> sample = {0, row - 1, last + 1 - row, last};
+  adjointness::Random random{sampling.seed};
+  while (sample.size() < sampling.elements) sample.push_back(static_cast<std::size_t>(random.below(result.size())));
+  std::ranges::sort(sample);
+  sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
+  return sample;
+}
+
 // `core` is what the judgement reads.
-std::optional<quick::Judged> quickly(const quick::Fused& fused, std::optional<quick::Core>& core) {
+std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& sampling, std::optional<quick::Core>& core) {
   const auto is_float32 = [](const Node& node) { return node.dtype == DType::float32; };
   if (!is_plain(fused.region.model) || !std::ranges::all_of(fused.region.graph.nodes, is_float32)) return std::nullopt;
   core = quick::core_of(fused);
   if (!core) return quick::judge_chain(fused);
-  const quick::Problem problem{core->node, core->operands, core->result};
+  const std::vector<std::size_t> sample = sample_of(core->result, sampling);
+  const quick::Problem problem{core->node, core->operands, core->result, sample};
   for (const auto judge : {quick::judge_elementwise, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
     auto judged = judge(problem);
     if (!judged) continue;
@@ -109,7 +123,7 @@ bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::s
     if (!verdict) return false;
     audit.head_room_used = std::fmax(audit.head_room_used, verdict.value().head_room_used);
     if (!counts) continue;
-    audit.results[i] += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0};
+    audit.results[i] += {verdict.value().passed, verdict.value().failed, verdict.value().vacuous, 0, 0};
     if (verdict.value().failed == 0) continue;
     audit.failed_at[i].push_back(element);
     Violation violation = violation_of(sets.value()[i], received[i].value, i, 0);
@@ -125,7 +139,7 @@ bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::s
 bool judge_singles(const quick::Fused& fused, const quick::Judged& judged, RegionAudit& audit) {
   constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
   const std::size_t size = fused.results[0]->size(), open = judged.open.size();
-  audit.results.assign(fused.results.size(), {size - open - judged.vacuous, 0, judged.vacuous, 0});
+  audit.results.assign(fused.results.size(), {size - open - judged.vacuous - judged.unsampled, 0, judged.vacuous, 0, judged.unsampled});
   audit.failed_at.resize(fused.results.size());
   std::vector<std::size_t> elements = judged.open;
   const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
@@ -171,7 +185,7 @@ Outcome<RegionAudit> audit_in_full(const Trace& trace, const Region& region, std
     const Tensor& received = trace.tensors[region.results[i]].value;
     const auto judged = contracts::judge(admissible, received);
     if (!judged) return judged.rejection();
-    audit.results.push_back({judged.value().passed, judged.value().failed, judged.value().vacuous, 0});
+    audit.results.push_back({judged.value().passed, judged.value().failed, judged.value().vacuous, 0, 0});
     audit.head_room_used = std::fmax(audit.head_room_used, judged.value().head_room_used);
     note_violations(admissible, received, i, judged.value().first_failure.value_or(received.size()), audit);
   }
@@ -185,6 +199,7 @@ RegionAudit::Counts& RegionAudit::Counts::operator+=(const Counts& other) {
   failed += other.failed;
   vacuous += other.vacuous;
   unsupported += other.unsupported;
+  unsampled += other.unsampled;
   return *this;
 }
 
@@ -194,7 +209,7 @@ RegionAudit::Counts RegionAudit::total() const {
   return sum;
 }
 
-Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index) {
+Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index, const Sampling& sampling) {
   demand(index < trace.regions.size(), "audit_region: a region of the trace");
   demand(floating_point_environment_is_standard(), "audit_region: rounding to nearest, subnormal numbers");
   const Region& region = trace.regions[index];
@@ -203,7 +218,7 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index) {
   quick::Fused fused{region, operands, {}};
   for (const TraceTensorId id : region.results) fused.results.push_back(&trace.tensors[id].value);
   std::optional<quick::Core> core;
-  if (const auto judged = quickly(fused, core)) {
+  if (const auto judged = quickly(fused, {sampling.elements, sampling.seed + index}, core)) {
     RegionAudit audit;
     if (judge_singles(fused, *judged, audit)) return audit;
   }

@@ -63,14 +63,14 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
   }
 }
 
-GateCase judged(const Trace& trace, std::size_t index) {
+GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
   const Region& region = trace.regions[index];
   GateCase one;
   one.name = "region " + std::to_string(index) + (region.name.empty() ? "" : " (" + region.name + ")");
   one.op = ops_of(region.graph);
   one.model = to_string(region.model);
   const double start = thread_cpu_seconds();
-  const auto audit = kernel::audit_region(trace, index);
+  const auto audit = kernel::audit_region(trace, index, sampling);
   one.seconds = thread_cpu_seconds() - start;
   if (!audit) {
     one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, audit.rejection().to_text(), {}, 1, {}});
@@ -79,6 +79,7 @@ GateCase judged(const Trace& trace, std::size_t index) {
   const kernel::RegionAudit::Counts counts = audit.value().total();
   std::tie(one.passed, one.failed, one.vacuous, one.unsupported) =
       std::tie(counts.passed, counts.failed, counts.vacuous, counts.unsupported);
+  one.unsampled = counts.unsampled;
   one.head_room_used = audit.value().head_room_used;
   add_violations(trace, index, audit.value(), one);
   if (counts.vacuous > 0)
@@ -110,11 +111,11 @@ std::string ops_of(const Graph& graph) {
   return ops.text().empty() ? "none" : ops.text();
 }
 
-std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs) {
+std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
   std::vector<GateCase> cases(trace.regions.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < cases.size(); i = next++) cases[i] = judged(trace, i);
+    for (std::size_t i = next++; i < cases.size(); i = next++) cases[i] = judged(trace, i, sampling);
   };
   std::vector<std::thread> others;
   for (unsigned k = 1; k < std::min<std::size_t>(jobs, cases.size()); ++k) others.emplace_back(work);
@@ -195,7 +196,10 @@ int audit(const AuditOptions& options) {
   if (!trace) return refuse(kSchema, options.gate.json, trace.rejection());
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) {
-    report.cases = audit_regions(trace.value(), options.jobs);
+    if (options.sample > 0)
+      report.facts.emplace_back(
+          "sampled", std::to_string(options.sample) + " elements of each result of long sums, seed " + std::to_string(options.seed));
+    report.cases = audit_regions(trace.value(), options.jobs, {options.sample, options.seed});
     if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
       return refuse(kSchema, options.gate.json, done.rejection());
   }

@@ -113,6 +113,7 @@ GateCase GateReport::totals() const {
     sum.failed += one.failed;
     sum.vacuous += one.vacuous;
     sum.unsupported += one.unsupported;
+    sum.unsampled += one.unsampled;
     sum.head_room_used = std::fmax(sum.head_room_used, one.head_room_used);
   }
   return sum;

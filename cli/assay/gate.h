@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/assay/options.h"
+#include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
@@ -31,6 +32,7 @@ struct GateCase {
   std::string model;  // execution model
   double seconds = 0;
   std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;  // elements
+  std::size_t unsampled = 0;                                         // elements that were not looked at, as asked
   double head_room_used = 0;
   std::vector<Finding> findings;
   std::string file;                    // the report's, if empty
@@ -77,7 +79,7 @@ void add_facts(const Trace& trace, GateReport& report);
 [[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report);
 [[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart
 // The regions of a continuous trace, judged on that many threads.
-[[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs);
+[[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
 // The products and sums of its gradients.
 [[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed,
                                                    kernel::KinkConvention convention = kernel::KinkConvention::any);

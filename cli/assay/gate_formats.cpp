@@ -37,7 +37,8 @@ std::string percent(double share) {
 
 std::string counts_of(const GateCase& one) {
   return std::to_string(one.passed) + " passed, " + std::to_string(one.failed) + " failed, " + std::to_string(one.vacuous) + " vacuous, " +
-         std::to_string(one.unsupported) + " unsupported";
+         std::to_string(one.unsupported) + " unsupported" +
+         (one.unsampled == 0 ? std::string() : ", " + std::to_string(one.unsampled) + " unsampled");
 }
 
 struct OpTotals {
@@ -54,6 +55,7 @@ std::map<std::string, OpTotals> by_op(const GateReport& report) {
     sum.sum.failed += one.failed;
     sum.sum.vacuous += one.vacuous;
     sum.sum.unsupported += one.unsupported;
+    sum.sum.unsampled += one.unsampled;
     sum.sum.seconds += one.seconds;
     sum.sum.head_room_used = std::max(sum.sum.head_room_used, one.head_room_used);
   }
@@ -134,6 +136,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
               {"failed", one.failed},
               {"vacuous", one.vacuous},
               {"unsupported", one.unsupported},
+              {"unsampled", one.unsampled},
               {"head_room_used", one.head_room_used},
               {"cpu_seconds", one.seconds}};
     if (!one.file.empty()) item["file"] = one.file;

@@ -85,6 +85,8 @@ struct AuditOptions {
   std::string shrink;  // file to write
   std::string rerun;   // eager, compiled: what runs the failing region again while it is shrunk
   unsigned jobs = 1;
+  std::size_t sample = 0;  // elements of each result of long sums; 0: all
+  std::uint64_t seed = 1;  // of the sample
   GateOptions gate;
 };
 

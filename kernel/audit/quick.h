@@ -85,6 +85,8 @@ struct Core {
 // An operand that is broadcast to a shape: the value that one element reads, and all of them.
 [[nodiscard]] Tensor element_of(const Tensor& operand, const Shape& shape, std::size_t element);
 [[nodiscard]] std::vector<float> broadcast_to(const Tensor& operand, const Shape& shape);
+// What a reshape, expand or permute gives; nullopt for other ops.
+[[nodiscard]] std::optional<std::vector<float>> moved_by_strides(const Node& node, const Tensor& operand);
 
 // The exponent of the lowest bit of a finite number that is not 0: it is an odd multiple of 2^that.
 [[nodiscard]] int lowest_bit(float value);

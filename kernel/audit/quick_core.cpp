@@ -11,6 +11,7 @@ bool moves(const Node& node) { return op_row(node.op).op_class == OpClass::layou
 bool moves_back(const Node& node) { return node.op == Op::permute || node.op == Op::reshape; }
 
 Tensor moved(const Graph& graph, NodeId id, const Tensor& operand) {
+  if (const auto values = moved_by_strides(graph.node(id), operand)) return Tensor::of_floats(graph.node(id).shape, *values);
   const IndexMap map = index_map(graph, id, 0);
   const std::span<const float> from = floats(operand);
   std::vector<float> values;

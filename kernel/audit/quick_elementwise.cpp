@@ -97,12 +97,12 @@ Judged judge_binary(const Problem& problem, const F& f) {
 }
 
 // Where the operand's element for each result element is: strides, for the layout ops that walk.
-std::optional<std::vector<std::size_t>> layout_strides(const Problem& problem) {
-  const Shape &from = problem.operands[0].shape(), &to = problem.result.shape();
-  if (problem.node.op == Op::reshape) return strides_in(to, to);
-  if (problem.node.op == Op::expand) return strides_in(from, to);
-  if (problem.node.op != Op::permute) return std::nullopt;
-  const std::vector<std::int64_t>& axes = std::get<PermuteAttributes>(problem.node.attributes).axes;
+std::optional<std::vector<std::size_t>> layout_strides(const Node& node, const Shape& from) {
+  const Shape& to = node.shape;
+  if (node.op == Op::reshape) return strides_in(to, to);
+  if (node.op == Op::expand) return strides_in(from, to);
+  if (node.op != Op::permute) return std::nullopt;
+  const std::vector<std::int64_t>& axes = std::get<PermuteAttributes>(node.attributes).axes;
   std::vector<std::size_t> own(from.size(), 1), strides;
   for (std::size_t axis = from.size(); axis-- > 1;) own[axis - 1] = own[axis] * static_cast<std::size_t>(from[axis]);
   for (const std::int64_t axis : axes) strides.push_back(own[static_cast<std::size_t>(axis)]);
@@ -114,6 +114,15 @@ std::optional<std::vector<std::size_t>> layout_strides(const Problem& problem) {
 Tensor element_of(const Tensor& operand, const Shape& shape, std::size_t element) {
   const std::size_t at = offset_of(element, shape, strides_in(operand.shape(), shape));
   return Tensor::of_floats({1}, floats(operand).subspan(at, 1));
+}
+
+std::optional<std::vector<float>> moved_by_strides(const Node& node, const Tensor& operand) {
+  const auto strides = layout_strides(node, operand.shape());
+  if (!strides) return std::nullopt;
+  std::vector<float> values(element_count(node.shape));
+  const std::span<const float> from = floats(operand);
+  walk(node.shape, {*strides}, [&](std::size_t i, const std::vector<std::size_t>& at) { values[i] = from[at[0]]; });
+  return values;
 }
 
 std::vector<float> broadcast_to(const Tensor& operand, const Shape& shape) {
@@ -157,7 +166,7 @@ std::optional<Judged> judge_elementwise(const Problem& problem) {
 }
 
 std::optional<Judged> judge_layout(const Problem& problem) {
-  const auto strides = layout_strides(problem);
+  const auto strides = layout_strides(problem.node, problem.operands[0].shape());
   if (!strides) return std::nullopt;
   const auto *from = reinterpret_cast<const std::uint32_t*>(problem.operands[0].bytes().data()),
              *to = reinterpret_cast<const std::uint32_t*>(problem.result.bytes().data());

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "kernel/audit/audit.h"
+#include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 
@@ -67,20 +68,43 @@ std::vector<Model> models() {
 
 constexpr std::size_t kSample = 128;
 
-void measure(const Model& model, int rounds) {
+void measure(const Model& model, bool compiled, int rounds) {
   Session session({Backend::eager, DType::float32, 1, 1});
   const std::vector<Value> parameters = model.parameters(session);
   const Array x = session.normal(model.x), target = session.normal(model.target);
+  CompiledFunction program(
+      session,
+      [&](std::span<const Value> v) -> Outcome<std::vector<Value>> {
+        const Value loss = model.loss(session, parameters, v[0], v[1]);
+        auto results = session.gradients(loss, parameters);
+        if (results) results.value().push_back(loss);
+        return results;
+      },
+      parameters);
+  const auto run = [&] {
+    const std::vector<Value> arguments{session.input(x, "x"), session.input(target, "target")};
+    const auto results = program(arguments);
+    if (!results) std::abort();
+    return results.value();
+  };
   const auto step = [&] {
-    const Value loss = model.loss(session, parameters, session.input(x, "x"), session.input(target, "target"));
-    if (!session.gradients(loss, parameters, {.differentiable = false})) std::abort();
+    if (compiled) {
+      run();
+    } else {
+      const Value loss = model.loss(session, parameters, session.input(x, "x"), session.input(target, "target"));
+      if (!session.gradients(loss, parameters, {.differentiable = false})) std::abort();
+    }
     session.clear();
   };
   Trace trace;
   const auto record = [&] {
     Recorder recorder(session);
-    const Value loss = model.loss(session, parameters, session.input(x, "x"), session.input(target, "target"));
-    if (!recorder.gradients(loss, parameters)) std::abort();
+    if (compiled) {
+      for (const Value& value : run()) recorder.output(value);
+    } else {
+      const Value loss = model.loss(session, parameters, session.input(x, "x"), session.input(target, "target"));
+      if (!recorder.gradients(loss, parameters)) std::abort();
+    }
     trace = recorder.take();
     session.clear();
   };
@@ -111,8 +135,9 @@ void measure(const Model& model, int rounds) {
     for (const auto& [op, seconds] : by_op) all_by_op[op] += seconds;
   }
   std::printf(
-      "%s: step %.1f ms, recorded %.1f ms, audit %.1f ms, audit / step %.1f; %zu elements, %zu failed, %zu vacuous or unsupported\n",
-      model.name, 1e3 * median(steps), 1e3 * median(records), 1e3 * median(audits), median(audits) / median(steps), elements, failed, open);
+      "%s%s: step %.1f ms, recorded %.1f ms, audit %.1f ms, audit / step %.1f; %zu elements, %zu failed, %zu vacuous or unsupported\n",
+      model.name, compiled ? ", compiled" : "", 1e3 * median(steps), 1e3 * median(records), 1e3 * median(audits),
+      median(audits) / median(steps), elements, failed, open);
   std::printf("  sampled, %zu elements of each long sum: %.1f ms, audit / step %.1f\n", kSample, 1e3 * median(sampled),
               median(sampled) / median(steps));
   for (const auto& [op, seconds] : all_by_op) std::printf("  %-16s %8.1f ms\n", op.c_str(), 1e3 * seconds / rounds);
@@ -121,5 +146,7 @@ void measure(const Model& model, int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const Model& model : models()) measure(model, argc > 1 ? std::atoi(argv[1]) : 5);
+  for (const Model& model : models()) {
+    for (const bool compiled : {false, true}) measure(model, compiled, argc > 1 ? std::atoi(argv[1]) : 5);
+  }
 }

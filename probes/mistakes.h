@@ -328,8 +328,7 @@ inline std::optional<Graph> with_entry_off(const Graph& graph, std::size_t outpu
 }  // namespace mutants
 
 // Of every node that has such: a term or a factor missing, sums and differences exchanged, signs, scales, axes, indices, pads, strides,
-// dilations and groups changed, accumulation lost, functions left out or exchanged, conventions at kinks, constants; and of every output
-// one entry off, where the last input is the cotangent.
+// dilations and groups changed, accumulation lost, functions left out or exchanged, conventions at kinks, constants.
 inline std::vector<Mutant> mutants_of(const Graph& graph) {
   std::vector<Mutant> mutants;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -340,6 +339,12 @@ inline std::vector<Mutant> mutants_of(const Graph& graph) {
         mutants.push_back({"node " + std::to_string(id) + " (" + std::string(op_row(node.op).name) + "): " + name, std::move(*mutant)});
     }
   }
+  return mutants;
+}
+
+// Of a vector-Jacobian product, whose last input is the cotangent: those, and of every output one entry off.
+inline std::vector<Mutant> mutants_of_product(const Graph& graph) {
+  std::vector<Mutant> mutants = mutants_of(graph);
   for (std::size_t output = 0; output < graph.outputs.size(); ++output) {
     const std::size_t n = graph.size(graph.outputs[output]), m = graph.size(graph.inputs.back());
     if (n == 0 || m == 0) continue;

@@ -7,7 +7,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "semantics/contracts/contract.h"
 #include "semantics/demand.h"
 
 namespace assay::probes {
@@ -69,7 +71,8 @@ double number(std::mt19937_64& random, Draw from) {
 
 // A random sign and power of two within the format, subnormal numbers and overflow of squares and sums included.
 double of_any_size(std::mt19937_64& random, Draw from, DType dtype) {
-  const int low = dtype == DType::float64 ? -1074 : -149, high = dtype == DType::float64 ? 1023 : 127;
+  const bool tiny = random() % 4 == 0;  // subnormal numbers
+  const int low = dtype == DType::float64 ? -1074 : -149, high = tiny ? low + 20 : dtype == DType::float64 ? 1023 : 127;
   const double size = std::ldexp(1 + static_cast<double>(random() % 4096) / 4096,
                                  low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low)));
   if (from == Draw::fraction) return std::ldexp(std::fmod(size, 1.0), -1);
@@ -102,6 +105,8 @@ std::size_t terms_of(const OpCase& one) {
   if (const auto* reduce = std::get_if<ReduceAttributes>(&one.attributes)) return product(reduce->axes);
   if (const auto* normalise = std::get_if<NormaliseAttributes>(&one.attributes)) return product(normalise->axes);
   if (const auto* softmax = std::get_if<SoftmaxAttributes>(&one.attributes)) return product({softmax->axis});
+  if (const auto* arg = std::get_if<ArgAttributes>(&one.attributes)) return product({arg->axis});
+  if (const auto* sort = std::get_if<SortAttributes>(&one.attributes)) return product({sort->axis});
   if (const auto* running = std::get_if<CumulativeAttributes>(&one.attributes)) return product({running->axis});
   return 1;
 }
@@ -112,26 +117,31 @@ class Planner {
       : plan_(plan), one_(one), options_(options), random_(options.seed * 1000003 + static_cast<std::uint64_t>(one.op)) {}
 
   void add_all() {
-    add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
-    if (!has_reals()) {
-      for (int round = 0; round < 3; ++round)
-        add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
-      return;
-    }
-    add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+    // A scalar shows little at once.
+    const std::size_t count = elements();
+    const int few = count <= 4 ? 24 : count <= 32 ? 8 : 1;
+    for (int round = has_reals() ? few : 4 * few; round > 0; --round)
+      add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    if (!has_reals()) return;
     const std::size_t terms = terms_of(one_);
+    for (int round = terms > 1 ? few : std::max(few, 6); round > 0; --round)
+      add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
     if (terms > 16) add_sparse(terms);
-    if (terms > 1 && elements() <= kSmall * 8) add_one_hot();
-    if (elements() > kSmall) return;  // what follows does not depend on shapes
-    add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
-      return from == Draw::any ? (operand == 0 ? 300 : 0) + number(random_, from) : number(random_, from);
-    });
-    add(ProbeKind::ties, [&](Draw from, std::size_t) {
-      constexpr std::array kTies = {-1.0, -0.0, 0.0, 1.0, 1.0, 0.5, -0.5, 2.5};
-      return from == Draw::any ? kTies[random_() % kTies.size()] : number(random_, from);
-    });
+    if (terms > 1 && count <= kSmall * 8) add_one_hot();
+    if (count > kSmall) return;  // what follows does not depend on shapes
+    for (const double shift : {300.0, -300.0}) {
+      add(ProbeKind::shifted, [&](Draw from, std::size_t operand) {
+        return from == Draw::any ? (operand == 0 ? shift : 0) + number(random_, from) : number(random_, from);
+      });
+    }
+    for (int round = std::max(few, 2); round > 0; --round) {
+      add(ProbeKind::ties, [&](Draw from, std::size_t) {
+        constexpr std::array kTies = {-1.0, -0.0, 0.0, 1.0, 1.0, 0.5, -0.5, 2.5};
+        return from == Draw::any ? kTies[random_() % kTies.size()] : number(random_, from);
+      });
+    }
     if (terms > 16) return;  // a line of such elements overflows
-    for (int round = 0; round < 3; ++round)
+    for (int round = 0; round < 6; ++round)
       add(ProbeKind::range, [&](Draw from, std::size_t) { return of_any_size(random_, from, options_.dtype); });
     if (one_.op == Op::max_weight) return;  // NaN is outside its domain
     for (int round = 0; round < 6; ++round) {
@@ -144,12 +154,33 @@ class Planner {
   // Integer types, for ops that take them.
   void add_integers(DType dtype) {
     if (!has_reals()) return;  // the operands have types of their own
+    const contracts::Family family = contracts::family_of(one_.op);
+    const bool computes = family == contracts::Family::integers || family == contracts::Family::product ||
+                          family == contracts::Family::sum || family == contracts::Family::elementwise;
+    for (int round = 0, rounds = elements() <= 32 ? 30 : 12; round < rounds; ++round)
+      add_integers(dtype, computes || round > 3 ? 0 : round % 2 == 0 ? 60 : -60, {});
+    const std::size_t count = element_count(one_.shapes[0]);
+    if (terms_of(one_) <= 1 || count == 0) return;
+    for (const std::size_t hot : {std::size_t{0}, count - 1, random_() % count}) {
+      for (const std::int64_t value : {0, 2}) add_integers(dtype, 0, std::pair(hot, value));
+    }
+  }
+
+ private:
+  // `reach` draws from -reach .. reach, or if negative from reach .. -1, not from the application's own few. With `hot` the first operand
+  // is 1 but for one element; of truth values, the opposite of that element.
+  void add_integers(DType dtype, std::int64_t reach, std::optional<std::pair<std::size_t, std::int64_t>> hot) {
     std::vector<Tensor> operands;
     for (std::size_t k = 0; k < one_.shapes.size(); ++k) {
       const Draw from = draw_of(one_, k);
       std::vector<std::int64_t> values;
       for (std::size_t i = 0; i < element_count(one_.shapes[k]); ++i) {
         std::int64_t value = draw(random_, from);
+        if (hot && k == 0 && from == Draw::any)
+          value = dtype == DType::boolean ? ((i == hot->first) == (hot->second > 0) ? 1 : 0) : i == hot->first ? hot->second : 1;
+        if (reach != 0 && from == Draw::any)
+          value = reach > 0 ? static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(2 * reach + 1)) - reach
+                            : reach + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(-reach));
         if (is_real(from) && dtype == DType::boolean) value = value > 0 ? 1 : 0;
         if (is_real(from) && (is_unsigned(dtype) || one_.op == Op::power)) value = std::abs(value);
         values.push_back(value);
@@ -159,7 +190,6 @@ class Planner {
     put(ProbeKind::integers, std::move(operands));
   }
 
- private:
   static constexpr std::size_t kSmall = 1 << 9;
 
   static std::optional<DType> own_type(Draw from) {
@@ -212,17 +242,18 @@ class Planner {
     });
   }
 
-  // One element of the first operand at a time; the others dense.
+  // One element of the first operand at a time, above the others and below; the other operands dense.
   void add_one_hot() {
     const std::size_t count = element_count(one_.shapes[0]);
     if (count == 0) return;
-    for (const std::size_t hot :
-         {std::size_t{0}, count - 1, static_cast<std::size_t>(random_() % count), static_cast<std::size_t>(random_() % count)}) {
-      std::size_t at = 0;
-      add(ProbeKind::one_hot, [&](Draw from, std::size_t operand) {
-        if (operand > 0 || from != Draw::any) return number(random_, from);
-        return at++ == hot ? 1 + number(random_, Draw::positive) : 0.0;
-      });
+    for (const std::size_t hot : {std::size_t{0}, count - 1, random_() % count, random_() % count}) {
+      for (const double sign : {1.0, -1.0}) {
+        std::size_t at = 0;
+        add(ProbeKind::one_hot, [&](Draw from, std::size_t operand) {
+          if (operand > 0 || from != Draw::any) return number(random_, from);
+          return at++ == hot ? sign * (1 + number(random_, Draw::positive)) : 0.0;
+        });
+      }
     }
   }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -102,12 +103,18 @@ Kernel::Kernel(const Problem& p) : kind_(p.kind), has_bias_(p.has_bias) {
     primitive_ = primitive;
     usable_ = true;
   };
-  const dnnl::convolution_forward::desc forward =
-      has_bias_ ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, x, w, bias_, y, p.stride, p.dilation,
-                                                  p.pad_begin, p.pad_end)
-                : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, x, w, y, p.stride, p.dilation, p.pad_begin,
-                                                  p.pad_end);
-  const dnnl::convolution_forward::primitive_desc hint(forward, attributes, cpu(), true);
+  const auto described = [&]() -> std::optional<dnnl::convolution_forward::desc> {
+    const auto training = dnnl::prop_kind::forward_training;
+    try {
+      if (!has_bias_) return dnnl::convolution_forward::desc(training, algorithm, x, w, y, p.stride, p.dilation, p.pad_begin, p.pad_end);
+      return dnnl::convolution_forward::desc(training, algorithm, x, w, bias_, y, p.stride, p.dilation, p.pad_begin, p.pad_end);
+    } catch (const dnnl::error&) {  // a geometry that the library does not take, such as a last pad far below 0
+      return std::nullopt;
+    }
+  };
+  const auto forward = described();
+  if (!forward) return;
+  const dnnl::convolution_forward::primitive_desc hint(*forward, attributes, cpu(), true);
   if (!hint) return;
   if (kind_ == Kind::forward) {
     adopt(hint, hint.src_desc(), hint.weights_desc(), hint.dst_desc(), dnnl::convolution_forward(hint));

@@ -1,0 +1,162 @@
+#include "probes/faults.h"
+
+#include <algorithm>
+
+#include "kernel/audit/audit.h"
+#include "probes/mistakes.h"
+#include "probes/sketch.h"
+
+namespace assay::probes {
+namespace {
+
+Fault of_graph(std::string name, Graph graph) {
+  Fault fault{std::move(name), {}, false, std::move(graph), {}};
+  return fault;
+}
+
+// Programs are compiled when they are needed, once.
+void bind(Faults& faults) {
+  for (Fault& fault : faults) {
+    if (fault.graph) fault.run = Evaluation(*fault.graph);
+  }
+}
+
+// Each real operand read backwards along the axis that is summed: the same terms, last first.
+void add_reordered(Collector& c) {
+  const Node& node = c.node();
+  const auto backwards = [&](std::size_t axis) { return [axis](Sketch& s) { return s.again(s.with(0, s.reversed(s.x(0), axis))); }; };
+  const auto pair = [&](std::size_t first, std::size_t second) {
+    c.add("with its terms last first", [=](Sketch& s) {
+      std::vector<NodeId> of = s.with(0, s.reversed(s.x(0), first));
+      of[1] = s.reversed(s.x(1), second);
+      return s.again(of);
+    });
+  };
+  if (const auto* reduce = std::get_if<ReduceAttributes>(&node.attributes)) {
+    for (const std::int64_t axis : reduce->axes) {
+      if (node.op != Op::max_weight) c.add("with its terms last first", backwards(static_cast<std::size_t>(axis)));
+    }
+  }
+  if (const auto* gemm = std::get_if<GemmAttributes>(&node.attributes)) pair(gemm->transpose_a ? 0 : 1, gemm->transpose_b ? 1 : 0);
+  if (node.op == Op::matmul && c.application().node(c.application().inputs[0]).shape.size() == 2 &&
+      c.application().node(c.application().inputs[1]).shape.size() == 2)
+    pair(1, 0);
+  if (node.op == Op::conv && std::get<WindowAttributes>(node.attributes).groups == 1) pair(1, 1);
+  if (const auto* softmax = std::get_if<SoftmaxAttributes>(&node.attributes)) {
+    const auto axis = static_cast<std::size_t>(softmax->axis);
+    c.add("with its line backwards", [axis](Sketch& s) { return s.reversed(s.again(s.with(0, s.reversed(s.x(0), axis))), axis); });
+  }
+  if (const auto* normalise = std::get_if<NormaliseAttributes>(&node.attributes)) {
+    const auto axis = static_cast<std::size_t>(normalise->axes.back());
+    c.add("with its line backwards", [axis](Sketch& s) {
+      const NodeId y = s.again(s.with(0, s.reversed(s.x(0), axis)));
+      return s.shape(y) != s.shape(s.x(0)) ? y : s.reversed(y, axis);
+    });
+  }
+  if (node.op == Op::reduce_mean) {
+    double count = 1;
+    for (const std::int64_t axis : std::get<ReduceAttributes>(node.attributes).axes)
+      count *= static_cast<double>(c.application().node(c.application().inputs[0]).shape[static_cast<std::size_t>(axis)]);
+    if (count > 0)
+      c.add("with the reciprocal of the count", [&](Sketch& s) {
+        return s.put(Op::mul, {s.put(Op::reduce_sum, {s.x(0)}, s.node().attributes), s.number(1 / count)});
+      });
+  }
+}
+
+// In double precision, rounded once.
+void add_in_double(Collector& c) {
+  const auto to = [](DType dtype) { return CastAttributes{static_cast<std::uint8_t>(dtype)}; };
+  if (c.node().dtype != DType::float32 || c.node().op == Op::cast) return;
+  c.add("in double precision", [&](Sketch& s) {
+    std::vector<NodeId> wide;
+    for (std::size_t k = 0; k < s.arity(); ++k) {
+      const bool real = c.application().node(c.application().inputs[k]).dtype == DType::float32;
+      wide.push_back(real ? s.put(Op::cast, {s.x(k)}, to(DType::float64)) : s.x(k));
+    }
+    return s.put(Op::cast, {s.again(wide)}, to(DType::float32));
+  });
+}
+
+bool is_one_op(const Graph& graph) {
+  return graph.outputs.size() == 1 && graph.nodes.size() == graph.inputs.size() + 1 && graph.nodes.back().op != Op::input &&
+         graph.outputs[0] + 1 == graph.nodes.size() && graph.nodes.back().operands == graph.inputs;
+}
+
+// Within the sets that the wrong computation would have.
+bool admits(const Graph& graph, const Trace& trace, const Region& region) {
+  Trace other;
+  for (const TraceTensorId id : region.operands) other.tensors.push_back(trace.tensors[id]);
+  Region own{region.name, graph, region.model, {}, {static_cast<TraceTensorId>(region.operands.size())}};
+  for (std::size_t k = 0; k < region.operands.size(); ++k) own.operands.push_back(static_cast<TraceTensorId>(k));
+  other.tensors.push_back(trace.tensors[region.results[0]]);
+  other.regions.push_back(std::move(own));
+  const auto audit = kernel::audit_region(other, 0);
+  if (!audit) return false;
+  const auto counts = audit.value().total();
+  return counts.failed == 0 && counts.unsupported == 0 && counts.passed > 0 && counts.vacuous * 10 < counts.passed;
+}
+
+}  // namespace
+
+std::vector<Fault> faults_of(const Graph& application) {
+  Collector c(application);
+  add_common_faults(c);
+  add_window_faults(c);
+  add_product_faults(c);
+  add_reduction_faults(c);
+  add_function_faults(c);
+  add_choice_faults(c);
+  Faults faults = c.take();
+  bind(faults);
+  return faults;
+}
+
+std::vector<Fault> faults_by_rule(const Graph& application) {
+  Faults faults;
+  for (Mutant& mutant : mutants_of(application)) {
+    const std::size_t colon = mutant.name.find(": ");
+    faults.push_back(of_graph("with " + mutant.name.substr(colon + 2), std::move(mutant.graph)));
+  }
+  bind(faults);
+  return faults;
+}
+
+std::vector<Fault> twins_of(const Graph& application) {
+  Collector c(application);
+  add_reordered(c);
+  add_in_double(c);
+  Faults twins = c.take();
+  bind(twins);
+  return twins;
+}
+
+std::vector<std::string> explanations(const Trace& trace, const Region& region) {
+  constexpr std::size_t kMostElements = 1 << 18, kMost = 3;
+  if (!is_one_op(region.graph) || region.results.size() != 1) return {};
+  std::vector<Tensor> operands;
+  std::size_t elements = 0;
+  for (const TraceTensorId id : region.operands) {
+    operands.push_back(trace.tensors[id].value);
+    elements += operands.back().size();
+  }
+  const Tensor& received = trace.tensors[region.results[0]].value;
+  if (elements + received.size() > kMostElements || received.size() == 0) return {};
+  std::vector<std::string> equal, admitted;
+  Faults faults = faults_of(region.graph);
+  for (Fault& fault : faults_by_rule(region.graph)) faults.push_back(std::move(fault));
+  for (const Fault& fault : faults) {
+    if (equal.size() == kMost) break;
+    const auto y = fault.run(operands);
+    if (!y) continue;
+    const std::string source = fault.seen_in.empty() ? "" : " (seen in " + fault.seen_in + ")";
+    if (std::ranges::equal(y.value().bytes(), received.bytes())) {
+      equal.push_back("equals the reference " + fault.name + source + ", bit for bit");
+    } else if (admitted.size() < kMost && fault.graph && elements < kMostElements / 16 && admits(*fault.graph, trace, region)) {
+      admitted.push_back("is what the reference " + fault.name + source + " may give");
+    }
+  }
+  return equal.empty() ? admitted : equal;
+}
+
+}  // namespace assay::probes

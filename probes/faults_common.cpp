@@ -69,7 +69,8 @@ void add_precision_faults(Collector& c) {
     add_on_operands(c, "with operands rounded to bfloat16", bfloat16);
     add_on_operands(c, "with operands rounded to binary16", binary16);
   }
-  if (family == Family::product) add_on_operands(c, "with operands rounded to tf32", tf32, "triton#10821");
+  const bool multiplies = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
+  if (multiplies) add_on_operands(c, "with operands rounded to tf32", tf32, "triton#10821");
   const auto flushed = [](double x) { return std::fabs(x) < 0x1p-126 ? std::copysign(0.0, x) : x; };
   add_on_results(c, "with subnormal results flushed to 0", flushed);
   const bool handed_on = family == Family::layout || family == Family::choice || family == Family::extremum;

@@ -1,6 +1,7 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <fstream>
 #include <thread>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "frontends/files.h"
 #include "frontends/onnx/import.h"
 #include "kernel/audit/audit.h"
+#include "probes/faults.h"
 
 namespace assay::cli {
 namespace {
@@ -49,6 +51,13 @@ std::string shapes_of(const Trace& trace, const Region& region) {
   return operands.text() + " -> " + results.text();
 }
 
+// The runtime that tries them serves one caller at a time.
+std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  return probes::explanations(trace, region);
+}
+
 void add_violations(const Trace& trace, std::size_t index, const kernel::RegionAudit& audit, GateCase& one) {
   const Region& region = trace.regions[index];
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
@@ -59,6 +68,7 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
                       " elements of '" + finding.subject + "' are outside their contract";
     finding.details = {"shapes " + shapes_of(trace, region)};
     for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
+    for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     one.findings.push_back(std::move(finding));
   }
 }

@@ -5,7 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "kernel/audit/audit.h"
 #include "probes/trial.h"
+#include "runtime/recorder.h"
+#include "semantics/contracts/contract.h"
 #include "tests/catch.h"
 #include "tests/controls/comparison.h"
 
@@ -142,6 +145,39 @@ void check_part(int first) {
 }
 
 }  // namespace
+
+// The audit's quick ways against the contracts themselves, on results that are wrong in every way that the bank knows.
+TEST_CASE("audits of faults count the failures that their contracts count", "[probes]") {
+  std::size_t seen = 0, compared = 0, failed = 0;
+  const auto compare = [&](const Trial& trial, const probes::Probe& probe, const Tensor&, const Tensor& wrong) {
+    if (++seen % 29 != 0 || wrong.size() > 1000 || probe.operands[0].dtype() != DType::float32) return;
+    const ExecutionModel model = runtime::execution_model(DType::float32);
+    const auto sets = contracts::admissible(probe.op, probe.attributes, model, probe.operands);
+    REQUIRE(sets.ok());
+    const auto judged = contracts::judge(sets.value(), wrong);
+    REQUIRE(judged.ok());
+    Trace trace;
+    Region region{probe.name(), trial.application_graph, model, {}, {static_cast<TraceTensorId>(probe.operands.size())}};
+    for (const Tensor& operand : probe.operands) {
+      region.operands.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
+      trace.tensors.push_back({"x", Trace::Origin::input, operand});
+    }
+    trace.tensors.push_back({"y", Trace::Origin::result, wrong});
+    trace.regions.push_back(std::move(region));
+    const auto audit = kernel::audit_region(trace, 0);
+    REQUIRE(audit.ok());
+    ++compared;
+    failed += judged.value().failed > 0 ? 1 : 0;
+    if (audit.value().total().failed != judged.value().failed)
+      FAIL_CHECK(probe.name() << ' ' << trial.fault.name << ": " << audit.value().total().failed << " and " << judged.value().failed);
+  };
+  for (int k = 0; k < kOpCount; ++k) {
+    if (op_row(static_cast<Op>(k)).op_class != OpClass::leaf)
+      (void)probes::try_bank(static_cast<Op>(k), {DType::float32, 2, true}, compare);
+  }
+  CHECK(compared > 2000);
+  CHECK(failed > 1000);
+}
 
 TEST_CASE("faults of kernels, first quarter of the ops", "[probes]") { check_part(0); }
 TEST_CASE("faults of kernels, second quarter of the ops", "[probes]") { check_part(1); }

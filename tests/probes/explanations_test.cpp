@@ -1,0 +1,89 @@
+// A failed region is explained by the faults of the bank that reproduce it.
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/audit/audit.h"
+#include "probes/faults.h"
+#include "probes/plan.h"
+#include "runtime/recorder.h"
+#include "tests/catch.h"
+
+namespace assay::probes {
+namespace {
+
+Trace trace_of(const Probe& probe, const Graph& graph, Tensor result) {
+  Trace trace;
+  Region region{"probe", graph, runtime::execution_model(DType::float32), {}, {}};
+  for (const Tensor& operand : probe.operands) {
+    region.operands.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
+    trace.tensors.push_back({"x" + std::to_string(trace.tensors.size()), Trace::Origin::input, operand});
+  }
+  region.results = {static_cast<TraceTensorId>(trace.tensors.size())};
+  trace.tensors.push_back({"y", Trace::Origin::result, std::move(result)});
+  trace.regions.push_back(std::move(region));
+  return trace;
+}
+
+// What a kernel with this fault is told, on the first probe of the kind that it fails.
+std::vector<std::string> told(Op op, const std::string& fault, ProbeKind kind) {
+  for (const Probe& probe : probe_plan(op)) {
+    const auto graph = graph_of(probe.op, probe.attributes, probe.operands);
+    if (probe.kind != kind || !graph || probe.operands[0].dtype() != DType::float32) continue;
+    for (const Fault& each : faults_of(graph.value())) {
+      if (each.name != fault) continue;
+      const auto wrong = each.run(probe.operands);
+      REQUIRE(wrong.ok());
+      const Trace trace = trace_of(probe, graph.value(), wrong.value());
+      const auto audit = kernel::audit_region(trace, 0);
+      REQUIRE(audit.ok());
+      if (audit.value().total().failed > 0) return explanations(trace, trace.regions[0]);
+    }
+  }
+  return {"the fault did not fail"};
+}
+
+bool names(const std::vector<std::string>& lines, const std::string& text) {
+  for (const std::string& line : lines) UNSCOPED_INFO(line);
+  return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST_CASE("faults are named by those of the bank that give the same bits", "[probes]") {
+  CHECK(
+      names(told(Op::avg_pool, "with last pads ignored", ProbeKind::integers), "equals the reference with last pads ignored, bit for bit"));
+  CHECK(names(told(Op::avg_pool, "with padding counted the other way", ProbeKind::integers), "(seen in onnxruntime#26708)"));
+  CHECK(names(told(Op::conv, "with the kernel mirrored", ProbeKind::integers), "with the kernel mirrored"));
+  CHECK(names(told(Op::gemm, "without the last term of each sum", ProbeKind::integers), "without the last term of each sum"));
+  CHECK(names(told(Op::gemm, "with operands rounded to tf32", ProbeKind::sparse), "with operands rounded to tf32"));
+  CHECK(names(told(Op::normalise, "with its variance from one pass", ProbeKind::shifted),
+              "with its variance from one pass (seen in pytorch#51102)"));
+  CHECK(names(told(Op::round, "with halves away from 0", ProbeKind::ties), "with halves away from 0"));
+}
+
+// Another order of summation moves the last bits; the fault's own contract still admits them.
+TEST_CASE("a fault in another order of summation is named by its contract", "[probes]") {
+  const Tensor a = Tensor::of_floats({1, 3}, std::vector<float>{0.1F, 0.7F, 0.3F}),
+               b = Tensor::of_floats({3, 1}, std::vector<float>{0.9F, 1.1F, 5.0F});
+  const Probe probe{"gemm", ProbeKind::dense, Op::gemm, GemmAttributes{}, {a, b}};
+  const Graph graph = graph_of(probe.op, probe.attributes, probe.operands).value();
+  const float last_first = 0.7F * 1.1F + 0.1F * 0.9F;  // without the last term
+  bool named = false;
+  for (const float received : {last_first, std::nextafter(last_first, 1.0F), std::nextafter(last_first, 0.0F)}) {
+    const Trace trace = trace_of(probe, graph, Tensor::of_floats({1, 1}, std::vector<float>{received}));
+    named = named || names(explanations(trace, trace.regions[0]), "is what the reference without the last term of each sum may give");
+  }
+  CHECK(named);
+}
+
+TEST_CASE("what no fault explains stays unexplained, and so do regions of several ops", "[probes]") {
+  const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
+  const Probe probe{"neg", ProbeKind::dense, Op::neg, NoAttributes{}, {x}};
+  Graph graph = graph_of(probe.op, probe.attributes, probe.operands).value();
+  const Trace odd = trace_of(probe, graph, Tensor::of_floats({3}, std::vector<float>{17, -2, 41}));
+  CHECK(explanations(odd, odd.regions[0]).empty());
+  graph.outputs[0] = graph.append(Op::neg, {graph.outputs[0]}).value();
+  const Trace two = trace_of(probe, graph, x);
+  CHECK(explanations(two, two.regions[0]).empty());
+}
+
+}  // namespace
+}  // namespace assay::probes

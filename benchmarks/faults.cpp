@@ -1,0 +1,144 @@
+// The bank of faults and the mutants of gradients, written down for other tools: benchmarks/faults_against_torch.py.
+//
+//   bench_faults forward OUT    every fault and twin on the dense and the other probes of its application: what it gave, what is right
+//   bench_faults gradients OUT  every application of the representative set, its product, and the mutants of that product, as graphs
+//   bench_faults time           the gradient gate of every application, in seconds: recorded in float32, audited, proved
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "formats/trace.h"
+#include "kernel/adjointness/cases.h"
+#include "kernel/audit/audit.h"
+#include "kernel/audit/gradients.h"
+#include "probes/launch.h"
+#include "probes/mistakes.h"
+#include "probes/trial.h"
+
+namespace {
+
+using namespace assay;
+using probes::Trial;
+
+TraceTensorId add(Trace& trace, std::string name, Tensor value) {
+  trace.tensors.push_back({std::move(name), Trace::Origin::input, std::move(value)});
+  return static_cast<TraceTensorId>(trace.tensors.size() - 1);
+}
+
+void write(const Trace& trace, const char* path) {
+  std::ofstream out(path, std::ios::binary);
+  formats::write_trace(trace, [&](std::span<const std::byte> part) {
+    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  });
+}
+
+const char* word(Trial::Source source) {
+  return source == Trial::Source::bank ? "bank" : source == Trial::Source::rule ? "rule" : "twin";
+}
+
+// Tensors "number|what": what the fault gave ("got"), what is right ("want"); regions only carry their names.
+void write_forward(const char* path) {
+  Trace trace;
+  for (int k = 0; k < kOpCount; ++k) {
+    const Op op = static_cast<Op>(k);
+    if (op_row(op).op_class == OpClass::leaf) continue;
+    std::map<std::string, int> seen;  // per fault: one dense probe, and at most that many others
+    std::map<std::string, std::string> keys;
+    const auto watch = [&](const Trial& trial, const probes::Probe& probe, const Tensor& right, const Tensor& wrong) {
+      if (probe.operands[0].dtype() != DType::float32 || wrong.size() > 4096 || wrong.size() != right.size()) return;
+      const bool dense = probe.kind == probes::ProbeKind::dense;
+      const std::string fault = std::string(op_row(op).name) + "|" + trial.application + "|" + trial.fault.name + "|" + word(trial.source);
+      int& count = seen[fault + (dense ? "|dense" : "|other")];
+      if (++count > (dense ? 1 : 24)) return;
+      const std::string key = fault + "|" + (dense ? "dense" : "other") + "|" + std::to_string(count);
+      add(trace, key + "|got", wrong);
+      add(trace, key + "|want", right);
+    };
+    for (const Trial& trial : probes::try_bank(op, {}, watch)) {
+      if (trial.application_graph.node(trial.application_graph.inputs[0]).dtype != DType::float32) continue;
+      const std::string key = std::string(op_row(op).name) + "|" + trial.application + "|" + trial.fault.name + "|" + word(trial.source) + "|verdict";
+      add(trace, key, Tensor::of_ints({3}, std::vector<std::int64_t>{trial.caught, trial.differs, trial.fault.numeric}));
+    }
+  }
+  write(trace, path);
+}
+
+// Regions "case|...", "vjp|..." and "mutant|...", on operands of 0.
+void write_gradients(const char* path) {
+  Trace trace;
+  const auto add_region = [&](std::string name, const Graph& graph) {
+    Region region{std::move(name), graph, {}, {}, {}};
+    region.model.kind = ExecutionModel::Kind::floating;
+    for (const NodeId input : graph.inputs) {
+      const Node& node = graph.node(input);
+      auto bytes = std::make_shared<std::vector<std::byte>>(element_count(node.shape) * byte_size(node.dtype));
+      region.operands.push_back(add(trace, "t" + std::to_string(trace.tensors.size()), Tensor(node.dtype, node.shape, std::move(bytes))));
+    }
+    for (const NodeId output : graph.outputs) {
+      const Node& node = graph.node(output);
+      auto bytes = std::make_shared<std::vector<std::byte>>(element_count(node.shape) * byte_size(node.dtype));
+      region.results.push_back(add(trace, "t" + std::to_string(trace.tensors.size()), Tensor(node.dtype, node.shape, std::move(bytes))));
+      trace.tensors.back().origin = Trace::Origin::result;
+    }
+    trace.regions.push_back(std::move(region));
+  };
+  for (int k = 0; k < kOpCount; ++k) {
+    for (const kernel::AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
+      const auto vjp = kernel::reverse_of(one.graph);
+      if (!vjp || one.name == "conv, large") continue;
+      std::string domains;
+      for (const kernel::Domain& domain : one.domains) domains += " " + std::to_string(domain.lo) + " " + std::to_string(domain.hi);
+      add_region("case|" + one.name + "|" + domains, one.graph);
+      add_region("vjp|" + one.name, vjp.value());
+      for (const probes::Mutant& mutant : probes::mutants_of_product(vjp.value())) {
+        const auto verdict = kernel::check_adjointness(one, mutant.graph, 11);
+        add_region(std::string("mutant|") + (verdict.ok() ? "same" : "caught") + "|" + mutant.name, mutant.graph);
+      }
+    }
+  }
+  write(trace, path);
+}
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void time_gradients() {
+  double all = 0;
+  for (int k = 0; k < kOpCount; ++k) {
+    const Op op = static_cast<Op>(k);
+    const std::size_t cases = kernel::adjoint_cases(op).size();
+    if (cases == 0) continue;
+    const double start = seconds();
+    const auto trace = probes::compiled_gradients(op, 1);
+    if (!trace) continue;
+    std::size_t failed = 0;
+    for (std::size_t r = 0; r < trace.value().regions.size(); ++r) {
+      const auto audit = kernel::audit_region(trace.value(), r);
+      failed += !audit || audit.value().total().failed > 0 ? 1 : 0;
+    }
+    for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
+      for (const auto& step : kernel::check_gradient(trace.value(), g, 1)) failed += step.failure ? 1 : 0;
+    }
+    const double took = seconds() - start;
+    all += took;
+    std::printf("%s|%zu|%zu|%.6f|%zu\n", std::string(op_row(op).name).c_str(), cases, trace.value().gradients.size(), took, failed);
+  }
+  std::printf("all|||%.6f|\n", all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "forward") == 0) {
+    write_forward(argv[2]);
+  } else if (argc == 3 && std::strcmp(argv[1], "gradients") == 0) {
+    write_gradients(argv[2]);
+  } else if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
+    time_gradients();
+  } else {
+    std::fprintf(stderr, "usage: bench_faults forward OUT | gradients OUT | time\n");
+    return 2;
+  }
+  return 0;
+}

@@ -2,12 +2,14 @@
 //
 //   bench_faults forward OUT    every fault and twin on the dense and the other probes of its application: what it gave, what is right
 //   bench_faults gradients OUT  every application of the representative set, its product, and the mutants of that product, as graphs
-//   bench_faults time           the gradient gate of every application, in seconds: recorded in float32, audited, proved
-#include <chrono>
+//   bench_faults suite OUT      an application per op with a gradient; prints the processor time of the gradient gate on each
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "formats/trace.h"
 #include "kernel/adjointness/cases.h"
@@ -16,6 +18,8 @@
 #include "probes/launch.h"
 #include "probes/mistakes.h"
 #include "probes/trial.h"
+#include "runtime/functions.h"
+#include "runtime/recorder.h"
 
 namespace {
 
@@ -34,9 +38,7 @@ void write(const Trace& trace, const char* path) {
   });
 }
 
-const char* word(Trial::Source source) {
-  return source == Trial::Source::bank ? "bank" : source == Trial::Source::rule ? "rule" : "twin";
-}
+const char* word(Trial::Source source) { return source == Trial::Source::bank ? "bank" : source == Trial::Source::rule ? "rule" : "twin"; }
 
 // Tensors "number|what": what the fault gave ("got"), what is right ("want"); regions only carry their names.
 void write_forward(const char* path) {
@@ -58,7 +60,8 @@ void write_forward(const char* path) {
     };
     for (const Trial& trial : probes::try_bank(op, {}, watch)) {
       if (trial.application_graph.node(trial.application_graph.inputs[0]).dtype != DType::float32) continue;
-      const std::string key = std::string(op_row(op).name) + "|" + trial.application + "|" + trial.fault.name + "|" + word(trial.source) + "|verdict";
+      const std::string key =
+          std::string(op_row(op).name) + "|" + trial.application + "|" + trial.fault.name + "|" + word(trial.source) + "|verdict";
       add(trace, key, Tensor::of_ints({3}, std::vector<std::int64_t>{trial.caught, trial.differs, trial.fault.numeric}));
     }
   }
@@ -101,30 +104,65 @@ void write_gradients(const char* path) {
   write(trace, path);
 }
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+// Processor time: the machine may do other things.
+double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-void time_gradients() {
-  double all = 0;
+// The suite: of every op with a gradient the largest application of up to 1,500 elements, at its first dense probe.
+std::vector<probes::Probe> suite() {
+  std::vector<probes::Probe> list;
   for (int k = 0; k < kOpCount; ++k) {
-    const Op op = static_cast<Op>(k);
-    const std::size_t cases = kernel::adjoint_cases(op).size();
-    if (cases == 0) continue;
-    const double start = seconds();
-    const auto trace = probes::compiled_gradients(op, 1);
-    if (!trace) continue;
-    std::size_t failed = 0;
-    for (std::size_t r = 0; r < trace.value().regions.size(); ++r) {
-      const auto audit = kernel::audit_region(trace.value(), r);
-      failed += !audit || audit.value().total().failed > 0 ? 1 : 0;
+    if (kernel::adjoint_cases(static_cast<Op>(k)).empty()) continue;
+    std::optional<probes::Probe> best;
+    std::size_t most = 0;
+    for (probes::Probe& probe : probes::probe_plan(static_cast<Op>(k))) {
+      std::size_t elements = 0;
+      for (const Tensor& operand : probe.operands) elements += operand.size();
+      const bool real = std::ranges::any_of(probe.operands, [](const Tensor& x) { return x.dtype() == DType::float32; });
+      if (probe.kind != probes::ProbeKind::dense || !real || elements <= most || elements > 1500) continue;
+      most = elements;
+      best = std::move(probe);
     }
-    for (std::size_t g = 0; g < trace.value().gradients.size(); ++g) {
-      for (const auto& step : kernel::check_gradient(trace.value(), g, 1)) failed += step.failure ? 1 : 0;
-    }
-    const double took = seconds() - start;
-    all += took;
-    std::printf("%s|%zu|%zu|%.6f|%zu\n", std::string(op_row(op).name).c_str(), cases, trace.value().gradients.size(), took, failed);
+    if (best) list.push_back(std::move(*best));
   }
-  std::printf("all|||%.6f|\n", all);
+  return list;
+}
+
+// The gradient gate as a test would call it: run and record in float32, audit, prove. False where it finds something.
+bool is_right(const probes::Probe& probe) {
+  runtime::Session session({.threads = 1});
+  runtime::Recorder recorder(session);
+  std::vector<runtime::Value> values, real;
+  for (const Tensor& operand : probe.operands) {
+    values.push_back(session.input(operand));
+    if (is_float(operand.dtype())) real.push_back(values.back());
+  }
+  const runtime::Value y = session.apply(probe.op, values, probe.attributes);
+  if (!y.ok() || !recorder.gradients(runtime::sum(y * session.input(session.normal(y.shape()))), real)) return false;
+  const Trace trace = recorder.take();
+  if (!kernel::check_continuity(trace)) return false;
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const auto audit = kernel::audit_region(trace, r);
+    if (!audit || audit.value().total().failed > 0) return false;
+  }
+  return std::ranges::none_of(kernel::check_gradient(trace, 0, 1), [](const auto& step) { return step.failure.has_value(); });
+}
+
+void write_suite(const char* path) {
+  Trace trace;
+  for (const probes::Probe& probe : suite()) {
+    Region region{"case|" + probe.application, probes::graph_of(probe.op, probe.attributes, probe.operands).value(), {}, {}, {}};
+    region.model.kind = ExecutionModel::Kind::floating;
+    for (const Tensor& operand : probe.operands) region.operands.push_back(add(trace, "t" + std::to_string(trace.tensors.size()), operand));
+    const Node& y = region.graph.nodes.back();
+    auto bytes = std::make_shared<std::vector<std::byte>>(element_count(y.shape) * byte_size(y.dtype));
+    region.results = {add(trace, "t" + std::to_string(trace.tensors.size()), Tensor(y.dtype, y.shape, std::move(bytes)))};
+    trace.tensors.back().origin = Trace::Origin::result;
+    trace.regions.push_back(std::move(region));
+    const double start = seconds();
+    const bool right = is_right(probe);
+    std::printf("%s|%d|%.6f\n", probe.application.c_str(), right ? 1 : 0, seconds() - start);
+  }
+  write(trace, path);
 }
 
 }  // namespace
@@ -134,10 +172,10 @@ int main(int argc, char** argv) {
     write_forward(argv[2]);
   } else if (argc == 3 && std::strcmp(argv[1], "gradients") == 0) {
     write_gradients(argv[2]);
-  } else if (argc == 2 && std::strcmp(argv[1], "time") == 0) {
-    time_gradients();
+  } else if (argc == 3 && std::strcmp(argv[1], "suite") == 0) {
+    write_suite(argv[2]);
   } else {
-    std::fprintf(stderr, "usage: bench_faults forward OUT | gradients OUT | time\n");
+    std::fprintf(stderr, "usage: bench_faults forward OUT | gradients OUT | suite OUT\n");
     return 2;
   }
   return 0;

@@ -131,7 +131,8 @@ class Reducer {
   bool starts() { return try_operand(0, trace_.tensors[trace_.regions[0].operands[0]].value); }
 
   void reduce() {
-    for (const TraceTensorId id : trace_.regions[0].operands) {
+    const std::vector<TraceTensorId> operands = trace_.regions[0].operands;  // the trace is exchanged on the way
+    for (const TraceTensorId id : operands) {
       if (!is_float(trace_.tensors[id].value.dtype())) continue;
       for (std::size_t length = trace_.tensors[id].value.size(); length > 0; length /= 2) {
         for (std::size_t begin = 0; begin < trace_.tensors[id].value.size(); begin += length) try_zeros(id, begin, length);

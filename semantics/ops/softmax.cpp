@@ -14,7 +14,9 @@
 // Rounding.    Sums take j in order. Over intervals these forms are as tight as the box allows (up to rounding): each x_j enters
 //              all its terms on one side only. All are computed at 257 bits, then outward, so that a
 //              difference of two large numbers costs no digits; m is then a double near the upper ends, the same for all
-//              terms of one result, and not part of the meaning.
+//              terms of one result, and not part of the meaning. Residues know no width: over Opaque softmax is the quotient
+//              exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with as many
+//              exponentials as elements.
 // Source.      ONNX Softmax, LogSoftmax (13 and later: one axis), ReduceLogSumExp; the form of softmax: Wei et al. 2023, "Convex
 //              bounds on the softmax function"
 #include <cmath>
@@ -38,11 +40,48 @@ struct Axis {
   [[nodiscard]] std::size_t position(std::size_t at) const { return at / stride % extent; }
 };
 
+double shift(const WideInterval& x) { return x.hi_up(); }
+double shift(const Dual<WideInterval>& x) { return x.value().hi_up(); }
+double shift(const Opaque& x) { return x.guide().midpoint(); }
+double shift(const Dual<Opaque>& x) { return shift(x.value()); }
+double shift(double x) { return x; }
+double shift(float x) { return static_cast<double>(x); }
+
+// The greatest shift, any finite number where that is none.
+template <class S>
+S common_shift(const std::vector<S>& terms) {
+  double m = -std::numeric_limits<double>::infinity();
+  for (const S& term : terms) m = std::fmax(m, shift(term));
+  return ScalarTraits<S>::from_double(std::isfinite(m) ? m : 0);
+}
+
+// exp(x - m) per element and its sum per line, at the line's first position.
+template <class S>
+struct Powers {
+  S m;
+  std::vector<S> values, sums;
+  Powers(const Axis& axis, const Array<S>& x) : m(common_shift(x.values)), sums(x.values.size()) {
+    for (std::size_t at = 0; at < x.values.size(); ++at) {
+      values.push_back(S(exp(x.values[at] - m)));
+      sums[line(axis, at)] += values[at];
+    }
+  }
+  static std::size_t line(const Axis& axis, std::size_t at) { return at - axis.position(at) * axis.stride; }
+};
+
+template <class S>
+constexpr bool kHasResidues = std::is_same_v<S, Opaque> || std::is_same_v<S, Dual<Opaque>>;
+
 template <class S>
 Array<S> softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   const S one = ScalarTraits<S>::from_double(1);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
+  if constexpr (kHasResidues<S>) {
+    const Powers<S> powers(axis, x);
+    for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = powers.values[at] / powers.sums[powers.line(axis, at)];
+    return y;
+  }
   for (std::size_t at = 0; at < x.values.size(); ++at) {
     const std::size_t i = axis.position(at), line = at - i * axis.stride;
     S sum{};
@@ -52,20 +91,10 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
   return y;
 }
 
-double shift(const WideInterval& x) { return x.hi_up(); }
-double shift(const Dual<WideInterval>& x) { return x.value().hi_up(); }
-double shift(const Opaque& x) { return x.guide().midpoint(); }
-double shift(const Dual<Opaque>& x) { return shift(x.value()); }
-double shift(double x) { return x; }
-double shift(float x) { return static_cast<double>(x); }
-
 // log sum_k exp(terms[k]); -inf (or log 0's undefined value) for no terms. m cancels: any finite number will do.
 template <class S>
 S log_of_sum(const std::vector<S>& terms) {
-  double m = -std::numeric_limits<double>::infinity();
-  for (const S& term : terms) m = std::fmax(m, shift(term));
-  if (!std::isfinite(m)) m = 0;
-  const S shift_by = ScalarTraits<S>::from_double(m);
+  const S shift_by = common_shift(terms);
   S sum{};
   for (const S& term : terms) sum += S(exp(term - shift_by));
   return shift_by + log(sum);
@@ -75,6 +104,11 @@ template <class S>
 Array<S> log_softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
+  if constexpr (kHasResidues<S>) {
+    const Powers<S> powers(axis, x);
+    for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = x.values[at] - powers.m - log(powers.sums[powers.line(axis, at)]);
+    return y;
+  }
   for (std::size_t at = 0; at < x.values.size(); ++at) {
     const std::size_t i = axis.position(at), line = at - i * axis.stride;
     S others{};

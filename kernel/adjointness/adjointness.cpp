@@ -25,6 +25,14 @@ std::size_t entry_count(const Graph& graph) {
   return count * graph.size(graph.outputs[0]);
 }
 
+// Whether A2 is worth its passes, one per element of the real inputs and one per element of y.
+bool has_few_entries(const Graph& graph) {
+  const std::size_t y = graph.size(graph.outputs[0]);
+  std::size_t x = 0;
+  for (const std::size_t k : real_inputs(graph)) x += graph.size(graph.inputs[k]);
+  return x * y <= kMostEntries && (x + y) * (x + y) <= kMostWork;
+}
+
 std::string text(const Modular& a) { return a.is_undefined() ? "a quotient by 0" : std::to_string(a.value()) + " modulo 2^61 - 1"; }
 std::string text(const Rational& a) { return a.to_string(); }
 // The shortest decimal that reads back as this double.
@@ -183,7 +191,7 @@ template <class S>
 Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
   Outcome<bool> form = check_form(one, vjp, x, random, covered);
   const bool declined = !form && form.rejection().kind != Rejection::Kind::rejected;
-  const bool worthwhile = entry_count(one.graph) <= kMostEntries || !form;
+  const bool worthwhile = has_few_entries(one.graph) || !form;
   if (declined || !worthwhile || (form && !form.value())) return form;
   const auto meaning = by_meaning(one.graph, x);
   if (!meaning) return meaning.rejection();
@@ -241,7 +249,7 @@ Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std:
     if (!used) return used.rejection();
     if (used.value()) ++result.points;
   }
-  result.entries = entry_count(one.graph) <= kMostEntries ? points * entry_count(one.graph) : 0;
+  result.entries = has_few_entries(one.graph) ? points * entry_count(one.graph) : 0;
   if (method == AdjointMethod::probed) result.miss_log2 = miss_of_a_point(one.graph, vjp) * static_cast<double>(points);
   return result;
 }

@@ -5,7 +5,8 @@
 // that meet. At each point of the sample:
 //   A1  for random y_bar and x_dot both sides are the same number (so the graph is linear in y_bar too); elements without a residue
 //       at the point are given the cotangent and the tangent 0, and points are drawn until every element of y and x has taken part;
-//   A2  entry by entry, y_bar and x_dot running over the unit vectors, where there are at most kMostEntries entries;
+//   A2  entry by entry, y_bar and x_dot running over the unit vectors, where there are at most kMostEntries entries and
+//       the unit vectors have at most kMostWork elements together (A1 alone decides as surely, but not where);
 //   A3  the graph has a value wherever the meaning has a derivative.
 // At each point of the sample of kinks, where elements equal each other or a break point, and for each of several directions:
 //   A4  A1 to A3 for the one-sided derivatives: the point displaced in that direction by an infinitesimal (Opaque's sides);
@@ -54,7 +55,7 @@ struct Adjointness {
   double miss_log2 = 0;                               // probed: the probability of a miss is below 2^miss_log2
 };
 
-inline constexpr std::size_t kMostEntries = 1 << 12;
+inline constexpr std::size_t kMostEntries = 1 << 12, kMostWork = 1 << 16;
 
 // Rejections: "adjointness.entry", with both sides, where A1, A2 or A4 fails; "adjointness.domain" (A3), "adjointness.kink" (A5),
 // "adjointness.hull" (A6); "adjointness.graph" for a graph whose inputs or outputs are not those of `differentiate`; declined

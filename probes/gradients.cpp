@@ -120,7 +120,7 @@ class CompiledGradients {
  private:
   TraceTensorId add_tensor(Tensor value, Trace::Origin origin) {
     const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
-    trace_.tensors.push_back({"t" + std::to_string(id), origin, std::move(value)});
+    trace_.tensors.push_back({std::string("t").append(std::to_string(id)), origin, std::move(value)});
     return id;
   }
   Outcome<std::vector<TraceTensorId>> add_region(std::string name, const Graph& graph, const std::vector<TraceTensorId>& operands) {

@@ -71,8 +71,9 @@ class PlanRunner {
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const auto written = differing(copies[k].bytes(), probe.operands[k].bytes(), byte_size(copies[k].dtype()));
       if (!written.empty())
-        run_.faults.push_back({probe.name(), fault("probe.operand", probe, "operands that stay as they are",
-                                                   "operand " + std::to_string(k) + " written, " + elements_from(written))});
+        run_.faults.push_back(
+            {probe.name(), fault("probe.operand", probe, "operands that stay as they are",
+                                 std::string("operand ").append(std::to_string(k)).append(" written, ").append(elements_from(written)))});
     }
     return true;
   }
@@ -101,11 +102,11 @@ class PlanRunner {
     if (is_wide(result) || std::ranges::any_of(probe.operands, is_wide)) region.model.format = ExecutionModel::Format::binary64;
     region.graph = std::move(graph);
     const auto add_tensor = [&](Tensor value, const std::string& name, Trace::Origin origin) {
-      run_.trace.tensors.push_back({std::to_string(run_.trace.regions.size()) + " " + name, origin, std::move(value)});
+      run_.trace.tensors.push_back({std::to_string(run_.trace.regions.size()).append(" ").append(name), origin, std::move(value)});
       return static_cast<TraceTensorId>(run_.trace.tensors.size() - 1);
     };
     for (std::size_t k = 0; k < probe.operands.size(); ++k)
-      region.operands.push_back(add_tensor(probe.operands[k], "x" + std::to_string(k), Trace::Origin::input));
+      region.operands.push_back(add_tensor(probe.operands[k], std::string("x").append(std::to_string(k)), Trace::Origin::input));
     region.results.push_back(add_tensor(std::move(result), "y", Trace::Origin::result));
     run_.trace.outputs.push_back(region.results[0]);
     run_.trace.regions.push_back(std::move(region));

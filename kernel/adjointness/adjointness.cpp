@@ -19,17 +19,24 @@ namespace {
 
 constexpr int kMostTries = 4096;
 
-std::size_t entry_count(const Graph& graph) {
+std::size_t real_elements(const Graph& graph) {
   std::size_t count = 0;
   for (const std::size_t k : real_inputs(graph)) count += graph.size(graph.inputs[k]);
-  return count * graph.size(graph.outputs[0]);
+  return count;
+}
+
+std::size_t entry_count(const Graph& graph) { return real_elements(graph) * graph.size(graph.outputs[0]); }
+
+// Of that many points as many as have kNumbers random numbers: an operand of a thousand elements takes a function's branches at one.
+std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
+  constexpr std::size_t kNumbers = 512;
+  const std::size_t elements = std::max<std::size_t>(1, real_elements(graph));
+  return std::min(points, (kNumbers + elements - 1) / elements);
 }
 
 // Whether A2 is worth its passes, one per element of the real inputs and one per element of y.
 bool has_few_entries(const Graph& graph) {
-  const std::size_t y = graph.size(graph.outputs[0]);
-  std::size_t x = 0;
-  for (const std::size_t k : real_inputs(graph)) x += graph.size(graph.inputs[k]);
+  const std::size_t x = real_elements(graph), y = graph.size(graph.outputs[0]);
   return x * y <= kMostEntries && (x + y) * (x + y) <= kMostWork;
 }
 
@@ -349,8 +356,10 @@ Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp,
   if (const auto fits = check_signature(one, vjp); !fits) return fits.rejection();
   Random random{seed};
   Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);
-  if (lacks_scalar(result)) result = check_points<Rational>(one, vjp, kExactPoints, random, AdjointMethod::exact);
-  if (lacks_scalar(result)) result = check_points<Opaque>(one, vjp, kOpaquePoints, random, AdjointMethod::opaque);
+  if (lacks_scalar(result))
+    result = check_points<Rational>(one, vjp, worthwhile_points(one.graph, kExactPoints), random, AdjointMethod::exact);
+  if (lacks_scalar(result))
+    result = check_points<Opaque>(one, vjp, worthwhile_points(one.graph, kOpaquePoints), random, AdjointMethod::opaque);
   if (!result || one.kinks.empty()) return result;
   const auto kinks = check_kinks(one, vjp, random, result.value());
   if (!kinks) return kinks.rejection();

@@ -105,6 +105,7 @@ Array<S> log_softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
   if constexpr (kHasResidues<S>) {
+    if (axis.extent == 1) return y;  // 0, which the residue of a logarithm of a power does not show
     const Powers<S> powers(axis, x);
     for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = x.values[at] - powers.m - log(powers.sums[powers.line(axis, at)]);
     return y;

@@ -1,6 +1,7 @@
 // The bank of faults and the mutants of gradients, written down for other tools: benchmarks/faults_against_torch.py.
 //
-//   bench_faults forward OUT    every fault and twin on the dense and the other probes of its application: what it gave, what is right
+//   bench_faults forward OUT    every fault and twin of the small applications, on a dense probe and up to 24 others: what it gave, what is
+//                               right
 //   bench_faults gradients OUT  every application of the representative set, its product, and the mutants of that product, as graphs
 //   bench_faults suite OUT      an application per op with a gradient; prints the processor time of the gradient gate on each
 #include <algorithm>
@@ -58,7 +59,7 @@ void write_forward(const char* path) {
       add(trace, key + "|got", wrong);
       add(trace, key + "|want", right);
     };
-    for (const Trial& trial : probes::try_bank(op, {}, watch)) {
+    for (const Trial& trial : probes::try_bank(op, {DType::float32, 1, false}, watch)) {
       if (trial.application_graph.node(trial.application_graph.inputs[0]).dtype != DType::float32) continue;
       const std::string key =
           std::string(op_row(op).name) + "|" + trial.application + "|" + trial.fault.name + "|" + word(trial.source) + "|verdict";

@@ -31,13 +31,8 @@ class CudaDevice final : public runtime::Device {
   }
   [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const runtime::DeviceArray> operands,
                                   runtime::DeviceArray& result) override {
-    std::vector<Operand> views;
-    for (const runtime::DeviceArray& operand : operands) {
-      views.push_back({{static_cast<const float*>(operand.memory.get()), element_count(*operand.shape)}, operand.shape});
-    }
-    const View<float> y{static_cast<float*>(result.memory.get()), element_count(*result.shape)};
     CudaQueue queue(pool_);
-    return gpu::run(queue, {op, attributes, views, y, *result.shape});
+    return run_on(queue, op, attributes, operands, result);
   }
 
  private:

@@ -1,6 +1,9 @@
 // Which family of kernels runs an op. Shared by the emulated device and the CUDA device.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "gpu/kernels/elementwise.h"
 #include "gpu/kernels/layout.h"
 #include "gpu/kernels/normalise.h"
@@ -8,6 +11,7 @@
 #include "gpu/kernels/product.h"
 #include "gpu/kernels/reduce.h"
 #include "gpu/kernels/softmax.h"
+#include "runtime/device.h"
 
 namespace assay::gpu {
 
@@ -44,6 +48,18 @@ Outcome<Done> run(Queue& queue, const Call& call) {
     default:  // the slice ends here: what no family knows is refused
       return run_elementwise(queue, call);
   }
+}
+
+// The same on a device's arrays.
+template <class Queue>
+Outcome<Done> run_on(Queue& queue, Op op, const Attributes& attributes, std::span<const runtime::DeviceArray> operands,
+                     runtime::DeviceArray& result) {
+  std::vector<Operand> views;
+  for (const runtime::DeviceArray& operand : operands) {
+    views.push_back({{static_cast<const float*>(operand.memory.get()), element_count(*operand.shape)}, operand.shape});
+  }
+  const View<float> y{static_cast<float*>(result.memory.get()), element_count(*result.shape)};
+  return run(queue, {op, attributes, views, y, *result.shape});
 }
 
 }  // namespace assay::gpu

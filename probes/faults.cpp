@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/audit/audit.h"
+#include "probes/launch.h"
 #include "probes/mistakes.h"
 #include "probes/sketch.h"
 
@@ -54,9 +55,7 @@ void add_reordered(Collector& c) {
     });
   }
   if (node.op == Op::reduce_mean) {
-    double count = 1;
-    for (const std::int64_t axis : std::get<ReduceAttributes>(node.attributes).axes)
-      count *= static_cast<double>(c.application().node(c.application().inputs[0]).shape[static_cast<std::size_t>(axis)]);
+    const double count = c.count_along(std::get<ReduceAttributes>(node.attributes).axes);
     if (count > 0)
       c.add("with the reciprocal of the count", [&](Sketch& s) {
         return s.put(Op::mul, {s.put(Op::reduce_sum, {s.x(0)}, s.node().attributes), s.number(1 / count)});
@@ -84,13 +83,9 @@ bool is_one_op(const Graph& graph) {
 }
 
 // Within the sets that the wrong computation would have.
-bool admits(const Graph& graph, const Trace& trace, const Region& region) {
+bool admits(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands, const Tensor& received) {
   Trace other;
-  for (const TraceTensorId id : region.operands) other.tensors.push_back(trace.tensors[id]);
-  Region own{region.name, graph, region.model, {}, {static_cast<TraceTensorId>(region.operands.size())}};
-  for (std::size_t k = 0; k < region.operands.size(); ++k) own.operands.push_back(static_cast<TraceTensorId>(k));
-  other.tensors.push_back(trace.tensors[region.results[0]]);
-  other.regions.push_back(std::move(own));
+  append_region(other, "", graph, model, operands, received);
   const auto audit = kernel::audit_region(other, 0);
   if (!audit) return false;
   const auto counts = audit.value().total();
@@ -152,7 +147,8 @@ std::vector<std::string> explanations(const Trace& trace, const Region& region) 
     const std::string source = fault.seen_in.empty() ? "" : " (seen in " + fault.seen_in + ")";
     if (std::ranges::equal(y.value().bytes(), received.bytes())) {
       equal.push_back("equals the reference " + fault.name + source + ", bit for bit");
-    } else if (admitted.size() < kMost && fault.graph && elements < kMostElements / 16 && admits(*fault.graph, trace, region)) {
+    } else if (admitted.size() < kMost && fault.graph && elements < kMostElements / 16 &&
+               admits(*fault.graph, region.model, operands, received)) {
       admitted.push_back("is what the reference " + fault.name + source + " may give");
     }
   }

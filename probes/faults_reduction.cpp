@@ -16,13 +16,6 @@ std::vector<std::int64_t> lines_of(const Node& node) {
   return {};
 }
 
-double count_of(const Graph& application, const std::vector<std::int64_t>& axes) {
-  double count = 1;
-  for (const std::int64_t axis : axes)
-    count *= static_cast<double>(application.node(application.inputs[0]).shape[static_cast<std::size_t>(axis)]);
-  return count;
-}
-
 void add_reduce_faults(Collector& c, const std::vector<std::int64_t>& axes) {
   const bool drops =
       std::holds_alternative<ReduceAttributes>(c.node().attributes) || std::holds_alternative<ArgAttributes>(c.node().attributes);
@@ -37,7 +30,7 @@ void add_reduce_faults(Collector& c, const std::vector<std::int64_t>& axes) {
     c.add("without the first element of each line", over(1, n - 1));
     if (n > 32) c.add("over the first 32 elements of each line", over(0, 32));
   }
-  const double count = count_of(c.application(), axes);
+  const double count = c.count_along(axes);
   if (c.node().op == Op::reduce_mean && count > 1) {
     c.add("divided by one less", [&](Sketch& s) { return s.put(Op::scale, {s.again()}, ScaleAttributes{count / (count - 1)}); });
     c.add("without the division", [](Sketch& s) { return s.put(Op::reduce_sum, {s.x(0)}, s.node().attributes); });
@@ -109,7 +102,7 @@ void add_normalise_faults(Collector& c) {
   const auto* normalise = std::get_if<NormaliseAttributes>(&c.node().attributes);
   if (normalise == nullptr || normalise->form != Form::centered) return;
   const auto& axes = normalise->axes;
-  const double epsilon = normalise->epsilon, count = count_of(c.application(), axes);
+  const double epsilon = normalise->epsilon, count = c.count_along(axes);
   const auto scaled = [epsilon](Sketch& s, NodeId centred, NodeId variance) {
     return s.put(Op::div, {centred, s.put(Op::sqrt, {s.put(Op::add, {variance, s.number(epsilon)})})});
   };

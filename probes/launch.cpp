@@ -53,8 +53,8 @@ class PlanRunner {
       if (!launch(probe, node, results[round])) return;
     }
     compare(probe, results[0], results[1], byte_size(node.dtype));
-    record(probe, std::move(graph).value(),
-           Tensor(node.dtype, node.shape, std::make_shared<std::vector<std::byte>>(std::move(results[0]))));
+    append_region(run_.trace, probe.name(), std::move(graph).value(), model_, probe.operands,
+                  Tensor(node.dtype, node.shape, std::make_shared<std::vector<std::byte>>(std::move(results[0]))));
   }
 
  private:
@@ -94,24 +94,6 @@ class PlanRunner {
                                                  "two results: " + elements_from(unsteady))});
   }
 
-  void record(const Probe& probe, Graph graph, Tensor result) {
-    Region region;
-    region.name = probe.name();
-    region.model = model_;
-    const auto is_wide = [](const Tensor& tensor) { return tensor.dtype() == DType::float64; };
-    if (is_wide(result) || std::ranges::any_of(probe.operands, is_wide)) region.model.format = ExecutionModel::Format::binary64;
-    region.graph = std::move(graph);
-    const auto add_tensor = [&](Tensor value, const std::string& name, Trace::Origin origin) {
-      run_.trace.tensors.push_back({std::to_string(run_.trace.regions.size()).append(" ").append(name), origin, std::move(value)});
-      return static_cast<TraceTensorId>(run_.trace.tensors.size() - 1);
-    };
-    for (std::size_t k = 0; k < probe.operands.size(); ++k)
-      region.operands.push_back(add_tensor(probe.operands[k], std::string("x").append(std::to_string(k)), Trace::Origin::input));
-    region.results.push_back(add_tensor(std::move(result), "y", Trace::Origin::result));
-    run_.trace.outputs.push_back(region.results[0]);
-    run_.trace.regions.push_back(std::move(region));
-  }
-
   const Launcher& launcher_;
   const ExecutionModel& model_;
   PlanRun run_;
@@ -144,6 +126,21 @@ Launcher compiled_launcher() {
     if (!launch.result.empty()) std::memcpy(launch.result.data(), results.value()[0].raw(), launch.result.size());
     return Done{};
   };
+}
+
+void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel model, std::span<const Tensor> operands, Tensor result) {
+  Region region{std::move(name), std::move(graph), std::move(model), {}, {}};
+  const auto is_wide = [](const Tensor& tensor) { return tensor.dtype() == DType::float64; };
+  if (is_wide(result) || std::ranges::any_of(operands, is_wide)) region.model.format = ExecutionModel::Format::binary64;
+  const auto add_tensor = [&](Tensor value, const std::string& what, Trace::Origin origin) {
+    trace.tensors.push_back({std::to_string(trace.regions.size()).append(" ").append(what), origin, std::move(value)});
+    return static_cast<TraceTensorId>(trace.tensors.size() - 1);
+  };
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    region.operands.push_back(add_tensor(operands[k], std::string("x").append(std::to_string(k)), Trace::Origin::input));
+  region.results.push_back(add_tensor(std::move(result), "y", Trace::Origin::result));
+  trace.outputs.push_back(region.results[0]);
+  trace.regions.push_back(std::move(region));
 }
 
 PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const ExecutionModel& model) {

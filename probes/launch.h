@@ -43,8 +43,10 @@ struct PlanRun {
   std::vector<Note> faults;
   std::vector<Note> declined;  // by the launcher
 };
-// Each probe runs twice, on memory that is poisoned differently. `model` is the execution model of float32; for float64 its format is
-// exchanged.
+// Adds a region with operands and a result of its own, as inputs and an output of the trace; for float64 the model's format is exchanged.
+void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel model, std::span<const Tensor> operands, Tensor result);
+
+// Each probe runs twice, on memory that is poisoned differently. `model` is the execution model of float32.
 [[nodiscard]] PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const ExecutionModel& model);
 
 // Gradients of every application of kernel/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op

@@ -151,6 +151,7 @@ class Planner {
     }
   }
 
+  [[nodiscard]] bool is_tiny() const { return elements() <= 128; }
   // Integer types, for ops that take them.
   void add_integers(DType dtype) {
     if (!has_reals()) return;  // the operands have types of their own
@@ -312,9 +313,7 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
     own.seed += 7919 * ++index;
     Planner planner(plan, one, own);
     planner.add_all();
-    std::size_t elements = 0;
-    for (const Shape& shape : one.shapes) elements += element_count(shape);
-    if (elements > 128 || op == Op::pad) continue;  // pads have values that not every type has
+    if (!planner.is_tiny() || op == Op::pad) continue;  // pads have values that not every type has
     for (const DType dtype :
          {DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8, DType::boolean})
       planner.add_integers(dtype);

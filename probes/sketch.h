@@ -75,6 +75,13 @@ class Collector {
   void add_run(std::string name, std::function<Outcome<Tensor>(const std::vector<Tensor>&)> run, std::string seen_in = {}) {
     faults_.push_back({std::move(name), std::move(seen_in), true, std::nullopt, std::move(run)});
   }
+  // Elements of the first operand along these axes.
+  [[nodiscard]] double count_along(const std::vector<std::int64_t>& axes) const {
+    double count = 1;
+    for (const std::int64_t axis : axes)
+      count *= static_cast<double>(application_.node(application_.inputs[0]).shape[static_cast<std::size_t>(axis)]);
+    return count;
+  }
   [[nodiscard]] Faults take() { return std::move(faults_); }
 
  private:

@@ -1,10 +1,8 @@
 // `assay probe`: the probe plan of an op, run by a backend and audited.
-#include <fstream>
 #include <utility>
 
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
-#include "formats/trace.h"
 #include "probes/launch.h"
 #include "runtime/recorder.h"
 
@@ -30,16 +28,6 @@ void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
   }
 }
 
-bool written(const Trace& trace, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
-  formats::write_trace(trace, [&](std::span<const std::byte> part) {
-    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-  });
-  out.close();
-  if (!out) std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
-  return static_cast<bool>(out);
-}
-
 struct Probing {
   const ProbeOptions& options;
   GateReport& report;
@@ -53,7 +41,7 @@ struct Probing {
     for (const auto& fault : run.faults) report.cases.push_back(noted(op, fault, Finding::Kind::failure));
     for (const auto& declined : run.declined) report.cases.push_back(noted(op, declined, Finding::Kind::undecided));
     if (is_continuous(run.trace, report)) append(report.cases, audit_regions(run.trace, options.jobs));
-    return options.trace.empty() || written(run.trace, options.trace);
+    return options.trace.empty() || write_trace_file(run.trace, options.trace);
   }
 
   [[nodiscard]] Outcome<Done> gradients(Op op) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernel/audit/audit.h"
+#include "probes/launch.h"
 #include "probes/trial.h"
 #include "runtime/recorder.h"
 #include "semantics/contracts/contract.h"
@@ -157,13 +158,7 @@ TEST_CASE("audits of faults count the failures that their contracts count", "[pr
     const auto judged = contracts::judge(sets.value(), wrong);
     REQUIRE(judged.ok());
     Trace trace;
-    Region region{probe.name(), trial.application_graph, model, {}, {static_cast<TraceTensorId>(probe.operands.size())}};
-    for (const Tensor& operand : probe.operands) {
-      region.operands.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
-      trace.tensors.push_back({"x", Trace::Origin::input, operand});
-    }
-    trace.tensors.push_back({"y", Trace::Origin::result, wrong});
-    trace.regions.push_back(std::move(region));
+    probes::append_region(trace, probe.name(), trial.application_graph, model, probe.operands, wrong);
     const auto audit = kernel::audit_region(trace, 0);
     REQUIRE(audit.ok());
     ++compared;

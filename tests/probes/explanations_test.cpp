@@ -4,6 +4,7 @@
 
 #include "kernel/audit/audit.h"
 #include "probes/faults.h"
+#include "probes/launch.h"
 #include "probes/plan.h"
 #include "runtime/recorder.h"
 #include "tests/catch.h"
@@ -13,14 +14,7 @@ namespace {
 
 Trace trace_of(const Probe& probe, const Graph& graph, Tensor result) {
   Trace trace;
-  Region region{"probe", graph, runtime::execution_model(DType::float32), {}, {}};
-  for (const Tensor& operand : probe.operands) {
-    region.operands.push_back(static_cast<TraceTensorId>(trace.tensors.size()));
-    trace.tensors.push_back({"x" + std::to_string(trace.tensors.size()), Trace::Origin::input, operand});
-  }
-  region.results = {static_cast<TraceTensorId>(trace.tensors.size())};
-  trace.tensors.push_back({"y", Trace::Origin::result, std::move(result)});
-  trace.regions.push_back(std::move(region));
+  append_region(trace, "probe", graph, runtime::execution_model(DType::float32), probe.operands, std::move(result));
   return trace;
 }
 

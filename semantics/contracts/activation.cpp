@@ -33,7 +33,7 @@ bool is_empty(const FloatSet& x) { return x == FloatSet(); }
 // y and the numbers nearest to exact values of f: a step may be more accurate than its forms, too.
 FloatSet with_nearest(const Arithmetic& a, FloatSet y, Function f, const FloatSet& x) {
   if (!x.is_finite()) return y;
-  const Interval exact = apply(f, Interval(x.lo, x.hi));
+  const Interval exact = a.exact(f, x);
   y.include(a.format(), nearest(a.format(), exact.lo()), nearest(a.format(), exact.hi()));
   return y;
 }

@@ -67,6 +67,8 @@ class Arithmetic {
   [[nodiscard]] FloatSet reciprocal_sqrt(const FloatSet& x) const;
 
   [[nodiscard]] FloatSet function(Function f, const FloatSet& x) const;
+  // Encloses f on the finite part of x: by MPFR, or narrow beside the steps of binary32 where that is the model's format.
+  [[nodiscard]] Interval exact(Function f, const FloatSet& x) const;
   [[nodiscard]] FloatSet exp(const FloatSet& x) const { return function(Function::exp, x); }
   // x^r by the table's row, or by products if r is an integer.
   [[nodiscard]] FloatSet pow(const FloatSet& x, const Rational& r) const;

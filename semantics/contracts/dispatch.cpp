@@ -178,7 +178,8 @@ std::optional<Image> image_of(const Call& call) {
     case Family::elementwise:
       return integers ? image_of_integers(call) : image_of_elementwise(call);
     case Family::function:
-      return Image{combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(ops::function_of(call.node.op), x[0]); })};
+      return Image{
+          combined(call, [&](std::span<const FloatSet> x) { return call.arithmetic.function(ops::function_of(call.node.op), x[0]); })};
     case Family::comparison:
       return integers ? image_of_integers(call) : image_of_comparison(call);
     case Family::extremum:

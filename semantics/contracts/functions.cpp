@@ -10,6 +10,7 @@
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/floating.h"
+#include "semantics/numbers/taylor.h"
 
 namespace assay::contracts {
 
@@ -110,6 +111,11 @@ FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const In
   return anything(format_);  // some argument has no row
 }
 
+Interval Arithmetic::exact(Function f, const FloatSet& x) const {
+  const Interval at(x.lo, x.hi);
+  return model_->format == ExecutionModel::Format::binary32 ? enclose(f, at) : apply(f, at);
+}
+
 FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   const std::string_view name = std::find_if(kNames.begin(), kNames.end(), [f](const auto& entry) { return entry.first == f; })->second;
   const Domain domain = domain_of(f);
@@ -135,7 +141,7 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
     y.include(format_, x.is_point() ? limit : -kInfinity, x.is_point() ? limit : kInfinity);
     return y;
   }
-  const Interval exact = apply(f, Interval(x.lo, x.hi));
+  const Interval exact = this->exact(f, x);
   if (exact.is_undefined()) return anything(format_);  // a pole inside
   if (is_real()) {
     y.include(format_, exact.lo(), exact.hi());

@@ -47,7 +47,7 @@ FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges) {
   if (!(t <= 0.25)) return anything(a.format());
   const double least = a.model().flush_results ? smallest_normal(a.format()) : smallest_number(a.format());
   const double relative = div_up(t, sub_down(1, t)), eta = mul_up(mul_up(2 * (merges + 1), steps + 2), least);
-  const Interval exact = exp(Interval(d.lo, d.hi));
+  const Interval exact = a.exact(Function::exp, d);
   FloatSet e = numbers_in(a.format(), exact * Interval(sub_down(1, relative), add_up(1, relative)) + Interval(-eta, eta));
   if (e.has_finite() && e.lo < 0) e.lo = 0.0;
   if (d.minus_infinity) e.include(with_both_zeros(point(a.format(), 0)));

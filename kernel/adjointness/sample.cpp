@@ -4,28 +4,25 @@ namespace assay::kernel::adjointness {
 
 namespace {
 
-constexpr std::int64_t kGenericDenominator = 67108859;  // a prime: no sum of few drawn fractions is a small fraction
-
 Rational exactly(double value) { return Rational::from_double(value).value_or(Rational()); }
 
-// A point at random.
-Rational generic(const Domain& domain, bool real, Random& random) {
-  const Rational lo = exactly(domain.lo), width = exactly(domain.hi) - lo;
-  if (!real) return lo + Rational(random.below(static_cast<std::uint64_t>(domain.hi - domain.lo) + 1));
-  return lo + width * Rational(1 + random.below(static_cast<std::uint64_t>(kGenericDenominator - 1)), kGenericDenominator);
+// A point at random, with 53 bits, so that no sum of few is a small number.
+double generic(const Domain& domain, bool real, Random& random) {
+  if (!real) return domain.lo + static_cast<double>(random.below(static_cast<std::uint64_t>(domain.hi - domain.lo) + 1));
+  return domain.lo + (domain.hi - domain.lo) * (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53;
 }
 
 // Elements at break points, the others at multiples of 1/8, so that intervals are points.
 Rational at_kink(const AdjointCase& one, const Domain& domain, bool real, Random& random) {
-  if (!real) return generic(domain, real, random);
+  if (!real) return exactly(generic(domain, real, random));
   if (random.below(3) != 0) return exactly(one.kinks[static_cast<std::size_t>(random.below(one.kinks.size()))]);
   const auto steps = static_cast<std::uint64_t>((domain.hi - domain.lo) * 8);
   return exactly(domain.lo) + Rational(random.below(steps + 1), 8);
 }
 
-template <class F>
-Arrays<Rational> sampled(const Graph& graph, const F& draw) {
-  Arrays<Rational> x;
+template <class S, class F>
+Arrays<S> sampled(const Graph& graph, const F& draw) {
+  Arrays<S> x;
   for (std::size_t k = 0; k < graph.inputs.size(); ++k) {
     const Node& node = graph.node(graph.inputs[k]);
     x.push_back({node.shape, {}});
@@ -36,11 +33,11 @@ Arrays<Rational> sampled(const Graph& graph, const F& draw) {
 
 }  // namespace
 
-Arrays<Rational> generic_point(const AdjointCase& one, Random& random) {
-  return sampled(one.graph, [&](std::size_t k, bool real) { return generic(one.domains[k], real, random); });
+Arrays<double> generic_point(const AdjointCase& one, Random& random) {
+  return sampled<double>(one.graph, [&](std::size_t k, bool real) { return generic(one.domains[k], real, random); });
 }
 Arrays<Rational> kink_point(const AdjointCase& one, Random& random) {
-  return sampled(one.graph, [&](std::size_t k, bool real) { return at_kink(one, one.domains[k], real, random); });
+  return sampled<Rational>(one.graph, [&](std::size_t k, bool real) { return at_kink(one, one.domains[k], real, random); });
 }
 
 Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random) {

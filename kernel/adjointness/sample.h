@@ -22,27 +22,27 @@ struct Random {
 
 // All inputs of a case: real elements of which no two, and no sum of few, are at a kink; and elements at the kinks of the case, beside
 // multiples of 1/8, so that intervals are points.
-[[nodiscard]] Arrays<Rational> generic_point(const AdjointCase& one, Random& random);
+[[nodiscard]] Arrays<double> generic_point(const AdjointCase& one, Random& random);
 [[nodiscard]] Arrays<Rational> kink_point(const AdjointCase& one, Random& random);
 // The point with distinct infinitesimal displacements of all real elements.
 [[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);
 
 // What stands for a real number that is drawn: the number, or a residue.
-inline void put(Rational& to, const Rational& value, Random&) { to = value; }
-inline void put(Modular& to, const Rational&, Random& random) { to = Modular(static_cast<std::int64_t>(random.next() >> 3)); }
-inline void put(Opaque& to, const Rational& value, Random& random) { to = Opaque::drawn(value, random.next()); }
+inline void put(Rational& to, double value, Random&, Opaque::Draw) { to = Rational::from_double(value).value_or(Rational()); }
+inline void put(Modular& to, double, Random& random, Opaque::Draw) { to = Modular(static_cast<std::int64_t>(random.next() >> 3)); }
+inline void put(Opaque& to, double value, Random& random, Opaque::Draw draw) { to = Opaque::drawn(value, random.next(), draw); }
 
 template <class S>
-Arrays<S> on_scalar(const Graph& graph, const Arrays<Rational>& x, Random& random) {
+Arrays<S> on_scalar(const Graph& graph, const Arrays<double>& x, Random& random, Opaque::Draw draw) {
   Arrays<S> result;
   for (std::size_t k = 0; k < x.size(); ++k) {
     const bool real = is_float(graph.node(graph.inputs[k]).dtype);
     result.push_back({x[k].shape, std::vector<S>(x[k].values.size())});
     for (std::size_t i = 0; i < x[k].values.size(); ++i) {
       if (real) {
-        put(result[k].values[i], x[k].values[i], random);
+        put(result[k].values[i], x[k].values[i], random, draw);
       } else {
-        result[k].values[i] = ScalarTraits<S>::from_rational(x[k].values[i]);
+        result[k].values[i] = ScalarTraits<S>::from_double(x[k].values[i]);
       }
     }
   }
@@ -52,7 +52,7 @@ Arrays<S> on_scalar(const Graph& graph, const Arrays<Rational>& x, Random& rando
 template <class S>
 Array<S> random_array(const Shape& shape, Random& random) {
   Array<S> result{shape, std::vector<S>(element_count(shape))};
-  for (S& value : result.values) put(value, Rational(random.below(17) - 8, 4), random);
+  for (S& value : result.values) put(value, static_cast<double>(random.below(17) - 8) / 4, random, Opaque::Draw::any);
   return result;
 }
 

@@ -61,7 +61,8 @@ Interval two_over_root_pi() {
 }
 template <>
 Opaque two_over_root_pi() {
-  return number<Opaque>(2) / sqrt(Opaque::pi());
+  static const Opaque value = number<Opaque>(2) / sqrt(Opaque::pi());
+  return value;
 }
 
 }  // namespace
@@ -230,7 +231,8 @@ S slope(Function f, const S& v, const S& f_of_v) {
 template <class S>
 Dual<S> apply(Function f, const Dual<S>& x) {
   const S value = apply(f, x.value());
-  return {value, slope(f, x.value(), value) * x.tangent()};
+  S tangent = slope(f, x.value(), value) * x.tangent();  // first: it may need the guide of an Opaque value
+  return {value, std::move(tangent)};
 }
 
 template <class S>

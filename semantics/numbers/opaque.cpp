@@ -1,10 +1,13 @@
 #include "semantics/numbers/opaque.h"
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "semantics/numbers/dual.h"
 #include "semantics/numbers/rational_access.h"
 #include "semantics/numbers/selection.h"
+#include "semantics/numbers/taylor.h"
 
 namespace assay {
 namespace {
@@ -16,9 +19,17 @@ static_assert(kP == 2 * kQ + 1);
 
 constexpr std::uint64_t plus(std::uint64_t a, std::uint64_t b, std::uint64_t prime) { return a + b >= prime ? a + b - prime : a + b; }
 constexpr std::uint64_t minus(std::uint64_t a, std::uint64_t prime) { return a == 0 ? 0 : prime - a; }
+// a b for a, b < prime = 2^k - c, c < 2^17: 2^k = c (mod prime), so that high 2^k + low = high c + low, twice.
 constexpr std::uint64_t times(std::uint64_t a, std::uint64_t b, std::uint64_t prime) {
-  return static_cast<std::uint64_t>(static_cast<UInt128>(a) * b % prime);
+  const int k = prime == kP ? 62 : 61;
+  const std::uint64_t c = (std::uint64_t{1} << k) - prime, mask = (std::uint64_t{1} << k) - 1;
+  const UInt128 product = static_cast<UInt128>(a) * b;
+  const UInt128 folded = (product >> k) * c + (static_cast<std::uint64_t>(product) & mask);                              // < 2^(k + 18)
+  const std::uint64_t rest = static_cast<std::uint64_t>(folded >> k) * c + (static_cast<std::uint64_t>(folded) & mask);  // < 2^k + 2^35
+  return rest >= prime ? rest - prime : rest;
 }
+static_assert(kP == (std::uint64_t{1} << 62) - 96545 && kQ == (std::uint64_t{1} << 61) - 48273);
+static_assert(times(kP - 1, kP - 1, kP) == 1 && times(kQ - 1, kQ - 1, kQ) == 1);
 constexpr std::uint64_t raised(std::uint64_t base, std::uint64_t exponent, std::uint64_t prime) {
   std::uint64_t result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -27,8 +38,17 @@ constexpr std::uint64_t raised(std::uint64_t base, std::uint64_t exponent, std::
   }
   return result;
 }
-// a^(prime-2) a = 1 (Fermat); 0 for 0.
-constexpr std::uint64_t inverse(std::uint64_t a, std::uint64_t prime) { return a <= 1 ? a : raised(a, prime - 2, prime); }
+// By Euclid's algorithm: rest = factor a (mod prime) all along; 0 for 0.
+constexpr std::uint64_t inverse(std::uint64_t a, std::uint64_t prime) {
+  std::int64_t rest = static_cast<std::int64_t>(prime), next = static_cast<std::int64_t>(a), factor = 0, next_factor = 1;
+  while (next != 0) {
+    const std::int64_t quotient = rest / next;
+    rest = std::exchange(next, rest - quotient * next);
+    factor = std::exchange(next_factor, factor - quotient * next_factor);
+  }
+  return a == 0 ? 0 : static_cast<std::uint64_t>(factor < 0 ? factor + static_cast<std::int64_t>(prime) : factor);
+}
+static_assert(times(inverse(kP - 3, kP), kP - 3, kP) == 1 && times(inverse(kQ / 5, kQ), kQ / 5, kQ) == 1 && inverse(1, kP) == 1);
 
 // The values that are drawn once and for all, one per name and argument: the output function of splitmix64 (Steele, Lea, Flood 2014).
 constexpr std::uint64_t mixed(std::uint64_t name, std::uint64_t argument) {
@@ -46,6 +66,21 @@ constexpr std::uint64_t squared(std::uint64_t a) { return times(a, a, kP); }
 constexpr std::uint64_t kGamma = squared(mixed(kConstantName, 0) % kP);
 constexpr Residues kNone{kP, 0, 0};
 constexpr Residues kOne{1, 1, 1};
+constexpr Residues kHalf{(kP + 1) / 2, (kQ + 1) / 2, 1};
+
+// gamma^exponent from gamma^(2^k).
+std::uint64_t gamma_raised(std::uint64_t exponent) {
+  static constexpr auto kPowers = [] {
+    std::array<std::uint64_t, 64> powers{kGamma};
+    for (std::size_t k = 1; k < powers.size(); ++k) powers[k] = squared(powers[k - 1]);
+    return powers;
+  }();
+  std::uint64_t result = 1;
+  for (std::size_t k = 0; exponent != 0; ++k, exponent >>= 1) {
+    if ((exponent & 1) != 0) result = times(result, kPowers[k], kP);
+  }
+  return result;
+}
 
 bool is_square(std::uint64_t a, std::uint64_t prime) { return raised(a, (prime - 1) / 2, prime) <= 1; }
 // A number of which only the residue modulo p is known from elsewhere.
@@ -63,6 +98,10 @@ bool divides_denominator(const Rational& value) {
   return mpz_fdiv_ui(mpq_denref(exact.value), kP) == 0 || mpz_fdiv_ui(mpq_denref(exact.value), kQ) == 0;
 }
 Residues exactly(const Rational& value) {
+  const auto integer = value.to_int64();
+  if (integer && *integer >= 0 && *integer < (std::int64_t{1} << 60)) {
+    return {static_cast<std::uint64_t>(*integer), static_cast<std::uint64_t>(*integer), 1};
+  }
   return divides_denominator(value) ? kNone : Residues{residue_of(value, kP), residue_of(value, kQ), 1};
 }
 
@@ -98,7 +137,7 @@ Residues operator/(const Residues& a, const Residues& b) {
 
 Residues exponential(const Residues& x) {
   if (is_none(x) || x.power == 0) return kNone;
-  const Residues plain = with_fresh_twin(times(raised(kGamma, x.twin, kP), x.power, kP));
+  const Residues plain = with_fresh_twin(times(gamma_raised(x.twin), x.power, kP));
   return plain.value == 1 ? kOne : plain;
 }
 Residues logarithm(const Residues& x) {
@@ -112,7 +151,7 @@ Residues odd(Function f, const Residues& x) {
   return x.value <= kP / 2 ? drawn_value(f, x.value) : -drawn_value(f, kP - x.value);
 }
 Residues arc_cosine(const Residues& x) {
-  const Residues half_pi = kPi / exactly(Rational(2));
+  const Residues half_pi = kPi * kHalf;
   return half_pi - (x.value == 1 ? half_pi : x.value == kP - 1 ? -half_pi : odd(Function::asin, x));
 }
 // The point (cos x, sin x) of the circle is ((1 - t^2) / (1 + t^2), 2t / (1 + t^2)) for a drawn odd t(x).
@@ -137,7 +176,7 @@ Residues applied(Function f, const Residues& x) {
     case Function::sinh:
     case Function::cosh: {
       const Residues e = exponential(x), over = kOne / e;
-      return (f == Function::sinh ? e - over : e + over) / exactly(Rational(2));
+      return (f == Function::sinh ? e - over : e + over) * kHalf;
     }
     case Function::expm1:
       return exponential(x) - kOne;
@@ -158,7 +197,7 @@ Residues applied(Function f, const Residues& x) {
     case Function::tan:
       return on_circle(Function::sin, x) / on_circle(Function::cos, x);
     case Function::asin:
-      return kPi / exactly(Rational(2)) - arc_cosine(x);
+      return kPi * kHalf - arc_cosine(x);
     case Function::acos:
       return arc_cosine(x);
     case Function::acosh:
@@ -176,6 +215,10 @@ Dual<Interval> guided(const F& f, const Interval& guide, const Interval& side) {
   return f(Dual<Interval>(guide, side));
 }
 
+// The number 0.
+bool is_zero(const Opaque& a) { return a.residue() == 0 && is_zero(a.guide()); }
+bool has_value(const Opaque& a) { return !a.guide().is_undefined() && std::isfinite(a.guide().magnitude()); }
+
 bool is_below(const Opaque& a, const Opaque& b) { return compare(a, b).may_be_less; }
 bool is_known(const Order& order) { return order.may_be_less || order.may_be_equal || order.may_be_greater; }
 
@@ -183,34 +226,62 @@ bool is_known(const Order& order) { return order.may_be_less || order.may_be_equ
 
 Opaque::Opaque(const Rational& value, double side) : residues_(exactly(value)), guide_(value), side_(side) {}
 
-Opaque Opaque::drawn(const Rational& guide, std::uint64_t seed) {
-  const std::uint64_t size = squared(mixed(kDrawName, seed) % kP);
-  return {{guide.sign() > 0 ? size : minus(size, kP), mixed(kDrawTwinName, seed) % kQ, 1}, Interval(guide), {}};
+Opaque Opaque::drawn(double guide, std::uint64_t seed, Draw draw) {
+  const bool beyond = draw == Draw::sine && std::fabs(guide) >= 1;
+  std::uint64_t value = 0;
+  for (std::uint64_t name = kDrawName;; name += 2) {
+    const std::uint64_t t = mixed(name, seed) % kP, t2 = squared(t);
+    if (draw == Draw::any)
+      value = t2;
+    else if (beyond)
+      value = times(plus(t2, inverse(t2, kP), kP), kHalf.value, kP);
+    else if (draw == Draw::sine)
+      value = times(plus(t, t, kP), inverse(plus(1, t2, kP), kP), kP);
+    else
+      value = times(plus(t, minus(inverse(t, kP), kP), kP), kHalf.value, kP);
+    const bool positive = draw == Draw::any || is_square(value, kP);
+    if (positive == (guide > 0)) break;
+    if (beyond) continue;  // its forms are not odd
+    value = minus(value, kP);
+    break;
+  }
+  return {{value, mixed(kDrawTwinName, seed) % kQ, 1}, Interval(guide), {}};
 }
 Opaque Opaque::pi() { return {kPi, WideInterval::pi().to_interval(), {}}; }
 Opaque Opaque::undefined() { return {kNone, Interval::whole(), Interval::whole()}; }
 
-Opaque Opaque::operator-() const { return {-residues_, -guide_, -side_}; }
-Opaque operator+(const Opaque& a, const Opaque& b) { return {a.residues_ + b.residues_, a.guide_ + b.guide_, a.side_ + b.side_}; }
-Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide_ - b.guide_, a.side_ - b.side_}; }
+Opaque Opaque::operator-() const { return {-residues_, -guide(), -side_}; }
+Opaque operator+(const Opaque& a, const Opaque& b) { return {a.residues_ + b.residues_, a.guide() + b.guide(), a.side_ + b.side_}; }
+Opaque operator-(const Opaque& a, const Opaque& b) { return {a.residues_ - b.residues_, a.guide() - b.guide(), a.side_ - b.side_}; }
 Opaque operator*(const Opaque& a, const Opaque& b) {
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
-  return {a.residues_ * b.residues_, a.guide_ * b.guide_, plain ? Interval() : a.guide_ * b.side_ + a.side_ * b.guide_};
+  if (plain && (is_zero(a) ? has_value(b) : is_zero(b) && has_value(a))) return {};  // whether the other one has a residue or not
+  return {a.residues_ * b.residues_, a.guide() * b.guide(), plain ? Interval() : a.guide() * b.side_ + a.side_ * b.guide()};
 }
 Opaque operator/(const Opaque& a, const Opaque& b) {
   const bool plain = is_zero(a.side_) && is_zero(b.side_);
-  const Interval guide = a.guide_ / b.guide_;
-  return {a.residues_ / b.residues_, guide, plain ? Interval() : (a.side_ - guide * b.side_) / b.guide_};
+  const Interval guide = a.guide() / b.guide();
+  return {a.residues_ / b.residues_, guide, plain ? Interval() : (a.side_ - guide * b.side_) / b.guide()};
+}
+
+void Opaque::settle() const {
+  guide_ = enclose(*pending_, guide_);
+  pending_.reset();
 }
 
 Opaque apply(Function f, const Opaque& x) {
-  const auto guide = guided([f](const auto& at) { return Dual<Interval>(apply(f, at)); }, x.guide_, x.side_);
+  if (is_zero(x.side_)) {
+    Opaque result(applied(f, x.residues_), x.guide(), {});
+    result.pending_ = f;
+    return result;
+  }
+  const auto guide = guided([f](const auto& at) { return Dual<Interval>(apply(f, at)); }, x.guide(), x.side_);
   return {applied(f, x.residues_), guide.value(), guide.tangent()};
 }
 
 Opaque pow(const Opaque& x, std::int64_t n) {
   if (n == 1) return x;
-  const auto guide = guided([n](const auto& at) { return Dual<Interval>(pow(at, n)); }, x.guide_, x.side_);
+  const auto guide = guided([n](const auto& at) { return Dual<Interval>(pow(at, n)); }, x.guide(), x.side_);
   if (n == 0) return Opaque(Rational(1));
   const auto size = n < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   const Residues& at = x.residues_;
@@ -221,12 +292,15 @@ Opaque pow(const Opaque& x, std::int64_t n) {
 
 Opaque pow(const Opaque& x, const Rational& r) {
   if (const auto n = r.to_int64()) return pow(x, *n);
-  const auto guide = guided([&r](const auto& at) { return Dual<Interval>(pow(at, r)); }, x.guide_, x.side_);
+  const bool is_root = r == Rational(1, 2);
+  const bool cheap = !is_root && is_zero(x.side_) && x.guide().lo() > 0;
+  const auto guide = cheap ? Dual<Interval>(enclose(Function::exp, Interval(r) * enclose(Function::log, x.guide())))
+                           : guided([&](const auto& at) { return Dual<Interval>(is_root ? sqrt(at) : pow(at, r)); }, x.guide(), x.side_);
   const Residues& at = x.residues_;
   const bool exists = !is_none(at) && is_square(at.value, kP) && !divides_denominator(r) && (at.value != 0 || r.sign() > 0);
   if (!exists) return {kNone, guide.value(), guide.tangent()};
   Residues root = with_fresh_twin(raised(at.value, residue_of(r, kQ), kP));
-  const bool twin_has_root = r == Rational(1, 2) && at.power == 1 && is_square(at.twin, kQ);
+  const bool twin_has_root = is_root && at.power == 1 && is_square(at.twin, kQ);
   if (twin_has_root) root.twin = raised(at.twin, (kQ + 1) / 4, kQ);  // q = 3 (mod 4)
   return {root, guide.value(), guide.tangent()};
 }
@@ -245,7 +319,7 @@ Opaque sign(const Opaque& x) {
 Opaque min(const Opaque& a, const Opaque& b) { return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(b, a) ? b : a; }
 Opaque max(const Opaque& a, const Opaque& b) { return !is_known(compare(a, b)) ? Opaque::undefined() : is_below(a, b) ? b : a; }
 Opaque floor(const Opaque& x) {
-  const Interval below = floor(x.guide_);
+  const Interval below = floor(x.guide());
   const auto integer = Rational::from_double(below.lo());
   if (!below.is_point() || !integer) return Opaque::undefined();
   const Opaque result(*integer);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/interval.h"
@@ -31,14 +32,19 @@ class Opaque {
 
   Opaque() = default;                                       // 0
   explicit Opaque(const Rational& value, double side = 0);  // exactly; displaced to that side by an infinitesimal
-  static Opaque drawn(const Rational& guide,
-                      std::uint64_t seed);  // random residues; a square where the guide is positive, minus a square else
+  // Random residues; a square where the guide is positive, minus a square else. Of a form x for which roots exist: sine has one of
+  // 1 - x^2 for |guide| < 1, and beyond of x^2 - 1, x - 1 and x + 1; sinh has one of 1 + x^2. Such x are all points of these curves.
+  enum class Draw : std::uint8_t { any, sine, sinh };
+  static Opaque drawn(double guide, std::uint64_t seed, Draw draw = Draw::any);
   static Opaque pi();
   static Opaque undefined();  // no residue, and any real number for a guide
 
   [[nodiscard]] bool has_residue() const { return residues_.value < kPrime; }
   [[nodiscard]] std::uint64_t residue() const { return residues_.value; }
-  [[nodiscard]] const Interval& guide() const { return guide_; }
+  [[nodiscard]] const Interval& guide() const {
+    if (pending_) settle();
+    return guide_;
+  }
   [[nodiscard]] const Interval& side() const { return side_; }
   // Equal residues; false if one has none.
   friend bool operator==(const Opaque& a, const Opaque& b) { return a.has_residue() && a.residues_.value == b.residues_.value; }
@@ -59,13 +65,16 @@ class Opaque {
 
  private:
   Opaque(const Residues& residues, const Interval& guide, const Interval& side) : residues_(residues), guide_(guide), side_(side) {}
+  void settle() const;
   friend Opaque apply(Function f, const Opaque& x);
   friend Opaque pow(const Opaque& x, std::int64_t n);
   friend Opaque pow(const Opaque& x, const Rational& r);
   friend Opaque floor(const Opaque& x);
 
   Residues residues_;
-  Interval guide_, side_;
+  mutable Interval guide_;                        // of the argument while
+  mutable std::optional<Function> pending_ = {};  // this function is not yet applied to it
+  Interval side_;
 };
 
 [[nodiscard]] Opaque apply(Function f, const Opaque& x);

@@ -12,7 +12,7 @@ namespace assay::test {
 namespace {
 
 Opaque number(std::int64_t numerator, std::int64_t denominator = 1) { return Opaque(Rational(numerator, denominator)); }
-Opaque at(double guide, std::uint64_t seed) { return Opaque::drawn(*Rational::from_double(guide), seed); }
+Opaque at(double guide, std::uint64_t seed) { return Opaque::drawn(guide, seed); }
 bool is_one(const Opaque& x) { return x == number(1); }
 
 // Equal residues, and guides that may be the same number: an identity that is not one of real numbers fails the second.
@@ -134,6 +134,39 @@ TEST_CASE("opaque: exact at numbers that are known", "[numbers]") {
   CHECK(apply(Function::acos, zero) * number(2) == Opaque::pi());
   CHECK(sqrt(number(9, 4)) == number(3, 2));
   CHECK(number(5, 3) * number(3, 5) == number(1));
+}
+
+TEST_CASE("opaque: numbers drawn for roots have them", "[numbers]") {
+  const Opaque one = number(1);
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    for (const double guide : {-0.5, 0.25}) {
+      const Opaque x = Opaque::drawn(guide, seed, Opaque::Draw::sine);
+      CHECK(sqrt(one - x * x).has_residue());
+      CHECK(sqrt(guide > 0 ? x : -x).has_residue());
+    }
+    const Opaque above = Opaque::drawn(1.5, seed, Opaque::Draw::sine), below = Opaque::drawn(-1.5, seed, Opaque::Draw::sine);
+    CHECK(sqrt(above).has_residue());
+    CHECK(sqrt(-below).has_residue());
+    for (const Opaque& root : {sqrt(above * above - one), sqrt(above - one), sqrt(above + one), sqrt(below * below - one)}) {
+      CHECK(root.has_residue());
+    }
+    CHECK(sqrt(above - one) * sqrt(above + one) == sqrt(above * above - one));
+    for (const double guide : {-3.0, 0.75}) {
+      const Opaque x = Opaque::drawn(guide, seed, Opaque::Draw::sinh);
+      CHECK(sqrt(one + x * x).has_residue());
+      CHECK(sqrt(guide > 0 ? x : -x).has_residue());
+    }
+  }
+}
+
+TEST_CASE("opaque: 0 times a number without a residue is 0, times what is no number is not", "[numbers]") {
+  Opaque none = sqrt(at(2, 1) - at(1, 2));
+  for (std::uint64_t seed = 3; none.has_residue(); ++seed) none = sqrt(at(2, seed) - at(1, 2));
+  CHECK(none * Opaque() == Opaque());
+  CHECK(Opaque() * none == Opaque());
+  CHECK_FALSE((none * at(1, 5)).has_residue());
+  CHECK((Opaque() * log(number(-1))).guide().is_undefined());
+  CHECK((Opaque() * (number(1) / Opaque())).guide().is_undefined());
 }
 
 TEST_CASE("opaque: what has no residue or no value", "[numbers]") {

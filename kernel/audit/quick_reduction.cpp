@@ -27,8 +27,72 @@ int lowest_bit(float value) {
   return std::countr_zero(significand) + static_cast<int>(field == 0 ? 1 : field) - 150;
 }
 
-// Sums of numbers. Whole sums are few and long, so they are summed with everything Q2 wants.
+namespace {
+
+// A sum of numbers, with everything that Q2 wants.
+struct Sum {
+  double c = 0, size = 0, m = 0;
+  int q = kNoGrid;
+  void add(float term) {
+    if (term == 0) return;
+    c += static_cast<double>(term);
+    size += std::fabs(static_cast<double>(term));
+    m += 1;
+    q = std::min(q, lowest_bit(term));
+  }
+};
+
+bool is_one(const Rational& weight) { return weight == Rational(1); }
+
+// Sums of some elements along an axis, each once: what the products of max_pool and gather are.
+std::optional<Judged> judge_gathered(const Problem& problem) {
+  const auto& [axis, starts, indices, weights] = std::get<WeightedGatherAttributes>(problem.node.attributes);
+  const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
+  if (x.empty() || y.empty() || !all_finite(x) || !std::ranges::all_of(weights, is_one)) return std::nullopt;
+  const Shape& shape = problem.operands[0].shape();
+  const auto along = static_cast<std::size_t>(axis), extent = static_cast<std::size_t>(shape[along]), positions = starts.size() - 1;
+  const std::size_t inner = element_count(Shape(shape.begin() + axis + 1, shape.end()));
+  // The element of x at index k of the line that y[i] is on.
+  const auto at = [=](std::size_t i, std::int64_t k) {
+    return (i / (positions * inner) * extent + static_cast<std::size_t>(k)) * inner + i % inner;
+  };
+  Judged judged;
+  std::size_t most = 1;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::size_t position = i / inner % positions;
+    const auto begin = static_cast<std::size_t>(starts[position]), end = static_cast<std::size_t>(starts[position + 1]);
+    Sum sum;
+    for (std::size_t k = begin; k < end; ++k) sum.add(x[at(i, indices[k])]);
+    most = std::max(most, end - begin);
+    const bool fine = begin == end ? certainly(y[i], 0) == 1 : within(static_cast<double>(y[i]), sum.c, sum.size, sum.m - 1, sum.q);
+    if (!fine) judged.open.push_back(i);
+  }
+  if (most > kMostTerms) return std::nullopt;
+  judged.terms = most;
+  judged.single = [problem, x, at, positions, inner](std::size_t element) {
+    const auto& attributes = std::get<WeightedGatherAttributes>(problem.node.attributes);
+    const std::size_t position = element / inner % positions;
+    std::vector<float> terms;
+    WeightedGatherAttributes own{0, {0, attributes.starts[position + 1] - attributes.starts[position]}, {}, {}};
+    for (std::int64_t k = attributes.starts[position]; k < attributes.starts[position + 1]; ++k) {
+      own.indices.push_back(static_cast<std::int64_t>(terms.size()));
+      own.weights.emplace_back(1);
+      terms.push_back(x[at(element, attributes.indices[static_cast<std::size_t>(k)])]);
+    }
+    if (terms.empty()) terms.push_back(0);  // of which none is gathered
+    Single single;
+    single.operands = {Tensor::of_floats({static_cast<std::int64_t>(terms.size())}, terms)};
+    single.graph = graph_of(Op::weighted_gather, std::move(own), single.operands);
+    return single;
+  };
+  return judged;
+}
+
+}  // namespace
+
+// Whole sums are few and long.
 std::optional<Judged> judge_reduction(const Problem& problem) {
+  if (problem.node.op == Op::weighted_gather) return judge_gathered(problem);
   const bool mean = problem.node.op == Op::reduce_mean;
   if (problem.node.op != Op::reduce_sum && !mean) return std::nullopt;
   const std::span<const float> x = floats(problem.operands[0]), y = floats(problem.result);
@@ -48,16 +112,9 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
   const std::size_t step = leading ? y.size() : 1, stride = leading ? 1 : count;
   Judged judged;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    double c = 0, size = 0, m = 0;
-    int q = kNoGrid;
-    for (std::size_t k = 0; k < count; ++k) {
-      const float term = x[i * stride + k * step];
-      if (term == 0) continue;
-      c += static_cast<double>(term);
-      size += std::fabs(static_cast<double>(term));
-      m += 1;
-      q = std::min(q, lowest_bit(term));
-    }
+    Sum sum;
+    for (std::size_t k = 0; k < count; ++k) sum.add(x[i * stride + k * step]);
+    const auto [c, size, m, q] = sum;
     const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]);
     const bool fine = mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 &&
                                  std::fabs(received - c / n) <= (m - 1) * kU * (size / n) * kShrunk

@@ -44,6 +44,11 @@ Attributes window(std::vector<std::int64_t> kernel, std::int64_t stride, std::in
   return attributes;
 }
 
+// Positions of three, no, one and two elements.
+Attributes gathered(std::vector<Rational> weights) {
+  return WeightedGatherAttributes{1, {0, 3, 3, 4, 6}, {0, 2, 4, 1, 3, 3}, std::move(weights)};
+}
+
 std::vector<Case> cases() {
   return {{Op::gemm, GemmAttributes{}, {{5, 37}, {37, 9}, {9}}},
           {Op::gemm, GemmAttributes{1, 1, true, true}, {{37, 5}, {9, 37}}},
@@ -59,6 +64,8 @@ std::vector<Case> cases() {
           {Op::reduce_sum, ReduceAttributes{{0, 1}, true}, {{3, 5, 7}}},
           {Op::reduce_sum, ReduceAttributes{{1}, true}, {{3, 5, 7}}},
           {Op::reduce_mean, ReduceAttributes{{1, 2}, false}, {{4, 5, 6}}},
+          {Op::weighted_gather, gathered({1, 1, 1, 1, 1, 1}), {{3, 5, 2}}},
+          {Op::weighted_gather, gathered({1, 2, Rational(1, 2), 1, 1, 1}), {{3, 5, 2}}},
           {Op::add, NoAttributes{}, {{4, 1, 6}, {3, 1}}},
           {Op::sub, NoAttributes{}, {{5, 7}, {5, 7}}},
           {Op::mul, NoAttributes{}, {{5, 7}, {}}},

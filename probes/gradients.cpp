@@ -26,6 +26,14 @@ std::vector<Point> points_of(const AdjointCase& one) {
   return points;
 }
 
+// Pieces and choices need many: an element of a window counts only where it is the greatest.
+std::vector<Point> many_points_of(const AdjointCase& one) {
+  constexpr int kMore = 24;
+  std::vector<Point> points = points_of(one);
+  for (int k = 0; k < kMore; ++k) points.push_back(k % 3 == 1 ? Point::whole : Point::dense);
+  return points;
+}
+
 double drawn(std::mt19937_64& random, const kernel::Domain& domain, Point point, const std::vector<double>& kinks) {
   const double inside = std::uniform_real_distribution<double>(domain.lo, domain.hi)(random), whole = std::round(inside);
   if (point == Point::kinks && random() % 2 == 0) {
@@ -139,6 +147,17 @@ class CompiledGradients {
 };
 
 }  // namespace
+
+std::vector<std::vector<Tensor>> product_probes(const AdjointCase& one, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<Tensor>> probes;
+  for (const Point point : many_points_of(one)) {
+    Given at = given(one, point, random);
+    probes.push_back(std::move(at.operands));
+    probes.back().push_back(std::move(at.cotangent));
+  }
+  return probes;
+}
 
 Outcome<Trace> eager_gradients(Op op, std::uint64_t seed) {
   runtime::Session session;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/adjointness/adjointness.h"
 #include "probes/plan.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
@@ -48,6 +49,10 @@ void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel m
 
 // Each probe runs twice, on memory that is poisoned differently. `model` is the execution model of float32.
 [[nodiscard]] PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const ExecutionModel& model);
+
+// What to run a vector-Jacobian product of an application on: its operands, the cotangent last. Whole numbers, full precision, a cotangent
+// of 0, and elements at kinks.
+[[nodiscard]] std::vector<std::vector<Tensor>> product_probes(const kernel::AdjointCase& one, std::uint64_t seed);
 
 // Gradients of every application of kernel/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
 // from a session's tape; compiled, each product as one region. Empty for ops without a derivative.

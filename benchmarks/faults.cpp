@@ -150,6 +150,9 @@ bool is_right(const probes::Probe& probe) {
 
 void write_suite(const char* path) {
   Trace trace;
+  runtime::Session warm({.threads = 1});  // the first product in a process loads its library, as `import torch` does
+  const runtime::Value square = warm.input(warm.normal({8, 8}));
+  static_cast<void>(warm.apply(Op::gemm, {square, square}, GemmAttributes{}).ok());
   for (const probes::Probe& probe : suite()) {
     Region region{"case|" + probe.application, probes::graph_of(probe.op, probe.attributes, probe.operands).value(), {}, {}, {}};
     region.model.kind = ExecutionModel::Kind::floating;

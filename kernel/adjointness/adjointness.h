@@ -4,7 +4,8 @@
 // semantics/derivatives; J^T y_bar from the graph that is checked. It is decided by equality of exact numbers, never by two enclosures
 // that meet. At each point of the sample:
 //   A1  for random y_bar and x_dot both sides are the same number (so the graph is linear in y_bar too); elements without a residue
-//       at the point are given the cotangent and the tangent 0, and points are drawn until every element of y and x has taken part;
+//       at the point are given the cotangent and the tangent 0, and points are drawn until every element of y and x has taken part
+//       with all entries that the meaning, or the graph, has there;
 //   A2  entry by entry, y_bar and x_dot running over the unit vectors, where there are at most kMostEntries entries and
 //       the unit vectors have at most kMostWork elements together (A1 alone decides as surely, but not where);
 //   A3  the graph has a value wherever the meaning has a derivative.
@@ -33,7 +34,7 @@
 
 namespace assay::kernel {
 
-// Where the elements of an input are drawn: reals strictly between the ends; integers and truth values from lo to hi.
+// Where the elements of an input are drawn: reals between the ends, which are finite; integers and truth values from lo to hi.
 struct Domain {
   double lo = -4, hi = 4;
 };

@@ -23,6 +23,15 @@ using Matrix = std::vector<std::vector<S>>;  // [element of all real inputs toge
   return result;
 }
 
+// By halves: exact sums of many fractions grow long.
+template <class S>
+S sum_of(std::vector<S> terms) {
+  for (std::size_t size = terms.size(); size > 1; size = (size + 1) / 2) {
+    for (std::size_t i = 0; i < size / 2; ++i) terms[i] += terms[size - 1 - i];
+  }
+  return terms.empty() ? S{} : terms[0];
+}
+
 // J x_dot: the tangents of y.
 template <class S>
 Outcome<std::vector<S>> tangents(const Graph& graph, const Arrays<S>& x, const Arrays<S>& x_dot) {

@@ -1,15 +1,18 @@
 #include "kernel/adjointness/sample.h"
 
+#include <cmath>
+
 namespace assay::kernel::adjointness {
 
 namespace {
 
 Rational exactly(double value) { return Rational::from_double(value).value_or(Rational()); }
 
-// A point at random, with 53 bits, so that no sum of few is a small number.
+// A point at random, with 52 bits, so that no sum of few is a small number. Ends of any size: nothing overflows.
 double generic(const Domain& domain, bool real, Random& random) {
-  if (!real) return domain.lo + static_cast<double>(random.below(static_cast<std::uint64_t>(domain.hi - domain.lo) + 1));
-  return domain.lo + (domain.hi - domain.lo) * (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53;
+  if (!real) return domain.lo + static_cast<double>(random.below(static_cast<std::uint64_t>(std::fmin(domain.hi - domain.lo, 0x1p53)) + 1));
+  const double u = (static_cast<double>(random.next() >> 12) + 0.5) * 0x1p-52;
+  return domain.lo * (1 - u) + domain.hi * u;
 }
 
 // Elements at break points, the others at multiples of 1/8, so that intervals are points.

@@ -5,6 +5,7 @@
 
 #include "kernel/adjointness/adjointness.h"
 #include "kernel/adjointness/jacobian.h"
+#include "semantics/demand.h"
 
 namespace assay::kernel::adjointness {
 
@@ -28,7 +29,11 @@ struct Random {
 [[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);
 
 // What stands for a real number that is drawn: the number, or a residue.
-inline void put(Rational& to, double value, Random&, Opaque::Draw) { to = Rational::from_double(value).value_or(Rational()); }
+inline void put(Rational& to, double value, Random&, Opaque::Draw) {
+  const auto exact = Rational::from_double(value);
+  demand(exact.has_value(), "adjointness: points are finite");
+  to = *exact;
+}
 inline void put(Modular& to, double, Random& random, Opaque::Draw) { to = Modular(static_cast<std::int64_t>(random.next() >> 3)); }
 inline void put(Opaque& to, double value, Random& random, Opaque::Draw draw) { to = Opaque::drawn(value, random.next(), draw); }
 

@@ -29,7 +29,13 @@ Domain recorded_range(const Tensor& tensor) {
     hi = std::fmax(hi, value);
   }
   if (!(lo <= hi)) return {};
-  return !real || lo < hi ? Domain{lo, hi} : Domain{lo, lo + 1};
+  if (!real) return {lo, hi};
+  // Wide enough for points of which no two are the same.
+  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = 0x1p-900;
+  const double room = std::fmax(std::fabs(lo), std::fabs(hi)) * 0x1p-20;
+  if (hi - lo > room && hi - lo > kLeast) return {lo, hi};
+  if (!(room > kLeast)) return {lo, lo + 1};
+  return {std::fmax(lo - room, -kMost), std::fmin(hi + room, kMost)};
 }
 
 Rejection failed(Rejection::Kind kind, const char* code, std::string place, std::string required, std::string found) {

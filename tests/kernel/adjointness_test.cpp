@@ -224,6 +224,42 @@ TEST_CASE("adjointness: a gradient is proved as an op of its own", "[adjointness
   }
 }
 
+TEST_CASE("adjointness: points are drawn inside of domains of any size", "[adjointness]") {
+  const auto abs = [](Graph& graph, const Ids& x) { return put(graph, Op::abs, {x[0]}); };
+  for (const Domain domain : {Domain{-1.7e308, 1.7e308}, Domain{-1e-300, 1e-300}}) {
+    const AdjointCase one = case_of("abs", {{3}}, abs, {}, domain);
+    const Graph wrong = vjp_of(one, [](Graph& graph, const Ids& x) {
+      return Ids{put(graph, Op::neg, {put(graph, Op::mul, {x[1], put(graph, Op::sign, {x[0]})})})};
+    });
+    CHECK(code(check_adjointness(one, wrong, 5)) == "adjointness.entry");
+    CHECK(code(check_adjointness(one, 5)) == "proved");
+  }
+}
+
+TEST_CASE("adjointness: a rule that never has a residue where the meaning has one proves nothing", "[adjointness]") {
+  const AdjointCase one =
+      case_of("asin", {{100}}, [](Graph& graph, const Ids& x) { return put(graph, Op::asin, {x[0]}); }, {}, {-0.9, 0.9});
+  // 17 is no square modulo the prime; 17 (1 - x^2) is one where 1 - x^2 is none.
+  const Graph constant = vjp_of(one, [](Graph& graph, const Ids& x) {
+    return Ids{put(graph, Op::mul, {x[1], put(graph, Op::sqrt, {number(graph, 17)})})};
+  });
+  const Graph opposite = vjp_of(one, [](Graph& graph, const Ids& x) {
+    const NodeId rest = put(graph, Op::sub, {number(graph, 1), put(graph, Op::mul, {x[0], x[0]})});
+    return Ids{put(graph, Op::mul, {x[1], put(graph, Op::sqrt, {put(graph, Op::mul, {number(graph, 17), rest})})})};
+  });
+  const Graph half = vjp_of(one, [](Graph& graph, const Ids& x) {  // right but for the last element, whose root is another one
+    std::vector<float> factors(100, 1);
+    factors.back() = 17;
+    const NodeId rest = put(graph, Op::sub, {number(graph, 1), put(graph, Op::mul, {x[0], x[0]})});
+    const NodeId root = put(graph, Op::sqrt, {put(graph, Op::mul, {graph.append_constant(Tensor::of_floats({100}, factors)), rest})});
+    return Ids{put(graph, Op::div, {x[1], root})};
+  });
+  CHECK(code(check_adjointness(one, constant, 5)) != "proved");
+  CHECK(code(check_adjointness(one, opposite, 5)) != "proved");
+  CHECK(code(check_adjointness(one, half, 5)) != "proved");
+  CHECK(code(check_adjointness(one, 5)) == "proved");
+}
+
 TEST_CASE("adjointness: what it refuses", "[adjointness]") {
   const AdjointCase one = case_of(
       "root", {{2}}, [](Graph& g, const Ids& x) { return put(g, Op::sqrt, {x[0]}); }, {}, Domain{-2, -1});

@@ -44,6 +44,9 @@ struct Violation {
   std::string text;                     // place, received bits, admitted set, exact value
   double steps = 0;            // numbers of the format between the received one and the nearest admitted, at most 2^53; inf for NaN
   double allowance_units = 0;  // |received - exact| over the error from which on the element fails; inf where that is 0
+  double received = 0;
+  contracts::FloatSet admitted;
+  Interval exact;  // undefined where there is none
 };
 
 struct RegionAudit {

@@ -38,6 +38,7 @@ struct Problem {
   std::span<const Tensor> operands;
   const Tensor& result;
   std::span<const std::size_t> sample;  // for long sums of products: the elements that are looked at; none: all
+  const ExecutionModel& model;
 };
 
 // A region of several ops, and its results.
@@ -62,6 +63,7 @@ struct Core {
 
 // nullopt: not for this op, or not worth it.
 [[nodiscard]] std::optional<Judged> judge_elementwise(const Problem& problem);
+[[nodiscard]] std::optional<Judged> judge_function(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_layout(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_reduction(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_dots(const Problem& problem);

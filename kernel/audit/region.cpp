@@ -35,10 +35,10 @@ double steps_between(contracts::Format format, double a, double b) {
 }
 
 Violation violation_of(const contracts::Admissible& admissible, const Tensor& received, std::size_t result, std::size_t element) {
-  Violation one{result, element, contracts::describe(admissible, received, element), kInfinity, kInfinity};
   const contracts::FloatSet& set = admissible.sets.values[element];
   const Interval& exact = admissible.exact[element];
   const double value = contracts::recorded_value(received, element).value_or(std::numeric_limits<double>::quiet_NaN());
+  Violation one{result, element, contracts::describe(admissible, received, element), kInfinity, kInfinity, value, set, exact};
   if (!std::isfinite(value) || !set.has_finite()) return one;
   const bool above = contracts::before(set.hi, value);
   const auto format = contracts::format_of(admissible.sets.dtype);
@@ -90,8 +90,9 @@ std::optional<quick::Judged> quickly(const quick::Fused& fused, const Sampling& 
   core = quick::core_of(fused);
   if (!core) return quick::judge_chain(fused);
   const std::vector<std::size_t> sample = sample_of(core->result, sampling);
-  const quick::Problem problem{core->node, core->operands, core->result, sample};
-  for (const auto judge : {quick::judge_elementwise, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
+  const quick::Problem problem{core->node, core->operands, core->result, sample, fused.region.model};
+  for (const auto judge :
+       {quick::judge_elementwise, quick::judge_function, quick::judge_layout, quick::judge_reduction, quick::judge_dots}) {
     auto judged = judge(problem);
     if (!judged) continue;
     judged->place = core->place;

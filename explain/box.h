@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "explain/explain.h"
 #include "semantics/graph/graph.h"
 
 namespace assay::explain {
@@ -17,7 +18,6 @@ struct Box {
 [[nodiscard]] Box whole(const Shape& shape);
 [[nodiscard]] Box one_element(const Shape& shape, std::size_t element);
 [[nodiscard]] Shape extents(const Box& box);
-[[nodiscard]] Shape index_of(const Shape& shape, std::size_t element);
 [[nodiscard]] std::size_t element_at(const Shape& shape, const Shape& index);
 [[nodiscard]] Tensor cut_to(const Tensor& tensor, const Box& box);
 

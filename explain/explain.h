@@ -22,6 +22,9 @@ namespace assay::explain {
 [[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit,
                                                      std::size_t result);
 
+// Of an element in row-major order.
+[[nodiscard]] Shape index_of(const Shape& shape, std::size_t element);
+
 struct Shrunk {
   Trace trace;       // one region with the recorded operands that its worst element reads; audit_region refuses it
   std::string text;  // what is left: "conv [16, 64, 32, 32], [64, 64, 3, 3] -> ... down to ..."

@@ -1,8 +1,8 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <fstream>
+#include <mutex>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -67,6 +67,11 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
     finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
                       " elements of '" + finding.subject + "' are outside their contract";
     finding.details = {"shapes " + shapes_of(trace, region)};
+    for (const auto& [name, violation] : {std::pair("first", &audit.first), std::pair("worst", &audit.worst)}) {
+      if (!*violation || (*violation)->result != i) continue;
+      finding.places.push_back(
+          {name, explain::index_of(trace.tensors[region.results[i]].value.shape(), (*violation)->element), **violation});
+    }
     for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
     for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     one.findings.push_back(std::move(finding));

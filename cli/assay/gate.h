@@ -24,6 +24,12 @@ struct Finding {
   std::vector<std::string> details;
   std::size_t elements = 1;
   std::string waiver;  // id of the waiver that covers it; empty: none
+  struct Place {
+    std::string name;  // "first", "worst"
+    Shape index;
+    kernel::Violation violation;
+  };
+  std::vector<Place> places = {};
 };
 
 struct GateCase {

@@ -1,6 +1,7 @@
 // A gate's report as text, JSON, JUnit XML, SARIF and Markdown.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -33,6 +34,21 @@ const char* word(Finding::Kind kind) {
 std::string percent(double share) {
   std::array<char, 32> text{};
   return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3g %%", 100 * share))};
+}
+
+// JSON has no infinities and no NaN.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"); }
+
+Json place_json(const Finding::Place& place) {
+  const kernel::Violation& one = place.violation;
+  Json admitted = Json::object();
+  if (one.admitted.has_finite()) admitted = {{"lo", number(one.admitted.lo)}, {"hi", number(one.admitted.hi)}};
+  admitted["minus_infinity"] = one.admitted.minus_infinity;
+  admitted["plus_infinity"] = one.admitted.plus_infinity;
+  admitted["nan"] = one.admitted.nan;
+  const Json exact = one.exact.is_undefined() ? Json() : Json{{"lo", number(one.exact.lo())}, {"hi", number(one.exact.hi())}};
+  return {{"index", place.index}, {"received", number(one.received)}, {"admitted", admitted},
+          {"exact", exact},       {"steps", number(one.steps)},       {"allowance_units", number(one.allowance_units)}};
 }
 
 std::string counts_of(const GateCase& one) {
@@ -150,6 +166,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
                                   {"details", finding.details},
                                   {"elements", finding.elements},
                                   {"waiver", finding.waiver}});
+      for (const Finding::Place& place : finding.places) item["findings"].back()[place.name] = place_json(place);
     }
     json["cases"].push_back(std::move(item));
   }

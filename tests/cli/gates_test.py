@@ -74,6 +74,8 @@ def reports(folder):
         check("| mul |" in files[2].read_text(), f"{verb}: Markdown table")
         report = json.loads(files[3].read_text())
         check(report["verdict"] == "failed" and report["schema"] == f"assay.{verb}/1", f"{verb}: JSON verdict")
+        first = next(f for case in report["cases"] for f in case["findings"])["first"]
+        check(first["index"] == [2] and first["received"] == 26 and first["admitted"]["lo"] == first["admitted"]["hi"] == 25, f"{verb}: the element in JSON: {first}")
     check(run("audit", folder / "none").returncode == 4, "no file")
     check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")
     check(run("gradcheck", good, "--kinks", "pytorch").returncode == 0, "a run off kinks keeps every convention")

@@ -61,6 +61,9 @@ struct Core {
 // Elementwise ops on one shape; an element is open if it is in any of the results.
 [[nodiscard]] std::optional<Judged> judge_chain(const Fused& fused);
 
+// One element of an op whose operands broadcast: that element of each operand.
+[[nodiscard]] Single single_of(const Problem& problem, std::size_t element);
+
 // nullopt: not for this op, or not worth it.
 [[nodiscard]] std::optional<Judged> judge_elementwise(const Problem& problem);
 [[nodiscard]] std::optional<Judged> judge_function(const Problem& problem);

@@ -60,16 +60,6 @@ std::size_t offset_of(std::size_t element, const Shape& shape, const std::vector
   return offset;
 }
 
-// One element of each operand.
-Single single_of(const Problem& problem, std::size_t element) {
-  Single single;
-  for (const Tensor& operand : problem.operands) {
-    single.operands.push_back(element_of(operand, problem.result.shape(), element));
-  }
-  single.graph = graph_of(problem.node.op, problem.node.attributes, single.operands);
-  return single;
-}
-
 template <class F>
 Judged judge_unary(const Problem& problem, const F& f) {
   Judged judged;
@@ -140,6 +130,15 @@ Graph graph_of(Op op, const Attributes& attributes, std::span<const Tensor> oper
   demand(node.ok(), "quick::graph_of: the op fits its operands");
   graph.mark_output(node.value(), "y");
   return graph;
+}
+
+Single single_of(const Problem& problem, std::size_t element) {
+  Single single;
+  for (const Tensor& operand : problem.operands) {
+    single.operands.push_back(element_of(operand, problem.result.shape(), element));
+  }
+  single.graph = graph_of(problem.node.op, problem.node.attributes, single.operands);
+  return single;
 }
 
 std::optional<Judged> judge_elementwise(const Problem& problem) {

@@ -95,12 +95,7 @@ Judged judged_by(const Problem& problem, const F& is_admitted) {
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!is_normal(y[i]) || !is_admitted(x[i], y[i])) judged.open.push_back(i);
   }
-  judged.single = [problem](std::size_t element) {
-    Single single;
-    single.operands.push_back(element_of(problem.operands[0], problem.result.shape(), element));
-    single.graph = graph_of(problem.node.op, problem.node.attributes, single.operands);
-    return single;
-  };
+  judged.single = [problem](std::size_t element) { return single_of(problem, element); };
   return judged;
 }
 

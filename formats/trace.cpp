@@ -122,6 +122,17 @@ class Reader {
     return true;
   }
 
+  // {"nodes": [...]}, numbered like a region's, on the operands of the region or node.
+  Outcome<Graph> read_surrogate(const Json& json, const Trace::Vjp& vjp, const std::string& place) const {
+    if (!json.is_object() || vjp.of >= trace_.regions.size()) return trace_malformed("field", place, "nodes, of a region", shown(json));
+    const Graph& graph = trace_.regions[vjp.of].graph;
+    if (vjp.node && *vjp.node >= graph.nodes.size()) return trace_malformed("field", place, "a node of the region", shown(json));
+    std::vector<OperandType> types;
+    for (const NodeId id : vjp.node ? graph.node(*vjp.node).operands : graph.inputs)
+      types.push_back({graph.node(id).dtype, graph.node(id).shape, "x" + std::to_string(types.size())});
+    return read_region_graph(json, types, 1, place);
+  }
+
   // {"of": 3, "result": 0, "cotangent": "dy", "cotangents": {"0": "dx"}}
   Outcome<Trace::Vjp> read_vjp(const Json& json, const std::string& place) const {
     Trace::Vjp vjp;
@@ -133,6 +144,11 @@ class Reader {
     if (json.contains("node") && !read_number(json, "node", node))
       return trace_malformed("field", place, "\"node\", a value number", shown(json["node"]));
     if (json.contains("node")) vjp.node = node;
+    if (json.contains("surrogate")) {
+      auto surrogate = read_surrogate(json["surrogate"], vjp, place + ", surrogate");
+      if (!surrogate) return surrogate.rejection();
+      vjp.surrogate = std::move(surrogate).value();
+    }
     auto cotangent = value_of(json["cotangent"], place);
     if (!cotangent) return cotangent.rejection();
     vjp.cotangent = cotangent.value();
@@ -292,6 +308,7 @@ Json trace_json(const Trace& trace) {
     }
     one["cotangent"] = name_of(vjp.cotangent);
     one["cotangents"] = std::move(cotangents);
+    if (vjp.surrogate) write_region_graph(*vjp.surrogate, one["surrogate"]);
     json["vjps"].push_back(std::move(one));
   }
   json["detached"] = Json::array();

@@ -100,6 +100,9 @@ class Continuity {
       return wrong("products of nodes, as region " + std::to_string(vjp.of) + " is open", "of a result");
     const NodeId y = vjp.node ? *vjp.node : forward.outputs[vjp.result];
     const std::vector<NodeId>& operands = vjp.node ? forward.node(y).operands : forward.inputs;
+    if (vjp.surrogate && !is_like(*vjp.surrogate, forward, operands, y))
+      return wrong("a surrogate that is a valid graph with the operands' types and one result of type " + type_of(forward.node(y)),
+                   "another one");
     std::vector<std::pair<NodeId, TraceTensorId>> pairs = {{y, vjp.cotangent}};
     std::vector<bool> seen(operands.size(), false);
     for (const auto& [operand, id] : vjp.cotangents) {
@@ -116,6 +119,15 @@ class Continuity {
       if (required != found) return wrong("a cotangent of type " + required, found);
     }
     return Done{};
+  }
+
+  // Whether a declared surrogate stands on the same operands and gives the same type.
+  static bool is_like(const Graph& surrogate, const Graph& forward, const std::vector<NodeId>& operands, NodeId y) {
+    if (!validate(surrogate).empty() || surrogate.inputs.size() != operands.size() || surrogate.outputs.size() != 1) return false;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (type_of(surrogate.node(surrogate.inputs[k])) != type_of(forward.node(operands[k]))) return false;
+    }
+    return type_of(surrogate.node(surrogate.outputs[0])) == type_of(forward.node(y));
   }
 
   // Regions are open where something is said of a value inside them (kernel/audit/opened.h).

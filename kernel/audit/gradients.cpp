@@ -172,7 +172,7 @@ class GradientCheck {
   }
 
   void check_product(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
-    GradientStep step{place_of(r), r, k, std::nullopt, 0, std::nullopt};
+    GradientStep step{place_of(r), r, k, std::nullopt, 0, std::nullopt, vjp != nullptr && vjp->surrogate};
     auto outcome = product_outcome(r, k, vjp);
     if (outcome) {
       step.proof = outcome.value();
@@ -195,7 +195,7 @@ class GradientCheck {
                        was_recorded(vjp.cotangent) &&
                        std::ranges::all_of(vjp.cotangents, [&](const auto& one) { return was_recorded(one.second); });
     if (!whole) return;
-    GradientStep step{"kinks of " + place_of(r), r, k, std::nullopt, 0, std::nullopt};
+    GradientStep step{"kinks of " + place_of(r), r, k, std::nullopt, 0, std::nullopt, vjp.surrogate.has_value()};
     KinkOutcome outcome = check_kinks(trace_, vjp, convention_, step.place);
     step.kinks = outcome.judged;
     step.failure = std::move(outcome.failure);
@@ -216,7 +216,7 @@ class GradientCheck {
       backward.add_input(id);
       one.domains.push_back(recorded_range(trace_.tensors[id].value));
     }
-    auto y = forward.node_of(region.results[k]);
+    auto y = vjp != nullptr && vjp->surrogate ? surrogate_of(region, *vjp, forward) : forward.node_of(region.results[k]);
     if (!y) return y.rejection();
     one.graph = std::move(forward.graph());
     one.graph.mark_output(y.value(), "y");
@@ -237,6 +237,15 @@ class GradientCheck {
     Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
     why.kind = Rejection::Kind::declined;
     return why;
+  }
+
+  // What the product declares in place of the region's result.
+  static Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice& forward) {
+    std::vector<NodeId> inputs;
+    for (const TraceTensorId id : region.operands) inputs.push_back(forward.node_of(id).value());
+    auto outputs = append_graph(forward.graph(), *vjp.surrogate, inputs);
+    if (!outputs) return outputs.rejection();
+    return outputs.value()[0];
   }
 
   static Outcome<NodeId> zero_like(Graph& graph, const Tensor& like) {

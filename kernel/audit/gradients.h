@@ -4,7 +4,8 @@
 // What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed, are the adjoint of
 // the derivative of the regions from the parameters to the output. For functions this is relative to the derivative table of the primitives
 // (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges. Recorded points that sit on a kink of a
-// choice are judged by themselves (kernel/audit/kinks.cpp).
+// choice are judged by themselves (kernel/audit/kinks.cpp). A product that declares a surrogate is compared with the surrogate's
+// derivative, and its step says so: what is composed of such products is not the derivative of the run.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ struct GradientStep {
   std::optional<Adjointness> proof;  // of a product; none for a sum and for kinks
   std::size_t kinks = 0;             // recorded cotangents at kinks that were judged
   std::optional<Rejection> failure;
+  bool is_surrogate = false;  // the product is judged as that of a declared surrogate, not of the region's meaning
 };
 
 // One step per region whose results need a cotangent, per sum of cotangents, and per region with recorded points at kinks. Failures:

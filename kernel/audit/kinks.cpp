@@ -24,6 +24,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kernel/audit/slice.h"
 #include "semantics/contracts/contract.h"
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/numbers/directed.h"
@@ -68,7 +69,7 @@ using Intervals = std::vector<Array<Interval>>;
 class KinkCheck {
  public:
   KinkCheck(const Trace& trace, const Trace::Vjp& vjp, KinkConvention convention, const std::string& place)
-      : trace_(trace), vjp_(vjp), region_(trace.regions[vjp.of]), convention_(convention), place_(place) {}
+      : trace_(trace), vjp_(vjp), region_(meant_by(trace, vjp)), convention_(convention), place_(place) {}
 
   KinkOutcome run() {
     if (!is_judged(region_) || !differentiated() || !found_kinks()) return {};
@@ -240,7 +241,7 @@ class KinkCheck {
 
   const Trace& trace_;
   const Trace::Vjp& vjp_;
-  const Region& region_;
+  const Region region_;
   KinkConvention convention_;
   const std::string& place_;
   Graph reverse_;

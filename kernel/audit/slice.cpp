@@ -25,6 +25,14 @@ Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const
   return outputs;
 }
 
+Region meant_by(const Trace& trace, const Trace::Vjp& vjp) {
+  Region region = trace.regions[vjp.of];
+  if (!vjp.surrogate) return region;
+  region.graph = *vjp.surrogate;
+  region.results = {region.results[vjp.result]};
+  return region;
+}
+
 Producers::Producers(const Trace& trace) : region_(trace.tensors.size(), kNone) {
   for (std::uint32_t r = 0; r < trace.regions.size(); ++r) {
     for (const TraceTensorId id : trace.regions[r].results) region_[id] = r;

@@ -45,6 +45,9 @@ class Slice {
   bool closed_ = true;
 };
 
+// The region that a product is about: the recorded one, or its declared surrogate as a function of the same operands.
+[[nodiscard]] Region meant_by(const Trace& trace, const Trace::Vjp& vjp);
+
 // Appends the nodes of `part` whose inputs are the given nodes; the nodes of its outputs.
 [[nodiscard]] Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs);
 

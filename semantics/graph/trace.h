@@ -45,6 +45,8 @@ struct Trace {
     TraceTensorId cotangent = 0;                                      // of that result
     std::vector<std::pair<std::uint32_t, TraceTensorId>> cotangents;  // position among that region's operands, its cotangent
     std::optional<NodeId> node = std::nullopt;                        // else: of what this node computes, by its operands' positions
+    // The function whose product this is meant to be, in place of the region's (or node's): on its operands, with a result of its type.
+    std::optional<Graph> surrogate = std::nullopt;
   };
   // The recorded gradient of `output`, from the cotangent `seed`, with respect to each tensor `of`.
   struct Gradient {

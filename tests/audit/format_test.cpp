@@ -155,3 +155,37 @@ TEST_CASE("trace files: descriptions that say nothing, or something else", "[for
   REQUIRE_FALSE(bad_shapes.ok());
   CHECK(bad_shapes.rejection().place.find("region 0 (gemm), node 0") == 0);
 }
+
+TEST_CASE("trace files: a declared surrogate is written, read and checked", "[formats]") {
+  Step step = training_step();
+  Trace trace = step.run.trace;
+  Graph surrogate;
+  const NodeId x = surrogate.append_input(DType::float32, {3, 2}, "x");
+  surrogate.mark_output(surrogate.append(Op::clip, {x}, ClipAttributes{-1, 1}).value(), "y");
+  for (Trace::Vjp& vjp : trace.vjps) {
+    if (vjp.cotangent == step.h_bar) vjp.surrogate = surrogate;
+  }
+  const std::vector<std::byte> file = file_of(trace);
+  const auto read = formats::read_trace(file);
+  if (!read) FAIL(read.rejection().to_text());
+  std::size_t found = 0;
+  for (const Trace::Vjp& vjp : read.value().vjps) {
+    if (!vjp.surrogate) continue;
+    ++found;
+    CHECK(canonical_bytes(*vjp.surrogate) == canonical_bytes(surrogate));
+  }
+  CHECK(found == 1);
+  CHECK(file_of(read.value()) == file);
+  const auto with = [&](const Json& declared) {
+    return code_of(edited(file, [&](Json& json) { json["vjps"][0]["surrogate"] = declared; }));
+  };
+  CHECK(with(3) == "trace.field");
+  CHECK(with(Json::object()) == "trace.field");
+  CHECK(with({{"nodes", Json::array()}, {"outputs", {7}}}) == "trace.field");
+  CHECK(with({{"nodes", {{{"op", "no such op"}, {"operands", {0}}}}}}) == "trace.op");
+  CHECK(with({{"nodes", Json::array()}}).empty());  // the identity; whether it fits is a question of continuity
+  CHECK(code_of(edited(file, [&](Json& json) {
+          json["vjps"][0]["of"] = 99;
+          json["vjps"][0]["surrogate"] = {{"nodes", Json::array()}};
+        })) == "trace.field");
+}

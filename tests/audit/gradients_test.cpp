@@ -103,3 +103,81 @@ TEST_CASE("gradients: what does not lead to the output, or is detached, needs no
   CHECK(failures(detached) ==
         std::vector<std::string>{"gradient.accumulation at gradient of 'w'", "gradient.accumulation at gradient of 'b'"});
 }
+
+namespace {
+
+// loss = sum of w * round(x), the cotangent of round handed straight through.
+struct StraightThrough {
+  Run run;
+  Run::Id x, y, y_bar;
+};
+
+StraightThrough straight_through(const std::vector<float>& x = {0.4F, -1.7F, 2.2F}) {
+  StraightThrough s;
+  Run& run = s.run;
+  s.x = run.given("x", {3}, x, Trace::Origin::parameter);
+  const auto w = run.given("w", {3}, {0.5F, -2.0F, 3.0F});
+  s.y = run.apply(Op::round, {s.x});
+  const auto weighted = run.apply(Op::mul, {s.y, w}), loss = run.apply(Op::reduce_sum, {weighted}, ReduceAttributes{{0}, false});
+  const auto seed = run.given("seed", {}, {1});
+  const auto m_bar = run.apply(Op::expand, {seed}, ShapeAttributes{{3}});
+  run.claim(loss, seed, {{0, m_bar}});
+  s.y_bar = run.apply(Op::mul, {m_bar, w});
+  run.claim(weighted, m_bar, {{0, s.y_bar}});
+  run.claim(s.y, s.y_bar, {{0, s.y_bar}});
+  run.trace.outputs = {loss, s.y_bar};
+  run.trace.gradients = {{loss, seed, {{s.x, s.y_bar}}}};
+  return s;
+}
+
+// An op on one input of that shape.
+Graph function(Op op, const Shape& shape, const Attributes& attributes = NoAttributes{}) {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, shape, "x");
+  graph.mark_output(op == Op::input ? x : graph.append(op, {x}, attributes).value(), "y");
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("gradients: a straight-through gradient passes only where it is declared, and its step says so", "[gradients]") {
+  StraightThrough s = straight_through();
+  Trace& trace = s.run.trace;
+  CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
+  trace.vjps[2].surrogate = function(Op::input, {3});
+  CHECK(failures(trace).empty());
+  std::size_t declared = 0;
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) declared += step.is_surrogate ? 1 : 0;
+  CHECK(declared == 1);
+  trace.vjps[2].surrogate = function(Op::scale, {3}, ScaleAttributes{2});  // what is declared has to be what was recorded
+  CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
+  trace.vjps[2].surrogate = function(Op::tanh, {3});
+  CHECK(failures(trace) == std::vector<std::string>{"gradient.product at region 0 (round)"});
+  for (const Shape& shape : {Shape{2}, Shape{}}) {
+    trace.vjps[2].surrogate = function(Op::input, shape);
+    const auto whole = kernel::check_continuity(trace);
+    REQUIRE_FALSE(whole);
+    CHECK(whole.rejection().code == "audit.vjp");
+  }
+}
+
+TEST_CASE("gradients: a clipped straight-through gradient is judged at the kinks of its surrogate", "[gradients]") {
+  StraightThrough s = straight_through({0.4F, -1.0F, 2.2F});
+  Run& run = s.run;
+  const auto inside = run.given("inside", {3}, {1, 0.25F, 0});
+  const auto x_bar = run.apply(Op::mul, {s.y_bar, inside});
+  run.trace.vjps[2].cotangents = {{0, x_bar}};
+  run.trace.vjps[2].surrogate = function(Op::clip, {3}, ClipAttributes{-1, 1});
+  run.trace.gradients[0].of[0].second = x_bar;
+  // The mask came from elsewhere, so the composition stays undecided; the kink at -1 is judged on its own.
+  std::size_t kinks = 0;
+  for (const kernel::GradientStep& step : kernel::check_gradient(run.trace, 0, 7)) {
+    kinks += step.kinks;
+    if (step.kinks > 0) CHECK((!step.failure && step.is_surrogate));
+  }
+  CHECK(kinks == 1);
+  run.trace.tensors[inside].value = Tensor::of_floats({3}, std::vector<float>{1, 1.25F, 0});
+  run.trace.tensors[x_bar].value = Tensor::of_floats({3}, std::vector<float>{0.5F, -2.5F, 0});
+  const auto codes = failures(run.trace);
+  CHECK(std::ranges::find(codes, "gradient.kink at kinks of region 0 (round)") != codes.end());
+}

@@ -10,6 +10,7 @@
 
 #include "cli/assay/options.h"
 #include "kernel/audit/audit.h"
+#include "kernel/audit/dead.h"
 #include "kernel/audit/gradients.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
@@ -73,8 +74,16 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 // A trace file, with its facts in the report; the facts of one that was recorded here.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);
 void add_facts(const Trace& trace, GateReport& report);
-// A run of the model (options.trace is not written).
-[[nodiscard]] Outcome<Trace> record_model(const RecordOptions& options);
+// A run of the model (options.trace is not written), on the inputs that leave the fewest products dead.
+struct ModelTrace {
+  Trace trace;
+  kernel::Liveness life;
+  std::string inputs;     // in words: where they come from
+  std::size_t draws = 0;  // of random inputs that were tried
+};
+[[nodiscard]] Outcome<ModelTrace> record_model(const RecordOptions& options);
+// "2 of 12 products", and whether every input of the domain gives that.
+[[nodiscard]] std::string dead_text(const kernel::Liveness& life);
 // The first failing region of the run, cut down, into options.shrink; a run without one writes nothing. False if that failed.
 [[nodiscard]] bool write_shrunk(const Trace& trace, const AuditOptions& options, GateReport& report);
 // False after a message on stderr.

@@ -1,5 +1,6 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
+#include <algorithm>
 #include <utility>
 
 #include "cli/assay/gate.h"
@@ -13,8 +14,10 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
   GateCase one;
   one.name = step.place;
   const Region& region = trace.regions[step.region];
+  const std::string product = step.is_surrogate ? "surrogate vjp of " : "vjp of ";
+  if (step.is_surrogate) one.statement = {"surrogate, not the derivative: the product is judged as that of the function that it declares"};
   one.op = step.kinks > 0 || (step.failure && step.failure->code == "gradient.kink")       ? "kinks of " + ops_of(region.graph)
-           : step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? "vjp of " + ops_of(region.graph)
+           : step.proof || (step.failure && step.failure->code != "gradient.accumulation") ? product + ops_of(region.graph)
                                                                                            : "sum of cotangents";
   one.model = to_string(region.model);
   if (!step.failure) {
@@ -49,9 +52,41 @@ namespace {
 
 bool is_model(const GradcheckOptions& options) { return options.trace.ends_with(".onnx"); }
 
+// A case per product that read or gave zeros only. `draws`: of random inputs, each of which left something dead.
+std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& life, std::size_t draws, bool allowed) {
+  std::vector<GateCase> cases;
+  for (const kernel::DeadProduct& dead : life.dead) {
+    const Region& region = trace.regions[dead.region];
+    GateCase one;
+    one.name = "region " + std::to_string(dead.region) + (region.name.empty() ? "" : " (" + region.name + ")");
+    one.op = "dead cotangents";
+    one.model = to_string(region.model);
+    std::string message =
+        std::string(dead.is_read ? "its product reads" : "its product gives") + " '" + dead.cotangent + "', which is 0 in " +
+        (dead.elements == 1 ? "its element" : "all " + std::to_string(dead.elements) + " elements") + ": no mistake in it could show";
+    if (dead.is_always)
+      message += "; it is 0 for every input of the domain, by interval bounds";
+    else if (draws > 1)
+      message += "; the best of " + counted(draws, "draw") + " of random inputs";
+    one.findings.push_back({allowed ? Finding::Kind::vacuous : Finding::Kind::undecided,
+                            "gradient.dead",
+                            dead.cotangent,
+                            std::move(message),
+                            {},
+                            dead.elements,
+                            {}});
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
 // Of a model: a run of it, on random inputs or those of --values, with all its gradients.
-Outcome<Trace> run_of(const GradcheckOptions& options, GateReport& report) {
-  if (!is_model(options)) return open_trace(options.trace, report);
+Outcome<ModelTrace> run_of(const GradcheckOptions& options, GateReport& report) {
+  if (!is_model(options)) {
+    auto trace = open_trace(options.trace, report);
+    if (!trace) return trace.rejection();
+    return ModelTrace{std::move(trace).value(), {}, {}, 0};
+  }
   RecordOptions run = options.run;
   run.model = options.trace;
   run.seed = options.seed;
@@ -59,7 +94,9 @@ Outcome<Trace> run_of(const GradcheckOptions& options, GateReport& report) {
   auto trace = record_model(run);
   if (!trace) return trace;
   report.file = options.trace;
-  add_facts(trace.value(), report);
+  add_facts(trace.value().trace, report);
+  report.facts.emplace_back("inputs",
+                            trace.value().inputs + (trace.value().draws > 1 ? ", draw " + std::to_string(trace.value().draws) : ""));
   return trace;
 }
 
@@ -68,21 +105,29 @@ Outcome<Trace> run_of(const GradcheckOptions& options, GateReport& report) {
 int gradcheck(const GradcheckOptions& options) {
   GateReport report;
   report.verb = "gradcheck";
-  const auto trace = run_of(options, report);
-  if (!trace) return refuse("assay.gradcheck/1", options.gate.json, trace.rejection());
-  if (is_model(options) && !options.run.trace.empty() && !write_trace_file(trace.value(), options.run.trace)) return kExitUnwritten;
-  if (trace.value().gradients.empty()) {
+  const auto run = run_of(options, report);
+  if (!run) return refuse("assay.gradcheck/1", options.gate.json, run.rejection());
+  const Trace& trace = run.value().trace;
+  if (is_model(options) && !options.run.trace.empty() && !write_trace_file(trace, options.run.trace)) return kExitUnwritten;
+  if (trace.gradients.empty()) {
     return refuse(
         "assay.gradcheck/1", options.gate.json,
         {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output", "none", "docs/trace-format.md"});
   }
   const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
   const double start = wall_seconds();
-  if (is_continuous(trace.value(), report)) {
-    report.cases = audit_regions(trace.value(), options.jobs);
-    for (GateCase& one : gradient_cases(trace.value(), options.seed, convention)) report.cases.push_back(std::move(one));
+  if (is_continuous(trace, report)) {
+    report.cases = audit_regions(trace, options.jobs);
+    for (GateCase& one : gradient_cases(trace, options.seed, convention)) report.cases.push_back(std::move(one));
+    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace);
+    report.facts.emplace_back("dead cotangents", dead_text(life));
+    for (GateCase& one : dead_cases(trace, life, run.value().draws, options.allow_dead)) report.cases.push_back(std::move(one));
+    const auto surrogates =
+        static_cast<std::size_t>(std::ranges::count_if(trace.vjps, [](const Trace::Vjp& vjp) { return vjp.surrogate.has_value(); }));
+    if (surrogates > 0)
+      report.facts.emplace_back("surrogates", counted(surrogates, "product") + " declared to be of another function: not the derivative");
     const std::string model = options.model.empty() && is_model(options) ? options.trace : options.model;
-    if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), model, report); !done)
+    if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace, model, report); !done)
       return refuse("assay.gradcheck/1", options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;

@@ -146,6 +146,10 @@ void add_run(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
       ->type_name("FILE");
   verb->add_option("--range", options.range, "random inputs are uniform between these numbers")->type_name("LO HI")->expected(2);
+  verb->add_option("--draws", options.draws,
+                   "random inputs are drawn again, at other scales, up to so often in all, until no cotangent is 0 everywhere")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
   verb->add_option("--output", options.output, "the output that is differentiated")->type_name("NAME");
   verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
       ->check(CLI::IsMember({"eager", "compiled"}))
@@ -195,6 +199,8 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
       ->check(CLI::IsMember({"any", "pytorch"}))
       ->capture_default_str();
+  verb->add_flag("--allow-dead", options.allow_dead,
+                 "products that read or gave zeros only are reported but do not make the verdict undecided");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_gate(verb, options.gate);
   verb->callback([&] { exit = gradcheck(options); });

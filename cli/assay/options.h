@@ -96,7 +96,8 @@ struct RecordOptions {
   std::string output;  // whose sum is differentiated; empty: the first real one
   bool forward_only = false;
   std::string backend = "eager";  // or compiled: as a program with fused steps
-  std::vector<double> range;      // lo, hi of uniform random inputs; empty: normal ones
+  std::vector<double> range;      // lo, hi of random inputs; empty: normal ones
+  unsigned draws = 24;            // of random inputs at most, until no cotangent is 0 everywhere
   bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
   std::uint64_t seed = 1;
   unsigned threads = 1;
@@ -107,6 +108,7 @@ struct GradcheckOptions {
   RecordOptions run;          // of a model
   std::string model;          // that the trace is a run of; empty: not asked
   std::string kinks = "any";  // any, pytorch
+  bool allow_dead = false;    // products that read or gave zeros only are reported, and nothing else
   std::uint64_t seed = 1;
   unsigned jobs = 1;
   GateOptions gate;

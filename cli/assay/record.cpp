@@ -1,7 +1,9 @@
 // `assay record`: a model's forward pass, and the gradient of the sum of an output, in the runtime; every step goes into a trace.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
 
 #include "cli/assay/gate.h"
@@ -51,22 +53,65 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   return array;
 }
 
-Outcome<runtime::Array> random_values(runtime::Session& session, const Node& node, const std::string& name,
-                                      const std::vector<double>& range) {
-  if (is_float(node.dtype) && range.size() == 2) return runtime::uniform(session.next_key(), node.dtype, node.shape, range[0], range[1]);
-  if (is_float(node.dtype)) return runtime::normal(session.next_key(), node.dtype, node.shape);
-  return misfit("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)), "none: random ones are real");
-}
+// One draw of random inputs. Draw 0 is what was asked for; the others bring layers to life that it leaves dead: other scales and
+// offsets, in a range its ends and what lies close to them. The seed goes on from draw to draw.
+class Draw {
+ public:
+  Draw(std::size_t index, std::uint64_t seed, const std::vector<double>& range)
+      : seed_(seed + index), range_(range), normal_(kNormals[index % kNormals.size()]), warp_(index % kWarps.size()) {}
+
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  [[nodiscard]] std::string text() const {
+    std::string text = "normal, scale " + number(normal_.first) + (normal_.second == 0 ? "" : ", mean " + number(normal_.second));
+    if (range_.size() == 2) text = kWarps[warp_] + (" " + number(range_[0])) + " and " + number(range_[1]);
+    return text + ", seed " + std::to_string(seed_);
+  }
+  Outcome<runtime::Array> values(runtime::Session& session, const Node& node, const std::string& name) const {
+    if (!is_float(node.dtype))
+      return misfit("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)), "none: random ones are real");
+    const runtime::RandomKey key = session.next_key();
+    if (range_.size() == 2 && warp_ == 0) return runtime::uniform(key, node.dtype, node.shape, range_[0], range_[1]);
+    auto array = range_.size() == 2 ? runtime::uniform(key, node.dtype, node.shape) : runtime::normal(key, node.dtype, node.shape);
+    if (node.dtype == DType::float32) {
+      for (float& value : array.data<float>()) value = static_cast<float>(moved(static_cast<double>(value)));
+    } else {
+      for (double& value : array.data<double>()) value = moved(value);
+    }
+    return array;
+  }
+
+ private:
+  static constexpr std::array<std::pair<double, double>, 12> kNormals = {
+      {{1, 0}, {0.0625, 0}, {0.5, 0.5}, {16, 0}, {1, 1}, {1, -1}, {0.00390625, 0}, {256, 0}, {1, 16}, {1, -16}, {16, 16}, {1, 0}}};
+  static constexpr std::array<const char*, 4> kWarps = {"uniform between", "close to the first of", "close to the last of", "one of"};
+
+  static std::string number(double value) {
+    std::array<char, 40> text{};
+    return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.10g", value))};
+  }
+  // Of a standard normal number, or of a uniform one of [0, 1].
+  [[nodiscard]] double moved(double value) const {
+    if (range_.size() != 2) return value * normal_.first + normal_.second;
+    const double power = std::pow(value, 8), share = warp_ == 1 ? power : warp_ == 2 ? 1 - power : std::round(value);
+    return std::clamp(range_[0] + (range_[1] - range_[0]) * share, range_[0], range_[1]);
+  }
+
+  std::uint64_t seed_;
+  const std::vector<double>& range_;
+  std::pair<double, double> normal_;
+  std::size_t warp_;
+};
 
 // Weights are the float constants of a model with more than one element: what a training step would change.
 bool is_parameter(const Node& node) { return node.op == Op::constant && is_float(node.dtype) && element_count(node.shape) > 1; }
 
 class Run {
  public:
-  Run(const Graph& graph, const RecordOptions& options)
+  Run(const Graph& graph, const RecordOptions& options, const Draw& draw)
       : graph_(graph),
         options_(options),
-        session_({runtime::Backend::eager, DType::float32, options.seed, options.threads}),
+        draw_(draw),
+        session_({runtime::Backend::eager, DType::float32, draw.seed(), options.threads}),
         recorder_(session_) {}
 
   Outcome<Trace> record(const EvalRequest& request) {
@@ -98,8 +143,7 @@ class Run {
       const Node& node = graph_.node(graph_.inputs[i]);
       const std::string& name = graph_.input_names[i];
       const auto given = request.inputs.find(name);
-      auto array =
-          given == request.inputs.end() ? random_values(session_, node, name, options_.range) : given_values(node, name, given->second);
+      auto array = given == request.inputs.end() ? draw_.values(session_, node, name) : given_values(node, name, given->second);
       if (!array) return array.rejection();
       values_[graph_.inputs[i]] = session_.input(std::move(array).value(), name);
       arguments_.push_back(values_[graph_.inputs[i]]);
@@ -169,6 +213,7 @@ class Run {
 
   const Graph& graph_;
   const RecordOptions& options_;
+  const Draw& draw_;
   runtime::Session session_;
   runtime::Recorder recorder_;
   std::vector<runtime::Value> values_;      // by node
@@ -177,9 +222,50 @@ class Run {
   std::vector<std::optional<runtime::Value>> cotangents_;  // by output
 };
 
+// Which inputs of the run may be anything else in their range: those of the model that are drawn, and cotangents.
+kernel::TraceDomain domain_of(const Trace& trace, const Graph& graph, const RecordOptions& options, const EvalRequest& request) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  kernel::TraceDomain domain;
+  for (TraceTensorId id = 0; id < trace.tensors.size(); ++id) {
+    const Trace::Entry& entry = trace.tensors[id];
+    if (entry.origin == Trace::Origin::result || !is_float(entry.value.dtype())) continue;
+    const bool is_input = std::ranges::find(graph.input_names, entry.name) != graph.input_names.end();
+    if (is_input && !request.inputs.contains(entry.name))
+      domain.emplace_back(id, options.range.size() == 2 ? Interval(options.range[0], options.range[1]) : Interval(-kMost, kMost));
+    if (entry.name.starts_with("cotangent of ")) domain.emplace_back(id, Interval(-kMost, kMost));
+  }
+  return domain;
+}
+
+// Draws until every product is alive; else the run with the fewest dead ones, and whether they are dead on the whole domain.
+Outcome<ModelTrace> run_alive(const Graph& graph, const RecordOptions& options, const EvalRequest& request) {
+  const bool is_random = std::ranges::any_of(graph.input_names, [&](const std::string& name) { return !request.inputs.contains(name); });
+  const std::size_t draws = is_random && !options.forward_only ? options.draws : 1;
+  std::optional<ModelTrace> best;
+  std::size_t tried = 0;
+  while (tried < draws && (!best || !best->life.dead.empty())) {
+    const Draw draw(tried++, options.seed, options.range);
+    auto trace = Run(graph, options, draw).record(request);
+    if (!trace && !best) return trace.rejection();
+    if (!trace) continue;
+    auto life = kernel::liveness(trace.value());
+    if (best && best->life.dead.size() <= life.dead.size()) continue;
+    best = ModelTrace{std::move(trace).value(), std::move(life), is_random ? draw.text() : "given", 0};
+  }
+  best->draws = is_random ? tried : 0;
+  if (is_random && !best->life.dead.empty()) best->life = kernel::liveness(best->trace, domain_of(best->trace, graph, options, request));
+  return std::move(*best);
+}
+
 }  // namespace
 
-Outcome<Trace> record_model(const RecordOptions& options) {
+std::string dead_text(const kernel::Liveness& life) {
+  const auto always = static_cast<std::size_t>(std::ranges::count_if(life.dead, [](const auto& one) { return one.is_always; }));
+  return std::to_string(life.dead.size()) + " of " + counted(life.products, "product") +
+         (always == 0 ? "" : ", " + std::to_string(always) + " of them for every input of the domain");
+}
+
+Outcome<ModelTrace> record_model(const RecordOptions& options) {
   const Outcome<onnx::Model> model = onnx::import_model(options.model);
   if (!model) return in_file(model.rejection(), options.model);
   EvalRequest request;
@@ -191,15 +277,18 @@ Outcome<Trace> record_model(const RecordOptions& options) {
     if (!read) return in_file(read.rejection(), options.values);
     request = std::move(read).value();
   }
-  return Run(model.value().graph, options).record(request);
+  return run_alive(model.value().graph, options, request);
 }
 
 int record(const RecordOptions& options) {
-  const auto trace = record_model(options);
-  if (!trace) return refuse(kSchema, JsonTarget(), trace.rejection());
-  if (!write_trace_file(trace.value(), options.trace)) return kExitUnwritten;
-  std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.value().regions.size(), "region").c_str(),
-              counted(trace.value().tensors.size(), "tensor").c_str(), counted(trace.value().gradients.size(), "gradient").c_str());
+  const auto run = record_model(options);
+  if (!run) return refuse(kSchema, JsonTarget(), run.rejection());
+  const Trace& trace = run.value().trace;
+  if (!write_trace_file(trace, options.trace)) return kExitUnwritten;
+  std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.regions.size(), "region").c_str(),
+              counted(trace.tensors.size(), "tensor").c_str(), counted(trace.gradients.size(), "gradient").c_str());
+  if (run.value().draws > 1) std::printf("inputs: %s, draw %zu\n", run.value().inputs.c_str(), run.value().draws);
+  if (!run.value().life.dead.empty()) std::printf("dead cotangents: %s\n", dead_text(run.value().life).c_str());
   return kExitYes;
 }
 

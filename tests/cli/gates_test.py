@@ -8,6 +8,8 @@ import tempfile
 import xml.etree.ElementTree
 import zlib
 
+import onnx_files
+
 ASSAY = pathlib.Path(sys.argv[1]) / "assay"
 problems = []
 
@@ -188,6 +190,73 @@ def models(folder):
     check(run("audit", folder / "digits.trace", "--model", folder / "none.onnx").returncode == 4, "no model to compare with")
 
 
+def gated(w, b):
+    """x -> relu(w x + b) -> weighted: all units of the hidden layer may be dead."""
+    f = onnx_files
+    nodes = [f.node("Gemm", ["x", "w", "b"], ["z"], "first"), f.node("Relu", ["z"], ["h"], "hidden"), f.node("Gemm", ["h", "v", "c"], ["y"], "last")]
+    return f.model(nodes, [f.value_info("x", [1, 2])], [f.value_info("y", [1, 2])],
+                   [f.tensor("w", [2, 2], w), f.tensor("b", [2], [b, b]), f.tensor("v", [2, 2], [1, -1, 2, 0.5]), f.tensor("c", [2], [0.5, 1])])
+
+
+def dead(folder):
+    far, never = folder / "far.onnx", folder / "never.onnx"
+    far.write_bytes(gated([1, 0.5, 0.5, 1], -30))  # alive where x is large
+    f = onnx_files
+    nodes = [f.node("Sigmoid", ["x"], ["s"], "squash"), f.node("Gemm", ["s", "w", "b"], ["z"], "first"), f.node("Relu", ["z"], ["h"], "hidden"),
+             f.node("Gemm", ["h", "v", "c"], ["y"], "last")]
+    tensors = [f.tensor("w", [2, 2], [1, 0.5, 0.5, 1]), f.tensor("b", [2], [-2, -2]), f.tensor("v", [2, 2], [1, -1, 2, 0.5]), f.tensor("c", [2], [0.5, 1])]
+    never.write_bytes(f.model(nodes, [f.value_info("x", [1, 2])], [f.value_info("y", [1, 2])], tensors))  # at most 1.5 - 2
+    for backend in ("eager", "compiled"):
+        options = ("--backend", backend)
+        done = run("gradcheck", far, *options)
+        check(done.returncode == 0 and "dead cotangents: 0 of " in done.stdout and ", draw " in done.stdout, f"drawn until alive: {done.stdout}")
+        done = run("gradcheck", far, *options, "--draws", 1, "--json")
+        report = json.loads(done.stdout)
+        rules = [finding["rule"] for case in report["cases"] for finding in case["findings"]]
+        check(done.returncode == 3 and report["verdict"] == "undecided" and set(rules) == {"gradient.dead"}, f"one draw: {done.returncode} {rules}")
+        check(not report["facts"]["dead cotangents"].startswith("0 of "), f"counted in JSON: {report['facts']}")
+        done = run("gradcheck", never, *options)
+        check(done.returncode == 3 and "for every input of the domain" in done.stdout, f"shown impossible: {done.returncode} {done.stdout}")
+        done = run("gradcheck", never, *options, "--allow-dead")
+        check(done.returncode == 0 and "vacuous  " in done.stdout and "gradient.dead" in done.stdout, f"allowed, and still told: {done.stdout}")
+    done = run("gradcheck", far, "--range", -1, 1)
+    check(done.returncode == 3 and "for every input of the domain" in done.stdout, f"no input of the range: {done.stdout}")
+    done = run("gradcheck", far, "--range", -1, 30)
+    check(done.returncode == 0 and "close to the last of -1 and 30" in done.stdout, f"some input of the range: {done.stdout}")
+    (folder / "far.json").write_text(json.dumps({"inputs": {"x": [1, 2]}}))
+    done = run("gradcheck", far, "--values", folder / "far.json")
+    check(done.returncode == 3 and "inputs: given\n" in done.stdout and "of the domain" not in done.stdout, f"given inputs: {done.stdout}")
+    done = run("record", far, folder / "far.trace")
+    check(done.returncode == 0 and "inputs: normal, scale " in done.stdout and "dead" not in done.stdout, f"record draws as well: {done.stdout}")
+    done = run("record", far, folder / "far.trace", "--draws", 1)
+    check(done.returncode == 0 and "dead cotangents: " in done.stdout, f"record says so: {done.stdout}")
+    done = run("gradcheck", folder / "far.trace")
+    check(done.returncode == 3 and "gradient.dead" in done.stdout, f"a dead trace: {done.returncode} {done.stdout}")
+    waiver = {"id": "D1", "rule": "gradient.dead", "reason": "known", "owner": "me", "expires": "2030-01-01"}
+    (folder / "dead.json").write_text(json.dumps({"waivers": [waiver]}))
+    done = run("gradcheck", folder / "far.trace", "--waivers", folder / "dead.json", "--today", "2029-01-01")
+    check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived dead layer: {done.stdout}")
+
+
+def surrogates(folder):
+    def declared(description):  # relu's product is that of the identity
+        description["vjps"][2]["cotangents"] = {"0": "h_bar"}
+        description["gradients"][0]["of"] = {"x": "h_bar"}
+        description["outputs"] = ["loss", "x_bar", "h_bar"]
+        description["vjps"][2]["surrogate"] = {"nodes": []}
+
+    def undeclared(description):
+        declared(description)
+        del description["vjps"][2]["surrogate"]
+    check(run("gradcheck", trace(folder, "through.safetensors", edit=undeclared)).returncode == 1, "straight through, not declared")
+    done = run("gradcheck", trace(folder, "declared.safetensors", edit=declared), "--json")
+    report = json.loads(done.stdout)
+    check(done.returncode == 0 and "not the derivative" in report["facts"]["surrogates"], f"declared: {done.stdout}")
+    case = [one for one in report["cases"] if one["op"] == "surrogate vjp of relu"]
+    check(len(case) == 1 and "surrogate, not the derivative" in case[0]["statement"][0], f"the report says what it is: {case}")
+    check("surrogate, not the derivative" in run("gradcheck", folder / "declared.safetensors").stdout, "... in the text, too")
+
+
 def waivers(folder):
     bad = trace(folder, "bad2.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     file = folder / "waivers.json"
@@ -218,7 +287,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, probes, certificates, models, waivers, baseline):
+    for part in (reports, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

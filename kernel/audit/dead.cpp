@@ -1,0 +1,87 @@
+#include "kernel/audit/dead.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kernel/audit/opened.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::kernel {
+
+namespace {
+
+// No elements are no zeros.
+bool is_zero(const Tensor& tensor) {
+  if (tensor.size() == 0 || !is_float(tensor.dtype())) return false;
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    if (tensor.as_double(i) != 0) return false;
+  }
+  return true;
+}
+
+bool is_zero(const Array<Interval>& values) {
+  return !values.values.empty() && std::ranges::all_of(values.values, [](const Interval& one) { return one == Interval(); });
+}
+
+// Multiplications of a node with two operands or more, within a factor of a kernel's width.
+double work_of(const Graph& graph) {
+  double work = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.operands.size() < 2 || node.op == Op::concat) continue;
+    work += std::sqrt(static_cast<double>(graph.size(node.operands[0])) * static_cast<double>(graph.size(node.operands[1])) *
+                      static_cast<double>(element_count(node.shape)));
+  }
+  return work;
+}
+
+// Every tensor of the run on the domain; nothing where that costs too much or is not defined.
+std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const Trace& trace) {
+  double work = 0;
+  for (const Region& region : trace.regions) work += work_of(region.graph);
+  if (!(work <= kMostDeadWork)) return std::nullopt;
+  std::vector<Array<Interval>> values(trace.tensors.size());
+  for (std::size_t id = 0; id < trace.tensors.size(); ++id) {
+    if (trace.tensors[id].origin != Trace::Origin::result) values[id] = lift<Interval>(trace.tensors[id].value);
+  }
+  for (const auto& [id, range] : domain) std::ranges::fill(values[id].values, range);
+  for (const Region& region : trace.regions) {
+    std::vector<Array<Interval>> operands;
+    for (const TraceTensorId id : region.operands) operands.push_back(values[id]);
+    const auto nodes = evaluate<Interval>(region.graph, operands);
+    if (!nodes) return std::nullopt;
+    for (std::size_t i = 0; i < region.results.size(); ++i) values[region.results[i]] = nodes.value()[region.graph.outputs[i]];
+  }
+  return values;
+}
+
+// The cotangent of a product that is 0, the one that it reads before those that it gives.
+std::optional<TraceTensorId> dead_cotangent(const Trace& trace, const Trace::Vjp& vjp) {
+  if (is_zero(trace.tensors[vjp.cotangent].value)) return vjp.cotangent;
+  for (const auto& [operand, id] : vjp.cotangents) {
+    if (is_zero(trace.tensors[id].value)) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Liveness liveness(const Trace& recorded, const TraceDomain& domain) {
+  const Opened view = opened(recorded);
+  Liveness life;
+  std::vector<TraceTensorId> cotangents;
+  for (const Trace::Vjp& vjp : view.trace.vjps) {
+    ++life.products;
+    const auto id = dead_cotangent(view.trace, vjp);
+    if (!id) continue;
+    const Trace::Entry& entry = view.trace.tensors[*id];
+    life.dead.push_back({view.origin[vjp.of], entry.name, entry.value.size(), *id == vjp.cotangent, false});
+    cotangents.push_back(*id);
+  }
+  if (domain.empty() || life.dead.empty()) return life;
+  const auto values = on(domain, view.trace);
+  for (std::size_t i = 0; values && i < cotangents.size(); ++i) life.dead[i].is_always = is_zero((*values)[cotangents[i]]);
+  return life;
+}
+
+}  // namespace assay::kernel

@@ -22,7 +22,8 @@ struct Number {
 
 using assay::Function;
 
-// f(x) rounded in one direction (correctly, except that sigmoid and softplus may be a unit of the last place further out).
+// f(x) rounded in one direction (correctly, except that sigmoid, softplus and the tails of erf and erfc may be a unit of the last place
+// further out).
 // NaN, infinities and zeros as MPFR, that is IEEE 754, has them. `out` must not be `x`. Returns 0 only if exact.
 int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction);
 void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t direction);

@@ -12,7 +12,6 @@
 #include "kernel/audit/quick.h"
 #include "semantics/contracts/contract.h"
 #include "semantics/contracts/math_tables.h"
-#include "semantics/numbers/taylor.h"
 #include "semantics/ops/families.h"
 
 namespace assay::kernel::quick {
@@ -50,7 +49,7 @@ class LibraryFunction {
     Candidates candidates;
     const auto row = std::ranges::find_if(rows_, [x](const MathRow& one) { return one.lo <= x && x <= one.hi; });
     if (row == rows_.end() || !std::isfinite(x) || !(row->bound <= kMostSteps) || row->slope != 0) return candidates;
-    const Interval exact = enclose(f_, Interval(static_cast<double>(x)));
+    const Interval exact = apply(f_, Interval(static_cast<double>(x)));
     const auto nearest = static_cast<float>(exact.lo());
     if (!is_normal(nearest) || !is_same(nearest, static_cast<float>(exact.hi()))) return candidates;
     candidates.values[candidates.count++] = nearest;

@@ -10,7 +10,6 @@
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/floating.h"
-#include "semantics/numbers/taylor.h"
 
 namespace assay::contracts {
 
@@ -112,8 +111,7 @@ FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const In
 }
 
 Interval Arithmetic::exact(Function f, const FloatSet& x) const {
-  const Interval at(x.lo, x.hi);
-  return model_->format == ExecutionModel::Format::binary32 ? enclose(f, at) : apply(f, at);
+  return apply(f, Interval(x.lo, x.hi));
 }
 
 FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {

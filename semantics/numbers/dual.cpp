@@ -57,7 +57,8 @@ WideInterval two_over_root_pi() {
 }
 template <>
 Interval two_over_root_pi() {
-  return two_over_root_pi<WideInterval>().to_interval();
+  static const Interval value = two_over_root_pi<WideInterval>().to_interval();
+  return value;
 }
 template <>
 Opaque two_over_root_pi() {

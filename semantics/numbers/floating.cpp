@@ -1,10 +1,11 @@
-// Functions on double and float: MPFR, rounded to nearest even exactly once.
+// Functions on double and float, rounded to nearest even exactly once: by Taylor polynomials where these decide, else by MPFR.
 #include "semantics/numbers/floating.h"
 
 #include <cmath>
 
 #include "semantics/numbers/mpfr_functions.h"
 #include "semantics/numbers/rational_access.h"
+#include "semantics/numbers/taylor.h"
 
 namespace assay {
 namespace {
@@ -95,10 +96,13 @@ Float maximum(Float a, Float b) {
 }  // namespace
 
 double apply(Function f, double x) {
-  return evaluated(f, x);
+  const std::optional<double> fast = nearest_double(f, x);
+  return fast ? *fast : evaluated(f, x);
 }
 float apply(Function f, float x) {
-  return evaluated(f, x);
+  const std::optional<Interval> fast = tight(f, static_cast<double>(x));
+  const bool known = fast && static_cast<float>(fast->lo()) == static_cast<float>(fast->hi());  // rounding is monotone
+  return known ? static_cast<float>(fast->lo()) : evaluated(f, x);
 }
 
 double square(double x) {

@@ -1,7 +1,12 @@
-// The functions of Interval that MPFR computes: 53-bit ends with MPFR's exponent range, then outward to double.
+// The functions of Interval: by Taylor polynomials where these are tight, else MPFR: 53-bit ends with MPFR's exponent range, then outward
+// to double.
 #include "semantics/numbers/interval.h"
+
+#include <optional>
+
 #include "semantics/numbers/mpfr_functions.h"
 #include "semantics/numbers/rational_access.h"
+#include "semantics/numbers/taylor.h"
 
 namespace assay {
 namespace {
@@ -25,9 +30,35 @@ Interval outward(const Interval& x, Image compute) {
   return {mpfr_get_d(out_lo.value, MPFR_RNDD), mpfr_get_d(out_hi.value, MPFR_RNDU)};
 }
 
+// On an interval shorter than pi, where at most one critical point lies: one does iff the slopes at the ends differ, and it is a maximum
+// iff the first is positive. What is tight at a point does not contain 0, so its sign is that of the slope.
+std::optional<Interval> wave(Function f, const Interval& x) {
+  if (!(x.width_up() <= 3)) return std::nullopt;
+  const auto first = tight(f, x.lo()), last = tight(f, x.hi());
+  const Function other = f == Function::sin ? Function::cos : Function::sin;
+  const auto at_first = tight(other, x.lo()), at_last = tight(other, x.hi());
+  if (!first || !last || !at_first || !at_last) return std::nullopt;
+  const bool rises = (at_first->lo() >= 0) == (f == Function::sin), rises_still = (at_last->lo() >= 0) == (f == Function::sin);
+  const Interval ends = hull(*first, *last);
+  if (rises == rises_still) return ends;
+  return rises ? Interval(ends.lo(), 1) : Interval(-1, ends.hi());
+}
+
+// The ends decide where f is monotone; the domains are intervals, so it is defined in between.
+std::optional<Interval> by_cells(Function f, const Interval& x) {
+  if (x.is_point()) return tight(f, x.lo());
+  if (f == Function::sin || f == Function::cos) return wave(f, x);
+  if (f == Function::tan || f == Function::cosh) return std::nullopt;
+  const auto at_lo = tight(f, x.lo()), at_hi = tight(f, x.hi());
+  if (!at_lo || !at_hi) return std::nullopt;
+  const bool falls = f == Function::acos || f == Function::erfc;
+  return falls ? Interval(at_hi->lo(), at_lo->hi()) : Interval(at_lo->lo(), at_hi->hi());
+}
+
 }  // namespace
 
 Interval apply(Function f, const Interval& x) {
+  if (const std::optional<Interval> fast = by_cells(f, x)) return *fast;
   return outward(x,
                  [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image(f, out_lo, out_hi, lo, hi); });
 }

@@ -7,7 +7,6 @@
 #include "semantics/numbers/dual.h"
 #include "semantics/numbers/rational_access.h"
 #include "semantics/numbers/selection.h"
-#include "semantics/numbers/taylor.h"
 
 namespace assay {
 namespace {
@@ -265,7 +264,7 @@ Opaque operator/(const Opaque& a, const Opaque& b) {
 }
 
 void Opaque::settle() const {
-  guide_ = enclose(*pending_, guide_);
+  guide_ = apply(*pending_, guide_);
   pending_.reset();
 }
 
@@ -294,7 +293,7 @@ Opaque pow(const Opaque& x, const Rational& r) {
   if (const auto n = r.to_int64()) return pow(x, *n);
   const bool is_root = r == Rational(1, 2);
   const bool cheap = !is_root && is_zero(x.side_) && x.guide().lo() > 0;
-  const auto guide = cheap ? Dual<Interval>(enclose(Function::exp, Interval(r) * enclose(Function::log, x.guide())))
+  const auto guide = cheap ? Dual<Interval>(exp(Interval(r) * log(x.guide())))
                            : guided([&](const auto& at) { return Dual<Interval>(is_root ? sqrt(at) : pow(at, r)); }, x.guide(), x.side_);
   const Residues& at = x.residues_;
   const bool exists = !is_none(at) && is_square(at.value, kP) && !divides_denominator(r) && (at.value != 0 || r.sign() > 0);

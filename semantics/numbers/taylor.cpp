@@ -1,5 +1,6 @@
 #include "semantics/numbers/taylor.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -7,24 +8,27 @@
 #include <unordered_map>
 
 #include "semantics/numbers/directed.h"
+#include "semantics/numbers/interval.h"
 #include "semantics/numbers/wide_interval.h"
 
 namespace assay {
 namespace {
 
-constexpr int kTerms = 12;                       // of the polynomial
-constexpr int kFirstLevel = 3, kLastLevel = 12;  // cells are 1/8 to 1/4096 wide
-constexpr double kNarrow = 0x1p-44;              // error beside the size of f, or of its change in the cell
+constexpr int kTerms = 14;                       // of the polynomial
+constexpr int kPairs = 3;                        // of them have coefficients of two doubles
+constexpr int kFirstLevel = 3, kLastLevel = 9;   // cells are 1/8 to 1/512 wide
+constexpr double kNarrow = 0x1p-62;              // error beside the size of f, or of its change in the cell
 constexpr double kLargestArgument = 1 << 16;
+constexpr int kPatience = 3;                 // questions that MPFR answers before a cell is made: it costs as much as tens of them
 constexpr std::size_t kMostCells = 1 << 15;  // 9 MB
 
 // f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval.
-using Series = std::array<Interval, kTerms + 1>;
+using Series = std::array<WideInterval, kTerms + 1>;
 
-Interval number(int value) { return {static_cast<double>(value)}; }
+WideInterval number(int value) { return {static_cast<double>(value)}; }
 
 // f' = g
-Series integral(const Interval& value, const Series& g) {
+Series integral(const WideInterval& value, const Series& g) {
   Series a;
   a[0] = value;
   for (int k = 0; k < kTerms; ++k) a[k + 1] = g[k] / number(k + 1);
@@ -32,7 +36,7 @@ Series integral(const Interval& value, const Series& g) {
 }
 
 // f'' = sign f, f' = g: the derivatives alternate.
-Series wave(const Interval& f, const Interval& g, int sign) {
+Series wave(const WideInterval& f, const WideInterval& g, int sign) {
   Series a;
   a[0] = f;
   a[1] = g;
@@ -41,11 +45,11 @@ Series wave(const Interval& f, const Interval& g, int sign) {
 }
 
 // y' = alpha + beta y + gamma y^2
-Series quadratic(const Interval& y, int alpha, int beta, int gamma) {
+Series quadratic(const WideInterval& y, int alpha, int beta, int gamma) {
   Series a;
   a[0] = y;
   for (int k = 0; k < kTerms; ++k) {
-    Interval square;
+    WideInterval square;
     for (int i = 0; i <= k; ++i) square += a[i] * a[k - i];
     a[k + 1] = (number(k == 0 ? alpha : 0) + number(beta) * a[k] + number(gamma) * square) / number(k + 1);
   }
@@ -53,7 +57,7 @@ Series quadratic(const Interval& y, int alpha, int beta, int gamma) {
 }
 
 // g = 1 / y, y' = 1
-Series reciprocal(const Interval& y) {
+Series reciprocal(const WideInterval& y) {
   Series g;
   g[0] = number(1) / y;
   for (int k = 1; k <= kTerms; ++k) g[k] = -g[k - 1] / y;
@@ -61,53 +65,49 @@ Series reciprocal(const Interval& y) {
 }
 
 // g = 1 / p, p = 1 + v x^2: p g = 1
-Series reciprocal_of_square(const Interval& x, int v) {
-  const Interval p = number(1) + number(v) * square(x);
+Series reciprocal_of_square(const WideInterval& x, int v) {
+  const WideInterval p = number(1) + number(v) * square(x);
   Series g;
   g[0] = number(1) / p;
   for (int k = 1; k <= kTerms; ++k) {
-    const Interval before = k > 1 ? g[k - 2] : Interval();
+    const WideInterval before = k > 1 ? g[k - 2] : WideInterval();
     g[k] = -(number(2 * v) * x * g[k - 1] + number(v) * before) / p;
   }
   return g;
 }
 
 // g = 1 / sqrt(p), p = u + v x^2: p g' = -v x g
-Series root_of_square(const Interval& x, int u, int v) {
-  const Interval p = number(u) + number(v) * square(x);
+Series root_of_square(const WideInterval& x, int u, int v) {
+  const WideInterval p = number(u) + number(v) * square(x);
   Series g;
   g[0] = number(1) / sqrt(p);
   for (int k = 0; k < kTerms; ++k) {
-    const Interval before = k > 0 ? g[k - 1] : Interval();
+    const WideInterval before = k > 0 ? g[k - 1] : WideInterval();
     g[k + 1] = -number(v) * (number(2 * k + 1) * x * g[k] + number(k) * before) / (number(k + 1) * p);
   }
   return g;
 }
 
 // g = c exp(-x^2): g' = -2 x g
-Series bell(const Interval& x, const Interval& c) {
+Series bell(const WideInterval& x, const WideInterval& c) {
   Series g;
   g[0] = c * exp(-square(x));
   for (int k = 0; k < kTerms; ++k) {
-    const Interval before = k > 0 ? g[k - 1] : Interval();
+    const WideInterval before = k > 0 ? g[k - 1] : WideInterval();
     g[k + 1] = number(-2) * (x * g[k] + before) / number(k + 1);
   }
   return g;
 }
 
 Series negated(Series a) {
-  for (Interval& one : a) one = -one;
+  for (WideInterval& one : a) one = -one;
   return a;
 }
 
-// [2 / sqrt(pi)]
-const Interval& two_over_root_pi() {
-  static const Interval value = (WideInterval(2.0) / sqrt(WideInterval::pi())).to_interval();
-  return value;
-}
+WideInterval two_over_root_pi() { return number(2) / sqrt(WideInterval::pi()); }
 
 // f has all derivatives on x, where its value is `f_of_x`; undefined() where it has not.
-Series series(Function f, const Interval& x, const Interval& f_of_x) {  // NOLINT(readability-function-size): one line per function
+Series series(Function f, const WideInterval& x, const WideInterval& f_of_x) {  // NOLINT(readability-function-size): one line per function
   switch (f) {
     case Function::exp:
       return wave(f_of_x, f_of_x, 1);
@@ -151,83 +151,180 @@ Series series(Function f, const Interval& x, const Interval& f_of_x) {  // NOLIN
       return integral(f_of_x, root_of_square(x, -1, 1));
   }
   Series none;
-  none.fill(Interval::undefined());
+  none.fill(WideInterval::undefined());
   return none;
 }
 
-// f(c + t) is in value + t (p(t) +- error) for |t| <= half, p the polynomial that is computed in double.
-struct Polynomial {
-  Interval value;
-  std::array<double, kTerms - 1> coefficients{};  // of p
-  double error = 0;
-};
-using Cell = std::optional<Polynomial>;  // none where the cell is too wide, or f not smooth there
+// The normal distribution function and its density g: g' = -x g.
+Series normal_distribution(const WideInterval& x) {
+  Series g;
+  g[0] = two_over_root_pi() / number(2) / sqrt(number(2)) * exp(-square(x) / number(2));
+  for (int k = 0; k < kTerms; ++k) g[k + 1] = -(x * g[k] + (k > 0 ? g[k - 1] : WideInterval())) / number(k + 1);
+  return integral(apply(Function::erfc, -x / sqrt(number(2))) / number(2), g);
+}
 
-Cell cell_around(Function f, double centre, double half) {
-  const Interval around(centre - half, centre + half), image = apply(f, around);
-  if (image.is_undefined()) return std::nullopt;
-  const Series at_centre = series(f, Interval(centre), apply(f, Interval(centre))), everywhere = series(f, around, image);
-  Polynomial cell{at_centre[0]};
-  // Horner's scheme in double errs by gamma_24 times the polynomial of the magnitudes (Higham 2002, section 5.1), and by underflows.
-  constexpr double kRoundings = 2 * kTerms * 0x1p-53 * (1 + 0x1p-40), kUnderflows = 0x1p-1000;
-  double power = 1, sizes = 0, radii = kUnderflows;
-  for (std::size_t k = 0; k + 1 < kTerms; ++k, power *= half) {  // powers of 2
-    const Interval& a = at_centre[k + 1];
-    cell.coefficients[k] = a.midpoint();
-    sizes = add_up(sizes, mul_up(std::fabs(cell.coefficients[k]), power));
-    radii = add_up(radii, mul_up(std::fmax(sub_up(a.hi(), cell.coefficients[k]), sub_up(cell.coefficients[k], a.lo())), power));
+// s = sigmoid(w), w = 2 sqrt(2/pi) (x + b x^3): s' = w' (s - s^2), w' a polynomial of degree 2.
+Series sigmoid_of_cubic(const WideInterval& x) {
+  const WideInterval b(Rational(44715, 1000000)), factor = number(2) * sqrt(number(2) / WideInterval::pi());
+  const std::array<WideInterval, 3> slope = {factor * (number(1) + number(3) * b * square(x)), factor * number(6) * b * x,
+                                             factor * number(3) * b};
+  Series s, q;
+  s[0] = sigmoid(factor * (x * (number(1) + b * square(x))));
+  for (int k = 0; k < kTerms; ++k) {
+    q[k] = s[k];
+    for (int i = 0; i <= k; ++i) q[k] -= s[i] * s[k - i];
+    WideInterval sum;
+    for (int j = 0; j <= std::min(k, 2); ++j) sum += slope[j] * q[k - j];
+    s[k + 1] = sum / number(k + 1);
   }
-  const double remainder = mul_up(everywhere[kTerms].magnitude(), power);
-  cell.error = add_up(add_up(mul_up(kRoundings, sizes), radii), remainder);
-  const double size = std::fmax(cell.value.magnitude(), std::fabs(cell.coefficients[0]) * half);
-  if (!(cell.error * half <= kNarrow * size && std::isfinite(size))) return std::nullopt;  // false for NaN
+  return s;
+}
+
+// tanh(softplus(x)) = 1 - 2 g, g = 1 / n, n = 2 + 2 exp(x) + exp(2x): n g = 1.
+Series tanh_of_softplus(const WideInterval& x) {
+  Series n, g, s;
+  WideInterval once = exp(x), twice = square(once);
+  n[0] = number(2) + number(2) * once + twice;
+  for (int k = 1; k <= kTerms; ++k) {
+    once = once / number(k);
+    twice = number(2) * twice / number(k);
+    n[k] = number(2) * once + twice;
+  }
+  g[0] = number(1) / n[0];
+  for (int k = 1; k <= kTerms; ++k) {
+    for (int i = 1; i <= k; ++i) g[k] -= n[i] * g[k - i];
+    g[k] = g[k] / n[0];
+  }
+  for (int k = 0; k <= kTerms; ++k) s[k] = number(k == 0 ? 1 : 0) - number(2) * g[k];
+  return s;
+}
+
+// x s(x)
+Series times_argument(const WideInterval& x, const Series& s) {
+  Series a;
+  for (int k = 0; k <= kTerms; ++k) a[k] = x * s[k] + (k > 0 ? s[k - 1] : WideInterval());
+  return a;
+}
+
+Series series(Activation f, const WideInterval& x) {
+  if (f == Activation::gelu) return times_argument(x, normal_distribution(x));
+  if (f == Activation::gelu_tanh_form) return times_argument(x, sigmoid_of_cubic(x));
+  return times_argument(x, f == Activation::silu ? quadratic(sigmoid(x), 0, 1, -1) : tanh_of_softplus(x));
+}
+Series series(Function f, const WideInterval& x) {
+  const WideInterval image = apply(f, x);
+  Series none;
+  none.fill(image);
+  return image.is_undefined() ? none : series(f, x, image);
+}
+
+// f(c + t) is in (sum of pairs[k] t^k) + t^kPairs (polynomial `rest`) +- (at_centre + |t| by_distance) for |t| <= half.
+struct Pair {
+  double hi = 0, lo = 0;
+};
+struct Cell {
+  std::array<Pair, kPairs> pairs{};
+  std::array<double, kTerms - kPairs> rest{};
+  double at_centre = 0, by_distance = 0;
+};
+
+// None where the cell is too wide, or f not smooth there. The errors: docs/contracts/taylor.md.
+template <class F>
+std::optional<Cell> cell_around(F f, double centre, double half) {
+  const Series at_centre = series(f, WideInterval(centre)), everywhere = series(f, WideInterval(centre - half, centre + half));
+  if (everywhere[0].is_undefined()) return std::nullopt;
+  constexpr double kUnit = 0x1p-53, kMore = 1 + 0x1p-40, kUnderflows = 0x1p-1060, kPairRoundings = 64 * kUnit * kUnit;
+  Cell cell;
+  double power = 1, size = 0, error = kUnderflows;
+  for (std::size_t k = kPairs; k < kTerms; ++k, power *= half) {  // powers of 2
+    const double m = cell.rest[k - kPairs] = at_centre[k].to_interval().midpoint(), magnitude = std::fabs(m);
+    const double roundings = static_cast<double>(2 * (k - kPairs) + 1) * kUnit * kMore;
+    const double off = add_up((at_centre[k] - WideInterval(m)).magnitude_up(), mul_up(roundings, magnitude));
+    size = add_up(size, mul_up(magnitude * kMore, power));
+    error = add_up(error, mul_up(off, power));
+  }
+  error = add_up(error, mul_up(everywhere[kTerms].magnitude_up(), power));
+  for (std::size_t k = kPairs; k-- > 0;) {
+    const WideInterval& a = at_centre[k];
+    const double hi = a.lo_down(), lo = (a - WideInterval(hi)).lo_down();
+    if (!(std::fabs(lo) <= 2 * kUnit * std::fabs(hi))) return std::nullopt;  // false for NaN
+    cell.pairs[k] = {hi, lo};
+    const double off = add_up((a - WideInterval(hi) - WideInterval(lo)).magnitude_up(), kUnderflows);
+    cell.at_centre = add_up(off, mul_up(kPairRoundings, std::fabs(hi)));
+    cell.by_distance = add_up(error, mul_up(kPairRoundings, size));
+    error = add_up(cell.at_centre, mul_up(half, cell.by_distance));
+    size = mul_up(add_up(std::fabs(hi), mul_up(half, size)), kMore);
+  }
+  const double largest = std::fmax(std::fabs(cell.pairs[0].hi), std::fabs(cell.pairs[1].hi) * half);
+  if (!(error <= kNarrow * largest && std::isfinite(size))) return std::nullopt;
   return cell;
 }
 
-// f(x) at a number; undefined() where there is no cell for it.
-Interval by_cell(Function f, double x) {
-  thread_local std::unordered_map<std::uint64_t, Cell> cells;
-  if (!(std::fabs(x) <= kLargestArgument)) return Interval::undefined();
+// The value is within `error` of hi + lo.
+struct Near {
+  double hi, lo, error;
+};
+Near value_at(const Cell& cell, double t) {
+  double hi = 0, lo = 0;
+  for (std::size_t k = cell.rest.size(); k-- > 0;) hi = hi * t + cell.rest[k];
+  for (std::size_t k = kPairs; k-- > 0;) {
+    const double product = t * hi, product_error = std::fma(t, hi, -product), sum = cell.pairs[k].hi + product;
+    const double back = sum - product, sum_error = (cell.pairs[k].hi - back) + (product - (sum - back));  // Knuth's TwoSum
+    lo = (sum_error + (product_error + t * lo)) + cell.pairs[k].lo;
+    hi = sum;
+  }
+  return {hi, lo, add_up(cell.at_centre, mul_up(std::fabs(t), cell.by_distance))};
+}
+
+// By the cells that are kept for this thread.
+template <class F>
+std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
+  struct Place {
+    int questions = 0;
+    std::optional<Cell> cell;
+  };
+  thread_local std::unordered_map<std::uint64_t, Place> places;
+  if (!(std::fabs(x) <= kLargestArgument)) return std::nullopt;
   for (int level = kFirstLevel; level <= kLastLevel; ++level) {
     const double width = std::ldexp(1, -level), index = std::nearbyint(x / width), centre = index * width;
     const Interval difference = Interval(x) - Interval(centre);
-    if (!difference.is_point() || !(difference.magnitude() <= width / 2)) return Interval::undefined();
-    const double t = difference.lo();
-    const auto key = (static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) << 16) | (static_cast<std::uint64_t>(level) << 8) |
-                     static_cast<std::uint64_t>(f);
-    auto found = cells.find(key);
-    if (found == cells.end()) {
-      if (cells.size() >= kMostCells) cells.clear();
-      found = cells.emplace(key, cell_around(f, centre, width / 2)).first;
+    if (!difference.is_point() || !(difference.magnitude() <= width / 2)) return std::nullopt;
+    const auto key = (static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) << 16) | (static_cast<std::uint64_t>(level) << 8) | key_of_f;
+    if (places.size() >= kMostCells) places.clear();
+    Place& place = places[key];
+    if (place.questions < kPatience) {
+      if (++place.questions < kPatience) return std::nullopt;
+      place.cell = cell_around(f, centre, width / 2);
     }
-    if (!found->second) continue;
-    const auto& [value, coefficients, error] = *found->second;
-    double p = 0;
-    for (std::size_t k = coefficients.size(); k-- > 0;) p = p * t + coefficients[k];
-    return value + difference * Interval(sub_down(p, error), add_up(p, error));
+    if (place.cell) return value_at(*place.cell, difference.lo());
   }
-  return Interval::undefined();
+  return std::nullopt;
 }
 
-enum class Trend : std::uint8_t { rising, falling, other };
-Trend trend_of(Function f) {
-  if (f == Function::acos || f == Function::erfc) return Trend::falling;
-  return f == Function::sin || f == Function::cos || f == Function::tan || f == Function::cosh ? Trend::other : Trend::rising;
+std::optional<Near> by_cell(Function f, double x) { return by_cell(f, static_cast<std::uint64_t>(f), x); }
+std::optional<Near> by_cell(Activation f, double x) {
+  // Beyond, exponentials ask for ever narrower cells, and the values are about 0 or x.
+  constexpr double kLargest = 9;
+  return std::fabs(x) <= kLargest ? by_cell(f, 128 + static_cast<std::uint64_t>(f), x) : std::nullopt;
+}
+
+std::optional<Interval> tight(const std::optional<Near>& y) {
+  if (!y) return std::nullopt;
+  const Interval around(add_down(y->hi, sub_down(y->lo, y->error)), add_up(y->hi, add_up(y->lo, y->error)));
+  return std::nextafter(around.lo(), HUGE_VAL) == around.hi() ? std::optional(around) : std::nullopt;
 }
 
 }  // namespace
 
-Interval enclose(Function f, const Interval& x) {
-  const Trend trend = trend_of(f);
-  Interval y = Interval::undefined();
-  if (x.is_point()) {
-    y = by_cell(f, x.lo());
-  } else if (trend != Trend::other) {
-    const Interval at_lo = by_cell(f, x.lo()), at_hi = by_cell(f, x.hi());
-    const bool known = !at_lo.is_undefined() && !at_hi.is_undefined();
-    if (known) y = trend == Trend::rising ? Interval(at_lo.lo(), at_hi.hi()) : Interval(at_hi.lo(), at_lo.hi());
-  }
-  return y.is_undefined() ? apply(f, x) : y;
+std::optional<Interval> tight(Function f, double x) { return tight(by_cell(f, x)); }
+std::optional<Interval> tight(Activation f, double x) { return tight(by_cell(f, x)); }
+
+// Rounding to nearest is monotone: where both ends of the enclosure round to the same number, so does the value.
+std::optional<double> nearest_double(Function f, double x) {
+  const std::optional<Near> y = by_cell(f, x);
+  if (!y) return std::nullopt;
+  const double below = y->hi + sub_down(y->lo, y->error), above = y->hi + add_up(y->lo, y->error);
+  return below == above ? std::optional(below) : std::nullopt;
 }
 
 }  // namespace assay

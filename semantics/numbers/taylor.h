@@ -1,19 +1,29 @@
-// Enclosures of functions by Taylor polynomials: 2^-43 wide, relatively, and ten to a hundred times cheaper than MPFR's.
+// Values of functions by Taylor polynomials: as tight as MPFR's, and ten to a hundred times cheaper. Private to semantics.
 //
 // A cell is an interval of width 2^-level around a multiple of that. The polynomial's coefficients are enclosures of the derivatives at the
 // centre c, and the remainder's one of the n-th derivative over the whole cell (Taylor's theorem with Lagrange's remainder):
 //   f(c + t) is in a_0 + a_1 t + ... + a_(n-1) t^(n-1) + f^(n)(cell) / n! t^n
-// The polynomial is computed in double, with a bound of its rounding errors that is found when the cell is made. The derivatives follow
-// from f's differential equation in interval arithmetic; values come from MPFR. Cells are made when first asked for, and kept per thread;
-// where none is narrow enough MPFR answers. Proof: docs/contracts/taylor.md.
+// The polynomial is computed in double, its first terms in pairs of doubles, with a bound of all rounding errors that is found when the cell
+// is made. The derivatives follow from f's differential equation in interval arithmetic of 257 bits. Where the error leaves it open which
+// doubles are next to the value (Ziv's test), or no cell is narrow enough, there is no answer, and MPFR has to give it: which function
+// answers is not seen in the result. Cells are made when asked for repeatedly, and kept per thread. Proof: docs/contracts/taylor.md.
 #pragma once
+
+#include <cstdint>
+#include <optional>
 
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/interval.h"
 
 namespace assay {
 
-// Contains apply(f, x) wherever f is defined on all of x; undefined() elsewhere.
-[[nodiscard]] Interval enclose(Function f, const Interval& x);
+// x times a sigmoidal function: of the normal distribution, sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), sigmoid(x), tanh(softplus(x)).
+enum class Activation : std::uint8_t { gelu, gelu_tanh_form, silu, mish };
+
+// Two neighbouring doubles with f(x) between them.
+[[nodiscard]] std::optional<Interval> tight(Function f, double x);
+[[nodiscard]] std::optional<Interval> tight(Activation f, double x);
+// The double that is nearest to f(x).
+[[nodiscard]] std::optional<double> nearest_double(Function f, double x);
 
 }  // namespace assay

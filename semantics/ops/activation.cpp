@@ -15,8 +15,8 @@
 //              prelu: S1, S2 the shapes broadcast, S3 to that of x.
 // Derivative.  That of the formula (Dual). Kinks: elu, selu and prelu at 0, hard_sigmoid, hard_swish at -3 and 3; jumps:
 //              thresholded_relu at alpha, shrink at -alpha and alpha (undefined over sets that contain one).
-// Rounding.    Over intervals, point by point at 257 bits, then outward. Between its break points each function is monotone, so
-//              the image of a box is the hull of the values at its ends and at the break points inside. Break points: 0 for
+// Rounding.    Over intervals, point by point at 257 bits, then outward (gelu, silu and mish by polynomials, where these are
+//              tight: numbers/taylor.h). Between its break points each function is monotone, so the image of a box is the hull of the values at its ends and at the break points inside. Break points: 0 for
 //              elu, selu, celu; -3 and -3/2 for hard_swish; for gelu, silu and mish the one minimum, which lies in a bracket
 //              [a, b] that is narrowed by bisection on the enclosed sign of the derivative. That there is only one:
 //              write f = x s with s > 0 increasing; f' = s (1 + x s'/s), and for x < 0 the factor 1 + x s'/s is increasing
@@ -27,10 +27,12 @@
 //              bracket divided by alpha.
 // Source.      ONNX operators of the same names, Swish, PRelu; Hendrycks and Gimpel 2016 (gelu), Misra 2019 (mish); the
 //              monotonicity arguments are derived here.
+#include <optional>
 #include <vector>
 
 #include "semantics/demand.h"
 #include "semantics/numbers/selection.h"
+#include "semantics/numbers/taylor.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
@@ -151,8 +153,42 @@ WideInterval image(const Node& node, const std::vector<WideInterval>& breaks, co
   }
   return result;
 }
+// gelu, silu and mish between the ends, by polynomials: the same as at 257 bits, where these are tight.
+struct Valley {
+  Activation f;
+  Interval at, value;  // around the minimum
+  Valley(Activation activation, const Node& node)
+      : f(activation), at(turning_point(node).to_interval()), value(formula(node, turning_point(node)).to_interval()) {}
+};
+const Valley* valley(const Node& node) {
+  if (node.op == Op::gelu && std::get<GeluAttributes>(node.attributes).tanh_form) {
+    static const Valley kTanhForm(Activation::gelu_tanh_form, node);
+    return &kTanhForm;
+  }
+  if (node.op == Op::gelu) {
+    static const Valley kGelu(Activation::gelu, node);
+    return &kGelu;
+  }
+  if (node.op == Op::mish) {
+    static const Valley kMish(Activation::mish, node);
+    return &kMish;
+  }
+  if (node.op != Op::silu || std::get<ActivationAttributes>(node.attributes).alpha != 1) return nullptr;
+  static const Valley kSilu(Activation::silu, node);
+  return &kSilu;
+}
+std::optional<Interval> by_cells(const Node& node, const Interval& x) {
+  const Valley* const one = valley(node);
+  if (one == nullptr) return std::nullopt;
+  const std::optional<Interval> first = tight(one->f, x.lo()), last = x.is_point() ? first : tight(one->f, x.hi());
+  if (!first || !last) return std::nullopt;
+  const Interval ends = hull(*first, *last);
+  return x.hi() <= one->at.lo() || one->at.hi() <= x.lo() ? ends : hull(ends, one->value);
+}
+
 Interval image(const Node& node, const std::vector<WideInterval>& breaks, const Interval& x) {
-  return image(node, breaks, WideInterval(x)).to_interval();
+  const std::optional<Interval> fast = by_cells(node, x);
+  return fast ? *fast : image(node, breaks, WideInterval(x)).to_interval();
 }
 Symbolic image(const Node& node, const std::vector<WideInterval>& breaks, const Symbolic& x) {
   return x.is_constant() ? Symbolic(image(node, breaks, x.constant())) : Symbolic::nonlinear();

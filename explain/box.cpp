@@ -1,5 +1,6 @@
 #include "explain/box.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +11,15 @@ Box whole(const Shape& shape) { return {Shape(shape.size(), 0), shape}; }
 Box one_element(const Shape& shape, std::size_t element) {
   Box box{index_of(shape, element), index_of(shape, element)};
   for (std::int64_t& end : box.end) ++end;
+  return box;
+}
+
+Box hull(const Box& a, const Box& b) {
+  Box box = a;
+  for (std::size_t axis = 0; axis < box.begin.size(); ++axis) {
+    box.begin[axis] = std::min(a.begin[axis], b.begin[axis]);
+    box.end[axis] = std::max(a.end[axis], b.end[axis]);
+  }
   return box;
 }
 

@@ -17,6 +17,7 @@ struct Box {
 
 [[nodiscard]] Box whole(const Shape& shape);
 [[nodiscard]] Box one_element(const Shape& shape, std::size_t element);
+[[nodiscard]] Box hull(const Box& a, const Box& b);
 [[nodiscard]] Shape extents(const Box& box);
 [[nodiscard]] std::size_t element_at(const Shape& shape, const Shape& index);
 [[nodiscard]] Tensor cut_to(const Tensor& tensor, const Box& box);

@@ -52,6 +52,7 @@ Lines step_lines(const View& view) {
   for (NodeId id = 0; id < view.output(); ++id) {
     const Node& node = view.part.graph.node(id);
     if (node.op == Op::input || node.op == Op::constant || view.values[id].values.size() != 1) continue;
+    if (!view.part.named.empty() && view.part.named[id].node != id) continue;  // a slice, which the region has not
     if (lines.size() > kMostSteps) continue;
     lines.push_back("  " + step_text(view, id));
     if (contracts::family_of(node.op) == contracts::Family::sum) append(lines, sum_lines(view, id, 0), "    ");

@@ -202,7 +202,7 @@ Lines of_layout(const Reading& reading) {
 
 std::string step_text(const View& view, NodeId id) {
   const Reading reading(view, id, 0);
-  std::string text = word(reading.node()) + " = " + view.number(view.values[id].values[0]);
+  std::string text = view.place(id, 0) + " = " + view.number(view.values[id].values[0]);
   const Family family = contracts::family_of(reading.node().op);
   const bool is_elementwise = family == Family::elementwise || family == Family::function || family == Family::activation;
   if (is_elementwise && reading.node().operands.size() <= 3) text += " = " + expression(reading.node()) + ": " + reading.operands();
@@ -211,7 +211,10 @@ std::string step_text(const View& view, NodeId id) {
 
 std::vector<std::string> formula_lines(const View& view, NodeId id, std::size_t element) {
   const Reading reading(view, id, element);
-  switch (contracts::family_of(reading.node().op)) {
+  const Family family = contracts::family_of(reading.node().op);
+  const bool is_along = family == Family::extremum || family == Family::softmax || family == Family::normalise;
+  if (view.part.named.empty() && is_along && view.part.graph.size(id) > 1) return {};  // other lines are here as well
+  switch (family) {
     case Family::sum:
       return sum_lines(view, id, element);
     case Family::elementwise:

@@ -10,20 +10,31 @@ namespace {
 class Cutter {
  public:
   Cutter(const Trace& trace, const Region& region, std::size_t result, std::size_t element)
-      : trace_(trace), region_(region), result_(result), element_(element), boxes_(region.graph.nodes.size()), attributes_(boxes_.size()) {}
+      : trace_(trace),
+        region_(region),
+        result_(result),
+        element_(element),
+        boxes_(region.graph.nodes.size()),
+        attributes_(boxes_.size()),
+        wanted_(boxes_.size()) {}
 
   Part cut() {
-    if (!find_boxes()) {
-      for (NodeId id = 0; id < boxes_.size(); ++id) {
-        boxes_[id] = whole(region_.graph.node(id).shape);
-        attributes_[id] = region_.graph.node(id).attributes;
-      }
+    if (auto part = find_boxes() ? assembled() : std::nullopt) return std::move(*part);
+    for (NodeId id = 0; id < boxes_.size(); ++id) {
+      const Node& node = region_.graph.node(id);
+      boxes_[id] = whole(node.shape);
+      attributes_[id] = node.attributes;
+      wanted_[id].clear();
+      for (const NodeId operand : node.operands) wanted_[id].push_back(whole(region_.graph.node(operand).shape));
     }
-    return *assembled();
+    Part part = *assembled();
+    part.named.clear();
+    return part;
   }
 
  private:
-  // False where two users need different parts of one node.
+  // Where two users need different parts of one node, both get a slice of what holds the two. False where an op that may be fused with
+  // its users stands there: a slice between them would say that it is not.
   bool find_boxes() {
     const Graph& graph = region_.graph;
     const NodeId output = graph.outputs[result_];
@@ -36,16 +47,40 @@ class Cutter {
         needs = std::move(*found);
       else
         for (const NodeId operand : node.operands) needs.operands.push_back(whole(graph.node(operand).shape));
-      if (id != output && needs.result != *boxes_[id]) return false;
       boxes_[id] = std::move(needs.result);
       attributes_[id] = std::move(needs.attributes);
+      wanted_[id] = std::move(needs.operands);
       for (std::size_t k = 0; k < node.operands.size(); ++k) {
         std::optional<Box>& box = boxes_[node.operands[k]];
-        if (box && *box != needs.operands[k]) return false;
-        box = std::move(needs.operands[k]);
+        box = box ? hull(*box, wanted_[id][k]) : wanted_[id][k];
       }
     }
-    return assembled().has_value();
+    return !slices_what_fuses();
+  }
+
+  [[nodiscard]] bool slices_what_fuses() const {
+    const Graph& graph = region_.graph;
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      for (std::size_t k = 0; k < wanted_[id].size(); ++k) {
+        const NodeId operand = graph.node(id).operands[k];
+        const Op op = graph.node(operand).op;
+        if ((op == Op::mul || op == Op::neg) && boxes_[operand] != wanted_[id][k]) return true;
+      }
+    }
+    return false;
+  }
+
+  // Node `id` of the part, or the slice of it that a user wants.
+  std::optional<NodeId> sliced(Part& part, NodeId id, const Box& from, const Box& wanted) const {
+    if (from == wanted) return id;
+    SliceAttributes attributes;
+    for (std::size_t axis = 0; axis < from.begin.size(); ++axis) attributes.starts.push_back(wanted.begin[axis] - from.begin[axis]);
+    attributes.steps.assign(from.begin.size(), 1);
+    attributes.extents = extents(wanted);
+    const auto added = part.graph.append(Op::slice, {id}, std::move(attributes));
+    if (!added) return std::nullopt;
+    part.named.push_back({id, wanted.begin});
+    return added.value();
   }
 
   void append_input(Part& part, std::vector<NodeId>& ids, std::size_t k) const {
@@ -55,7 +90,7 @@ class Cutter {
     ids[id] = part.graph.append_input(value.dtype(), extents(*boxes_[id]), trace_.tensors[region_.operands[k]].name);
     part.operands.push_back(cut_to(value, *boxes_[id]));
     part.positions.push_back(k);
-    part.origins.push_back(boxes_[id]->begin);
+    part.named.push_back({ids[id], boxes_[id]->begin});
   }
 
   [[nodiscard]] std::optional<Part> assembled() const {
@@ -70,13 +105,19 @@ class Cutter {
       if (!boxes_[id] || node.op == Op::input) continue;
       if (node.op == Op::constant) {
         ids[id] = part.graph.append_constant(cut_to(node.value, *boxes_[id]));
+        part.named.push_back({ids[id], boxes_[id]->begin});
         continue;
       }
       std::vector<NodeId> operands;
-      for (const NodeId operand : node.operands) operands.push_back(ids[operand]);
+      for (std::size_t k = 0; k < node.operands.size(); ++k) {
+        const auto operand = sliced(part, ids[node.operands[k]], *boxes_[node.operands[k]], wanted_[id][k]);
+        if (!operand) return std::nullopt;
+        operands.push_back(*operand);
+      }
       const auto added = part.graph.append(node.op, std::move(operands), attributes_[id]);
       if (!added || part.graph.node(added.value()).shape != extents(*boxes_[id])) return std::nullopt;
       ids[id] = added.value();
+      part.named.push_back({ids[id], boxes_[id]->begin});
     }
     mark_results(part, ids);
     return part;
@@ -103,13 +144,14 @@ class Cutter {
   std::size_t result_, element_;
   std::vector<std::optional<Box>> boxes_;  // none: not needed
   std::vector<Attributes> attributes_;
+  std::vector<std::vector<Box>> wanted_;  // of each node's operands
 };
 
 }  // namespace
 
-Shape Part::index_in_region(std::size_t k, std::size_t i) const {
-  Shape index = index_of(operands[k].shape(), i);
-  for (std::size_t axis = 0; axis < index.size(); ++axis) index[axis] += origins[k][axis];
+Shape Part::index_of_node(NodeId id, std::size_t i) const {
+  Shape index = index_of(graph.node(id).shape, i);
+  for (std::size_t axis = 0; axis < index.size() && !named.empty(); ++axis) index[axis] += named[id].begin[axis];
   return index;
 }
 

@@ -15,14 +15,20 @@ struct Part {
   ExecutionModel model;
   std::vector<Tensor> operands;        // recorded, one per input of the graph
   std::vector<std::size_t> positions;  // which operand of the region each is
-  std::vector<Shape> origins;          // the index of its first element in that operand
   std::vector<Tensor> results;         // recorded, one per output of the graph: the element's result, and those that it rests on
   std::vector<TraceTensorId> tensors;  // of the results
   std::size_t result = 0, element = 0;
   std::string name;
+  // Per node of the graph: the node that messages name for it (itself, or what it is a slice of), and the index in the region of its
+  // first element. Empty where the region could not be taken apart: then everything is here.
+  struct Named {
+    NodeId node = 0;
+    Shape begin;
+  };
+  std::vector<Named> named = {};
 
-  // The index in the region's operand of element i of operand k.
-  [[nodiscard]] Shape index_in_region(std::size_t k, std::size_t i) const;
+  // The index in the region of element i of a node.
+  [[nodiscard]] Shape index_of_node(NodeId id, std::size_t i) const;
 };
 
 // Everything, where the region cannot be taken apart.

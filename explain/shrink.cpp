@@ -103,7 +103,7 @@ bool fails(const Trace& trace) {
 // Everything that the region reads and gives.
 Part all_of(const Trace& trace, std::size_t index, std::size_t result, std::size_t element) {
   const Region& region = trace.regions[index];
-  Part part{region.graph, region.model, {}, {}, {}, {}, region.results, result, element, region.name};
+  Part part{region.graph, region.model, {}, {}, {}, region.results, result, element, region.name};
   for (const TraceTensorId id : region.operands) part.operands.push_back(trace.tensors[id].value);
   for (const TraceTensorId id : region.results) part.results.push_back(trace.tensors[id].value);
   return part;

@@ -15,11 +15,11 @@ double View::allowance() const {
 
 std::string View::place(NodeId id, std::size_t i) const {
   const auto& inputs = part.graph.inputs;
+  const Shape index = part.index_of_node(id, i);
+  if (!part.named.empty()) id = part.named[id].node;
   const auto k = static_cast<std::size_t>(std::ranges::find(inputs, id) - inputs.begin());
-  if (k < inputs.size()) return part.graph.input_names[k] + to_string(part.index_in_region(k, i));
-  const std::string op(op_row(part.graph.node(id).op).name);
-  if (part.graph.size(id) == 1) return op;  // where it lies is known from the element
-  return op + to_string(index_of(part.graph.node(id).shape, i));
+  const std::string name = k < inputs.size() ? part.graph.input_names[k] : std::string(op_row(part.graph.node(id).op).name);
+  return k < inputs.size() || !index.empty() ? name + to_string(index) : name;
 }
 
 std::string View::number(double value) const { return decimal(value, format()); }

@@ -52,7 +52,8 @@ namespace {
 
 bool is_model(const GradcheckOptions& options) { return options.trace.ends_with(".onnx"); }
 
-// A case per product that read or gave zeros only. `draws`: of random inputs, each of which left something dead.
+// A case per product that read or gave zeros only. One that does so for every input is right for every input, and not undecided.
+// `draws`: of random inputs, each of which left something dead.
 std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& life, std::size_t draws, bool allowed) {
   std::vector<GateCase> cases;
   for (const kernel::DeadProduct& dead : life.dead) {
@@ -68,7 +69,7 @@ std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& lif
       message += "; it is 0 for every input of the domain, by interval bounds";
     else if (draws > 1)
       message += "; the best of " + counted(draws, "draw") + " of random inputs";
-    one.findings.push_back({allowed ? Finding::Kind::vacuous : Finding::Kind::undecided,
+    one.findings.push_back({allowed || dead.is_always ? Finding::Kind::vacuous : Finding::Kind::undecided,
                             "gradient.dead",
                             dead.cotangent,
                             std::move(message),

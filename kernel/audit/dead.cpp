@@ -55,13 +55,14 @@ std::optional<std::vector<Array<Interval>>> on(const TraceDomain& domain, const 
   return values;
 }
 
-// The cotangent of a product that is 0, the one that it reads before those that it gives.
-std::optional<TraceTensorId> dead_cotangent(const Trace& trace, const Trace::Vjp& vjp) {
-  if (is_zero(trace.tensors[vjp.cotangent].value)) return vjp.cotangent;
+// The cotangents of a product that are 0: the one that it reads, or else those that it gives.
+std::vector<TraceTensorId> dead_cotangents(const Trace& trace, const Trace::Vjp& vjp) {
+  if (is_zero(trace.tensors[vjp.cotangent].value)) return {vjp.cotangent};
+  std::vector<TraceTensorId> dead;
   for (const auto& [operand, id] : vjp.cotangents) {
-    if (is_zero(trace.tensors[id].value)) return id;
+    if (is_zero(trace.tensors[id].value)) dead.push_back(id);
   }
-  return std::nullopt;
+  return dead;
 }
 
 }  // namespace
@@ -69,18 +70,19 @@ std::optional<TraceTensorId> dead_cotangent(const Trace& trace, const Trace::Vjp
 Liveness liveness(const Trace& recorded, const TraceDomain& domain) {
   const Opened view = opened(recorded);
   Liveness life;
-  std::vector<TraceTensorId> cotangents;
+  std::vector<std::vector<TraceTensorId>> cotangents;
   for (const Trace::Vjp& vjp : view.trace.vjps) {
     ++life.products;
-    const auto id = dead_cotangent(view.trace, vjp);
-    if (!id) continue;
-    const Trace::Entry& entry = view.trace.tensors[*id];
-    life.dead.push_back({view.origin[vjp.of], entry.name, entry.value.size(), *id == vjp.cotangent, false});
-    cotangents.push_back(*id);
+    const auto ids = dead_cotangents(view.trace, vjp);
+    if (ids.empty()) continue;
+    const Trace::Entry& entry = view.trace.tensors[ids[0]];
+    life.dead.push_back({view.origin[vjp.of], entry.name, entry.value.size(), ids[0] == vjp.cotangent, false});
+    cotangents.push_back(ids);
   }
   if (domain.empty() || life.dead.empty()) return life;
   const auto values = on(domain, view.trace);
-  for (std::size_t i = 0; values && i < cotangents.size(); ++i) life.dead[i].is_always = is_zero((*values)[cotangents[i]]);
+  const auto is_always = [&](TraceTensorId id) { return is_zero((*values)[id]); };
+  for (std::size_t i = 0; values && i < cotangents.size(); ++i) life.dead[i].is_always = std::ranges::all_of(cotangents[i], is_always);
   return life;
 }
 

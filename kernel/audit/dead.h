@@ -15,10 +15,10 @@ namespace assay::kernel {
 
 struct DeadProduct {
   std::uint32_t region = 0;  // whose product it is
-  std::string cotangent;     // the tensor that is 0
+  std::string cotangent;     // the tensor that is 0, or the first of several
   std::size_t elements = 0;  // of it
   bool is_read = false;      // by the product, else given by it, from a cotangent that is not 0
-  bool is_always = false;    // it is 0 for all inputs of the domain
+  bool is_always = false;    // 0 for all inputs of the domain
 };
 
 struct Liveness {

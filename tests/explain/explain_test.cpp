@@ -333,10 +333,94 @@ TEST_CASE("explain: a fused region, step by step", "[explain]") {
   add_to(run.trace, region.results[0], {7}, 0.5F);
   const Lines lines = lines_of(run.trace);
   CHECK(mentions(lines, "each step by its own contract; before the last one, in double:"));
-  CHECK(mentions(lines, "  gemm = "));
+  CHECK(mentions(lines, "  gemm[1, 2] = "));
   CHECK(mentions(lines, "gemm of 7 terms"));
-  CHECK(mentions(lines, "y = max(a, 0), exactly: a = gemm = "));
+  CHECK(mentions(lines, "y = max(a, 0), exactly: a = gemm[1, 2] = "));
   const auto shrunk = explain::shrink(run.trace, 0);
   REQUIRE(shrunk);
   CHECK(shrunk.value().text == "[4, 6], [6, 5], [5] -> [4, 5], down to [1, 6], [6, 1], [1] -> [1, 1]");
+}
+
+namespace {
+
+// A region of several ops on one input x, built on an op that was run; its recorded result is `value` everywhere.
+struct Fused {
+  explicit Fused(const Shape& shape) {
+    x = run.given("x", shape, noise(element_count(shape), 3));
+    run.apply(Op::exp, {x});
+    region().graph = Graph();
+    run.trace.tensors[region().results[0]].name = "y";
+    input = region().graph.append_input(DType::float32, shape, "x");
+  }
+  Region& region() { return run.trace.regions[0]; }
+  NodeId add(Op op, const std::vector<NodeId>& operands, const Attributes& attributes = NoAttributes{}) {
+    const auto node = region().graph.append(op, operands, attributes);
+    if (!node) FAIL(node.rejection().to_text());
+    return node.value();
+  }
+  // The result of the last node, with one element that is wrong.
+  Lines explained(const Shape& index) {
+    Graph& graph = region().graph;
+    const NodeId y = static_cast<NodeId>(graph.nodes.size() - 1);
+    graph.mark_output(y, "y");
+    const auto values = evaluate<float>(graph, std::vector{lift<float>(run.trace.tensors[x].value)});
+    if (!values) FAIL(values.rejection().to_text());
+    std::vector<float> result = values.value()[y].values;
+    std::size_t element = 0;
+    for (std::size_t axis = 0; axis < index.size(); ++axis)
+      element = element * static_cast<std::size_t>(graph.node(y).shape[axis]) + static_cast<std::size_t>(index[axis]);
+    result[element] += 0.5F;
+    run.trace.tensors[region().results[0]].value = Tensor::of_floats(graph.node(y).shape, result);
+    return lines_of(run.trace);
+  }
+  Run run;
+  Run::Id x = 0;
+  NodeId input = 0;
+};
+
+}  // namespace
+
+TEST_CASE("explain: values inside of a fused region are named by their own indices", "[explain]") {
+  Fused sum({3, 4, 5});
+  sum.add(Op::reduce_sum, {sum.add(Op::exp, {sum.input})}, ReduceAttributes{{2}, true});
+  const Lines lines = sum.explained({2, 3, 0});
+  CHECK(mentions(lines, "at [2, 3, 0]: received"));
+  CHECK(mentions(lines, "term exp[2, 3, "));
+  CHECK_FALSE(mentions(lines, "exp[0, 0, "));
+
+  Fused moved({3, 4, 5});  // of another place than the element's
+  moved.add(Op::relu, {moved.add(Op::permute, {moved.add(Op::exp, {moved.input})}, PermuteAttributes{{2, 0, 1}})});
+  const Lines steps = moved.explained({1, 2, 3});
+  CHECK(mentions(steps, "exp[2, 3, 1] = "));
+  CHECK(mentions(steps, ": a = x[2, 3, 1] = "));
+  CHECK(mentions(steps, "exactly: a = permute[1, 2, 3] = "));
+
+  Fused constant({4, 3});
+  const NodeId row = constant.region().graph.append_constant(Tensor::of_floats({3}, noise(3, 5)));
+  constant.add(Op::add, {constant.add(Op::exp, {constant.input}), row});
+  CHECK(mentions(constant.explained({3, 2}), "b = constant[2] = "));
+}
+
+TEST_CASE("explain: where two steps read different parts of one value, each is cut to what it reads", "[explain]") {
+  Fused norm({3, 4, 6});  // (x - mean) / sqrt(mean of |x - mean|)
+  const NodeId mean = norm.add(Op::reduce_mean, {norm.input}, ReduceAttributes{{2}, true});
+  const NodeId centred = norm.add(Op::sub, {norm.input, mean});
+  const NodeId square = norm.add(Op::abs, {centred}), variance = norm.add(Op::reduce_mean, {square}, ReduceAttributes{{2}, true});
+  norm.add(Op::div, {centred, norm.add(Op::sqrt, {variance})});
+  const Lines lines = norm.explained({2, 3, 1});
+  CHECK(mentions(lines, "reduce_mean[2, 3, 0] = "));
+  CHECK(mentions(lines, "sqrt[2, 3, 0] = "));
+  CHECK(mentions(lines, "a / b), the nearest number: a = sub[2, 3, 1] = "));
+  CHECK_FALSE(mentions(lines, "slice"));
+  const auto shrunk = explain::shrink(norm.run.trace, 0);
+  REQUIRE(shrunk);
+  CHECK(shrunk.value().text == "[3, 4, 6] -> [3, 4, 6], down to [1, 1, 6] -> [1, 1, 1]");
+  const auto before = audit_of(norm.run.trace).worst, after = audit_of(shrunk.value().trace).worst;
+  REQUIRE((before && after));
+  CHECK(after->text.substr(after->text.find(':')) == before->text.substr(before->text.find(':')));
+
+  Fused both({3, 6});  // products may be fused with the sum: nothing is put between them
+  const NodeId product = both.add(Op::mul, {both.input, both.input});
+  both.add(Op::add, {product, both.add(Op::reduce_sum, {product}, ReduceAttributes{{1}, true})});
+  CHECK(mentions(both.explained({2, 1}), "a = mul[2, 1] = "));
 }

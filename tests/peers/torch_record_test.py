@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+"""The recorder of examples/foreign on many small programs: right ones pass audit and gradcheck, wrong ones fail, others are refused by name.
+
+    python3 tests/peers/torch_record_test.py BIN [--only TEXT] [--seed N]
+
+Prints "skipped" without the package torch.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "examples" / "foreign"))
+try:
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(0)
+from torch_record import Recorder, Refused
+
+PASS, FAIL, REFUSED = "passes", "fails", "is refused"
+OPTIONS = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+SEED = int(OPTIONS.get("--seed", 11))
+PROGRAMS = []  # name, expected, part of the message, builder of (model or parameters, loss)
+
+
+def program(name, expected=PASS, message=""):
+    def add(build):
+        PROGRAMS.append((name, expected, message, build))
+        return build
+    return add
+
+
+def leaf(*shape, scale=1.0): return (torch.randn(shape) * scale).requires_grad_()
+
+
+def formula(name, f, *shapes, expected=PASS, message=""):
+    """A program of parameters a, b, ... of these shapes, whose loss is the weighted sum of f."""
+    def build():
+        given = {chr(ord("a") + i): leaf(*shape) for i, shape in enumerate(shapes)}
+        def loss():
+            y = f(*given.values())
+            return (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum()
+        return given, loss
+    PROGRAMS.append((name, expected, message, build))
+
+
+# Losses, reductions, batch sizes.
+
+def classifier(batch, criterion, targets, width=4):
+    def build():
+        model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, width))
+        x, y = torch.randn(batch, 3), targets(batch, width)
+        return model, lambda: criterion(model(x), y)
+    return build
+
+
+def classes(batch, width): return torch.randint(0, width, (batch,))
+
+
+for batch in range(1, 10):
+    program(f"cross entropy, batch {batch}")(classifier(batch, F.cross_entropy, classes))
+    program(f"mean of squares, batch {batch}")(classifier(batch, F.mse_loss, lambda b, w: torch.randn(b, w)))
+    program(f"mean of absolute values, batch {batch}")(classifier(batch, F.l1_loss, lambda b, w: torch.randn(b, w)))
+for reduction in ("sum", "none"):
+    of = lambda loss, reduction=reduction: lambda y, t: (loss(y, t, reduction=reduction) * 0.7).sum()
+    program(f"cross entropy, {reduction}")(classifier(5, of(F.cross_entropy), classes))
+    program(f"mean of squares, {reduction}")(classifier(5, of(F.mse_loss), lambda b, w: torch.randn(b, w)))
+    program(f"logits, {reduction}")(classifier(7, of(F.binary_cross_entropy_with_logits), lambda b, w: torch.rand(b, w)))
+program("logits, mean")(classifier(7, F.binary_cross_entropy_with_logits, lambda b, w: torch.rand(b, w)))
+program("weighted classes")(classifier(6, nn.CrossEntropyLoss(weight=torch.tensor([1.0, 0.3, 2.0, 0.7])), classes))
+program("ignored rows")(classifier(6, nn.CrossEntropyLoss(ignore_index=2), lambda b, w: torch.tensor([0, 2, 1, 3, 2, 0])))
+program("double precision")(lambda: (m := nn.Linear(3, 2).double(), lambda: F.cross_entropy(m(torch.randn(5, 3, dtype=torch.float64)), torch.tensor([0, 1, 1, 0, 1]))))
+
+
+# Layers used twice, frozen and unused parameters.
+
+@program("tied layer")
+def tied():
+    layer, x = nn.Linear(4, 4), torch.randn(3, 4)
+    return layer, lambda: torch.tanh(layer(torch.tanh(layer(x)))).pow(2).sum()
+
+
+@program("one weight as encoder and decoder")
+def transposed():
+    w, x = leaf(5, 3), torch.randn(4, 3)
+    return {"w": w}, lambda: F.mse_loss(torch.relu(x @ w.t()) @ w, x)
+
+
+@program("a weight under two names")
+def two_names():
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3))
+    model[2].weight = model[0].weight
+    return model, lambda: model(torch.randn(2, 3)).square().mean()
+
+
+@program("frozen layer")
+def frozen():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    for one in model[0].parameters(): one.requires_grad_(False)
+    return model, lambda: model(torch.randn(5, 3)).sum()
+
+
+@program("frozen layer behind a trained one")
+def frozen_last():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    model[2].requires_grad_(False)
+    return model, lambda: model(torch.randn(5, 3)).square().sum()
+
+
+@program("unused parameter")
+def unused():
+    model = nn.ModuleDict({"used": nn.Linear(3, 2), "unused": nn.Linear(3, 2)})
+    return model, lambda: model["used"](torch.randn(4, 3)).sum()
+
+
+@program("computed and not used")
+def dead():
+    model = nn.ModuleDict({"used": nn.Linear(3, 2), "dead": nn.Linear(3, 2)})
+    def loss():
+        x = torch.randn(4, 3)
+        model["dead"](x).sum()
+        return model["used"](x).sum()
+    return model, loss
+
+
+# torch.autograd.Function.
+
+def function(forward, backward, save=lambda ctx, args, y: args):
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *args):
+            y = forward(*args)
+            ctx.save_for_backward(*save(ctx, args, y))
+            return y
+
+        @staticmethod
+        def backward(ctx, g): return backward(g, *ctx.saved_tensors)
+    return Own.apply
+
+
+def product_bar(g, x, w): return g @ w.t(), x.t() @ g
+
+
+def with_function(name, apply, expected=PASS, shapes=((4, 3), (3, 2)), message=""):
+    def build():
+        given = {chr(ord("a") + i): leaf(*shape) for i, shape in enumerate(shapes)}
+        return given, lambda: torch.tanh(apply(*[one * 1.5 for one in given.values()])).sum()
+    PROGRAMS.append((name, expected, message, build))
+
+
+with_function("Function of one operation", function(lambda x, w: x @ w, product_bar))
+with_function("Function of several", function(lambda x, w: torch.tanh(x @ w) * 2, lambda g, x, w: product_bar(2 * g * (1 - torch.tanh(x @ w) ** 2), x, w)))
+with_function("Function that saves its result", function(lambda x: torch.exp(-x * x), lambda g, x, y: -2 * g * x * y, lambda ctx, args, y: (*args, y)), shapes=[(3, 2)])
+with_function("Function that hands its argument on", function(lambda x: x.view_as(x), lambda g, x: g), shapes=[(3, 2)])
+with_function("Function with one argument twice", lambda x: function(lambda a, b: a * b * a, lambda g, a, b: (2 * g * a * b, g * a * a))(x, x), shapes=[(3, 2)])
+with_function("Function with an argument it does not read", function(lambda x, w: x * 3, lambda g, x, w: (3 * g, None)))
+with_function("Function, wrong: half", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t() / 2, x.t() @ g)), FAIL)
+with_function("Function, wrong: twice", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), 2 * (x.t() @ g))), FAIL)
+with_function("Function, wrong: sign", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), -(x.t() @ g))), FAIL)
+with_function("Function, wrong: transposed", function(lambda x, w: x @ w, lambda g, x, w: (g @ w, x.t() @ g)), FAIL, ((4, 3), (3, 3)))
+with_function("Function, wrong: no gradient", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), None)), FAIL)
+with_function("Function, wrong: a factor left out", function(lambda x, w: torch.tanh(x @ w), product_bar), FAIL)
+with_function("Function, wrong: a gradient of what it does not read", function(lambda x, w: x * 3, lambda g, x, w: (3 * g, w)), FAIL)
+with_function("Function, wrong: straight through", function(torch.sign, lambda g, x: g), FAIL, [(3, 2)])
+with_function("Function, wrong: where the operand is negative", function(torch.relu, lambda g, x: g), FAIL, [(4, 4)])
+
+
+class Two(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, g, h): return 2 * g + 3 * h
+
+
+formula("Function with two results", lambda a: (lambda x, y: x * y)(*Two.apply(a * 1.0)), (3,), expected=REFUSED, message="TwoBackward")
+formula("Function with two results, one at a time", lambda a: Two.apply(a * 1.0)[0] * Two.apply(a)[1], (3,))
+
+
+@program("Function inside a layer, twice")
+def layers():
+    own = function(lambda x, w: torch.sigmoid(x @ w), lambda g, x, w: product_bar(g * torch.sigmoid(x @ w) * (1 - torch.sigmoid(x @ w)), x, w))
+    w, x = leaf(3, 3), torch.randn(2, 3)
+    return {"w": w}, lambda: own(own(x, w), w).sum()
+
+
+# Hooks that change a gradient on its way.
+
+@program("a hook that doubles a gradient", FAIL)
+def hooked():
+    w = leaf(3, 3)
+    def loss():
+        h = torch.tanh(w)
+        h.register_hook(lambda g: g * 2)
+        return h.exp().sum()
+    return {"w": w}, loss
+
+
+# Views, broadcasts, strides, reuse.
+
+def without(f):
+    with torch.no_grad(): return f()
+
+
+formula("reuse", lambda a: (lambda h: h * h + h.exp() + h)(torch.tanh(a)), (3, 2))
+formula("the same factor twice", lambda a: a * a * a, (3,))
+formula("broadcasts", lambda a, b, c: a * b + c, (3, 4), (4,), (3, 1))
+formula("a scalar operand", lambda a, b: a * b, (3, 4), ())
+formula("view of the same shape", lambda a: a.view(3, 2) * a.reshape(3, 2), (3, 2))
+formula("transposed and strided", lambda a, b: a.t()[::2] @ b[1:, ::1].contiguous()[:, 1:], (4, 6), (5, 3))
+formula("two transposes of one tensor", lambda a: a.t() + a.t().tanh() + a.t(), (3, 4))
+formula("a view that was made without gradients", lambda a: (lambda v: v * a.t())(without(lambda: a.t())), (3, 4))
+formula("strided in the loss", lambda a: a.t() * 2 + a.t().exp(), (3, 4))
+formula("permute and flatten", lambda a: torch.tanh(a.permute(2, 0, 1)).flatten(1), (2, 3, 4))
+formula("expand", lambda a: a.expand(4, 3).sin(), (3,))
+formula("select, slice, cat, stack", lambda a, b: torch.cat([torch.stack([a[0], a[:, 1][:3], b[-1]]), b[1:]]), (3, 3), (4, 3))
+formula("chunks", lambda a: (lambda x, y, z: x * y - z.exp())(*a.chunk(3, 1)), (4, 6))
+formula("one chunk of three", lambda a: a.chunk(3, 1)[1] ** 2, (4, 6))
+formula("chunk with the same gradient twice", lambda a: (lambda x, y: x + y)(*a.chunk(2, 1)), (3, 4))
+formula("unbind", lambda a: (lambda x, y: x * y)(*a.unbind(0)), (2, 3))
+formula("gather", lambda a: a.gather(1, torch.tensor([[0, 0], [2, 1], [1, 1]])), (3, 3))
+formula("one element each", lambda a: a.t() + 1, (1, 1))
+formula("reductions", lambda a: a.sum(0) * a.mean(0) + a.mean() + a.logsumexp(0), (5, 3))
+formula("softmaxes", lambda a: a.softmax(1) * a.log_softmax(0), (4, 5))
+formula("quotients", lambda a, b: a / (b * b + 1) + 2 / (a.exp() + 1), (3, 4), (3, 4))
+formula("powers", lambda a: (a * a + 1) ** 3 + a ** 2, (7,))
+formula("roots", lambda a: (a * a + 1).sqrt(), (7,), expected=REFUSED, message="aten.sqrt")
+formula("constants", lambda a: 1 - a * 0.1 + 3 * a / 7, (5,))
+formula("clamp", lambda a: a.clamp(-0.3, 0.7) * a.clamp(min=0.1), (20,))
+formula("extrema", lambda a, b: torch.maximum(a, b) * torch.minimum(a, b), (9,), (9,))
+formula("extrema with ties", lambda a: torch.maximum(a, a.detach()) + a.amax(0), (6,))
+formula("abs and leaky relu", lambda a: a.abs() * F.leaky_relu(a, 0.1), (20,))
+formula("where", lambda a, b: torch.where(a > b, a * 2, b.exp()), (9,), (9,))
+formula("products in batches", lambda a, b: torch.bmm(a, b).tanh(), (2, 3, 4), (2, 4, 2))
+formula("matrix and vector", lambda a, b: torch.mv(a, b) * torch.dot(b, b), (3, 4), (4,))
+
+# Parts without gradients, dropout, in place.
+
+formula("detach", lambda a: a * a.detach(), (3, 3))
+formula("detached data", lambda a: a * a.data, (3, 3))
+formula("a stopped target", lambda a, b: (a.tanh() - b.exp().detach()) ** 2, (3,), (3,))
+
+
+formula("a part under no_grad", lambda a: a / without(lambda: a.abs().amax()), (4, 3))
+formula("a mask as numbers", lambda a: a * (a > 0.1).float(), (4, 3))
+formula("dropout", lambda a: F.dropout(a.tanh(), 0.3), (8, 5))
+formula("noise", lambda a: a + torch.randn(4) * 0.1, (4,))
+formula("relu in place", lambda a: F.relu(a * 2, inplace=True) * 3, (4, 3))
+formula("add in place", lambda a, b: (a * 3).add_(b).mul_(2), (4, 3), (3,))
+formula("in place on a view", lambda a: (lambda h: (h[0].mul_(2), h)[1])(a * 1), (4, 3), expected=REFUSED, message="mul_")
+formula("written behind the recorder's back", lambda a: (lambda h: (h.detach().numpy().__setitem__(0, 9.0), h * 2)[1])(a * 1), (4,), expected=REFUSED, message="written where")
+formula("an operation without a rule", lambda a: a.cumsum(0), (4,), expected=REFUSED, message="aten.cumsum")
+formula("half precision", lambda a: a.half().float(), (4,), expected=REFUSED)
+formula("nothing to differentiate", lambda a: a.detach() * 2, (4,), expected=REFUSED, message="does not depend")
+formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,), expected=REFUSED, message="backward pass")
+
+
+@program("convolution")
+def convolution():
+    model = nn.Sequential(nn.Conv2d(2, 3, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(27, 4))
+    return model, lambda: F.cross_entropy(model(torch.randn(5, 2, 6, 6)), torch.randint(0, 4, (5,)))
+
+
+@program("embedding")
+def embedding():
+    model, ids = nn.Embedding(7, 3), torch.tensor([[0, 3, 3], [6, 1, 0]])
+    return model, lambda: model(ids).tanh().sum()
+
+
+@program("gradient of an input")
+def of_an_input():
+    x, w = leaf(3, 2), leaf(2, 2)
+    return {"x": x, "w": w}, lambda: torch.tanh(x @ w).sum()
+
+
+@program("a view from before the recording", REFUSED, "before the recording|did not see")
+def before():
+    w = leaf(3, 2)
+    view = w.t()
+    return {"w": w}, lambda: (view * 2).sum()
+
+
+def recorded(build, path):
+    """None, or why the program was refused."""
+    torch.manual_seed(SEED)
+    model, loss = build()
+    try:
+        with Recorder(model) as run: run.gradients(loss())
+        run.write(path)
+    except Refused as why:
+        return str(why)
+    return None
+
+
+def outcome(binary, build, path):
+    refused = recorded(build, path)
+    if refused is not None: return REFUSED, refused
+    text = ""
+    for verb in ("audit", "gradcheck"):
+        ran = subprocess.run([binary, verb, path], capture_output=True, text=True, timeout=120)
+        text += f"{verb}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
+        if ran.returncode == 1: return FAIL, text
+        if ran.returncode != 0: return "is undecided", text
+    return PASS, text
+
+
+def check_command_line(folder, binary):
+    """Exit 0 and a trace, or exit 4 and the reason."""
+    problems = []
+    for name, loss, code in (("good", "model(torch.ones(5, 2)).sum()", 0), ("refused", "model(torch.ones(5, 2)).cumsum(0).sum()", 4)):
+        path = folder / f"{name}.py"
+        path.write_text(f"import torch\nmodel = torch.nn.Linear(2, 3)\ndef loss(): return {loss}\n")
+        ran = subprocess.run([sys.executable, ROOT / "examples/foreign/torch_record.py", path, folder / "out.safetensors"], capture_output=True, text=True)
+        if ran.returncode != code or (code and "aten.cumsum" not in ran.stderr): problems.append(f"command line, {name}: exit {ran.returncode}\n{ran.stderr}")
+    ran = subprocess.run([binary, "gradcheck", folder / "out.safetensors"], capture_output=True, text=True)
+    return problems + ([f"command line: gradcheck exits {ran.returncode}"] if ran.returncode else [])
+
+
+def main():
+    binary = str(pathlib.Path(sys.argv[1]) / "assay")
+    only = OPTIONS.get("--only", "")
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, expected, message, build in PROGRAMS:
+            if only not in name: continue
+            found, text = outcome(binary, build, f"{folder}/step.safetensors")
+            if only: print(name, found, text, sep="\n")
+            if found != expected: problems.append(f"{name}: {found}, expected: {expected}\n{text}")
+            elif not any(part in text for part in message.split("|")): problems.append(f"{name}: \"{message}\" is not in\n{text}")
+        if not only: problems += check_command_line(pathlib.Path(folder), binary)
+    for problem in problems: print(problem)
+    print(f"{len(PROGRAMS)} programs, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

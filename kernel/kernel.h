@@ -7,6 +7,7 @@
 //   Scope::root(problem, group)                    the points of one group's input box
 //   scope.assume(literal)                          ... that also satisfy the literal
 //   scope.derive_box(node), scope.refine(...)      facts: boxes that hold on the scope
+//   scope.meet(other)                              ... and those of a scope with the same context
 //   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
 //   merge, join                                    -> Refutation of the same / of the parent context
 //   unsatisfiable(problem, refutations)            -> Theorem "unsat"
@@ -180,6 +181,9 @@ class Scope {
                        bool round_to_float = false);
   // The elements that `selection` names on the current box.
   [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
+
+  // Rule meet: the facts of a scope with the same context, such as a copy that another thread refined; nodes without a box here keep none.
+  Outcome<Done> meet(const Scope& other);
 
   // Rule conclude: for each listed case, sum of multipliers times rows is contradicted by back-substitution.
   // Succeeds only if all of them are; `diagnosis`, if given, tells the search how it went, success or not.

@@ -1,4 +1,4 @@
-// The rules that derive facts: case, split (one side), box, back-substitution.
+// The rules that derive facts: case, split (one side), meet, box, back-substitution.
 
 #include <algorithm>
 #include <cmath>
@@ -87,6 +87,15 @@ void Scope::meet(NodeId node, Box box) {
   for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
   contradiction_ = contradiction_ || crossed;
   boxes_[node] = std::make_shared<Box>(std::move(box));
+}
+
+// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection.
+Outcome<Done> Scope::meet(const Scope& other) {
+  if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
+  for (NodeId node = 0; node < boxes_.size(); ++node) {
+    if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
+  }
+  return Done{};
 }
 
 // Rule box. S1: every operand has a box. S2: the op's result is defined on them.

@@ -34,6 +34,9 @@ MUTANTS = [
     ("if (!std::isfinite(literal.threshold))", "if (std::isnan(literal.threshold))", "split S2: the threshold is finite"),
     ("context_->depth >= kMaxDepth", "context_->depth > kMaxDepth", "split S3: at most 10000 literals"),
     ("if (literal.node != node) continue;", "continue;", "split: a literal meets the box*"),
+    # Rule meet.
+    ("if (other.context_ != context_)", "if (false)", "meet S1: facts of a scope with the same context*"),
+    ("if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node])", "if (other.boxes_[node])", "meet S1: facts of a scope with the same context*"),
     # Rule empty.
     ("crossed |= box.lo[i] > box.hi[i];", "crossed |= box.lo[i] >= box.hi[i];", "catalogue CONSTIN*"),
     ("contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];", "contradiction_ = contradiction_ || box.lo[literal.element] >= box.hi[literal.element];", "empty S1: some box has lo > hi*"),

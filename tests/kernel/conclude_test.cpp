@@ -51,6 +51,34 @@ TEST_CASE("a stop request declines back-substitution on the scope and its copies
   CHECK(code_of(conclude(boxed_root(problem))) == "accepted");
 }
 
+TEST_CASE("meet S1: facts of a scope with the same context hold here, those of another need not", "[kernel][meet]") {
+  Chain net(2);  // y = 2 x, by way of sums whose boxes do not know that
+  net.gemm(2, {1, 1, 1, -1}, {0, 0});
+  net.gemm(2, {1, 1, 1, -1}, {0, 0});
+  const auto problem = open(net.output(), kLow, kHigh, {at_least(output(0), Rational(3))});
+  const NodeId input = problem->graph().inputs[0], node = problem->graph().outputs[0];
+  Scope scope = boxed_root(problem), copy = scope, narrow = scope;
+  const double wide = scope.box(node).hi[0];
+  REQUIRE(scope.refine(node, {Selection::Kind::mask, {true, false}}, {}).ok());
+  REQUIRE(copy.refine(node, {Selection::Kind::mask, {false, true}}, {}).ok());
+  const double refined = scope.box(node).hi[0];
+  REQUIRE(refined < wide);
+  REQUIRE(scope.box(node).hi[1] == wide);
+  REQUIRE(scope.meet(copy).ok());
+  CHECK(scope.box(node).hi == std::vector<double>{refined, refined});
+  CHECK(scope.box(node).lo == std::vector<double>{-refined, -refined});
+  REQUIRE(narrow.assume({input, 0, false, -0.5}).ok());
+  CHECK(code_of(scope.meet(narrow)) == "meet.S1");
+  CHECK(code_of(narrow.meet(scope)) == "meet.S1");
+  CHECK(code_of(scope.meet(boxed_root(problem))) == "meet.S1");  // identity matters, not content
+  CHECK(scope.box(input).hi[0] == 1);
+  // A node without a box keeps none: the prices of its rounding were not derived here.
+  Scope bare = root(problem), boxed = bare;
+  REQUIRE(boxed.derive_box(problem->graph().node(node).operands[0]).ok());
+  REQUIRE(bare.meet(boxed).ok());
+  CHECK_FALSE(bare.has_box(problem->graph().node(node).operands[0]));
+}
+
 TEST_CASE("conclude S2: multipliers are finite and >= 0", "[kernel][conclude]") {
   const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
   const Scope scope = boxed_root(problem);

@@ -1,7 +1,6 @@
 #include "certificates/search/attack.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,8 +10,6 @@
 
 namespace assay::search {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kAscentSteps = 60;
 constexpr double kFirstStep = 0.3, kLastStep = 0.002;  // of the box's width
@@ -24,15 +21,13 @@ constexpr double kFirstMargin = 1e-9;  // relative to a row's scale, after the f
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
  public:
-  Attack(const Network& network, std::size_t group, std::uint64_t seed, const std::stop_token& stop, Statistics& statistics,
-         Clock::time_point deadline)
+  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Statistics& statistics)
       : network_(network),
-        stop_(stop),
         statistics_(statistics),
-        deadline_(deadline),
         box_(network, group),
         cases_(network.problem()->group_cases(group)),
         random_(seed * 0x9e3779b97f4a7c15u + group) {
+    workspace_.limit = limit;
     n_ = network.input_size();
     m_ = network.output_size();
     batch_ = std::clamp(kRoundWork / std::max<std::size_t>(1, network.work()) / kAscentSteps, kMinBatch, kMaxBatch);
@@ -49,9 +44,8 @@ class Attack {
   [[nodiscard]] bool has_corners() const { return free_.size() >= 2; }
 
  private:
-  [[nodiscard]] bool out_of_time() const { return stop_.stop_requested() || Clock::now() >= deadline_; }
   void start_points();
-  void evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y);
+  bool evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y);
   // The gradient of the objective of row b's case at slack values: weights on outputs and inputs.
   void pull_case(std::size_t b, std::uint32_t one, bool sum_of_hinges, const std::vector<double>& x, const std::vector<double>& y);
   void step(std::size_t b, double size, bool by_sign);
@@ -61,9 +55,7 @@ class Attack {
   [[nodiscard]] std::uint32_t case_of(std::size_t b) const { return cases_[(round_ * batch_ + b) % cases_.size()]; }
 
   const Network& network_;
-  const std::stop_token& stop_;
   Statistics& statistics_;
-  const Clock::time_point deadline_;
   const CandidateBox box_;
   const std::vector<std::uint32_t>& cases_;
   std::mt19937_64 random_;
@@ -98,11 +90,13 @@ void Attack::start_points() {
   }
 }
 
-void Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y) {
+// False: out of time.
+bool Attack::evaluate(std::size_t batch, std::vector<double>& x, std::vector<double>& y) {
   y.resize(batch * m_);
-  network_.evaluate(batch, x.data(), workspace_);
+  if (!network_.evaluate(batch, x.data(), workspace_)) return false;
   network_.outputs(batch, workspace_, y.data());
   statistics_.attack_steps += batch;
+  return true;
 }
 
 std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, double value) {
@@ -172,15 +166,15 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
 std::optional<kernel::Theorem> Attack::ascend() {
   start_points();
   std::vector<double> inputs_bar;
-  for (int t = 0; t < kAscentSteps && !out_of_time(); ++t) {
-    evaluate(batch_, x_, y_);
+  for (int t = 0; t < kAscentSteps; ++t) {
+    if (!evaluate(batch_, x_, y_)) return std::nullopt;
     if (auto theorem = inspect(batch_, x_, y_)) return theorem;
     if (!network_.has_gradient()) break;
     y_bar_.assign(batch_ * m_, 0);
     x_bar_.assign(batch_ * n_, 0);
     for (std::size_t b = 0; b < batch_; ++b) pull_case(b, case_of(b), b % 2 == 1, x_, y_);
     inputs_bar.assign(batch_ * n_, 0);
-    network_.vjp(batch_, workspace_, y_bar_.data(), inputs_bar.data());
+    if (!network_.vjp(batch_, workspace_, y_bar_.data(), inputs_bar.data())) return std::nullopt;
     for (std::size_t k = 0; k < x_bar_.size(); ++k) x_bar_[k] += inputs_bar[k];
     const double size = kFirstStep * std::pow(kLastStep / kFirstStep, static_cast<double>(t) / (kAscentSteps - 1));
     for (std::size_t b = 0; b < batch_; ++b) step(b, size, b / 2 % 2 == 0);
@@ -216,8 +210,8 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
   ++walks_;
   std::vector<std::size_t> tabu(n_, 0);
   double best = -std::numeric_limits<double>::infinity();
-  for (std::size_t flip = 1; flip <= kFlips && !out_of_time(); ++flip) {
-    evaluate(1, x, y);
+  for (std::size_t flip = 1; flip <= kFlips; ++flip) {
+    if (!evaluate(1, x, y)) return std::nullopt;
     if (auto theorem = inspect(1, x, y)) return theorem;
     best = std::max(best, hinge(one, y.data(), x.data()));
     std::vector<std::uint32_t> flips = free_;
@@ -225,7 +219,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
       y_bar_.assign(m_, 0);
       x_bar_.assign(n_, 0);
       pull_case(0, one, true, x, y);
-      network_.vjp(1, workspace_, y_bar_.data(), inputs_bar.data());
+      if (!network_.vjp(1, workspace_, y_bar_.data(), inputs_bar.data())) return std::nullopt;
       std::erase_if(flips, [&](std::uint32_t i) {
         const double gradient = x_bar_[i] + inputs_bar[i];
         return x[i] == box_.lo()[i] ? !(gradient > 0) : !(gradient < 0);
@@ -243,7 +237,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
         double& coordinate = trial[k * n_ + flips[k]];
         coordinate = coordinate == box_.lo()[flips[k]] ? box_.hi()[flips[k]] : box_.lo()[flips[k]];
       }
-      evaluate(flips.size(), trial, trial_y);
+      if (!evaluate(flips.size(), trial, trial_y)) return std::nullopt;
       double score = -std::numeric_limits<double>::infinity();
       for (std::size_t k = 0; k < flips.size(); ++k) {
         const double value = hinge(one, trial_y.data() + k * m_, trial.data() + k * n_);
@@ -261,17 +255,13 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
   return std::nullopt;
 }
 
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e8)));
-}
-
 }  // namespace
 
 std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                       Statistics& statistics) {
-  const Clock::time_point deadline = after(options.seconds);
-  Attack search(network, group, options.seed, stop, statistics, deadline);
-  for (int round = 0; round < options.restarts && search.can_run() && !stop.stop_requested() && Clock::now() < deadline; ++round) {
+  const Limit limit{after(options.seconds), stop};
+  Attack search(network, group, options.seed, limit, statistics);
+  for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
     if (!options.corner_walk || !search.has_corners()) continue;
     // Two walks behind every ascent from the second round on: an easy witness needs none.
@@ -290,7 +280,7 @@ std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOp
   // A first pass of one round each, then the rest of the time in equal shares.
   for (int pass = 0; pass < 2; ++pass) {
     for (std::size_t group = 0; group < groups; ++group) {
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      const double left = seconds_until(deadline);
       if (left <= 0 || stop.stop_requested()) return std::nullopt;
       one.restarts = pass == 0 ? 1 : options.restarts;
       one.seed = options.seed + static_cast<std::uint64_t>(pass);
@@ -310,7 +300,7 @@ std::optional<kernel::Theorem> attack_from(const Network& network, const Candida
   for (std::size_t i = 0; i < n; ++i) point[i] = box.snap(i, x[i]);
   double size = kFirst;
   for (int t = 0; t < steps && !box.is_empty(); ++t, size *= kShrink) {
-    network.evaluate(1, point.data(), workspace);
+    if (!network.evaluate(1, point.data(), workspace)) break;
     network.outputs(1, workspace, y.data());
     const double worst = worst_slack(rows, y.data(), point.data());
     if (worst >= 0) {
@@ -325,7 +315,7 @@ std::optional<kernel::Theorem> attack_from(const Network& network, const Candida
       for (const auto& [element, coefficient] : row.outputs) y_bar[element] -= coefficient / row.scale;
       for (const auto& [element, coefficient] : row.inputs) x_bar[element] -= coefficient / row.scale;
     }
-    network.vjp(1, workspace, y_bar.data(), inputs_bar.data());
+    if (!network.vjp(1, workspace, y_bar.data(), inputs_bar.data())) break;
     double largest = 0;
     for (std::size_t i = 0; i < n; ++i) {
       x_bar[i] = (x_bar[i] + inputs_bar[i]) * (box.hi()[i] - box.lo()[i]);

@@ -1,6 +1,7 @@
 // Private to relu_branching.cpp, conflicts.cpp and lp_leaves.cpp: the engine behind relu_branching().
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <limits>
 #include <map>
@@ -16,8 +17,6 @@
 #include "certificates/search/relu_branching.h"
 
 namespace assay::search {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kNoBound = -std::numeric_limits<double>::infinity();
 
@@ -44,14 +43,16 @@ class Branching {
         network_(graph.network()),
         group_(group),
         options_(options),
-        stop_(stop),
+        limit_{options.deadline, stop},
         statistics_(statistics),
         candidates_(graph.network(), group),
         root_boxes_(DualBoxes::of(graph, root)),
         root_literals_(root.literals()),
         root_scope_(root),
         relaxation_(make_relaxation(graph, root_boxes_)),
-        activity_(graph.slot_count(), 0.0) {}
+        activity_(graph.slot_count(), 0.0) {
+    root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
+  }
 
   Outcome<GroupResult> run(std::span<const std::uint32_t> positions);
 
@@ -114,12 +115,13 @@ class Branching {
   const Network& network_;
   const std::size_t group_;
   const BranchingOptions& options_;
-  const std::stop_token& stop_;
+  const Limit limit_;
   Statistics& statistics_;
   const CandidateBox candidates_;
   const DualBoxes root_boxes_;
   const std::vector<kernel::Literal> root_literals_;
-  const kernel::Scope root_scope_;
+  kernel::Scope root_scope_;
+  std::atomic<bool> halt_ = false;                          // of a round: ends what its workers have under way
   const std::unique_ptr<const RelaxationRows> relaxation_;  // null: nodes are bounded by ascent alone
 
   mutable std::mutex mutex_;  // of everything below
@@ -139,7 +141,7 @@ class Branching {
 };
 
 struct Branching::Worker {
-  explicit Worker(const DualGraph& graph) : ascent(graph) {}
+  Worker(const DualGraph& graph, const Limit& limit) : ascent(graph, limit) { workspace.limit = limit; }
   DualAscent ascent;
   Workspace workspace;
   std::vector<Treated> batch;

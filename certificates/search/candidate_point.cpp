@@ -61,7 +61,7 @@ std::optional<kernel::Theorem> try_point(const Network& network, const Candidate
   if (box.is_empty()) return std::nullopt;
   std::vector<double> snapped(x.size()), y(network.output_size());
   for (std::size_t i = 0; i < x.size(); ++i) snapped[i] = box.snap(i, x[i]);
-  network.evaluate(1, snapped.data(), workspace);
+  if (!network.evaluate(1, snapped.data(), workspace)) return std::nullopt;
   network.outputs(1, workspace, y.data());
   double best = -std::numeric_limits<double>::infinity();
   kernel::Witness witness;

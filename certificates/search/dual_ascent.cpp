@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "certificates/search/dual_loops.h"
 #include "certificates/search/dual_row.h"
@@ -22,7 +23,7 @@ constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 DualAscent::~DualAscent() = default;
 
-DualAscent::DualAscent(const DualGraph& graph) : graph_(graph), network_(graph.network()) {
+DualAscent::DualAscent(const DualGraph& graph, Limit limit) : graph_(graph), network_(graph.network()), limit_(std::move(limit)) {
   r_ = graph.slot_count();
   n_ = network_.input_size();
   const std::size_t arrays = graph.relu_only() ? 10 : 16;
@@ -160,10 +161,11 @@ void DualAscent::seed() {
   }
 }
 
-void DualAscent::reverse() {
+bool DualAscent::reverse() {
   const std::vector<Step>& steps = network_.steps();
   std::size_t activation = graph_.activations().size();
   for (std::size_t k = steps.size(); k-- > 0;) {
+    if (limit_.reached()) return false;
     const Step& step = steps[k];
     const double* a = a_[step.node].data();
     switch (step.kind) {
@@ -201,6 +203,7 @@ void DualAscent::reverse() {
       }
     }
   }
+  return true;
 }
 
 void DualAscent::concretize() {
@@ -217,9 +220,10 @@ void DualAscent::concretize() {
   }
 }
 
-void DualAscent::forward() {
+bool DualAscent::forward() {
   std::size_t activation = 0;
   for (const Step& step : network_.steps()) {
+    if (limit_.reached()) return false;
     double* z = z_[step.node].data();
     switch (step.kind) {
       case Step::Kind::input: {
@@ -248,6 +252,7 @@ void DualAscent::forward() {
       }
     }
   }
+  return true;
 }
 
 namespace {
@@ -363,6 +368,19 @@ void DualAscent::finish(std::size_t b) {
   row.result->x = row.best_x;
 }
 
+// The bounds of the rows for the present parameters, and their gradients where asked for.
+bool DualAscent::iterate(bool quantize, bool with_forward) {
+  for (std::size_t b = 0; b < active_; ++b) {
+    if (limit_.reached()) return false;
+    choose_lines(b, quantize);
+  }
+  seed();
+  if (!reverse()) return false;
+  concretize();
+  for (std::size_t b = 0; b < active_; ++b) save_best(b);
+  return !with_forward || forward();
+}
+
 void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
   constexpr int kCheckEvery = 6;    // iterations between looks at the progress
   constexpr double kHopeless = 12;  // given up when this many further periods like the last would not do
@@ -374,12 +392,10 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
   }
   double rate = 1;
   for (int t = 1; active_ > 0; ++t, rate *= options.decay) {
-    for (std::size_t b = 0; b < active_; ++b) choose_lines(b, options.quantize);
-    seed();
-    reverse();
-    concretize();
-    for (std::size_t b = 0; b < active_; ++b) save_best(b);
-    if (options.iterations > 1 || options.scores) forward();
+    if (!iterate(options.quantize, options.iterations > 1 || options.scores)) {
+      for (std::size_t b = 0; b < active_; ++b) rows_[b].result->bound = -std::numeric_limits<double>::infinity();
+      return;
+    }
     for (std::size_t b = active_; b-- > 0;) {
       Row& row = rows_[b];
       bool last = t >= options.iterations;
@@ -396,7 +412,7 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
       if (closed || row.final || (last && !options.scores)) {
         if (row.final && row.extra > 0) {
           find_needed(b, *row.result);
-        } else if (row.final) {
+        } else if (row.final && !limit_.reached()) {
           score(b, *row.result);
           if (options.probes) probe(b, *row.result);
           if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);

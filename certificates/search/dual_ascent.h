@@ -138,9 +138,9 @@ struct DualOptions {
 // One per thread: owns the buffers.
 class DualAscent {
  public:
-  explicit DualAscent(const DualGraph& graph);
+  explicit DualAscent(const DualGraph& graph, Limit limit = {});
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // tasks that run side by side
-  // results.size() == tasks.size()
+  // results.size() == tasks.size(). Once the limit is reached, tasks end without a bound (-inf).
   void run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
 
  private:
@@ -150,9 +150,10 @@ class DualAscent {
   void choose_lines(std::size_t b, bool quantize);
   void choose_curved_lines(std::size_t b, const DualGraph::Activation& activation);
   void seed();
-  void reverse();
+  bool reverse();  // false, as forward(): the limit was reached
   void concretize();
-  void forward();
+  bool forward();
+  [[nodiscard]] bool iterate(bool quantize, bool with_forward);
   void ascend(std::size_t b, const DualOptions& options, double rate);
   void save_best(std::size_t b);
   void restore_best(std::size_t b);
@@ -168,6 +169,7 @@ class DualAscent {
 
   const DualGraph& graph_;
   const Network& network_;
+  const Limit limit_;
   std::size_t r_ = 0, n_ = 0, capacity_ = 1, active_ = 0;
   // [row, slot]: lines in use; latent slopes with their moments; best slopes
   std::vector<double> low_slope_, low_icpt_, up_slope_, up_icpt_, low_point_, up_point_, free_;

@@ -16,8 +16,6 @@
 namespace assay::search {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
 constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
 constexpr std::size_t kMostInputs = 40;     // free inputs up to which the linear program over them is worth it
@@ -42,14 +40,14 @@ class Engine {
         problem_(*network_.problem()),
         group_(group),
         options_(options),
-        stop_(stop),
+        limit_{options.deadline, stop},
         statistics_(statistics),
         box_(network_, group),
         cases_(network_, group, positions),
         regions_(RegionForms::supports(network_)) {
     auto first = std::make_shared<Branch>();
     first->scope = root;
-    first->scope->stop_when([this] { return halt_.load(); });
+    first->scope->stop_when([this] { return halt_ || limit_.reached(); });
     queue_.push_back(std::move(first));
     result_.tree = std::make_unique<ProofTree>();
   }
@@ -71,18 +69,18 @@ class Engine {
     const auto start = Clock::now();
     std::unique_lock lock(mutex_);
     while (!finished_) {
-      changed_.wait_for(lock, std::chrono::milliseconds(100));
-      if (!finished_ && (stop_.stop_requested() || Clock::now() >= options_.deadline))
-        give_up("out of time after " + std::to_string(nodes_.load()) + " branches");
+      changed_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline));
+      if (!finished_ && limit_.reached()) give_up(out_of_time());
       if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
         give_up("out of memory");
       if (options_.on_progress) {
-        options_.on_progress(
-            {std::chrono::duration<double>(Clock::now() - start).count(), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
+        options_.on_progress({seconds_since(start), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
       }
     }
     halt_ = true;  // also sweeps that are under way
   }
+
+  [[nodiscard]] std::string out_of_time() const { return "out of time after " + std::to_string(nodes_.load()) + " branches"; }
 
   void give_up(std::string reason) {  // mutex_ held
     if (!finished_) result_.reason = std::move(reason);
@@ -92,7 +90,8 @@ class Engine {
 
   void work() {
     Workspace workspace;
-    InputLosses losses(graph_);
+    workspace.limit = limit_;
+    InputLosses losses(graph_, limit_);
     for (;;) {
       std::shared_ptr<Branch> branch;
       {
@@ -226,7 +225,7 @@ class Engine {
 
   void fail(const Rejection& why) {
     std::unique_lock lock(mutex_);
-    give_up(why.to_text());
+    give_up(limit_.reached() ? out_of_time() : why.to_text());
   }
 
   void close(std::shared_ptr<Branch> branch, const certificate::Fragment& steps, kernel::Refutation refutation) {
@@ -256,7 +255,7 @@ class Engine {
   const kernel::Problem& problem_;
   const std::size_t group_;
   const BranchingOptions& options_;
-  const std::stop_token& stop_;
+  const Limit limit_;
   Statistics& statistics_;
   CandidateBox box_;
   const CaseBounds cases_;

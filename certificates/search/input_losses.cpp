@@ -23,14 +23,18 @@ std::vector<double> InputLosses::first_shares(const DualBoxes& boxes) const {
 
 // One evaluation at the two ends of every input, the others in the middle. A slot may stay where it is at these points and
 // still be wide, so a part of its width always goes by the first relus.
-void InputLosses::share_slots(const DualBoxes& boxes) {
+bool InputLosses::share_slots(const DualBoxes& boxes) {
   const std::size_t n = boxes.x_lo.size();
-  std::vector<double> x(2 * n * n);
-  for (std::size_t k = 0; k < 2 * n; ++k) {
-    for (std::size_t i = 0; i < n; ++i) x[k * n + i] = 0.5 * (boxes.x_lo[i] + boxes.x_hi[i]);
-    x[k * n + k / 2] = k % 2 == 0 ? boxes.x_lo[k / 2] : boxes.x_hi[k / 2];
+  std::vector<std::size_t> free;  // an input that is fixed moves nothing
+  for (std::size_t i = 0; i < n; ++i) {
+    if (boxes.x_lo[i] < boxes.x_hi[i]) free.push_back(i);
   }
-  graph_.network().evaluate(2 * n, x.data(), workspace_);
+  std::vector<double> x(2 * free.size() * n);
+  for (std::size_t k = 0; k < 2 * free.size(); ++k) {
+    for (std::size_t i = 0; i < n; ++i) x[k * n + i] = 0.5 * (boxes.x_lo[i] + boxes.x_hi[i]);
+    x[k * n + free[k / 2]] = k % 2 == 0 ? boxes.x_lo[free[k / 2]] : boxes.x_hi[free[k / 2]];
+  }
+  if (!graph_.network().evaluate(2 * free.size(), x.data(), workspace_)) return false;
   constexpr double kByFirst = 0.1;
   const std::vector<double> first = first_shares(boxes);
   share_.assign(graph_.slot_count() * n, 0.0);
@@ -41,11 +45,12 @@ void InputLosses::share_slots(const DualBoxes& boxes) {
       double* share = share_.data() + (activation.first_slot + j) * n;
       const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
       double sum = 0;
-      for (std::size_t i = 0; i < n; ++i)
-        sum += share[i] = std::fabs(z[2 * i * size + j] - z[(2 * i + 1) * size + j]) + kByFirst * width * first[i];
+      for (std::size_t k = 0; k < free.size(); ++k)
+        sum += share[free[k]] = std::fabs(z[2 * k * size + j] - z[(2 * k + 1) * size + j]) + kByFirst * width * first[free[k]];
       for (std::size_t i = 0; i < n && sum > 0; ++i) share[i] /= sum;
     }
   }
+  return true;
 }
 
 void InputLosses::add(const DualResult& row, std::vector<double>& losses) const {
@@ -80,8 +85,8 @@ std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::spa
   options.iterations = 1;
   options.scores = true;
   ascent_.run(tasks, options, results);
-  share_slots(boxes);
   std::vector<double> losses(boxes.x_lo.size(), 0.0);
+  if (!share_slots(boxes)) return losses;
   for (const DualResult& row : results) add(row, losses);
   return losses;
 }

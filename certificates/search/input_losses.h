@@ -17,15 +17,15 @@ namespace assay::search {
 // One per thread: owns the buffers.
 class InputLosses {
  public:
-  explicit InputLosses(const DualGraph& graph) : graph_(graph), ascent_(graph) {}
+  explicit InputLosses(const DualGraph& graph, const Limit& limit = {}) : graph_(graph), ascent_(graph, limit) { workspace_.limit = limit; }
 
   // By element of the concatenated inputs: the sum over the rows of `cases` (indices into the statement) of the part of
-  // the row's shortfall that is the input's. Rows that do not fall short count nothing.
+  // the row's shortfall that is the input's. Rows that do not fall short count nothing. All 0 once the limit is reached.
   [[nodiscard]] std::vector<double> operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases);
 
  private:
   [[nodiscard]] std::vector<double> first_shares(const DualBoxes& boxes) const;
-  void share_slots(const DualBoxes& boxes);
+  bool share_slots(const DualBoxes& boxes);
   void add(const DualResult& row, std::vector<double>& losses) const;
   const DualGraph& graph_;
   DualAscent ascent_;

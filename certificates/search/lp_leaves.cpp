@@ -19,7 +19,7 @@ RelaxationLp& Branching::program(Worker& worker, std::uint32_t position) const {
   std::unique_ptr<RelaxationLp>& program = worker.programs[position];
   if (!program) {
     const std::uint32_t index = network_.problem()->group_cases(group_)[position];
-    program = std::make_unique<RelaxationLp>(*relaxation_, network_.rows(index), options_.deadline, stop_);
+    program = std::make_unique<RelaxationLp>(*relaxation_, network_.rows(index), limit_.deadline, limit_.stop);
   }
   return *program;
 }

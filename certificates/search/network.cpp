@@ -60,6 +60,8 @@ void list_windows(const WindowAttributes& w, const Shape& operand, const Shape& 
   step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
 }
 
+constexpr std::size_t kDenotationWork = 100;  // multiply-adds that one element of a denotation's operands or result costs, about
+
 double nearest_double(const Rational& value) { return 0.5 * value.double_down() + 0.5 * value.double_up(); }
 
 }  // namespace
@@ -87,6 +89,9 @@ Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std:
     has_gradient_ = has_gradient_ && step.kind != Step::Kind::denotation;
     work_ += step.size;
     for (const Step::Part& part : step.parts) work_ += part.map->work();
+    if (step.kind != Step::Kind::denotation) continue;
+    work_ += kDenotationWork * step.size;
+    for (const NodeId operand : step.operands) work_ += kDenotationWork * problem_->graph().size(operand);
   }
   make_rows();
 }
@@ -246,9 +251,10 @@ void Network::make_rows() {
   }
 }
 
-void Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const {
+bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const {
   workspace.values.resize(problem_->graph().nodes.size());
   for (const Step& step : steps_) {
+    if (workspace.limit.reached()) return false;
     std::vector<double>& value = workspace.values[step.node];
     value.resize(batch * step.size);
     switch (step.kind) {
@@ -277,19 +283,21 @@ void Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
         apply_softmax(step, batch, workspace.values[step.operands[0]].data(), value.data());
         break;
       case Step::Kind::denotation:
-        evaluate_denotation(step, batch, workspace);
+        if (!evaluate_denotation(step, batch, workspace)) return false;
         break;
     }
   }
+  return true;
 }
 
-void Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
+bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
   const Graph& graph = problem_->graph();
   std::vector<Array<double>> operands(step.operands.size());
   std::vector<const Array<double>*> pointers;
   for (const Array<double>& operand : operands) pointers.push_back(&operand);
   std::vector<double>& value = workspace.values[step.node];
   for (std::size_t b = 0; b < batch; ++b) {
+    if (workspace.limit.reached()) return false;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       const std::size_t size = graph.size(step.operands[k]);
       const double* from = workspace.values[step.operands[k]].data() + b * size;
@@ -298,6 +306,7 @@ void Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace
     const Outcome<Array<double>> result = denote<double>(graph.node(step.node), pointers);
     for (std::size_t i = 0; i < step.size; ++i) value[b * step.size + i] = result.ok() ? result.value().values[i] : std::nan("");
   }
+  return true;
 }
 
 void Network::outputs(std::size_t batch, const Workspace& workspace, double* y) const {
@@ -309,7 +318,7 @@ void Network::outputs(std::size_t batch, const Workspace& workspace, double* y) 
   }
 }
 
-void Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const {
+bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const {
   const Graph& graph = problem_->graph();
   workspace.bars.resize(graph.nodes.size());
   for (const Step& step : steps_) workspace.bars[step.node].assign(batch * step.size, 0);
@@ -322,6 +331,7 @@ void Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
     offset += size;
   }
   for (std::size_t k = steps_.size(); k-- > 0;) {
+    if (workspace.limit.reached()) return false;
     const Step& step = steps_[k];
     const double* bar = workspace.bars[step.node].data();
     switch (step.kind) {
@@ -351,6 +361,7 @@ void Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
         break;
     }
   }
+  return true;
 }
 
 }  // namespace assay::search

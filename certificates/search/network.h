@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "certificates/search/fast_map.h"
+#include "certificates/search/limit.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {
@@ -46,6 +47,7 @@ struct Step {
 
 struct Workspace {
   std::vector<std::vector<double>> values, bars;  // by node id, [batch, size]
+  Limit limit;                                    // a run ends early when it is reached
 };
 
 class Network {
@@ -61,16 +63,17 @@ class Network {
   [[nodiscard]] std::size_t output_size() const { return output_size_; }
   [[nodiscard]] const std::vector<double>& constant(NodeId node) const { return constants_[node]; }
   [[nodiscard]] bool has_gradient() const { return has_gradient_; }
-  [[nodiscard]] std::size_t work() const { return work_; }  // multiply-adds of one forward pass of one point
+  [[nodiscard]] std::size_t work() const { return work_; }  // of one forward pass of one point, about its multiply-adds
 
   [[nodiscard]] const std::vector<RowView>& rows(std::uint32_t case_index) const { return rows_[case_index]; }
 
-  // Values of every step at the points x, [batch, input_size].
-  void evaluate(std::size_t batch, const double* x, Workspace& workspace) const;
+  // Values of every step at the points x, [batch, input_size]. False where the workspace's limit was reached: the values are
+  // then of no use.
+  bool evaluate(std::size_t batch, const double* x, Workspace& workspace) const;
   // After evaluate: the outputs, [batch, output_size].
   void outputs(std::size_t batch, const Workspace& workspace, double* y) const;
-  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs has_gradient().
-  void vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const;
+  // After evaluate: x_bar[b] = gradient of <y_bar[b], outputs> with respect to the inputs. Needs has_gradient(). False as above.
+  bool vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const;
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -79,7 +82,7 @@ class Network {
   void fold();
   void remove_dead_steps();
   void make_rows();
-  void evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const;
+  bool evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const;
 
   std::shared_ptr<const kernel::Problem> problem_;
   std::vector<Step> steps_;

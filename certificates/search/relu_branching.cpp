@@ -323,14 +323,11 @@ void Branching::close(const Record& record, std::optional<kernel::Refutation> re
 }
 
 void Branching::work() {
-  Worker worker(graph_);
+  Worker worker(graph_, limit_);
   while (pop(worker)) {
-    if (stop_.stop_requested() || Clock::now() >= options_.deadline) {
-      finish("time");
-      return;
-    }
-    evaluate(worker);
+    if (!limit_.reached()) evaluate(worker);
     for (Treated& treated : worker.batch) {
+      if (limit_.reached()) return finish("time");  // also what was evaluated may be cut short
       const std::vector<OpenCase> before = treated.node.cases;
       if (!close_empty(treated)) close_cases(worker, treated);
       bool learning = false;
@@ -339,6 +336,7 @@ void Branching::work() {
         if (finished_) return;
         learning = learning_;
       }
+      if (limit_.reached()) return finish("time");
       if (treated.node.cases.empty()) {
         const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
         treated.node.cases = before;
@@ -392,16 +390,17 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   open_.push_back(std::move(first));
   in_work_ = 0;
   round_leaves_ = 0;
-  finished_ = restart_ = false;
+  finished_ = restart_ = halt_ = false;
   std::vector<std::jthread> threads;
   for (int k = 0; k < std::max(1, options_.threads); ++k) threads.emplace_back([this] { work(); });
   std::unique_lock lock(mutex_);
   while (!finished_ && !(open_.empty() && in_work_ == 0)) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));
     lock.unlock();
-    report(std::chrono::duration<double>(Clock::now() - start).count());
+    report(seconds_since(start));
     lock.lock();
   }
+  halt_ = true;
 }
 
 Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {

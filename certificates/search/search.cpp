@@ -1,32 +1,35 @@
-// The strategy: a short attack, root bounds, then branch and bound group by group with an attack on the side.
+// The strategy: root bounds where they are cheap, a short attack, the rest of the root, then branch and bound group by group with
+// an attack on the side. A root that was not finished goes on between rounds of branching.
 
 #include "certificates/search/search.h"
 
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "certificates/search/attack.h"
+#include "certificates/search/case_bounds.h"
 #include "certificates/search/input_branching.h"
+#include "certificates/search/limit.h"
 #include "certificates/search/relu_branching.h"
+#include "certificates/search/root_bounds.h"
 #include "certificates/search/side_attack.h"
 
 namespace assay::search {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using kernel::CaseMultipliers;
 
-constexpr std::size_t kFewInputs = 12;          // free inputs up to which splitting them is the better tree
-constexpr double kFirstAttackSeconds = 0.15;    // before any bound is computed
-constexpr double kRootShare = 0.3;              // of the time left, for refining the root's pre-activations
-constexpr double kOnlyRootShare = 0.8;          // the same where branching has little to offer
-constexpr std::size_t kRefineChunk = 512;       // elements per refine step at the root
-constexpr double kMultiplyAddsPerSecond = 1e9;  // a cautious estimate, only for planning
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr std::size_t kFewInputs = 12;  // free inputs up to which splitting them is the better tree
+constexpr double kCheapBounds = 0.05;   // seconds of bounds before the first attack: easy refutations never see one
+constexpr double kFirstAttack = 0.15;   // seconds, where bounds are dear; else as long as the bounds took ...
+constexpr double kLeastAttack = 0.01;   // ... but at least this long
+constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either of these
+constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
+constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
+constexpr double kFirstRound = 1;       // seconds of branching on an unfinished root, at least; doubled every time
 
 double cpu_seconds() {
   rusage usage{};
@@ -38,11 +41,12 @@ double cpu_seconds() {
 class Search {
  public:
   Search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options)
-      : problem_(problem), options_(options), network_(problem), dual_(network_), start_(Clock::now()) {
-    deadline_ = options.timeout_seconds > 0
-                    ? start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.timeout_seconds))
-                    : Clock::time_point::max();
-  }
+      : start_(Clock::now()),
+        deadline_(options.timeout_seconds > 0 ? after(options.timeout_seconds) : Clock::time_point::max()),
+        problem_(problem),
+        options_(options),
+        network_(problem),
+        dual_(network_) {}
 
   Outcome<Result> run(certificate::Writer* writer) {
     const double cpu = cpu_seconds();
@@ -64,9 +68,8 @@ class Search {
   }
 
  private:
-  [[nodiscard]] double remaining() const {
-    return deadline_ == Clock::time_point::max() ? INFINITY : std::chrono::duration<double>(deadline_ - Clock::now()).count();
-  }
+  [[nodiscard]] double remaining() const { return seconds_until(deadline_); }
+  [[nodiscard]] Limit limit() const { return {deadline_, stop_.get_token()}; }
 
   Result satisfiable(kernel::Theorem theorem) {
     Result result;
@@ -82,10 +85,13 @@ class Search {
     return result;
   }
 
-  std::optional<kernel::Theorem> attack_for(double seconds) {
+  // Once, all groups together.
+  std::optional<kernel::Theorem> first_attack(double seconds) {
+    if (!options_.attack || attacked_) return std::nullopt;
+    attacked_ = true;
     const auto begin = Clock::now();
     AttackOptions options;
-    options.seconds = std::min(seconds, remaining());
+    options.seconds = std::min(seconds, kOpeningShare * remaining());
     options.seed = options_.seed;
     auto theorem = options.seconds > 0 ? attack_all(network_, options, stop_.get_token(), statistics_) : std::nullopt;
     statistics_.attack_seconds += seconds_since(begin);
@@ -93,9 +99,7 @@ class Search {
   }
 
   Outcome<Result> decide() {
-    if (options_.attack) {
-      if (auto theorem = attack_for(kFirstAttackSeconds)) return satisfiable(*std::move(theorem));
-    }
+    cheap_end_ = after(std::min(kCheapBounds, kOpeningShare * remaining()));
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
       auto outcome = decide_group(group);
@@ -115,104 +119,111 @@ class Search {
     return result;
   }
 
-  // The root's facts; steps holds what was accepted.
-  Outcome<Done> root_facts(kernel::Scope& scope, certificate::Fragment& steps) {
-    const auto begin = Clock::now();
-    const double budget = std::min(remaining() * (branching_pays(scope) ? kRootShare : kOnlyRootShare), 600.0);
-    const auto& refined = problem_->pre_activations();
-    double work = 0;  // multiply-adds of one row from the current node back to the inputs
-    for (const NodeId node : problem_->active_nodes()) {
-      if (auto done = scope.derive_box(node); !done) return done;
-      steps.box(node);
-      if (const auto* form = problem_->affine(node)) {
-        for (const auto& part : form->parts) work += static_cast<double>(part.map->cost());
-      }
-      if (std::find(refined.begin(), refined.end(), node) == refined.end()) continue;
-      const std::vector<std::uint32_t> elements = scope.selected(node, {});
-      for (std::size_t first = 0; first < elements.size(); first += kRefineChunk) {
-        const std::size_t count = std::min(kRefineChunk, elements.size() - first);
-        if (seconds_since(begin) + 2 * work * static_cast<double>(count) / kMultiplyAddsPerSecond > budget) break;
-        kernel::Selection selection;
-        if (count < elements.size()) {
-          selection.kind = kernel::Selection::Kind::mask;
-          selection.mask.assign(problem_->graph().size(node), false);
-          for (std::size_t k = first; k < first + count; ++k) selection.mask[elements[k]] = true;
-        }
-        auto done = scope.refine(node, selection, {}, nullptr, true);
-        if (!done && done.rejection().code == "kernel.stopped") break;  // a witness was found
-        if (!done) return done;
-        steps.refine(node, selection, {}, nullptr, true);
-      }
+  // The root's facts, for at most `share` seconds if there is no time for all of them. Where they turn out to be dear they are
+  // interrupted once, for the first attack.
+  Outcome<std::optional<kernel::Theorem>> bound_root(RootBounds& root, double share) {
+    RootPlan plan{limit(), deadline_, after(share)};
+    if (options_.attack && !attacked_) {
+      plan.pause.deadline = std::min(cheap_end_, deadline_);
+      if (auto done = advance(root, plan); !done) return done.rejection();
+      if (root.complete()) return std::optional<kernel::Theorem>();
+      if (auto witness = first_attack(kFirstAttack)) return witness;
+      if (!branching_pays(root.scope())) start_side_attack();
+      plan = {limit(), deadline_, after(share)};
     }
+    if (auto done = advance(root, plan); !done) return done.rejection();
+    return std::optional<kernel::Theorem>();
+  }
+
+  Outcome<Done> advance(RootBounds& root, const RootPlan& plan) {
+    const auto begin = Clock::now();
+    auto done = root.advance(plan);
+    root.stop_at(limit());
     statistics_.root_seconds += seconds_since(begin);
-    return Done{};
+    return done;
+  }
+
+  void start_side_attack() {
+    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, stop_);
   }
 
   Outcome<GroupResult> decide_group(std::size_t group) {
-    auto root = kernel::Scope::root(problem_, group);
-    if (!root) return root.rejection();
-    kernel::Scope scope = std::move(root).value();
-    certificate::Fragment steps;
-    GroupResult result;
-    if (options_.attack && !side_attack_ && !branching_pays(scope)) side_attack_.emplace(network_, options_.seed, stop_);
-    scope.stop_when([this] { return stop_.stop_requested(); });
-    auto facts = root_facts(scope, steps);
-    scope.stop_when({});
-    if (!facts) return facts.rejection();
-    if (auto nothing = scope.empty()) {
-      steps.empty();
-      result.refutation = std::move(nothing).value();
-      keep(group, std::move(steps), nullptr);
-      return result;
-    }
-    std::vector<std::uint32_t> open = close_at_root(scope, steps, result);
-    if (open.empty()) {
-      keep(group, std::move(steps), nullptr);
-      ++statistics_.nodes;
-      ++statistics_.leaves;
-      return result;
-    }
-    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, stop_);
+    auto scope = kernel::Scope::root(problem_, group);
+    if (!scope) return scope.rejection();
+    RootBounds root(*problem_, std::move(scope).value(), options_.threads);
+    GroupResult result;  // of the root alone
+    std::vector<std::uint32_t> open(problem_->group_cases(group).size());
+    std::iota(open.begin(), open.end(), 0U);
     const auto begin = Clock::now();
-    auto branched = branch(group, scope, open);
-    statistics_.branching_seconds += seconds_since(begin);
-    if (!branched) return branched;
-    GroupResult& deep = branched.value();
-    if (deep.refutation && result.refutation) {
-      auto merged = kernel::merge(*result.refutation, *deep.refutation);
-      if (!merged) return merged.rejection();
-      deep.refutation = std::move(merged).value();
+    double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
+    for (double round = kFirstRound;; round *= 2, share = round) {
+      auto bounded = bound_root(root, share);
+      if (!bounded) return bounded.rejection();
+      result.witness = std::move(bounded).value();
+      result.reason = "time, at the root's bounds";
+      if (result.witness || limit().reached()) return unrefuted(std::move(result));
+      if (auto closed = close_at_root(root, open, result.refutation); !closed) return closed.rejection();
+      if (open.empty()) {
+        keep(group, std::move(root.steps()), nullptr);
+        ++statistics_.nodes;
+        ++statistics_.leaves;
+        return result;
+      }
+      result.witness = first_attack(std::clamp(seconds_since(begin), kLeastAttack, kFirstAttack));
+      if (result.witness) return unrefuted(std::move(result));
+      start_side_attack();
+      round = std::max(round, seconds_since(begin));
+      const Clock::time_point until = root.complete() ? deadline_ : std::min(deadline_, after(round));
+      auto branched = branch(group, root.scope(), open, until);
+      if (!branched) return branched;
+      GroupResult& deep = branched.value();
+      const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && Clock::now() >= until && !limit().reached();
+      if (goes_on) continue;
+      if (deep.refutation && result.refutation) {
+        auto merged = kernel::merge(*result.refutation, *deep.refutation);
+        if (!merged) return merged.rejection();
+        deep.refutation = std::move(merged).value();
+      }
+      if (deep.refutation) keep(group, std::move(root.steps()), std::move(deep.tree));
+      return branched;
     }
-    if (deep.refutation) keep(group, std::move(steps), std::move(deep.tree));
-    return branched;
   }
 
-  // Cases that the root's own bounds refute; returns the positions that stay open.
-  std::vector<std::uint32_t> close_at_root(const kernel::Scope& scope, certificate::Fragment& steps, GroupResult& result) {
-    std::vector<std::uint32_t> open;
-    std::vector<CaseMultipliers> closed;
-    const auto& cases = problem_->group_cases(scope.group());
-    for (std::uint32_t position = 0; position < cases.size(); ++position) {
-      const std::size_t rows = problem_->statement().property.cases[cases[position]].rows.size();
-      std::vector<CaseMultipliers> single(rows, CaseMultipliers{position, std::vector<float>(rows, 0.0F)});
-      for (std::size_t r = 0; r < rows; ++r) single[r].rows[r] = 1;
-      kernel::Diagnosis diagnosis;
-      (void)scope.conclude(single, {}, &diagnosis);
-      const auto best = std::max_element(diagnosis.margins.begin(), diagnosis.margins.end());
-      if (best != diagnosis.margins.end() && *best > 0)
-        closed.push_back(single[static_cast<std::size_t>(best - diagnosis.margins.begin())]);
+  // Some cases may be refuted, but that is not all of them.
+  static GroupResult unrefuted(GroupResult result) {
+    result.refutation.reset();
+    return result;
+  }
+
+  // The cases that the root's own bounds refute leave `open`, and their refutation is merged into `refutation`.
+  Outcome<Done> close_at_root(RootBounds& root, std::vector<std::uint32_t>& open, std::optional<kernel::Refutation>& refutation) {
+    const kernel::Scope& scope = root.scope();
+    if (auto nothing = scope.empty()) {
+      root.steps().empty();
+      refutation = std::move(nothing).value();
+      open.clear();
+      return Done{};
+    }
+    const CaseBounds cases(network_, scope.group(), open);
+    kernel::Diagnosis diagnosis;
+    auto concluded = scope.conclude(cases.single_rows(), {}, &diagnosis);
+    if (diagnosis.margins.size() != cases.single_rows().size()) return Done{};  // stopped
+    std::vector<CaseMultipliers> refuted;
+    std::vector<std::uint32_t> left;
+    for (CaseBound& bound : cases.best_rows(scope, diagnosis)) {
+      if (bound.margin > 0)
+        refuted.push_back(std::move(bound.multipliers));
       else
-        open.push_back(position);
+        left.push_back(bound.multipliers.position);
     }
-    if (closed.empty()) return open;
-    if (auto refutation = scope.conclude(closed, {})) {
-      steps.conclude(closed, {});
-      result.refutation = std::move(refutation).value();
-      return open;
-    }
-    for (const CaseMultipliers& one : closed) open.push_back(one.position);
-    std::sort(open.begin(), open.end());
-    return open;
+    if (refuted.empty()) return Done{};
+    if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
+    if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
+    if (!concluded) return Done{};  // margins within the kernel's slack
+    root.steps().conclude(refuted, {});
+    refutation = std::move(concluded).value();
+    open = std::move(left);
+    return Done{};
   }
 
   [[nodiscard]] std::size_t free_inputs(const kernel::Scope& scope) const {
@@ -227,17 +238,22 @@ class Search {
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
-  Outcome<GroupResult> branch(std::size_t group, const kernel::Scope& scope, const std::vector<std::uint32_t>& open) {
+  Outcome<GroupResult> branch(std::size_t group, const kernel::Scope& scope, const std::vector<std::uint32_t>& open,
+                              Clock::time_point until) {
+    const auto begin = Clock::now();
     BranchingOptions options;
-    options.deadline = deadline_;
+    options.deadline = until;
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
     const bool relu =
         options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
                                                            (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
-    if (relu && dual_.supported()) return relu_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
-    return input_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
+    Outcome<GroupResult> result = relu && dual_.supported()
+                                      ? relu_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_)
+                                      : input_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
+    statistics_.branching_seconds += seconds_since(begin);
+    return result;
   }
 
   // Groups are written only when the last one is closed: a witness may still turn up.
@@ -260,11 +276,13 @@ class Search {
     std::unique_ptr<ProofTree> tree;
   };
 
+  const Clock::time_point start_, deadline_;  // first: what follows takes time, too
   std::shared_ptr<const kernel::Problem> problem_;
   const Options& options_;
   Network network_;
   DualGraph dual_;
-  Clock::time_point start_, deadline_;
+  Clock::time_point cheap_end_;  // of the bounds before the first attack
+  bool attacked_ = false;
   Statistics statistics_;
   std::stop_source stop_;
   std::vector<Proved> proved_;

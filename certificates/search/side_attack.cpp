@@ -8,8 +8,9 @@
 namespace assay::search {
 namespace {
 
-constexpr double kShare = 0.15;       // of one thread's time
-constexpr double kFirstSlice = 0.05;  // seconds; each slice is twice as long as the one before
+constexpr double kShare = 0.15;       // of one thread's time, after the first slice
+constexpr double kFirstPause = 0.03;  // seconds: a search that ends before is not disturbed
+constexpr double kFirstSlice = 0.15;  // seconds; each slice is twice as long as the one before
 constexpr double kLongestSlice = 3;   // seconds
 
 }  // namespace
@@ -23,17 +24,18 @@ void SideAttack::run(const std::stop_token& stop, const Network& network, std::u
   AttackOptions options;
   options.seconds = kFirstSlice;
   options.seed = seed;
+  double pause = kFirstPause;
   while (!stop.stop_requested() && !theorem_) {
     {
       std::unique_lock lock(mutex);
-      const auto pause = std::chrono::duration<double>(options.seconds * (1 - kShare) / kShare);
-      wake.wait_for(lock, stop, pause, [] { return false; });
+      wake.wait_for(lock, stop, std::chrono::duration<double>(pause), [] { return false; });
     }
     if (stop.stop_requested()) return;
     ++options.seed;
     const auto begin = std::chrono::steady_clock::now();
     theorem_ = attack_all(network, options, stop, statistics_);
     statistics_.attack_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    pause = options.seconds * (1 - kShare) / kShare;
     options.seconds = std::min(2 * options.seconds, kLongestSlice);
   }
   if (theorem_) found.request_stop();

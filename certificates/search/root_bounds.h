@@ -1,0 +1,79 @@
+// RootBounds: the facts at a group's root, derived piece by piece, so that a search may attack or branch in between and go on.
+//
+// In graph order every active node gets its box, and every pre-activation is refined at its open elements, in chunks that
+// threads share: each refines its chunk on a copy of the scope, and the scope meets the copies. The certificate has the chunks
+// one after the other, which gives the same bounds, since no chunk's rows depend on the node's own box.
+//
+// What all of this is going to take is estimated from the multiply-adds per second so far.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "certificates/format/writer.h"
+#include "certificates/search/limit.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+// How much of the root to derive. It does not depend on the deadline as long as there is time for all of it.
+struct RootPlan {
+  Limit pause;                                             // returns then, wherever it stands
+  Clock::time_point deadline = Clock::time_point::max();   // all is refined if it is likely to be done by then ...
+  Clock::time_point share_end = Clock::time_point::max();  // ... else the nodes that are likely to be done by then
+};
+
+// The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.
+[[nodiscard]] bool fits(double work, double rate, double seconds);
+[[nodiscard]] bool is_wanted(double node_work, double all_work, double rate, double until_share_end, double until_deadline);
+
+class RootBounds {
+ public:
+  RootBounds(const kernel::Problem& problem, kernel::Scope scope, int threads);
+  RootBounds(const RootBounds&) = delete;
+  RootBounds& operator=(const RootBounds&) = delete;
+
+  // Goes on where the last call stopped. After a call that was not paused every node has a box.
+  Outcome<Done> advance(const RootPlan& plan);
+  [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
+  [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
+
+  // What stops steps on the scope and its copies between the calls.
+  void stop_at(const Limit& limit) { limit_ = limit; }
+  [[nodiscard]] const kernel::Scope& scope() const { return scope_; }
+  [[nodiscard]] certificate::Fragment& steps() { return steps_; }  // what the kernel accepted so far
+
+ private:
+  struct ActiveNode {
+    NodeId id;
+    bool refined = false;  // a pre-activation
+    double row_work = 0;   // multiply-adds of one row from here back to the inputs
+  };
+  struct Chunk {
+    kernel::Selection selection;
+    std::vector<std::uint32_t> elements;
+  };
+  [[nodiscard]] double work_left() const;
+  [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
+    return 2 * static_cast<double>(elements) * nodes_[node].row_work;
+  }
+  [[nodiscard]] std::vector<Chunk> next_chunks() const;
+  Outcome<Done> open_node();
+  Outcome<Done> refine_node();
+  Outcome<Done> refine_chunks(std::vector<Chunk> chunks);
+
+  const kernel::Problem& problem_;
+  const std::size_t threads_;
+  kernel::Scope scope_;
+  Limit limit_;
+  certificate::Fragment steps_;
+  std::vector<ActiveNode> nodes_;
+  std::size_t at_ = 0, first_skipped_;     // in nodes_
+  bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined
+  std::vector<std::uint32_t> elements_;
+  std::size_t sizes_ = 0, selected_ = 0;  // elements of the pre-activations so far, and how many of them were open
+  double work_done_ = 0, seconds_ = 0;    // of the chunks so far
+};
+
+}  // namespace assay::search

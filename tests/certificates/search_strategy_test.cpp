@@ -1,0 +1,159 @@
+// What search() spends its time on: the root's plan, the first attack, and the limit.
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <vector>
+
+#include "certificates/format/replay.h"
+#include "certificates/search/attack.h"
+#include "certificates/search/limit.h"
+#include "certificates/search/root_bounds.h"
+#include "certificates/search/search.h"
+#include "tests/catch.h"
+#include "tests/certificates/search_graphs.h"
+
+namespace assay::search {
+namespace {
+
+using search_test::make_case;
+using search_test::open;
+using search_test::output_row;
+using search_test::random_network;
+using search_test::unary;
+
+constexpr std::size_t kInputs = 20;  // more than are split
+constexpr std::int64_t kSide = 96;   // of the slow network's matrices
+
+// A property that is far from violated.
+std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_t>& hidden, const Rational& radius) {
+  std::vector<std::size_t> widths{kInputs};
+  widths.insert(widths.end(), hidden.begin(), hidden.end());
+  widths.push_back(1);
+  return open(random_network(widths, 3), {make_case(kInputs, -radius, radius, {output_row({{0, 1}}, Rational(-1000000000))})});
+}
+
+kernel::Scope scope_of(const std::shared_ptr<const kernel::Problem>& problem) {
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  return std::move(scope).value();
+}
+
+// A forward pass that takes seconds in all, in ops of milliseconds: products of matrices that no linear map stands for.
+Graph slow_network() {
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {kSide, kSide}, "x");
+  for (int k = 0; k < 200; ++k) {
+    const auto product = graph.append(Op::matmul, {x, x});
+    REQUIRE(product.ok());
+    x = unary(graph, Op::tanh, product.value());
+  }
+  graph.mark_output(x, "y");
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("the root's plan does not depend on the limit while there is time enough for all of it", "[search][strategy]") {
+  constexpr double kRate = 1e9;
+  for (const double deadline : {20.0, 100.0, 1e4, static_cast<double>(INFINITY)}) {
+    CHECK(is_wanted(3e9, 15e9, kRate, 0.3 * 20, deadline));  // 15 s of work
+    CHECK(is_wanted(14e9, 15e9, kRate, 0, deadline));        // even when its share is spent
+  }
+  // Not enough for all: what fits into the share.
+  CHECK(is_wanted(2e9, 15e9, kRate, 3, 10));
+  CHECK_FALSE(is_wanted(4e9, 15e9, kRate, 3, 10));
+  CHECK_FALSE(is_wanted(4e9, 15e9, kRate, -1, 10));
+  CHECK(is_wanted(4e9, 15e9, 2 * kRate, 3, 10));  // a faster machine
+}
+
+TEST_CASE("a root that does not fit into its share is finished all the same where there is time", "[search][strategy]") {
+  const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  const auto steps = [&](const RootPlan& plan) {
+    RootBounds root(*problem, scope_of(problem), 1);
+    REQUIRE(root.advance(plan).ok());
+    CHECK(root.complete());
+    return root.steps().bytes();
+  };
+  RootPlan limited;
+  limited.deadline = after(60);
+  limited.share_end = Clock::now();  // spent
+  CHECK(steps(limited) == steps({}));
+}
+
+TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later", "[search][strategy]") {
+  const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  RootBounds whole(*problem, scope_of(problem), 1), late(*problem, scope_of(problem), 1);
+  REQUIRE(whole.advance({}).ok());
+  RootPlan none;
+  none.deadline = none.share_end = Clock::now();
+  REQUIRE(late.advance(none).ok());
+  CHECK(late.has_all_boxes());
+  CHECK_FALSE(late.complete());  // the first chunks measured the rate, the rest was left
+  const NodeId last = problem->pre_activations().back();
+  CHECK(late.scope().box(last).hi != whole.scope().box(last).hi);
+  REQUIRE(late.advance({}).ok());
+  CHECK(late.complete());
+  CHECK(late.scope().box(last).hi == whole.scope().box(last).hi);
+}
+
+TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][strategy]") {
+  const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  RootBounds whole(*problem, scope_of(problem), 1), paused(*problem, scope_of(problem), 2);
+  REQUIRE(whole.advance({}).ok());
+  int pauses = 0;
+  for (double seconds = 1e-4; !paused.complete(); seconds *= 1.1, ++pauses) {
+    RootPlan plan;
+    plan.pause.deadline = after(seconds);
+    REQUIRE(paused.advance(plan).ok());
+  }
+  CHECK(pauses > 3);
+  for (const NodeId node : problem->active_nodes()) {
+    CHECK(paused.scope().box(node).lo == whole.scope().box(node).lo);
+    CHECK(paused.scope().box(node).hi == whole.scope().box(node).hi);
+  }
+}
+
+TEST_CASE("a root shared by threads replays", "[search][strategy]") {
+  const auto problem = relu_problem({600, 600, 600}, Rational(1, 10000));
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_root_threads.assay";
+  auto writer = certificate::Writer::open(path.string(), *problem);
+  REQUIRE(writer.ok());
+  Options options;
+  options.timeout_seconds = 60;
+  const auto result = search(problem, options, writer.value().get());
+  REQUIRE(result.ok());
+  REQUIRE(result.value().answer == Result::Answer::unsatisfiable);
+  CHECK(result.value().statistics.nodes == 1);
+  auto reader = certificate::Reader::open(path.string());
+  REQUIRE(reader.ok());
+  const auto theorem = certificate::replay(*reader.value(), problem);
+  std::filesystem::remove(path);
+  REQUIRE(theorem.ok());
+  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+}
+
+TEST_CASE("an easy refutation spends nothing on the attack", "[search][strategy]") {
+  const auto problem = relu_problem({30, 30}, Rational(1, 1000));
+  Options options;
+  options.timeout_seconds = 60;
+  const auto result = search(problem, options);
+  REQUIRE(result.ok());
+  CHECK(result.value().answer == Result::Answer::unsatisfiable);
+  CHECK(result.value().statistics.attack_steps == 0);
+  CHECK(result.value().statistics.attack_seconds == 0);
+}
+
+TEST_CASE("an attack ends within its seconds where one forward pass takes longer", "[search][strategy]") {
+  const auto problem = open(slow_network(), {make_case(kSide * kSide, -1, 1, {output_row({{0, 1}}, Rational(-1000))})});
+  const Network network(problem);
+  AttackOptions options;
+  options.seconds = 0.05;
+  Statistics statistics;
+  const std::clock_t begin = std::clock();
+  CHECK_FALSE(attack_all(network, options, std::stop_token(), statistics).has_value());
+  CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 0.3);  // of this process, however busy the machine is
+  CHECK(statistics.attack_steps == 0);                                      // the pass did not come to its end
+}
+
+}  // namespace assay::search

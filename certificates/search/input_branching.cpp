@@ -108,10 +108,12 @@ class Engine {
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
     kernel::Scope scope = *branch->scope;
     ++nodes_;
-    if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
-    if (auto nothing_left = scope.empty()) {
-      certificate::Fragment steps;
+    certificate::Fragment steps;
+    if (branch->depth > 0 || !options_.root_is_refined) {
+      if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
       steps.sweep(0, false);
+    }
+    if (auto nothing_left = scope.empty()) {
       steps.empty();
       return close(branch, steps, std::move(nothing_left).value());
     }
@@ -128,8 +130,6 @@ class Engine {
     double worst = INFINITY;
     for (const CaseBound& bound : bounds) worst = std::min(worst, bound.margin);
     worst_ = worst;
-    certificate::Fragment steps;
-    steps.sweep(0, false);
     if (all_closed(bounds)) {
       refutation = conclude(scope, bounds, steps);
       if (refutation) return close(branch, steps, std::move(refutation).value());

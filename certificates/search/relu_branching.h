@@ -25,6 +25,7 @@ struct BranchingOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   int threads = 2;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
+  bool root_is_refined = false;          // another sweep of the root would find nothing new
   int root_iterations = 60, node_iterations = 16;
   int candidates = 8;                                // splits that are evaluated one step ahead
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread

@@ -174,7 +174,7 @@ class Search {
       start_side_attack();
       round = std::max(round, seconds_since(begin));
       const Clock::time_point until = root.complete() ? deadline_ : std::min(deadline_, after(round));
-      auto branched = branch(group, root.scope(), open, until);
+      auto branched = branch(root, open, until);
       if (!branched) return branched;
       GroupResult& deep = branched.value();
       const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && Clock::now() >= until && !limit().reached();
@@ -238,10 +238,11 @@ class Search {
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
-  Outcome<GroupResult> branch(std::size_t group, const kernel::Scope& scope, const std::vector<std::uint32_t>& open,
-                              Clock::time_point until) {
+  Outcome<GroupResult> branch(const RootBounds& root, const std::vector<std::uint32_t>& open, Clock::time_point until) {
     const auto begin = Clock::now();
+    const kernel::Scope& scope = root.scope();
     BranchingOptions options;
+    options.root_is_refined = root.complete();
     options.deadline = until;
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
@@ -250,8 +251,8 @@ class Search {
         options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
                                                            (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
     Outcome<GroupResult> result = relu && dual_.supported()
-                                      ? relu_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_)
-                                      : input_branching(dual_, group, scope, open, options, stop_.get_token(), statistics_);
+                                      ? relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_)
+                                      : input_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
     statistics_.branching_seconds += seconds_since(begin);
     return result;
   }

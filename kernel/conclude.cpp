@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/scope_parts.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -10,7 +11,8 @@ namespace assay::kernel {
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
 // a strict row takes part), so not all rows can hold.
-Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const {
+Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
+  const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& group = problem_->group_cases(context_->group);
   if (diagnosis != nullptr) *diagnosis = {};
@@ -80,6 +82,8 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   refutation.cases_.assign(group.size(), false);
   for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
   return refutation;
+} catch (const Stopped&) {
+  return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
 }
 
 // A lower bound of one row after the filter's did not do: where `required` lies in the band that the slack leaves open, from

@@ -10,6 +10,7 @@
 
 #include "kernel/rows.h"
 #include "semantics/demand.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -130,6 +131,7 @@ void ExactRows::literal(NodeId node, std::uint32_t element, bool at_least, doubl
 void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   if (grid.mantissas.empty()) return;
   const std::size_t size = grid.mantissas.size() / 2;
+  poll(2 * size);
   const std::int64_t* m = block.mantissas.data() + row * size;
   for (std::size_t first = 0; first < size; first += kChunk) {
     Int128 sum = 0;

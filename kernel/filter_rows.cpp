@@ -10,6 +10,7 @@
 
 #include "kernel/rows.h"
 #include "semantics/demand.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -166,6 +167,7 @@ void FilterRows::merge(NodeId node, std::vector<double> fresh) {
   }
   const std::vector<double> x = magnitudes(*boxes_[node]);
   for (std::size_t row = 0; row < rows_; ++row) {
+    poll(x.size());
     double* a = to.data() + row * x.size();
     const double* b = fresh.data() + row * x.size();
     double price = 0;
@@ -180,6 +182,7 @@ void FilterRows::merge(NodeId node, std::vector<double> fresh) {
 
 // constant += value; the price is that of a node plus what does not depend on the row.
 void FilterRows::collect(double absolute) {
+  poll(100 * rows_);
   for (std::size_t row = 0; row < rows_; ++row) {
     constant_[row] += sums_[row].value;
     slack_[row] += (sums_[row].price + absolute + 2 * kUnit * std::fabs(constant_[row])) * kInflate;
@@ -223,6 +226,7 @@ void FilterRows::relax(NodeId node, const Line& line) {
       std::vector<double> fresh = take(columns);
       std::fill(fresh.begin(), fresh.end(), 0.0);
       for (std::size_t row = 0; row < rows_; ++row) {
+        poll(size + part.lower.size());
         for (std::size_t j = 0; j < size; ++j) {
           const double c = a[row * size + j];
           if (c == 0) continue;

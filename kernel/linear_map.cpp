@@ -5,6 +5,7 @@
 
 #include "kernel/grid.h"
 #include "kernel/row_pass.h"
+#include "semantics/interrupt.h"
 
 namespace assay::kernel {
 namespace {
@@ -184,11 +185,13 @@ class SparseMap final : public LinearMap {
   }
   void apply(std::size_t batch, const double* x, double* y) const override {
     for (std::size_t b = 0; b < batch; ++b) {
+      poll(entries_.size());
       for (const SparseEntry& e : entries_) y[b * rows_ + e.row] += e.value * x[b * columns_ + e.column];
     }
   }
   void transpose(std::size_t batch, const double* a, double* out) const override {
     for (std::size_t b = 0; b < batch; ++b) {
+      poll(entries_.size());
       for (const SparseEntry& e : entries_) out[b * columns_ + e.column] += e.value * a[b * rows_ + e.row];
     }
   }
@@ -206,6 +209,7 @@ class SparseMap final : public LinearMap {
   }
   void transpose(const IntegerEntries& entries, std::size_t batch, const std::int64_t* a, Int128* out) const override {
     for (std::size_t b = 0; b < batch; ++b) {
+      poll(entries_.size());
       for (std::size_t k = 0; k < entries_.size(); ++k) {
         out[b * columns_ + entries_[k].column] += static_cast<Int128>(a[b * rows_ + entries_[k].row]) * entries.mantissas[k];
       }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernel/lanes.h"
+#include "semantics/interrupt.h"
 
 namespace assay::kernel {
 namespace {
@@ -125,6 +126,7 @@ void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix
         tile.a = a + row * s.a_stride + first;
         tile.rows = std::min(kTileRows, s.rows - row);
         list_terms(std::min(kMaxInner, s.inner - first), tile);
+        poll(tile.rows * tile.terms * columns / 8);
         multiply_tile(tile, columns, panel, out + row * s.out_stride + column, s.out_stride);
       }
     }
@@ -142,6 +144,7 @@ void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::i
         index[terms] = i;
         terms += coefficients[i] != 0 ? 1 : 0;
       }
+      poll(terms * s.columns);
       Int128* to = out + b * s.out_stride;
       std::size_t j = 0;
       for (; j + kColumns <= s.columns; j += kColumns) {

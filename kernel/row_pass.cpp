@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/lanes.h"
+#include "semantics/interrupt.h"
 
 namespace assay::kernel {
 namespace {
@@ -110,6 +111,7 @@ void accumulate_dots(std::size_t rows, std::size_t inner, std::size_t columns, c
   constexpr std::size_t kBlock = 64;  // rows of w that serve all rows of x from the cache
   for (std::size_t i = 0; i < inner; i += kBlock) {
     for (std::size_t b = 0; b < rows; ++b) {
+      poll(kBlock * columns / 8);
       (magnitudes ? magnitude_dots : plain_dots)(std::min(kBlock, inner - i), columns, x + b * columns, {w.row(i), w.stride()},
                                                  out + b * inner + i);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/scope_parts.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -99,7 +100,8 @@ Outcome<Done> Scope::meet(const Scope& other) {
 }
 
 // Rule box. S1: every operand has a box. S2: the op's result is defined on them.
-Outcome<Done> Scope::derive_box(NodeId node) {
+Outcome<Done> Scope::derive_box(NodeId node) try {
+  const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
@@ -137,6 +139,8 @@ Outcome<Done> Scope::derive_box(NodeId node) {
   }
   meet(node, std::move(box));
   return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
 }
 
 std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selection) const {
@@ -226,8 +230,7 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
     return true;
   };
   for (std::size_t first = 0; first < targets.rows; first += tile) {
-    if (stop_ && stop_())
-      return Rejection{Rejection::Kind::declined, "kernel.stopped", at(graph, start, 0), "time to finish", "a stop was requested", {}};
+    if (stop_ && stop_()) return stopped(at(graph, start, 0));
     const std::size_t count = std::min(tile, targets.rows - first);
     const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
                                                 : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
@@ -238,7 +241,8 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
 
 // Rule back-substitution as a fact. S1: the node has a box. S2: the mask and the claims have one entry per element they
 // speak of. S3: each claimed bound is implied by the derived one.
-Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
+  const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node))
@@ -290,6 +294,8 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
   }
   meet(node, std::move(box));
   return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
 }
 
 }  // namespace assay::kernel

@@ -15,6 +15,10 @@ inline Rejection reject(std::string code, std::string place, std::string require
   return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), "certificates/FORMAT.md"};
 }
 
+inline Rejection stopped(std::string place) {
+  return {Rejection::Kind::declined, "kernel.stopped", std::move(place), "time to finish", "a stop was requested", {}};
+}
+
 inline std::string exact(double value) {
   char text[80];
   std::snprintf(text, sizeof text, "%a (%.17g)", value, value);

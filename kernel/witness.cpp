@@ -5,6 +5,7 @@
 // intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
 
 #include "kernel/kernel.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/wide_interval.h"
 
 namespace assay::kernel {
@@ -76,7 +77,7 @@ Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_
 
 }  // namespace
 
-Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) try {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
@@ -111,6 +112,9 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
     theorem.outputs_.insert(theorem.outputs_.end(), values.begin(), values.end());
   }
   return theorem;
+} catch (const Stopped&) {
+  return Rejection{Rejection::Kind::declined, "kernel.stopped",       "case " + std::to_string(witness.case_index),
+                   "time to finish",          "a stop was requested", ""};
 }
 
 }  // namespace assay::kernel

@@ -12,17 +12,30 @@ namespace {
 constexpr const char* kSchema = "assay.bounds/1";
 constexpr double kLeastSeconds = 1e-9;  // of back-substitution per group, when the time is up: none
 
-// Back-substitution under a time limit, by chunks of a node's elements, so that a stop loses one chunk only.
+// Boxes and back-substitution, each under a time limit.
 class Refinement {
  public:
-  Refinement(kernel::Scope& scope, const kernel::Problem& problem) : scope_(scope), problem_(problem) {
-    scope_.stop_when([this] { return wall_seconds() > deadline_; });
+  Refinement(kernel::Scope& scope, const kernel::Problem& problem, double limit) : scope_(scope), problem_(problem), limit_(limit) {
+    scope_.stop_when([this] { return wall_seconds() > now_until_; });
   }
   ~Refinement() { scope_.stop_when({}); }
+  // Of back-substitution; that of boxes is the limit.
   void until(double deadline) { deadline_ = deadline; }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
+  // False: out of time.
+  Outcome<bool> derive_box(NodeId node) {
+    now_until_ = limit_;
+    auto boxed = scope_.derive_box(node);
+    if (boxed) return true;
+    if (boxed.rejection().code != "kernel.stopped") return boxed.rejection();
+    stopped_ = true;
+    return false;
+  }
+
+  // By chunks of the node's elements, so that a stop loses one chunk only.
   Outcome<Done> operator()(NodeId node, kernel::Selection::Kind kind) {
+    now_until_ = deadline_;
     constexpr std::size_t kChunk = 512;
     const std::vector<std::uint32_t> elements = scope_.selected(node, {kind, {}});
     for (std::size_t first = 0; first < elements.size(); first += kChunk) {
@@ -40,28 +53,30 @@ class Refinement {
  private:
   kernel::Scope& scope_;
   const kernel::Problem& problem_;
-  double deadline_ = std::numeric_limits<double>::infinity();
+  double limit_, deadline_ = std::numeric_limits<double>::infinity(), now_until_ = deadline_;
   bool stopped_ = false;
 };
 
-// Boxes of all nodes; with back-substitution for `seconds`, a fifth of which is kept for the outputs (0: without a limit).
+// Boxes of all nodes that time allows; with back-substitution for `seconds`, a fifth of which is kept for the outputs (0: without a limit).
 Outcome<Done> derive_bounds(const kernel::Problem& problem, kernel::Scope& scope, bool crown, double seconds, bool& stopped) {
   constexpr double kHiddenShare = 0.8;
   const Graph& graph = problem.graph();
   const double begin = wall_seconds(), limit = seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
   const std::vector<NodeId>& refined = problem.pre_activations();
-  Refinement refine(scope, problem);
+  Refinement refine(scope, problem, begin + limit);
   refine.until(begin + kHiddenShare * limit);
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
     if (crown && !std::ranges::binary_search(problem.active_nodes(), node)) continue;
-    if (auto boxed = scope.derive_box(node); !boxed) return boxed;
+    auto boxed = refine.derive_box(node);
+    if (!boxed) return boxed.rejection();
+    if (!boxed.value()) break;
     if (!crown || !std::ranges::binary_search(refined, node)) continue;
     if (auto done = refine(node, kernel::Selection::Kind::unstable); !done) return done;
   }
   refine.until(begin + limit);
   for (const NodeId output : graph.outputs) {
-    if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input) continue;
+    if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input || !scope.has_box(output)) continue;
     if (auto done = refine(output, kernel::Selection::Kind::all); !done) return done;
   }
   stopped = refine.stopped();
@@ -91,7 +106,8 @@ void print_table(const GroupBounds& bounds) {
                 *std::ranges::min_element(node.lo), *std::ranges::max_element(node.hi), width, node.name.c_str());
   }
   if (bounds.stopped)
-    std::printf("  back-substitution stopped after %.1f s: the nodes it did not reach have interval bounds\n", bounds.seconds);
+    std::printf("  stopped after %.1f s: the nodes that back-substitution did not reach have interval bounds, those not listed none\n",
+                bounds.seconds);
   for (const NodeBounds& node : bounds.nodes) {
     for (std::size_t i = 0; node.output && i < node.lo.size(); ++i)
       std::printf("  output %s[%zu] in [%.17g, %.17g]\n", node.name.c_str(), i, node.lo[i], node.hi[i]);
@@ -110,6 +126,7 @@ int bounds(const BoundsOptions& options) {
   const std::vector<std::string> notes = loaded.value().notes();
   if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
+  bool complete = true;  // every output has bounds
   const double begin = wall_seconds();
   for (std::size_t group = 0; group < problem->group_count(); ++group) {
     if (problem->group_is_empty(group)) {
@@ -130,9 +147,12 @@ int bounds(const BoundsOptions& options) {
     groups.back().cpu_seconds = cpu_seconds;
     groups.back().stopped = stopped;
     if (options.json != "-") print_table(groups.back());
+    for (const NodeId output : problem->graph().outputs)
+      complete = complete && (problem->is_constant(output) || scope.value().has_box(output));
     if (options.json.empty()) groups.clear();
   }
-  return write_json(options.json, bounds_json(options, notes, groups)) ? kExitYes : kExitUnwritten;
+  if (!write_json(options.json, bounds_json(options, notes, groups))) return kExitUnwritten;
+  return complete ? kExitYes : kExitUndecided;
 }
 
 }  // namespace assay::cli

@@ -98,7 +98,7 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
-  verb->add_option("--timeout", options.timeout, "seconds of backward bounds over all boxes; 0: no limit")
+  verb->add_option("--timeout", options.timeout, "seconds over all boxes, of which backward bounds get four fifths; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add_semantics(verb, options.semantics);

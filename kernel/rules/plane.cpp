@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/rules/real_form.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/element_lists.h"
 
 namespace assay::kernel {
@@ -18,6 +19,7 @@ namespace assay::kernel {
 // a = m yu + (1 - m) yl, b = m xl + (1 - m) xu. Policy: 1/2.
 // Source: McCormick 1976; the corner argument is derived above.
 double corner(const Interval& x, const Interval& y, double a, double b, bool lower, double factor) {
+  poll(100);
   double t = lower ? INFINITY : -INFINITY;
   for (const double u : {x.lo(), x.hi()}) {
     for (const double v : {y.lo(), y.hi()}) {

@@ -2,9 +2,12 @@
 
 #include <cmath>
 
+#include "semantics/interrupt.h"
+
 namespace assay::kernel {
 
 void RealForm::add(const Interval& factor, const RealForm& other) {
+  poll(20 * slope.size());
   for (std::size_t k = 0; k < slope.size(); ++k) slope[k] += factor * other.slope[k];
   constant += factor * other.constant;
 }
@@ -41,6 +44,7 @@ std::optional<Relaxation> without_slopes(NodeId operand, const std::vector<std::
 }
 
 void settle(const RealForm& form, std::span<const Interval> x, bool lower, std::size_t j, Relaxation& relaxation) {
+  poll(50 * x.size());
   RealForm rest = form;
   std::vector<double> slopes;
   for (Interval& slope : rest.slope) {

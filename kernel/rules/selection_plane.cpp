@@ -24,6 +24,7 @@
 
 #include "kernel/rules/real_form.h"
 #include "semantics/demand.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/element_lists.h"
 #include "semantics/ops/indexing.h"
 
@@ -217,6 +218,7 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
       }
     }
     if (candidates.empty()) continue;
+    poll(200 * candidates.size());
     for (const bool lower : {true, false}) {  // below a minimum, above a maximum: a plane; else a chosen candidate
       const double end = lower ? -result_box.lo[j] : result_box.hi[j];
       if (one_of || is_sort || lower == is_min) {

@@ -22,6 +22,7 @@
 #include <cmath>
 
 #include "kernel/rules/real_form.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/element_lists.h"
 
 namespace assay::kernel {
@@ -68,6 +69,7 @@ class Exponentials {
 
   // w's range for element i.
   [[nodiscard]] Interval sum(std::size_t i) const {
+    poll(50 * x_.size());
     Interval low(1.0), high(1.0);
     for (const std::size_t j : open_) {
       if (j == i) continue;

@@ -22,6 +22,7 @@
 
 #include "kernel/rules/curves.h"
 #include "kernel/rules/relaxation.h"
+#include "semantics/interrupt.h"
 
 namespace assay::kernel {
 namespace {
@@ -100,6 +101,7 @@ double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool low
 }  // namespace
 
 UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed) {
+  poll(2000);
   if (pieces.empty()) return {0, NAN};
   const double slope = proposed ? *proposed : policy_slope(node, pieces, lower);
   return {slope, std::isfinite(slope) ? intercept(node, pieces, slope, lower) : NAN};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "semantics/demand.h"
+#include "semantics/interrupt.h"
 
 namespace assay::mpfr {
 namespace {
@@ -12,6 +13,8 @@ constexpr mpfr_exp_t kMaxAngleBits = 4096;  // reducing an angle of e bits takes
 
 static_assert(sizeof(long) == sizeof(std::int64_t), "mpfr_pow_si takes every int64");
 
+constexpr std::size_t kCost = 3000;  // nanoseconds of a function's value, roughly
+
 // MPFR keeps constants (pi, log 2) per thread; this returns them when the thread ends.
 struct ThreadCache {
   ThreadCache() = default;
@@ -19,7 +22,8 @@ struct ThreadCache {
   ThreadCache& operator=(const ThreadCache&) = delete;
   ~ThreadCache() { mpfr_free_cache(); }
 };
-void keep_thread_cache() {
+void enter() {
+  poll(kCost);
   thread_local const ThreadCache cache;
   static_cast<void>(cache);
 }
@@ -254,7 +258,7 @@ void even_image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mp
 }  // namespace
 
 int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {  // NOLINT(readability-function-size): one line per function
-  keep_thread_cache();
+  enter();
   switch (f) {
     case Function::exp:
       return mpfr_exp(out, x, direction);
@@ -301,20 +305,20 @@ int evaluate(Function f, mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {  /
 }
 
 void evaluate_power(mpfr_ptr out, mpfr_srcptr x, std::int64_t n, mpfr_rnd_t direction) {
-  keep_thread_cache();
+  enter();
   mpfr_pow_si(out, x, static_cast<long>(n), direction);
 }
 
 // x^y grows with y iff x >= 1, which decides the direction in which r is rounded.
 void evaluate_power(mpfr_ptr out, mpfr_srcptr x, mpq_srcptr r, mpfr_rnd_t direction) {
-  keep_thread_cache();
+  enter();
   Number exponent(mpfr_get_prec(out) + kGuardBits);
   mpfr_set_q(exponent.value, r, mpfr_cmp_ui(x, 1) >= 0 ? direction : opposite(direction));
   mpfr_pow(out, x, exponent.value, direction);
 }
 
 bool image(Function f, mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) {
-  keep_thread_cache();
+  enter();
   if (!in_domain(f, lo, hi)) {
     return false;
   }

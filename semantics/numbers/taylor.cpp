@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/numbers/wide_interval.h"
@@ -285,6 +286,7 @@ std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
   };
   thread_local std::unordered_map<std::uint64_t, Place> places;
   if (!(std::fabs(x) <= kLargestArgument)) return std::nullopt;
+  poll(100);
   for (int level = kFirstLevel; level <= kLastLevel; ++level) {
     const double width = std::ldexp(1, -level), index = std::nearbyint(x / width), centre = index * width;
     const Interval difference = Interval(x) - Interval(centre);
@@ -292,9 +294,13 @@ std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
     const auto key = (static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) << 16) | (static_cast<std::uint64_t>(level) << 8) | key_of_f;
     if (places.size() >= kMostCells) places.clear();
     Place& place = places[key];
+    if (place.questions + 1 < kPatience) {
+      ++place.questions;
+      return std::nullopt;
+    }
     if (place.questions < kPatience) {
-      if (++place.questions < kPatience) return std::nullopt;
       place.cell = cell_around(f, centre, width / 2);
+      place.questions = kPatience;
     }
     if (place.cell) return value_at(*place.cell, difference.lo());
   }

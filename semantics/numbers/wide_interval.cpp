@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "semantics/interrupt.h"
 #include "semantics/numbers/mpfr_functions.h"
 #include "semantics/numbers/rational_access.h"
 
@@ -30,6 +31,7 @@ mpfr_srcptr raw(const Wide& x) {
 using Binary = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 template <Binary operation>
 Wide directed(const Wide& x, const Wide& y, mpfr_rnd_t direction) {
+  poll(100);
   Wide result;
   operation(raw(result), raw(x), raw(y), direction);
   return result;

@@ -19,6 +19,7 @@
 // Derivative.  conv(x_dot, w) + conv(x, w_dot) + b_dot; the adjoint in x is conv_transpose with w, and conversely.
 // Rounding.    Each sum starts at 0 and takes c, then k in row-major order; b is added last, over every scalar.
 // Source.      ONNX Conv, ConvTranspose
+#include "semantics/interrupt.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 #include "semantics/ops/product_sum.h"
@@ -42,6 +43,7 @@ struct Extents {
 // sum_c sum_k w[weight(c) + k] * x[x_start + c * x_stride + i]
 template <class S>
 S sum_of_products(const S* w, std::size_t w_stride, const S* x, std::size_t x_stride, std::size_t channels, const std::vector<Tap>& taps) {
+  poll(10 * channels * taps.size());
   ProductSum<S> sum;
   for (std::size_t c = 0; c < channels; ++c) {
     const S *w_c = w + c * w_stride, *x_c = x + c * x_stride;

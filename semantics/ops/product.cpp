@@ -18,6 +18,7 @@
 #include <array>
 
 #include "semantics/demand.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 #include "semantics/ops/product_sum.h"
@@ -37,6 +38,7 @@ struct Matrix {
 // y_j = sum_k A_ik B_kj for j = first .. first + Width - 1: neighbouring columns together, each sum in the order of k.
 template <std::size_t Width, class S>
 void multiply_stripe(const Matrix<S>& a, const Matrix<S>& b, std::size_t i, std::size_t k_count, std::size_t first, S* y) {
+  poll(10 * Width * k_count);
   std::array<ProductSum<S>, Width> sum;
   for (std::size_t k = 0; k < k_count; ++k) {
     const S& factor = a.at(i, k);

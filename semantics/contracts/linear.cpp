@@ -17,6 +17,7 @@
 #include <cmath>
 #include <limits>
 
+#include "semantics/contracts/factors.h"
 #include "semantics/contracts/families.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
@@ -117,6 +118,8 @@ FloatSet rounded_to(const FloatSet& x, int bits, int least_exponent, bool only_n
   return y;
 }
 
+}  // namespace
+
 FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
   constexpr double kMostHalf = 65520;  // from here binary16 rounds to an infinity
   switch (model.input_rounding) {
@@ -132,14 +135,15 @@ FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
   return x;
 }
 
+namespace {
+
 std::vector<Sets> read_operands(const Call& call) {
   std::vector<Sets> operands;
   const Arithmetic& a = call.arithmetic;
   for (std::size_t k = 0; k < call.operands.size(); ++k) {
     operands.push_back(call.operand(k));
-    if (a.is_real()) continue;
     for (FloatSet& set : operands.back().values) {
-      if (!call.products) set = a.operand(set);
+      if (!call.products && !a.is_real()) set = a.operand(set);
       if (has_factors(call.node.op) && k < 2) set = as_factor(a.model(), set);
     }
   }
@@ -348,10 +352,7 @@ Image image_of_sum(const Call& call) {
     for (std::size_t i = 0; i < facts.exact.size(); ++i) image.values.push_back(element(call, facts, i));
   }
   image.scales = facts.magnitude;
-  const ExecutionModel& model = call.arithmetic.model();
-  const bool as_recorded =
-      !model.flush_operands && (model.input_rounding == ExecutionModel::InputRounding::none || !has_factors(call.node.op));
-  if (points && finite && as_recorded) image.exact = facts.exact;
+  if (points && finite && !call.arithmetic.model().flush_operands) image.exact = facts.exact;
   if (!finite) put_specials(call, as_read, image.values);
   return image;
 }

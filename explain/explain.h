@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/audit/audit.h"
+#include "kernel/audit/gradients.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
@@ -21,6 +22,10 @@ namespace assay::explain {
 // numbers, the terms that count most, and where on the result failures lie.
 [[nodiscard]] std::vector<std::string> failure_lines(const Trace& trace, std::size_t region, const kernel::RegionAudit& audit,
                                                      std::size_t result);
+
+// Lines on a failed step of a gradient (an entry of Trace::gradients): the recorded cotangent beside the one that the region's meaning gives,
+// and what pattern fits: twice, half, minus, zero, transposed, not summed over broadcast axes, a term that is left out or counted twice.
+[[nodiscard]] std::vector<std::string> gradient_lines(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step);
 
 // Of an element in row-major order.
 [[nodiscard]] Shape index_of(const Shape& shape, std::size_t element);

@@ -16,9 +16,24 @@ constexpr std::size_t kMostTerms = 5;
 
 std::string op_word(const Node& node) { return std::string(op_row(node.op).name); }
 
+std::string rounding_word(const ExecutionModel& model) {
+  switch (model.input_rounding) {
+    case ExecutionModel::InputRounding::none:
+      return "nothing";
+    case ExecutionModel::InputRounding::tf32:
+      return "tf32, by truncation or to nearest,";
+    case ExecutionModel::InputRounding::bfloat16:
+      return "bfloat16";
+    case ExecutionModel::InputRounding::binary16:
+      return "binary16";
+  }
+  return "";
+}
+
 struct Sum {
   const View& view;
   const Node& node;
+  const std::vector<Array<double>>& operands;  // as the node reads them
   Terms terms;
 
   [[nodiscard]] double m() const { return static_cast<double>(terms.terms.size()); }
@@ -39,10 +54,10 @@ struct Sum {
     std::string text, numbers;
     for (const auto& [operand, element] : term.factors) {
       text += (text.empty() ? "" : " * ") + view.place(node.operands[operand], element);
-      numbers += (numbers.empty() ? "" : " * ") + view.number(view.values[node.operands[operand]].values[element]);
+      numbers += (numbers.empty() ? "" : " * ") + view.number(operands[operand].values[element]);
     }
     const auto [operand, element] = term.factors[0];
-    const double x = view.values[node.operands[operand]].values[element];
+    const double x = operands[operand].values[element];
     if (term.factors.size() == 1 && x != term.value) numbers += " * " + rough(term.value / x);
     const bool is_product = term.factors.size() > 1 || x != term.value;
     return text + " = " + numbers + (is_product ? " = " + decimal(term.value) : "");
@@ -118,12 +133,14 @@ std::vector<std::string> missing_lines(const Sum& sum) {
 std::vector<std::string> sum_lines(const View& view, NodeId id, std::size_t element) {
   const Node& node = view.part.graph.node(id);
   std::vector<Array<double>> operands;
-  for (const NodeId operand : node.operands) operands.push_back(view.values[operand]);
+  for (std::size_t k = 0; k < node.operands.size(); ++k) operands.push_back(view.operand(node, k));
   auto terms = terms_of(node, operands, element);
   if (!terms) return {};
-  const Sum sum{view, node, std::move(*terms)};
+  const Sum sum{view, node, operands, std::move(*terms)};
   std::vector<std::string> lines;
   const bool is_result = id == view.output();
+  if (view.rounds_factors(node))
+    lines.push_back("factors are rounded to " + rounding_word(view.part.model) + " before they are multiplied");
   if (is_result && !view.exact().is_undefined()) {
     const bool single = view.set().has_finite() && view.set().lo == view.set().hi;
     lines.push_back(single ? single_text(sum) : bound_text(sum));

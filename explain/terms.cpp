@@ -7,9 +7,9 @@
 
 namespace assay::explain {
 
-namespace {
-
 bool has_factors(Op op) { return op == Op::gemm || op == Op::matmul || op == Op::conv || op == Op::conv_transpose; }
+
+namespace {
 
 // The derivative of the element by each element of operand k: what it is multiplied with.
 std::optional<std::vector<double>> coefficients(const Node& node, const Attributes& attributes, std::size_t k,

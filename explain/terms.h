@@ -21,6 +21,8 @@ struct Terms {
   double sum = 0, magnitude = 0;  // in double
 };
 
+[[nodiscard]] bool has_factors(Op op);  // its terms are products of an element of operand 0 and one of operand 1
+
 // Of an op that sums (gemm, matmul, conv, conv_transpose, reductions and means, cumsum, place, weighted_gather); nullopt for others, and
 // where an operand is not finite.
 [[nodiscard]] std::optional<Terms> terms_of(const Node& node, const std::vector<Array<double>>& operands, std::size_t element);

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "explain/terms.h"
 #include "explain/text.h"
+#include "semantics/contracts/factors.h"
 
 namespace assay::explain {
 
@@ -23,6 +25,43 @@ std::string View::place(NodeId id, std::size_t i) const {
 }
 
 std::string View::number(double value) const { return decimal(value, format()); }
+
+bool View::rounds_factors(const Node& node) const {
+  return part.model.input_rounding != ExecutionModel::InputRounding::none && has_factors(node.op);
+}
+
+Array<double> View::operand(const Node& node, std::size_t k) const {
+  Array<double> x = values[node.operands[k]];
+  if (k > 1 || !rounds_factors(node)) return x;
+  for (double& value : x.values) {
+    if (!std::isfinite(value)) continue;
+    const contracts::FloatSet read = contracts::as_factor(part.model, contracts::point(contracts::Format::real, value));
+    value = read.lo / 2 + read.hi / 2;  // of two roundings that are in use, between them
+  }
+  return x;
+}
+
+namespace {
+
+// Node by node, each on operands as it reads them. Nothing where one is not defined.
+void evaluate_nodes(View& view, std::vector<Array<double>> inputs) {
+  const Graph& graph = view.part.graph;
+  view.values.resize(graph.nodes.size());
+  for (std::size_t k = 0; k < inputs.size(); ++k) view.values[graph.inputs[k]] = std::move(inputs[k]);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op == Op::input) continue;
+    std::vector<Array<double>> operands;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) operands.push_back(view.operand(node, k));
+    std::vector<const Array<double>*> pointers;
+    for (const Array<double>& operand : operands) pointers.push_back(&operand);
+    auto value = node.op == Op::constant ? Outcome<Array<double>>(lift<double>(node.value)) : denote<double>(node, pointers);
+    if (!value) return view.values.clear();
+    view.values[id] = std::move(value).value();
+  }
+}
+
+}  // namespace
 
 Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result, std::size_t element) {
   View view;
@@ -43,7 +82,7 @@ Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result
     for (std::size_t i = 0; i < operand.size(); ++i)
       operands.back().values.push_back(contracts::recorded_value(operand, i).value_or(std::numeric_limits<double>::quiet_NaN()));
   }
-  if (auto values = evaluate<double>(part.graph, operands)) view.values = std::move(values).value();
+  evaluate_nodes(view, std::move(operands));
   return view;
 }
 

@@ -13,7 +13,7 @@ namespace assay::explain {
 struct View {
   Part part;
   contracts::Admissible sets;         // of the part's result
-  std::vector<Array<double>> values;  // of every node, in double; empty where that is not defined
+  std::vector<Array<double>> values;  // of every node, in double, factors rounded as the model says; empty where that is not defined
   double received = 0;
 
   [[nodiscard]] const contracts::FloatSet& set() const { return sets.sets.values[part.element]; }
@@ -27,6 +27,9 @@ struct View {
   // Element i of a node, by the name of its tensor and its index there: "x[3, 5]".
   [[nodiscard]] std::string place(NodeId id, std::size_t i) const;
   [[nodiscard]] std::string number(double value) const;
+  // Operand k of a node as the node reads it.
+  [[nodiscard]] Array<double> operand(const Node& node, std::size_t k) const;
+  [[nodiscard]] bool rounds_factors(const Node& node) const;
 };
 
 [[nodiscard]] Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result, std::size_t element);

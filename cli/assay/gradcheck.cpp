@@ -5,12 +5,13 @@
 
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "explain/explain.h"
 #include "kernel/audit/gradients.h"
 
 namespace assay::cli {
 namespace {
 
-GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
+GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
   GateCase one;
   one.name = step.place;
   const Region& region = trace.regions[step.region];
@@ -33,6 +34,7 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
                   1,
                   {}};
   finding.message = "required " + step.failure->required + "; found " + step.failure->found;
+  finding.details = explain::gradient_lines(trace, gradient, step);
   one.failed = 1;
   one.findings.push_back(std::move(finding));
   return one;
@@ -43,7 +45,7 @@ GateCase case_of(const Trace& trace, const kernel::GradientStep& step) {
 std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention) {
   std::vector<GateCase> cases;
   for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, step));
+    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
   }
   return cases;
 }

@@ -3,26 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
-#include "explain/explain.h"
-#include "tests/audit/run.h"
+#include "tests/explain/words.h"
 
 using namespace assay;
 using namespace assay::test;
 
 namespace {
-
-using Lines = std::vector<std::string>;
-
-// Numbers without a pattern, that are no small integers.
-std::vector<float> noise(std::size_t count, unsigned seed, float scale = 1) {
-  std::vector<float> values;
-  for (std::size_t i = 0; i < count; ++i) {
-    seed = seed * 1664525U + 1013904223U;
-    values.push_back(scale * (static_cast<float>(seed >> 8) / 8388608.0F - 1));
-  }
-  return values;
-}
 
 std::vector<float> floats_of(const Trace& trace, TraceTensorId id) {
   std::vector<float> values;
@@ -47,14 +35,6 @@ kernel::RegionAudit audit_of(const Trace& trace, std::size_t region = 0) {
 }
 
 Lines lines_of(const Trace& trace) { return explain::failure_lines(trace, 0, audit_of(trace), 0); }
-
-bool mentions(const Lines& lines, const std::string& text) {
-  const bool found = std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
-  if (!found) {
-    for (const std::string& line : lines) UNSCOPED_INFO(line);
-  }
-  return found;
-}
 
 WindowAttributes window(std::int64_t kernel, std::int64_t stride, std::int64_t dilation, std::int64_t pad, std::int64_t groups = 1) {
   return {{kernel, kernel}, {stride, stride}, {dilation, dilation}, {pad, pad}, {pad, pad}, {}, groups, false, false};
@@ -229,6 +209,41 @@ TEST_CASE("explain: the formula's allowance is the contract's", "[explain]") {
   CHECK(audit.worst->allowance_units > 0.9 * units);
   CHECK(audit.worst->allowance_units < 1.2 * units);
   CHECK(mentions(lines_of(run.trace), "m = 12 terms, k = 11 roundings"));
+}
+
+TEST_CASE("explain: where a model rounds factors, numbers are those of the rounded ones", "[explain]") {
+  using Rounding = ExecutionModel::InputRounding;
+  for (const auto& [rounding, word, bits] :
+       {std::tuple{Rounding::binary16, "binary16", 11}, std::tuple{Rounding::bfloat16, "bfloat16", 8}}) {
+    Run run;
+    const auto x = run.given("x", {1, 40}, noise(40, 5)), w = run.given("w", {40, 1}, noise(40, 8));
+    run.apply(Op::matmul, {x, w});
+    run.trace.regions[0].model.input_rounding = rounding;  // the run multiplied what was recorded
+    const auto rounded = [digits = bits](float value) {
+      int exponent = 0;
+      const double fraction = std::frexp(static_cast<double>(value), &exponent);
+      return std::ldexp(std::nearbyint(std::ldexp(fraction, digits)), exponent - digits);
+    };
+    double s = 0;
+    for (std::size_t i = 0; i < 40; ++i) s += rounded(floats_of(run.trace, x)[i]) * rounded(floats_of(run.trace, w)[i]);
+    const kernel::RegionAudit audit = audit_of(run.trace);
+    CAPTURE(word, audit.worst->text);
+    REQUIRE(audit.total().failed == 1);
+    const kernel::Violation& worst = *audit.worst;
+    CHECK(std::fabs(worst.exact.lo() - s) < 1e-12);
+    CHECK(worst.exact.lo() >= worst.admitted.lo);
+    CHECK(worst.exact.hi() <= worst.admitted.hi);
+    CHECK(worst.allowance_units > 1);
+    const Lines lines = lines_of(run.trace);
+    CHECK(mentions(lines, std::string("factors are rounded to ") + word + " before they are multiplied"));
+    CHECK(mentions(lines, "|y - s| = "));
+    const auto largest =
+        std::ranges::find_if(lines, [](const std::string& line) { return line.find("  term x[0, ") != std::string::npos; });
+    REQUIRE(largest != lines.end());
+    const auto at = static_cast<std::size_t>(std::stoi(largest->substr(largest->find("x[0, ") + 5)));
+    const auto shown = std::stod(largest->substr(largest->find(" = ") + 3));
+    CHECK(std::fabs(shown - rounded(floats_of(run.trace, x)[at])) < 1e-6);
+  }
 }
 
 TEST_CASE("explain: where every order is exact, and where one term is left, that is said", "[explain]") {

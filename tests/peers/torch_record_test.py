@@ -158,14 +158,17 @@ with_function("Function that saves its result", function(lambda x: torch.exp(-x 
 with_function("Function that hands its argument on", function(lambda x: x.view_as(x), lambda g, x: g), shapes=[(3, 2)])
 with_function("Function with one argument twice", lambda x: function(lambda a, b: a * b * a, lambda g, a, b: (2 * g * a * b, g * a * a))(x, x), shapes=[(3, 2)])
 with_function("Function with an argument it does not read", function(lambda x, w: x * 3, lambda g, x, w: (3 * g, None)))
-with_function("Function, wrong: half", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t() / 2, x.t() @ g)), FAIL)
-with_function("Function, wrong: twice", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), 2 * (x.t() @ g))), FAIL)
-with_function("Function, wrong: sign", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), -(x.t() @ g))), FAIL)
-with_function("Function, wrong: transposed", function(lambda x, w: x @ w, lambda g, x, w: (g @ w, x.t() @ g)), FAIL, ((4, 3), (3, 3)))
+with_function("Function, wrong: half", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t() / 2, x.t() @ g)), FAIL, message="half the derivative")
+with_function("Function, wrong: twice", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), 2 * (x.t() @ g))), FAIL, message="twice the derivative")
+with_function("Function, wrong: sign", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), -(x.t() @ g))), FAIL, message="minus the derivative")
+with_function("Function, wrong: transposed", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), (x.t() @ g).t())), FAIL, ((4, 3), (3, 3)), "the derivative, transposed")
+with_function("Function, wrong: one row of a broadcast operand", function(lambda x, b: x * b, lambda g, x, b: (g * b, (g * x)[0])), FAIL, ((4, 3), (3,)),
+              "not summed over the broadcast axes")
+with_function("Function, wrong: another's transpose left out", function(lambda x, w: x @ w, lambda g, x, w: (g @ w, x.t() @ g)), FAIL, ((4, 3), (3, 3)))
 with_function("Function, wrong: no gradient", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), None)), FAIL)
 with_function("Function, wrong: a factor left out", function(lambda x, w: torch.tanh(x @ w), product_bar), FAIL)
 with_function("Function, wrong: a gradient of what it does not read", function(lambda x, w: x * 3, lambda g, x, w: (3 * g, w)), FAIL)
-with_function("Function, wrong: straight through", function(torch.sign, lambda g, x: g), FAIL, [(3, 2)])
+with_function("Function, wrong: straight through", function(torch.sign, lambda g, x: g), FAIL, [(3, 2)], "handed on as it is")
 with_function("Function, wrong: where the operand is negative", function(torch.relu, lambda g, x: g), FAIL, [(4, 4)])
 
 

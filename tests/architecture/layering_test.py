@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "probes": ["semantics/", "kernel/", "runtime/"],
-    "assay": ["semantics/", "kernel/", "runtime/"],
+    "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
     "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
     "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check

@@ -13,7 +13,7 @@ set(ASSAY_MAY_USE_search kernel semantics formats certificate_format)
 set(ASSAY_MAY_USE_runtime semantics formats)
 set(ASSAY_MAY_USE_gpu runtime)
 set(ASSAY_MAY_USE_probes semantics kernel runtime)
-set(ASSAY_MAY_USE_testing semantics kernel runtime)
+set(ASSAY_MAY_USE_testing semantics kernel runtime probes explain)
 set(ASSAY_MAY_USE_explain semantics kernel)
 
 set(ASSAY_MAY_PACKAGE_semantics Boost::headers PkgConfig::MPFR PkgConfig::GMP)

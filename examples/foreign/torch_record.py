@@ -48,9 +48,9 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, model):
         super().__init__()
-        self.values, self.names, self.taken = [], [], set()  # of values: bits, name; all names
-        self.memory, self.alive = {}, []                     # storage -> place -> the node's number, LEAF or None -> value
-        self.token, self.edges, self.made = object(), {}, {}  # (node's number, output) -> value; node's number -> region
+        self.values, self.names, self.places, self.taken = [], [], [], set()  # of values: bits, name, storage and place; all names
+        self.memory, self.alive = {}, []  # storage -> place -> the node's number, LEAF or None -> the last value there
+        self.token, self.edges, self.made = object(), {}, {}  # marks tensors; (node's number, output) -> value; node's number -> region
         self.regions, self.vjps, self.claims, self.cut = [], [], [], set()
         self.origins, self.modules, self.unread = {"inputs": [], "parameters": []}, [], set()
         is_model = isinstance(model, torch.nn.Module)
@@ -90,6 +90,7 @@ class Recorder(TorchDispatchMode):
         self.names.append(self.fresh(name))
         storage = tensor.untyped_storage()
         self.alive.append(storage)  # or its address is given to another tensor
+        self.places.append((storage.data_ptr(), place(tensor)))
         self.memory.setdefault(storage.data_ptr(), {}).setdefault(place(tensor), {})[history] = len(self.values) - 1
         tensor.recorded = self.token, len(self.values) - 1
         return len(self.values) - 1
@@ -115,7 +116,7 @@ class Recorder(TorchDispatchMode):
         known = places.get(place(tensor), {})
         if storage in self.unread: raise Refused("a result that torch_rules.py does not describe is read, of shape " + str(list(tensor.shape)))
         recorder, value = getattr(tensor, "recorded", (None, None))
-        if recorder is not self.token or value not in known.values(): value = known.get(history)
+        if recorder is not self.token or self.places[value] != (storage, place(tensor)): value = known.get(history)
         if value is None and not places:
             if node is not None: raise Refused(f"a tensor of {node.name()} that was computed where the recorder did not see it")
             return self.given(tensor, self.labels.get(storage, "constant"))
@@ -179,7 +180,7 @@ class Recorder(TorchDispatchMode):
         number = torch._C._autograd._get_sequence_nr() - 1 if grad and any(one.requires_grad for one in operands) else None
         returned = function(*args, **kwargs)
         results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
-        if writes: self.memory.pop(args[0].untyped_storage().data_ptr(), None)
+        if writes: self.forget(args[0].untyped_storage().data_ptr())
         if op in GIVEN:
             for one in results: self.given(one, self.label("random" if writes else op))
             return returned
@@ -194,6 +195,11 @@ class Recorder(TorchDispatchMode):
             raise Refused(f"{function}: {error}") from error
         self.note(op, nodes, [ids[i] for i in kept], results, found if isinstance(found, list) else [found], number)
         return returned
+
+    def forget(self, storage):
+        """What was there is overwritten."""
+        self.memory.pop(storage, None)
+        self.places = [None if one is not None and one[0] == storage else one for one in self.places]
 
     def check_written(self, function, tensor):
         places = self.memory.get(tensor.untyped_storage().data_ptr(), {})

@@ -1,6 +1,7 @@
 #include "kernel/audit/gradients.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "kernel/adjointness/sample.h"
 #include "kernel/audit/kinks.h"
 #include "kernel/audit/opened.h"
+#include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/ops/denote.h"
@@ -47,8 +49,9 @@ using Contributions = std::vector<TraceTensorId>;
 
 class GradientCheck {
  public:
-  GradientCheck(const Opened& opened, const Trace::Gradient& gradient, std::uint64_t seed, KinkConvention convention)
-      : trace_(opened.trace),
+  GradientCheck(const Trace& recorded, const Opened& opened, const Trace::Gradient& gradient, std::uint64_t seed, KinkConvention convention)
+      : recorded_(recorded),
+        trace_(opened.trace),
         opened_(opened),
         gradient_(gradient),
         seed_(seed),
@@ -182,8 +185,10 @@ class GradientCheck {
     } else {
       const Rejection& why = outcome.rejection();
       const bool decided = why.kind == Rejection::Kind::rejected;
-      step.failure = failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
-                            why.code + " at " + why.place + ": " + why.found);
+      const bool at_point = why.code == "gradient.value";
+      step.failure = at_point ? why
+                              : failed(decided ? Rejection::Kind::rejected : Rejection::Kind::declined, "product", step.place, why.required,
+                                       why.code + " at " + why.place + ": " + why.found);
     }
     add(std::move(step));
   }
@@ -203,7 +208,7 @@ class GradientCheck {
   }
 
   // The recorded product of region r, as a graph from the region's different operands and the cotangent, against the meaning.
-  Outcome<Adjointness> product_outcome(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) const {
+  Outcome<Adjointness> product_outcome(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
     const Region& region = trace_.regions[r];
     Contributions operands = region.operands;
     std::ranges::sort(operands);
@@ -233,6 +238,9 @@ class GradientCheck {
       backward.graph().mark_output(total.value(), trace_.tensors[id].name);
     }
     auto outcome = check_adjointness(one, backward.graph(), seed_);
+    if (outcome && vjp != nullptr) {
+      if (auto why = at_the_point(one, backward.graph(), r, *vjp, operands)) return *std::move(why);
+    }
     if (outcome || backward.is_closed() || outcome.rejection().kind != Rejection::Kind::rejected) return outcome;
     Rejection why = outcome.rejection();  // perhaps because of a tensor from elsewhere, of which the composition knows nothing
     why.kind = Rejection::Kind::declined;
@@ -246,6 +254,52 @@ class GradientCheck {
     auto outputs = append_graph(forward.graph(), *vjp.surrogate, inputs);
     if (!outputs) return outputs.rejection();
     return outputs.value()[0];
+  }
+
+  // The same product at the recorded point; `operands` are the different ones.
+  std::optional<Rejection> at_the_point(const AdjointCase& one, const Graph& backward, std::uint32_t r, const Trace::Vjp& vjp,
+                                        const Contributions& operands) {
+    RecordedProduct product{one.graph, backward, {}, {}, {}, trace_.regions[r].model};
+    Contributions arguments = operands;
+    arguments.push_back(vjp.cotangent);
+    product.point = [&] {
+      std::vector<Array<Interval>> values;
+      for (const TraceTensorId id : arguments) values.push_back(value_of(id));
+      return values;
+    };
+    if (std::ranges::all_of(arguments, [&](TraceTensorId id) { return id < opened_.recorded; })) {
+      for (const TraceTensorId id : arguments) product.operands.push_back(trace_.tensors[id].value);
+    }
+    for (const TraceTensorId id : operands) {
+      if (!is_real(trace_, id)) continue;
+      RecordedProduct::Cotangent cotangent{trace_.tensors[id].name, needed_[id]};
+      bool is_recorded = true;
+      for (const auto& [operand, part] : vjp.cotangents) {
+        if (trace_.regions[r].operands[operand] != id) continue;
+        is_recorded = is_recorded && part < opened_.recorded;
+        cotangent.parts.push_back(&trace_.tensors[part].value);
+        if (cotangent.parts.size() == 1) cotangent.name = trace_.tensors[part].name;
+      }
+      if (!is_recorded) cotangent.parts.clear();
+      product.cotangents.push_back(std::move(cotangent));
+    }
+    return check_point(product, one.name);
+  }
+
+  // What a tensor holds: as it was recorded, or what its region computes of recorded operands, over the reals.
+  Array<Interval> value_of(TraceTensorId id) {
+    if (id < opened_.recorded) return enclosed(trace_.tensors[id].value);
+    const auto [index, node] = opened_.inner[id - opened_.recorded];
+    const auto known = std::ranges::find(inside_, index, [](const Inside& one) { return one.region; });
+    if (known != inside_.end()) return known->nodes[node];
+    const Region& region = recorded_.regions[index];
+    std::vector<Array<Interval>> inputs;
+    for (const TraceTensorId operand : region.operands) inputs.push_back(enclosed(recorded_.tensors[operand].value));
+    auto nodes = evaluate<Interval>(region.graph, inputs);
+    if (!nodes) return {trace_.tensors[id].value.shape(), std::vector(trace_.tensors[id].value.size(), Interval::undefined())};
+    std::swap(inside_[0], inside_[1]);
+    inside_[0] = {index, std::move(nodes).value()};
+    return inside_[0].nodes[node];
   }
 
   static Outcome<NodeId> zero_like(Graph& graph, const Tensor& like) {
@@ -279,6 +333,7 @@ class GradientCheck {
     return outputs.value()[0];
   }
 
+  const Trace& recorded_;
   const Trace& trace_;
   const Opened& opened_;
   const Trace::Gradient& gradient_;
@@ -288,13 +343,19 @@ class GradientCheck {
   std::vector<bool> after_seed_, leads_, needed_;  // per tensor
   std::vector<Contributions> into_;                // per tensor
   std::vector<GradientStep> steps_;
+  // The values of all nodes of a region, of the two that were asked for last: one forward, one backward.
+  struct Inside {
+    std::uint32_t region = UINT32_MAX;
+    std::vector<Array<Interval>> nodes;
+  };
+  std::array<Inside, 2> inside_;
 };
 
 }  // namespace
 
 std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed, KinkConvention convention) {
   const Opened view = opened(trace);
-  return GradientCheck(view, trace.gradients[gradient], seed, convention).run();
+  return GradientCheck(trace, view, trace.gradients[gradient], seed, convention).run();
 }
 
 }  // namespace assay::kernel

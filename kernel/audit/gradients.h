@@ -3,9 +3,10 @@
 //
 // What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed, are the adjoint of
 // the derivative of the regions from the parameters to the output. For functions this is relative to the derivative table of the primitives
-// (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges. Recorded points that sit on a kink of a
-// choice are judged by themselves (kernel/audit/kinks.cpp). A product that declares a surrogate is compared with the surrogate's
-// derivative, and its step says so: what is composed of such products is not the derivative of the run.
+// (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges and the recorded one
+// (kernel/audit/point.cpp). Recorded points that sit on a kink of a choice are judged by themselves (kernel/audit/kinks.cpp). A product that
+// declares a surrogate is compared with the surrogate's derivative, and its step says so: what is composed of such products is not the
+// derivative of the run.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,7 @@ struct GradientStep {
 //   gradient.missing       no recorded product of a region with a derivative
 //   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that could not be
 //   decided
+//   gradient.value         a product that is right at random points and wrong at the recorded one (kernel/audit/point.cpp)
 //   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative, or not that of the convention, gives
 [[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,
                                                        KinkConvention convention = KinkConvention::any);

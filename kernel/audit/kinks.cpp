@@ -24,6 +24,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
 #include "semantics/contracts/contract.h"
 #include "semantics/derivatives/differentiate.h"
@@ -96,16 +97,6 @@ class KinkCheck {
     if (!reverse || positions.empty()) return false;
     reverse_ = std::move(reverse).value();
     return true;
-  }
-
-  // NaN and infinities, which have no place in a derivative, are undefined; so are integers that no double holds.
-  static Array<Interval> enclosed(const Tensor& tensor) {
-    Array<Interval> array{tensor.shape(), {}};
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-      const double value = contracts::recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
-      array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
-    }
-    return array;
   }
 
   // Its results over Interval at the recorded point, for these cotangents.

@@ -108,6 +108,7 @@ class Opening {
         }
         result_.trace.tensors.push_back(
             {"value " + std::to_string(id) + " of region " + std::to_string(r), Trace::Origin::result, tensor_like(node, values[id])});
+        result_.inner.emplace_back(r, id);
         results = {ids[id]};
       }
       if (node.op == Op::expand) expansions_.try_emplace({one.operands[0], node.shape}, results[0]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "semantics/graph/trace.h"
@@ -15,6 +16,7 @@ struct Opened {
   Trace trace;
   std::vector<std::uint32_t> origin;  // of each region: the region of the trace that was recorded
   std::size_t recorded = 0;           // tensors
+  std::vector<std::pair<std::uint32_t, NodeId>> inner;  // of the others: the region that was recorded, and its node
 };
 [[nodiscard]] Opened opened(const Trace& trace);
 

@@ -1,0 +1,192 @@
+// The point of the run: a product that is right at random points may still be wrong at the one that counts.
+//
+// Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning (semantics/derivatives, whose
+// rules `assay adjoint` proves). For each element i of a recorded cotangent, where D_i has a value:
+//   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
+//       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,
+//       whatever branch a convention takes at a tie.
+//   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
+// Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
+// a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
+// Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
+// such ops alone are decided by the random points.
+#include "kernel/audit/point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kernel/adjointness/adjointness.h"
+#include "semantics/contracts/contract.h"
+
+namespace assay::kernel {
+
+namespace {
+
+using Intervals = std::vector<Array<Interval>>;
+
+// Analytic on all of the reals, in each real operand that is not a constant.
+bool is_analytic(const Node& node, bool divides_by_constant) {
+  switch (node.op) {
+    case Op::div:
+      return divides_by_constant;  // a quotient by 0 is nowhere defined, not at random points either
+    case Op::pow: {
+      const Rational& r = std::get<PowAttributes>(node.attributes).exponent;
+      return r.to_int64() && r.sign() >= 0;
+    }
+    case Op::log:
+    case Op::reciprocal:
+    case Op::batch_norm:
+    case Op::tan:
+    case Op::local_response:
+    case Op::softsign:
+      return false;
+    default:
+      return op_row(node.op).smoothness == Smoothness::smooth;
+  }
+}
+bool is_analytic(const Graph& graph) {
+  std::vector<bool> varies(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    varies[id] = node.op == Op::input || std::ranges::any_of(node.operands, [&](NodeId operand) { return varies[operand]; });
+    if (varies[id] && !is_analytic(node, node.op == Op::div && !varies[node.operands[1]])) return false;
+  }
+  return true;
+}
+
+std::optional<Intervals> results(const Graph& graph, const Intervals& point) {
+  auto nodes = evaluate<Interval>(graph, point);
+  if (!nodes) return std::nullopt;
+  Intervals found;
+  for (const NodeId output : graph.outputs) found.push_back(nodes.value()[output]);  // outputs may be one node
+  return found;
+}
+
+bool meet(const Interval& a, const Interval& b) { return a.lo() <= b.hi() && b.lo() <= a.hi(); }
+
+std::string text(double value) { return Rational::from_double(value) ? Rational::from_double(value)->to_string() : std::to_string(value); }
+std::string text(const Interval& set) {
+  return set.is_point() ? text(set.lo()) : std::string("[").append(text(set.lo())).append(", ").append(text(set.hi())).append("]");
+}
+
+class PointCheck {
+ public:
+  PointCheck(const RecordedProduct& product, const std::string& place) : product_(product), place_(place) {}
+
+  std::optional<Rejection> run() {
+    if (is_analytic(product_.forward) && is_analytic(product_.backward) && all_finite()) return std::nullopt;
+    auto reference = reverse_of(product_.forward);
+    if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
+    reference_ = without_dead_nodes(reference.value());
+    point_ = product_.point();
+    auto right = results(reference_, point_), found = results(product_.backward, point_);
+    if (!right || !found) return declined("a value of the product at the recorded point", "an op without one");
+    right_ = std::move(*right);
+    found_ = std::move(*found);
+    for (std::size_t k = 0; k < right_.size(); ++k) {
+      if (!product_.cotangents[k].is_claimed) continue;
+      for (std::size_t i = 0; i < right_[k].values.size(); ++i) {
+        if (auto why = judge(k, i)) return why;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] bool all_finite() const {
+    for (const RecordedProduct::Cotangent& one : product_.cotangents) {
+      for (std::size_t i = 0; !one.parts.empty() && i < one.parts[0]->size(); ++i) {
+        if (!std::isfinite(recorded(one, i))) return false;
+      }
+    }
+    return true;
+  }
+  static double recorded(const RecordedProduct::Cotangent& one, std::size_t i) {
+    double sum = 0;
+    for (const Tensor* part : one.parts) sum += part->as_double(i);
+    return sum;
+  }
+
+  std::optional<Rejection> judge(std::size_t k, std::size_t i) {
+    const Interval &right = right_[k].values[i], &found = found_[k].values[i];
+    if (right.is_undefined()) return std::nullopt;
+    const RecordedProduct::Cotangent& one = product_.cotangents[k];
+    const bool is_finite = one.parts.empty() || std::isfinite(recorded(one, i));
+    if (found.is_undefined() || !is_finite) return by_contract(k, i);
+    if (meet(right, found)) return std::nullopt;
+    if (!nearby_) nearby_ = results(reference_, neighbourhood());
+    const Interval near = nearby_ ? (*nearby_)[k].values[i] : Interval::undefined();
+    if (near.is_undefined()) return by_contract(k, i);
+    if (meet(near, found)) return std::nullopt;
+    return broken(k, i, "the derivative's " + text(right), text(found));
+  }
+
+  // Real operands moved by the least step of double to either side.
+  [[nodiscard]] Intervals neighbourhood() const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    Intervals wide = point_;
+    for (std::size_t k = 0; k + 1 < wide.size(); ++k) {
+      if (!is_float(product_.forward.node(product_.forward.inputs[k]).dtype)) continue;
+      for (Interval& value : wide[k].values) {
+        if (!value.is_undefined()) value = Interval(std::nextafter(value.lo(), -kInfinity), std::nextafter(value.hi(), kInfinity));
+      }
+    }
+    return wide;
+  }
+
+  // P2.
+  std::optional<Rejection> by_contract(std::size_t k, std::size_t i) {
+    const RecordedProduct::Cotangent& one = product_.cotangents[k];
+    const bool is_whole = one.parts.size() == 1 || (!one.parts.empty() && !std::isfinite(recorded(one, i)));
+    if (product_.operands.empty() || !is_whole)
+      return declined("a recorded cotangent where the derivative is in " + text(right_[k].values[i]), "a value that nobody recorded");
+    if (!sets_) {
+      ExecutionModel model = product_.model;
+      model.accumulator = ExecutionModel::Accumulator::any_order;
+      model.tree_height = 0;
+      sets_ = contracts::admissible(reference_, model, product_.operands);
+    }
+    if (!*sets_) return declined(sets_->rejection().required, sets_->rejection().found);
+    const contracts::FloatSet set = contracts::with_both_zeros(sets_->value()[k].sets.values[i]);
+    if (set.contains(recorded(one, i))) return std::nullopt;
+    return broken(k, i, "a value that the contract of the derivative admits, near " + text(right_[k].values[i]), text(recorded(one, i)));
+  }
+
+  [[nodiscard]] Rejection broken(std::size_t k, std::size_t i, std::string required, std::string found) const {
+    return {Rejection::Kind::rejected,
+            "gradient.value",
+            place_ + ", '" + product_.cotangents[k].name + "' element " + std::to_string(i) + ", at the recorded point",
+            std::move(required),
+            std::move(found),
+            "kernel/audit/point.cpp"};
+  }
+  [[nodiscard]] Rejection declined(std::string required, std::string found) const {
+    return {Rejection::Kind::declined, "gradient.value", place_ + ", at the recorded point",
+            std::move(required),       std::move(found), "kernel/audit/point.cpp"};
+  }
+
+  const RecordedProduct& product_;
+  const std::string& place_;
+  Graph reference_;
+  Intervals point_, right_, found_;  // the point, D and F there
+  std::optional<Intervals> nearby_;  // D around it
+  std::optional<Outcome<std::vector<contracts::Admissible>>> sets_;
+};
+
+}  // namespace
+
+Array<Interval> enclosed(const Tensor& tensor) {
+  Array<Interval> array{tensor.shape(), {}};
+  array.values.reserve(tensor.size());
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const double value = contracts::recorded_value(tensor, i).value_or(std::numeric_limits<double>::quiet_NaN());
+    array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
+  }
+  return array;
+}
+
+std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place) { return PointCheck(product, place).run(); }
+
+}  // namespace assay::kernel

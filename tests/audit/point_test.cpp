@@ -1,0 +1,209 @@
+// Products that are right at random points and wrong at the one that was recorded; and right ones in other words, which stay right.
+#include <limits>
+
+#include "tests/audit/run.h"
+
+using namespace assay;
+using namespace assay::test;
+
+namespace {
+
+// y = forward(x) and its product x_bar, each one region, with what was recorded.
+struct Product {
+  Graph forward, backward;
+  Tensor x, y, y_bar, x_bar;
+};
+
+Trace recorded(const Product& one) {
+  Trace trace;
+  trace.tensors = {{"x", Trace::Origin::input, one.x},
+                   {"y", Trace::Origin::result, one.y},
+                   {"y_bar", Trace::Origin::input, one.y_bar},
+                   {"x_bar", Trace::Origin::result, one.x_bar}};
+  trace.regions = {{"forward", one.forward, float_model(), {0}, {1}}, {"product", one.backward, float_model(), {0, 2}, {3}}};
+  trace.outputs = {1, 3};
+  trace.vjps = {{0, 0, 2, {{0, 3}}}};
+  trace.gradients = {{1, 2, {{0, 3}}}};
+  return trace;
+}
+
+// The code of the first failure, of the audit or the gradients; with what was declined in brackets.
+std::string verdict(const Trace& trace) {
+  const auto whole = kernel::check_continuity(trace);
+  if (!whole) FAIL(whole.rejection().to_text());
+  for (std::size_t r = 0; r < trace.regions.size(); ++r) {
+    const auto audit = kernel::audit_region(trace, r);
+    if (!audit) FAIL(audit.rejection().to_text());
+    if (audit.value().first) return "audit: " + audit.value().first->text;
+  }
+  for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, 7)) {
+    INFO((step.failure ? step.failure->to_text() : ""));
+    if (step.failure) return step.failure->kind == Rejection::Kind::rejected ? step.failure->code : "(" + step.failure->code + ")";
+  }
+  return "right";
+}
+
+// Nodes by short names, over vectors of this length.
+struct Builder {
+  Graph graph;
+  std::int64_t length;
+
+  NodeId input(const char* name) { return graph.append_input(DType::float32, {length}, name); }
+  NodeId number(float value) { return graph.append_constant(Tensor::of_floats({1}, std::vector<float>{value})); }
+  NodeId apply(Op op, std::vector<NodeId> operands, const Attributes& attributes = NoAttributes{}) {
+    auto node = graph.append(op, std::move(operands), attributes);
+    if (!node) FAIL(node.rejection().to_text());
+    return node.value();
+  }
+  Graph with_output(NodeId id) {
+    graph.mark_output(id, "y");
+    return std::move(graph);
+  }
+};
+
+Tensor vector_of(const std::vector<float>& values) { return Tensor::of_floats({static_cast<std::int64_t>(values.size())}, values); }
+
+Graph square(std::int64_t length) {
+  Builder b{{}, length};
+  const NodeId x = b.input("x");
+  return b.with_output(b.apply(Op::mul, {x, x}));
+}
+
+// y_bar * where(x == at, value, 2 x)
+Graph slope_except_at(std::int64_t length, float at, float value) {
+  Builder b{{}, length};
+  const NodeId x = b.input("x"), y_bar = b.input("y_bar");
+  const NodeId here = b.apply(Op::equal, {x, b.number(at)});
+  const NodeId slope = b.apply(Op::where, {here, b.number(value), b.apply(Op::scale, {x}, ScaleAttributes{2})});
+  return b.with_output(b.apply(Op::mul, {y_bar, slope}));
+}
+
+// The product of all elements, and its gradient as the product over each element.
+Graph product_of_all(std::int64_t length) {
+  Builder b{{}, length};
+  return b.with_output(b.apply(Op::reduce_prod, {b.input("x")}, ReduceAttributes{{0}, true}));
+}
+Graph product_over_each(std::int64_t length, bool guarded) {
+  Builder b{{}, length};
+  const NodeId x = b.input("x"), y_bar = b.graph.append_input(DType::float32, {1}, "y_bar");
+  const NodeId scaled = b.apply(Op::mul, {b.apply(Op::reduce_prod, {x}, ReduceAttributes{{0}, true}), y_bar});
+  const NodeId quotient = b.apply(Op::div, {scaled, x});
+  if (!guarded) return b.with_output(quotient);
+  return b.with_output(b.apply(Op::where, {b.apply(Op::equal, {x, b.number(0)}), b.number(0), quotient}));
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+TEST_CASE("point: another value at one number, which random points miss", "[gradients]") {
+  const Product one{
+      square(3), slope_except_at(3, 0, 7), vector_of({0, 1, -2}), vector_of({0, 1, 4}), vector_of({1, 1, 1}), vector_of({7, 2, -4})};
+  CHECK(verdict(recorded(one)) == "gradient.value");
+  Product elsewhere = one;  // the same kernel, where the run did not meet the number
+  elsewhere.x = vector_of({0.5F, 1, -2});
+  elsewhere.y = vector_of({0.25F, 1, 4});
+  elsewhere.x_bar = vector_of({1, 2, -4});
+  CHECK(verdict(recorded(elsewhere)) == "right");
+}
+
+TEST_CASE("point: a zero where the derivative is none", "[gradients]") {
+  const Product one{square(2),        slope_except_at(2, 1.5F, 0), vector_of({1.5F, 3}), vector_of({2.25F, 9}), vector_of({1, 1}),
+                    vector_of({0, 6})};
+  CHECK(verdict(recorded(one)) == "gradient.value");
+  Product nothing = one;  // y_bar is 0 there: so is the cotangent
+  nothing.y_bar = vector_of({0, 1});
+  CHECK(verdict(recorded(nothing)) == "right");
+}
+
+TEST_CASE("point: the gradient of a product as a quotient by a zero", "[gradients]") {
+  const Product one{product_of_all(3), product_over_each(3, false), vector_of({0, 2, 3}), vector_of({0}),
+                    vector_of({1}),    vector_of({kNaN, 0, 0})};
+  CHECK(verdict(recorded(one)) == "gradient.value");
+  Product guarded = one;  // 0 instead of the product of the others
+  guarded.backward = product_over_each(3, true);
+  guarded.x_bar = vector_of({0, 0, 0});
+  CHECK(verdict(recorded(guarded)) == "gradient.value");
+  Product right = one;  // no zero among them
+  right.x = vector_of({1, 2, 3});
+  right.y = vector_of({6});
+  right.x_bar = vector_of({6, 3, 2});
+  CHECK(verdict(recorded(right)) == "right");
+}
+
+TEST_CASE("point: a quotient of infinities where the derivative is a number", "[gradients]") {
+  Builder forward{{}, 2}, backward{{}, 2};
+  const NodeId x = backward.input("x"), y_bar = backward.input("y_bar"), power = backward.apply(Op::exp, {x});
+  const NodeId slope = backward.apply(Op::div, {power, backward.apply(Op::add, {backward.number(1), power})});
+  const Product one{forward.with_output(forward.apply(Op::softplus, {forward.input("x")})),
+                    backward.with_output(backward.apply(Op::mul, {y_bar, slope})),
+                    vector_of({0, 100}),
+                    vector_of({0x1.62e43p-1F, 100}),
+                    vector_of({1, 1}),
+                    vector_of({0.5F, kNaN})};
+  CHECK(verdict(recorded(one)) == "gradient.value");
+}
+
+TEST_CASE("point: a value inside of a fused region", "[gradients]") {
+  // y = s^2 with s = x + 1, which nobody recorded, and the product, all in one region; it gives 7 where s is 0.
+  for (const float at : {-1.0F, 0.0F}) {
+    Builder b{{}, 2};
+    const NodeId x = b.input("x"), y_bar = b.input("y_bar"), s = b.apply(Op::add, {x, b.number(1)}), y = b.apply(Op::mul, {s, s});
+    const NodeId here = b.apply(Op::equal, {s, b.number(0)});
+    const NodeId slope = b.apply(Op::where, {here, b.number(7), b.apply(Op::scale, {s}, ScaleAttributes{2})});
+    const NodeId x_bar = b.apply(Op::mul, {y_bar, slope});
+    b.graph.mark_output(y, "y");
+    b.graph.mark_output(x_bar, "x_bar");
+    Trace trace;
+    trace.tensors = {{"x", Trace::Origin::input, vector_of({at, 2})},
+                     {"y", Trace::Origin::result, vector_of({(at + 1) * (at + 1), 9})},
+                     {"y_bar", Trace::Origin::input, vector_of({1, 1})},
+                     {"x_bar", Trace::Origin::result, vector_of({at == -1 ? 7.0F : 2 * (at + 1), 6})}};
+    trace.regions = {{"all", b.graph, float_model(), {0, 2}, {1, 3}}};
+    trace.outputs = {1, 3};
+    trace.vjps = {{0, 0, 2, {{0, 3}}, y}, {0, 0, 3, {{0, 3}}, s}};
+    trace.gradients = {{1, 2, {{0, 3}}}};
+    CHECK(verdict(trace) == (at == -1 ? "gradient.value" : "right"));
+  }
+}
+
+TEST_CASE("point: branches and conventions of right programs stay right", "[gradients]") {
+  // relu as a choice, at 0, with either one-sided slope and with what lies between.
+  Builder forward{{}, 3};
+  const NodeId x = forward.input("x"), zero = forward.number(0);
+  const Graph relu = forward.with_output(forward.apply(Op::where, {forward.apply(Op::less, {zero, x}), x, zero}));
+  for (const bool closed : {false, true}) {
+    Builder backward{{}, 3};
+    const NodeId at = backward.input("x"), y_bar = backward.input("y_bar"), none = backward.number(0);
+    const NodeId is_positive = backward.apply(closed ? Op::less_equal : Op::less, {none, at});
+    const Product one{relu,
+                      backward.with_output(backward.apply(Op::where, {is_positive, y_bar, none})),
+                      vector_of({-1, 0, 2}),
+                      vector_of({0, 0, 2}),
+                      vector_of({5, 5, 5}),
+                      vector_of({0, closed ? 5.0F : 0.0F, 5})};
+    CHECK(verdict(recorded(one)) == "right");
+  }
+  // The root has no derivative at 0: nothing is asked there.
+  Builder root{{}, 2}, slope{{}, 2};
+  const Graph sqrt = root.with_output(root.apply(Op::sqrt, {root.input("x")}));
+  const NodeId of = slope.input("x"), bar = slope.input("y_bar");
+  const Graph half =
+      slope.with_output(slope.apply(Op::div, {bar, slope.apply(Op::scale, {slope.apply(Op::sqrt, {of})}, ScaleAttributes{2})}));
+  const Product singular{
+      sqrt, half, vector_of({0, 4}), vector_of({0, 2}), vector_of({1, 1}), vector_of({std::numeric_limits<float>::infinity(), 0.25F})};
+  CHECK(verdict(recorded(singular)) == "right");
+  // Another formula of the same derivative, far off in float: y_bar ((x + 1)^2 - x^2 - 1) / 1 is 2 x y_bar.
+  Builder other{{}, 2};
+  const NodeId z = other.input("x"), z_bar = other.input("y_bar"), next = other.apply(Op::add, {z, other.number(1)});
+  const NodeId twice =
+      other.apply(Op::sub, {other.apply(Op::sub, {other.apply(Op::mul, {next, next}), other.apply(Op::mul, {z, z})}), other.number(1)});
+  const NodeId positive = other.apply(Op::div, {other.apply(Op::abs, {z}), other.apply(Op::abs, {z})});
+  const Product formula{square(2),
+                        other.with_output(other.apply(Op::mul, {z_bar, other.apply(Op::mul, {twice, positive})})),
+                        vector_of({0x1.000002p+10F, 3}),
+                        vector_of({0x1.000004p+20F, 9}),
+                        vector_of({1, 1}),
+                        vector_of({2048, 6})};
+  CHECK(verdict(recorded(formula)) == "right");
+}

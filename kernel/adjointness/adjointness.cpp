@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "kernel/adjointness/jacobian.h"
+#include "kernel/adjointness/pair.h"
 #include "kernel/adjointness/sample.h"
 #include "semantics/derivatives/differentiate.h"
-#include "semantics/numbers/selection.h"
 
 namespace assay::kernel {
 
@@ -39,68 +39,6 @@ std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
 bool has_few_entries(const Graph& graph) {
   const std::size_t x = real_elements(graph), y = graph.size(graph.outputs[0]);
   return x * y <= kMostEntries && (x + y) * (x + y) <= kMostWork;
-}
-
-std::string text(const Modular& a) { return a.is_undefined() ? "a quotient by 0" : std::to_string(a.value()) + " modulo 2^61 - 1"; }
-std::string text(const Rational& a) { return a.to_string(); }
-// The shortest decimal that reads back as this double.
-std::string text(double a) {
-  std::array<char, 32> digits{};
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), a).ptr};
-}
-std::string text(const Interval& a) {
-  return a.is_undefined() ? std::string("undefined") : std::string("[").append(text(a.lo())).append(", ").append(text(a.hi())).append("]");
-}
-std::string text(const Opaque& a) {
-  return (a.has_residue() ? std::to_string(a.residue()) + " modulo " + std::to_string(Opaque::kPrime) : "no residue") + " in " +
-         text(a.guide());
-}
-
-// A number to compare with; the point is of no use where the meaning, or the residue of either side, is missing.
-bool is_usable(const Rational&) { return true; }
-bool is_usable(Modular a) { return !a.is_undefined(); }
-bool is_usable(const Opaque& a) { return a.has_residue() && !a.guide().is_undefined(); }
-// A3: no real value, whatever the residues.
-bool has_value(const Rational&) { return true; }
-bool has_value(Modular) { return true; }
-bool has_value(const Opaque& a) { return !a.guide().is_undefined(); }
-
-bool is_same(const Rational& a, const Rational& b) { return a == b; }
-bool is_same(Modular a, Modular b) { return a == b; }
-bool is_same(const Opaque& a, const Opaque& b) { return a == b; }
-template <class S>
-bool is_zero(const S& a) {
-  return is_same(a, S{});
-}
-// Certainly different real numbers at the point of the guides, whatever the residues.
-bool must_differ(const Rational& a, const Rational& b) { return a != b; }
-bool must_differ(Modular, Modular) { return false; }
-bool must_differ(const Opaque& a, const Opaque& b) { return has_value(a) && has_value(b) && !compare(a.guide(), b.guide()).may_be_equal; }
-
-Rejection broken(const char* code, const AdjointCase& one, std::string place, const char* required, std::string found) {
-  return {Rejection::Kind::rejected,         code, "case '" + one.name + "', " + std::move(place), required, std::move(found),
-          "kernel/adjointness/adjointness.h"};
-}
-
-// "d y[3] / d x1[2]"
-std::string entry_name(const Graph& graph, std::size_t i, std::size_t j) {
-  for (const std::size_t k : real_inputs(graph)) {
-    const std::size_t size = graph.size(graph.inputs[k]);
-    if (i < size) return "d y[" + std::to_string(j) + "] / d " + graph.input_names[k] + "[" + std::to_string(i) + "]";
-    i -= size;
-  }
-  return "an entry";
-}
-
-// Whether the point could be used; a rejection where the two sides differ.
-template <class S>
-Outcome<bool> check_pair(const AdjointCase& one, const std::string& place, const S& rule, const S& meaning) {
-  if (has_value(meaning) && !has_value(rule)) {
-    return broken("adjointness.domain", one, place, "a value where the meaning has a derivative", text(rule) + " for " + text(meaning));
-  }
-  const bool usable = is_usable(rule) && is_usable(meaning), differ = must_differ(rule, meaning);
-  if (!differ && (!usable || is_same(rule, meaning))) return usable;
-  return broken("adjointness.entry", one, place, "J^T by the rule = J by the meaning", text(rule) + " and " + text(meaning));
 }
 
 // Which elements of y and of all real inputs in a row took part in A1, at any point.
@@ -209,13 +147,58 @@ Outcome<Done> check_entries(const AdjointCase& one, const Matrix<S>& rule, const
   return Done{};
 }
 
+// Where A1 fails and there are many entries: one that is wrong, at the price of a few products instead of one for each element of y. The
+// reference's product says which element i of x to look at, halving says which element j of y; what is reported was compared itself. `form`
+// is the failure of A1, which stands where the halves hide it.
+template <class S>
+Rejection located(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, const Rejection& form) {
+  const auto reference = reverse_of(one.graph);
+  const auto pair = random_pair(one, vjp, x, random);
+  if (!reference || !pair) return form;
+  const Array<S>& y_bar = pair.value().y_bar;
+  const auto right = cotangents(reference.value(), x, y_bar);
+  if (!right) return form;
+  const std::vector<S>& wrong = pair.value().x_bar;
+  std::size_t i = 0;
+  while (i < wrong.size() && check_pair(one, "", wrong[i], right.value()[i])) ++i;
+  if (i == wrong.size()) return form;
+  Arrays<S> unit = zeros(x);
+  unit_element(one.graph, unit, i) = ScalarTraits<S>::from_double(1);
+  const auto column = tangents(one.graph, x, unit);
+  if (!column) return form;
+  std::vector<std::size_t> inside, outside;  // elements of y that depend on x_i, and the others
+  for (std::size_t j = 0; j < y_bar.values.size(); ++j) (is_zero(column.value()[j]) ? outside : inside).push_back(j);
+  const auto differs = [&](std::span<const std::size_t> rows) {
+    Array<S> part{y_bar.shape, std::vector<S>(y_bar.values.size())};
+    std::vector<S> meanings;
+    for (const std::size_t j : rows) {
+      part.values[j] = y_bar.values[j];
+      meanings.push_back(y_bar.values[j] * column.value()[j]);
+    }
+    const auto x_bar = cotangents(vjp, x, std::move(part));
+    return x_bar.ok() && !check_pair(one, "", x_bar.value()[i], sum_of(std::move(meanings)));
+  };
+  std::span<const std::size_t> rows = differs(inside) ? inside : outside;
+  while (rows.size() > 1) {
+    const auto half = rows.first(rows.size() / 2);
+    rows = differs(half) ? half : rows.subspan(half.size());
+  }
+  if (rows.empty()) return form;
+  Array<S> e{y_bar.shape, std::vector<S>(y_bar.values.size())};
+  e.values[rows[0]] = ScalarTraits<S>::from_double(1);
+  const auto row = cotangents(vjp, x, std::move(e));
+  if (!row) return form;
+  const auto entry = check_pair(one, entry_name(one.graph, i, rows[0]), row.value()[i], column.value()[rows[0]]);
+  return entry ? form : entry.rejection();
+}
+
 // A1 to A3 at one point: whether it was of use. Entries decide where A1 fails, because they name the place.
 template <class S>
 Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays<S>& x, Random& random, Support& covered) {
   Outcome<bool> form = check_form(one, vjp, x, random, covered);
-  const bool declined = !form && form.rejection().kind != Rejection::Kind::rejected;
-  const bool worthwhile = has_few_entries(one.graph) || !form;
-  if (declined || !worthwhile || (form && !form.value())) return form;
+  const bool rejected = !form && form.rejection().kind == Rejection::Kind::rejected, few = has_few_entries(one.graph);
+  if (rejected && !few) return located(one, vjp, x, random, form.rejection());
+  if (!few || (!form && !rejected) || (form && !form.value())) return form;
   const auto meaning = by_meaning(one.graph, x);
   if (!meaning) return meaning.rejection();
   const auto rule = by_rule(one.graph, vjp, x);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "semantics/demand.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 
@@ -66,6 +67,17 @@ Arrays<S> zeros(const Arrays<S>& like) {
   Arrays<S> result;
   for (const Array<S>& array : like) result.push_back({array.shape, std::vector<S>(array.values.size())});
   return result;
+}
+
+// Element i of all real inputs in a row.
+template <class S>
+S& unit_element(const Graph& graph, Arrays<S>& x, std::size_t i) {
+  for (const std::size_t k : real_inputs(graph)) {
+    if (i < x[k].values.size()) return x[k].values[i];
+    i -= x[k].values.size();
+  }
+  demand(false, "unit_element: an element of a real input");
+  return x[0].values[0];
 }
 
 // J by dual numbers, a column for each unit tangent.

@@ -52,7 +52,7 @@ struct Violation {
 struct RegionAudit {
   struct Counts {
     std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;
-    std::size_t unsampled = 0;  // that nobody looked at
+    std::size_t unsampled = 0;  // that nobody looked at, as asked or because thousands had failed
     Counts& operator+=(const Counts& other);
   };
   std::vector<Counts> results;                      // one per result

@@ -32,7 +32,7 @@ struct Judged {
   std::vector<std::size_t> place;                     // of an element in the region's result, if that is elsewhere
 };
 
-// One op of float32, in any order, rounded to nearest, no flushing.
+// One op of float32, sums in any order or as a tree, rounded to nearest, no flushing.
 struct Problem {
   const Node& node;
   std::span<const Tensor> operands;

@@ -105,10 +105,11 @@ ASSAY_TARGETS void sum_panel(const Block& block, const float* panel, double* sum
 }
 
 // Q5 for one element with at least `products` products and a bias that are not 0. False for NaN.
-ASSAY_INLINE inline bool passes(float received, double sum, float size, double bias, double products, double roundings, double grain) {
+ASSAY_INLINE inline bool passes(float received, double sum, float size, double bias, double products, double roundings, double grain,
+                                double most) {
   const double c = sum + bias, t = (static_cast<double>(size) + std::fabs(bias)) * kShrunkInFloat;
-  const double m = products + (bias != 0 ? 1 : 0);
-  const bool close = std::fabs(static_cast<double>(received) - c) <= (m - roundings - 1) * kU * t;
+  const double m = products + (bias != 0 ? 1 : 0), k = m < most ? m : most;
+  const bool close = std::fabs(static_cast<double>(received) - c) <= (k - roundings - 1) * kU * t;
   return static_cast<int>(close) & static_cast<int>(products >= 1) & static_cast<int>(t > grain * 0x1p25) &
          static_cast<int>(t > kLeastInFloat) & static_cast<int>(t < kMostInFloat);
 }
@@ -118,8 +119,8 @@ using Row = Dots::Row;
 ASSAY_TARGETS std::size_t mark_passing(const Row& row, std::size_t count, std::int64_t* passing) {
   std::int64_t found = 0;  // as wide as a double, like all that is read here: lanes do not change
   for (std::size_t j = 0; j < count; ++j) {
-    const bool fine =
-        passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings, row.own_grain * row.grain[j]);
+    const bool fine = passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings,
+                             row.own_grain * row.grain[j], row.most);
     passing[j] = fine ? 1 : 0;
     found += fine ? 1 : 0;
   }
@@ -151,9 +152,10 @@ void Columns::finish() {
     profile_panel(panel(p), inner_, nonzero_.data() + p * kPanel, grain_.data() + p * kPanel);
 }
 
-Dots::Dots(const Columns& columns, std::span<const float> bias)
+Dots::Dots(const Columns& columns, std::span<const float> bias, double most)
     : columns_(columns),
       chunk_(columns.inner() < kLong ? 4 : 16),
+      most_(most),
       bias_(columns.padded()),
       received_(columns.padded()),
       products_(columns.padded()),
@@ -180,8 +182,15 @@ bool Dots::row_passes(const float* a, std::size_t r) {
   const Profile profile = profile_of(a, inner);
   for (std::size_t j = 0; j < count; ++j)
     products_[j] = static_cast<double>(profile.nonzero) + columns_.nonzero()[j] - static_cast<double>(inner);
-  const Row row{received_.data(), sums_[0].lane + at,      sizes_[0].lane + at,         bias_.data(),
-                products_.data(), columns_.grain().data(), static_cast<double>(chunk_), static_cast<double>(profile.grain)};
+  const Row row{received_.data(),
+                sums_[0].lane + at,
+                sizes_[0].lane + at,
+                bias_.data(),
+                products_.data(),
+                columns_.grain().data(),
+                static_cast<double>(chunk_),
+                static_cast<double>(profile.grain),
+                most_};
   const std::size_t passing = mark_passing(row, count, passing_.data());
   if (passing == count) return true;
   if (count - passing > count / kFew) {
@@ -221,7 +230,8 @@ bool Dots::passes_by_a_term(const Row& row, const float* a, std::size_t j) const
     const float w = columns_.at(index_[k], j);
     if (w != 0) q = std::min(q, lowest_bit(a[index_[k]]) + lowest_bit(w));
   }
-  return q < kMostGrid && passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings, power_of_two(q));
+  return q < kMostGrid &&
+         passes(row.received[j], row.sums[j], row.sizes[j], row.bias[j], row.products[j], row.roundings, power_of_two(q), row.most);
 }
 
 // Q1 to Q3 with everything counted.
@@ -239,7 +249,7 @@ bool Dots::passes_in_double(const float* a, std::size_t j) const {
   }
   const double received = static_cast<double>(received_[j]);
   if (m == 1 && size > kTiny && size < kMostInFloat) return received == static_cast<double>(static_cast<float>(c));
-  return within(received, c, size, m, q);
+  return within(received, c, size, std::fmin(m, most_), q);
 }
 
 }  // namespace assay::kernel::quick

@@ -54,9 +54,9 @@ class Dots {
     const double* sums;
     const float* sizes;
     const double *bias, *products, *grain;
-    double roundings, own_grain;
+    double roundings, own_grain, most;  // K <= most
   };
-  Dots(const Columns& columns, std::span<const float> bias);
+  Dots(const Columns& columns, std::span<const float> bias, double most);
 
   // Rows of columns.inner() numbers, `stride` apart; received(r, j) is what the run gave, as a float; open(r, j) is called for what stays
   // open.
@@ -80,6 +80,7 @@ class Dots {
 
   const Columns& columns_;
   std::size_t chunk_;                // products in a partial sum
+  double most_;                      // K <= most_
   std::vector<double> bias_;         // padded, zeros if there is none
   std::vector<Group<double>> sums_;  // of the block's rows
   std::vector<Group<float>> sizes_;

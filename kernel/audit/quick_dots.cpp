@@ -25,8 +25,8 @@ Single dot(std::size_t terms, std::size_t element, const Gather& gather) {
   return single;
 }
 
-// Q1 to Q3 for a dot product with every term counted.
-bool dot_passes(const std::vector<float>& a, const std::vector<float>& b, std::optional<float> bias, float received) {
+// Q1 to Q3 for a dot product with every term counted; K <= most.
+bool dot_passes(const std::vector<float>& a, const std::vector<float>& b, std::optional<float> bias, float received, double most) {
   double c = bias ? static_cast<double>(*bias) : 0, size = std::fabs(c), m = c != 0 ? 1 : 0;
   int q = kNoGrid;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -37,7 +37,7 @@ bool dot_passes(const std::vector<float>& a, const std::vector<float>& b, std::o
     m += 1;
     if (q == kNoGrid || m < kGridTerms) q = std::min(q, lowest_bit(a[i]) + lowest_bit(b[i]));
   }
-  return within(static_cast<double>(received), c, size, m, q);
+  return within(static_cast<double>(received), c, size, std::fmin(m, most), q);
 }
 
 // The sampled elements, if only these are asked for; gather(element, a, b) fills in the factors and gives the bias.
@@ -46,9 +46,10 @@ bool judge_sample(const Problem& problem, const Gather& gather, Judged& judged) 
   constexpr std::size_t kLong = 64;  // terms: shorter sums are not worth it
   if (problem.sample.empty() || judged.terms < kLong || problem.sample.size() >= problem.result.size()) return false;
   std::vector<float> a(judged.terms), b(judged.terms);
+  const double most = height_of(problem.model) + 1;
   for (const std::size_t element : problem.sample) {
     const std::optional<float> bias = gather(element, a, b);
-    if (!dot_passes(a, b, bias, floats(problem.result)[element])) judged.open.push_back(element);
+    if (!dot_passes(a, b, bias, floats(problem.result)[element], most)) judged.open.push_back(element);
   }
   judged.unsampled = problem.result.size() - problem.sample.size();
   return true;
@@ -110,7 +111,7 @@ std::optional<Judged> judge_matrices(const Problem& problem) {
     }
   }
   columns.finish();
-  Dots dots(columns, x.bias);
+  Dots dots(columns, x.bias, height_of(problem.model) + 1);
   const std::span<const float> y = floats(problem.result);
   std::vector<float> across;  // rows of a transposed factor
   for (std::size_t first = 0; first < x.m; first += kRows) {
@@ -238,7 +239,7 @@ std::optional<Judged> judge_windows(const Problem& problem) {
       }
     }
     w.finish();
-    Dots dots(w, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns));
+    Dots dots(w, x.bias.empty() ? x.bias : x.bias.subspan(g * columns, columns), height_of(problem.model) + 1);
     // Row r of a block is one place of one image.
     const std::size_t places = x.images * plane;
     for (std::size_t first = 0; first < places; first += kRows) {

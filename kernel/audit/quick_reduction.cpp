@@ -8,6 +8,11 @@ namespace assay::kernel::quick {
 
 double power_of_two(int q) { return std::bit_cast<double>(static_cast<std::uint64_t>(q + 1023) << 52); }
 
+double height_of(const ExecutionModel& model) {
+  const bool is_tree = model.accumulator == ExecutionModel::Accumulator::tree;
+  return is_tree ? static_cast<double>(model.tree_height) : std::numeric_limits<double>::infinity();
+}
+
 bool within(double y, double c, double size, double m, int q) {
   if (y == c) return true;  // Q1; false for NaN
   return m >= 2 && q < kMostGrid && size > kTiny && size > power_of_two(q + 25) && std::fabs(y - c) <= m * kU * size * kShrunk &&
@@ -64,7 +69,8 @@ std::optional<Judged> judge_gathered(const Problem& problem) {
     Sum sum;
     for (std::size_t k = begin; k < end; ++k) sum.add(x[at(i, indices[k])]);
     most = std::max(most, end - begin);
-    const bool fine = begin == end ? certainly(y[i], 0) == 1 : within(static_cast<double>(y[i]), sum.c, sum.size, sum.m - 1, sum.q);
+    const double k = std::fmin(sum.m - 1, height_of(problem.model));
+    const bool fine = begin == end ? certainly(y[i], 0) == 1 : within(static_cast<double>(y[i]), sum.c, sum.size, k, sum.q);
     if (!fine) judged.open.push_back(i);
   }
   if (most > kMostTerms) return std::nullopt;
@@ -111,18 +117,20 @@ std::optional<Judged> judge_reduction(const Problem& problem) {
   const bool leading = !reduced.empty() && reduced[0];
   const std::size_t step = leading ? y.size() : 1, stride = leading ? 1 : count;
   Judged judged;
+  const double height = height_of(problem.model);
+  const bool narrow = height <= kSurelyNarrow;
   for (std::size_t i = 0; i < y.size(); ++i) {
     Sum sum;
     for (std::size_t k = 0; k < count; ++k) sum.add(x[i * stride + k * step]);
     const auto [c, size, m, q] = sum;
-    const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]);
-    const bool fine = mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 &&
-                                 std::fabs(received - c / n) <= (m - 1) * kU * (size / n) * kShrunk
-                           : within(received, c, size, m - 1, q);
-    const bool wide = count > kMostTerms;  // vacuous, if m says so beyond doubt
-    if (!fine || (wide && m < kSurelyVacuous)) {
+    const double n = mean ? static_cast<double>(count) : 1, received = static_cast<double>(y[i]), k = std::fmin(m - 1, height);
+    const bool fine =
+        mean ? size / n > kTiny && size > power_of_two(q + 25) && m >= 3 && std::fabs(received - c / n) <= k * kU * (size / n) * kShrunk
+             : within(received, c, size, k, q);
+    const bool wide = count > kMostTerms;  // vacuous, if m says so beyond doubt; or narrow beyond doubt
+    if (!fine || (wide && (narrow ? k < kManyRoundings : m < kSurelyVacuous))) {
       judged.open.push_back(i);
-    } else if (wide) {
+    } else if (wide && !narrow) {
       ++judged.vacuous;
     }
   }

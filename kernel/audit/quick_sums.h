@@ -8,12 +8,13 @@
 // Q2  If m >= 2 + p (p = 0 for products, 1 for sums of numbers), |y - c| <= (m - p) u T (1 - 2^-10) for some T <= S (1 + d), and the
 //     element is outside the exact tier, then |y - s| <= (m - p) u S <= gamma_k S: the factor 1 - 2^-10 covers d, the rounding of y - c and
 //     that of T, since d <= 2^-14 u. T is |c|, or S in double. A lower bound of m will do.
+//     In a tree of height h k is less where m is large: K = min(m, h + 1) - p takes the place of m - p in Q2 and Q5.
 // Q3  It is outside the exact tier if T > 2^(q + 25) for a q such that some non-zero term is an odd multiple of 2^q: no larger power
 //     divides all terms.
-// Q4  It is not vacuous if 2 gamma_k <= 2^-8, which n <= 2^14 gives; tiny sums, where underflow widens the set, are left to the contract.
+// Q4  It is not vacuous if 2 gamma_k <= 2^-8, which n <= 2^14 or h <= 2^14 gives; tiny sums, where underflow widens the set, are left to
+//     the contract.
 // Q5  In float, which is faster: products are rounded, L of them in turn (4 or 16) are added up, these sums are added up in double, then
-// the
-//     bias. c is the result, S' the float sum of the magnitudes of the rounded products in a row, and that of the bias. A term passes
+//     the bias. c is the result, S' the float sum of the magnitudes of the rounded products in a row, and that of the bias. A term passes
 //     through at most k = L roundings to float, so with gamma_n < 2^-10 (1 + 2^-9) for n <= 2^14
 //       |c - s| <= gamma_L S + n eta + 2^-38 S,   S' <= (1 + gamma_n) S + n eta.
 //     Then T = S' (1 - 2^-9) is at most S where T > 2^-80, beside which n eta <= 2^-135 is nothing. If |y - c| <= (m - L - 1) u T, then
@@ -34,7 +35,9 @@ inline constexpr double kU = 0x1p-24, kShrunk = 1 - 0x1p-10, kTiny = 0x1p-100;
 inline constexpr double kShrunkInFloat = 1 - 0x1p-9, kLeastInFloat = 0x1p-80, kMostInFloat = 0x1p100;
 inline constexpr std::size_t kMostTerms = 1 << 14;
 inline constexpr std::size_t kMostSummed = 1 << 22;  // of a sum of numbers, where d < 2^-30 still is below 2^-5 u
-inline constexpr double kSurelyVacuous = 1 << 16;    // so many non-zero terms
+inline constexpr double kSurelyVacuous = 1 << 16;    // so many non-zero terms, in any order
+inline constexpr double kSurelyNarrow = 1 << 14;     // h: Q4
+inline constexpr double kManyRoundings = 1 << 7;     // K from which on d <= 2^-5 u is covered by the factor 1 - 2^-10 of Q2
 inline constexpr std::size_t kRows = 64;             // of one block
 inline constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() / 2;
 
@@ -43,5 +46,7 @@ inline constexpr int kMostGrid = 900, kNoGrid = std::numeric_limits<int>::max() 
 // Q1, or Q2 and Q3 for T = size, `m` roundings to spare and a term on the grid 2^q.
 [[nodiscard]] bool within(double y, double c, double size, double m, int q);
 [[nodiscard]] bool all_finite(std::span<const float> values);
+// h; infinity in any order.
+[[nodiscard]] double height_of(const ExecutionModel& model);
 
 }  // namespace assay::kernel::quick

@@ -65,7 +65,7 @@ RegionAudit all_unsupported(const Trace& trace, const Region& region, const Reje
 bool is_plain(const ExecutionModel& model) {
   return model.kind == ExecutionModel::Kind::floating && model.format == ExecutionModel::Format::binary32 &&
          model.rounding == ExecutionModel::Rounding::nearest_even && !model.flush_operands && !model.flush_results &&
-         model.accumulator == ExecutionModel::Accumulator::any_order &&
+         (model.accumulator == ExecutionModel::Accumulator::any_order || model.accumulator == ExecutionModel::Accumulator::tree) &&
          model.accumulator_format == ExecutionModel::AccumulatorFormat::same &&
          model.accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even &&
          model.input_rounding == ExecutionModel::InputRounding::none && validate(model).empty();
@@ -136,17 +136,36 @@ bool judge_single(const quick::Fused& fused, const quick::Judged& judged, std::s
   return true;
 }
 
+// Open elements are judged one by one, which costs more than all the others: of many, we judge so many that lie evenly, and the rest only
+// if none of these fails.
+constexpr std::size_t kMostOpen = 1 << 12;
+
+std::vector<std::size_t> evenly_first(const std::vector<std::size_t>& open) {
+  if (open.size() <= kMostOpen) return open;
+  std::vector<std::size_t> order, rest;
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const bool is_first = order.size() < kMostOpen && k >= order.size() * open.size() / kMostOpen;
+    (is_first ? order : rest).push_back(open[k]);
+  }
+  order.insert(order.end(), rest.begin(), rest.end());
+  return order;
+}
+
 // The open elements, and some of the others for the head-room, by the contract of one element each. False where that has none.
 bool judge_singles(const quick::Fused& fused, const quick::Judged& judged, RegionAudit& audit) {
   constexpr std::size_t kSampled = 8, kSampledTerms = 1 << 11;
   const std::size_t size = fused.results[0]->size(), open = judged.open.size();
   audit.results.assign(fused.results.size(), {size - open - judged.vacuous - judged.unsampled, 0, judged.vacuous, 0, judged.unsampled});
   audit.failed_at.resize(fused.results.size());
-  std::vector<std::size_t> elements = judged.open;
+  std::vector<std::size_t> elements = evenly_first(judged.open);
   const std::size_t sampled = std::min(kSampled, kSampledTerms / judged.terms),
                     step = std::max<std::size_t>(1, size / std::max<std::size_t>(1, sampled));
   for (std::size_t i = step / 2; judged.single && sampled > 0 && i < size; i += step) elements.push_back(i);
   for (std::size_t k = 0; k < elements.size(); ++k) {
+    if (k == kMostOpen && k < open && audit.first) {
+      for (RegionAudit::Counts& counts : audit.results) counts.unsampled += open - k;
+      break;
+    }
     if (!judge_single(fused, judged, elements[k], k < open, audit)) return false;
   }
   for (std::vector<std::size_t>& failed : audit.failed_at) std::ranges::sort(failed);

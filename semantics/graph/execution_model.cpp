@@ -41,6 +41,8 @@ constexpr std::array<Field, 13> kFields = {
     field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass"}),
     field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}),
 };
+// Of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md): where nothing is said about sums.
+constexpr std::uint32_t kUsualHeight = 4096;
 constexpr std::string_view kHeight = "tree_height", kTable = "math", kNoTable = "none";
 
 std::optional<unsigned> value_of(const Field& field, std::string_view word) {
@@ -133,6 +135,11 @@ Outcome<ExecutionModel> parse_execution_model(std::string_view text) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) return problem("twice", "each field once", item);
     keys.push_back(key);
     if (const std::optional<Rejection> why = read(model, item)) return *why;
+  }
+  const auto is_given = [&](std::string_view key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  if (!is_given("accumulator") && !is_given(kHeight)) {
+    model.accumulator = ExecutionModel::Accumulator::tree;
+    model.tree_height = kUsualHeight;
   }
   if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
   return model;

@@ -53,14 +53,21 @@ std::vector<Case> cases() {
   return {{Op::gemm, GemmAttributes{}, {{5, 37}, {37, 9}, {9}}},
           {Op::gemm, GemmAttributes{1, 1, true, true}, {{37, 5}, {9, 37}}},
           {Op::gemm, GemmAttributes{1, 1, true, false}, {{300, 3}, {300, 18}, {18}}},
+          {Op::gemm, GemmAttributes{}, {{2, 3072}, {3072, 5}, {5}}},
+          {Op::matmul, NoAttributes{}, {{2, 2048}, {2048, 18}}},
           {Op::matmul, NoAttributes{}, {{70, 3}, {3, 4}}},
           {Op::matmul, NoAttributes{}, {{6, 64}, {64, 33}}},
           {Op::matmul, NoAttributes{}, {{3, 1}, {1, 4}}},
           {Op::conv, window({2, 3}, 2, 1, 1), {{2, 3, 7, 8}, {4, 3, 2, 3}, {4}}},
           {Op::conv, window({3, 2}, 1, 1, 2), {{1, 4, 5, 6}, {6, 2, 3, 2}}},
+          {Op::conv, window({5, 4}, 1, 1, 1), {{1, 80, 5, 7}, {2, 80, 5, 4}}},
+          {Op::conv_transpose, window({5, 4}, 1, 1, 1, true), {{1, 160, 5, 7}, {160, 2, 5, 4}}},
           {Op::conv_transpose, window({2, 3}, 2, 1, 1, true), {{2, 3, 4, 5}, {3, 4, 2, 3}, {4}}},
           {Op::conv_transpose, window({3, 2}, 1, 0, 2, true), {{1, 4, 5, 4}, {4, 3, 3, 2}}},
           {Op::reduce_sum, ReduceAttributes{{1}, false}, {{6, 41}}},
+          {Op::reduce_sum, ReduceAttributes{{1}, false}, {{2, 3000}}},
+          {Op::reduce_sum, ReduceAttributes{{0}, false}, {{20000, 2}}},
+          {Op::reduce_mean, ReduceAttributes{{1}, false}, {{2, 20000}}},
           {Op::reduce_sum, ReduceAttributes{{0, 1}, true}, {{3, 5, 7}}},
           {Op::reduce_sum, ReduceAttributes{{1}, true}, {{3, 5, 7}}},
           {Op::reduce_mean, ReduceAttributes{{1, 2}, false}, {{4, 5, 6}}},
@@ -116,6 +123,10 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
       Region region;
       region.model = float_model();
       if (data == Data::sparse || data == Data::scattered) region.model.math_table = "sleef-u10";  // rows in ulps
+      if (data == Data::dense || data == Data::scattered || data == Data::sparse) {
+        region.model.accumulator = ExecutionModel::Accumulator::tree;
+        region.model.tree_height = data == Data::dense ? 900 : 5;
+      }
       std::vector<NodeId> inputs;
       std::vector<Tensor> operands;
       for (const Shape& shape : one.operands) {
@@ -155,4 +166,25 @@ TEST_CASE("quick judgements: nothing passes that the contract does not admit, an
   }
   CHECK(elements > 20'000);
   CHECK(failed > elements / 10);
+}
+
+TEST_CASE("quick judgements: of thousands of wrong elements not all are judged, and all are counted", "[audit][quick]") {
+  Run run;
+  const auto a = run.given("a", {300, 4}, std::vector<float>(1200, 0.3F)), b = run.given("b", {4, 300}, std::vector<float>(1200, 0.7F));
+  const auto y = run.apply(Op::matmul, {a, b});
+  const auto audited = [&](std::size_t wrong) {
+    std::vector<float> values(90'000, static_cast<float>(run.trace.tensors[y].value.as_double(0)));
+    for (std::size_t i = 0; i < wrong; ++i) values[90'000 - 1 - 7 * i] = 2;
+    Trace trace = run.trace;
+    trace.tensors[y].value = Tensor::of_floats({300, 300}, values);
+    const auto audit = kernel::audit_region(trace, 0);
+    REQUIRE(audit.ok());
+    return audit.value();
+  };
+  const auto few = audited(3000).total(), many = audited(12'000).total();
+  CHECK(few.failed == 3000);
+  CHECK(few.unsampled == 0);
+  CHECK(many.failed == 4096);
+  CHECK(many.failed + many.unsampled == 12'000);
+  CHECK(many.passed == 78'000);
 }

@@ -147,6 +147,37 @@ TEST_CASE("a declared tree is sharper than any order, and holds for pairwise sum
   }
 }
 
+// In blocks of `size`: each in order, and their sums in order.
+float in_blocks(const Floats& terms, std::size_t size) {
+  Floats sums;
+  for (std::size_t first = 0; first < terms.size(); first += size)
+    sums.push_back(in_order(Floats(terms.begin() + static_cast<std::ptrdiff_t>(first),
+                                   terms.begin() + static_cast<std::ptrdiff_t>(std::min(first + size, terms.size())))));
+  return in_order(sums);
+}
+
+TEST_CASE("a model that says nothing about sums holds for blocks of every size, and says something of long ones", "[contracts]") {
+  std::mt19937_64 random(78);
+  const Attributes all = ReduceAttributes{{0}, false};
+  const auto usual = parse_execution_model("binary32 math=glibc-2.36");
+  REQUIRE(usual.ok());
+  for (const bool alike : {false, true}) {  // alike: roundings that go the same way
+    const Floats terms = alike ? Floats(200'000, 0.1F) : gaussians(random, 200'000);
+    const Admissible sharp = sets_of(Op::reduce_sum, all, usual.value(), {vector_of(terms)}),
+                     any = sets_of(Op::reduce_sum, all, float_model(), {vector_of(terms)});
+    CHECK(any.is_vacuous(0));
+    CHECK_FALSE(sharp.is_vacuous(0));
+    for (const std::size_t size : {256, 300, 512, 1000, 1024}) CHECK(within(sharp, {in_blocks(terms, size)}));
+    CHECK(within(sharp, {pairwise(terms)}));
+    const float chain = in_order(terms);
+    CHECK(within(any, {chain}));
+    if (alike) CHECK(judged(sharp, {chain}).failed == 1);
+  }
+  const Floats some = gaussians(random, 4097);  // up to here the two are the same
+  CHECK(sets_of(Op::reduce_sum, all, usual.value(), {vector_of(some)}).sets.values[0] ==
+        sets_of(Op::reduce_sum, all, float_model(), {vector_of(some)}).sets.values[0]);
+}
+
 TEST_CASE("overflow is admitted exactly where a partial sum can reach it", "[contracts]") {
   const float big = 0x1p127F, below = std::nextafter(big, 0.0F);
   // The sum of magnitudes stays below 2^128 - 2^103 with room for rounding.

@@ -1,6 +1,7 @@
 #include "runtime/recorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,40 @@ namespace assay::runtime {
 namespace {
 
 constexpr const char* kWriter = "assay runtime";
+constexpr std::size_t kMostHeight = 999'999;  // that an execution model may name
+
+// The terms of the longest sum of a node; nothing where its kernel may add any number of terms in one chain.
+std::optional<std::size_t> longest_sum(const Graph& graph, const Node& node) {
+  switch (node.op) {
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::avg_pool:
+    case Op::cumsum:
+    case Op::place:
+    case Op::weighted_gather:
+    case Op::softmax:
+    case Op::log_softmax:
+    case Op::log_sum_exp:
+    case Op::masked_softmax:
+    case Op::normalise:
+      return std::nullopt;
+    case Op::gemm:
+    case Op::matmul: {
+      const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
+      const Shape& a = graph.node(node.operands[0]).shape;
+      return static_cast<std::size_t>(gemm != nullptr && gemm->transpose_a ? a[0] : a.back()) + 1;  // with a bias
+    }
+    case Op::reduce_sum:
+    case Op::reduce_mean:
+      return graph.size(node.operands[0]) / std::max<std::size_t>(element_count(node.shape), 1);
+    default:
+      return 0;
+  }
+}
+
+bool is_double(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.dtype == DType::float64; });
+}
 
 }  // namespace
 
@@ -22,6 +57,22 @@ ExecutionModel execution_model(DType dtype) {
   return model;
 }
 
+ExecutionModel execution_model(DType dtype, const Graph& graph) {
+  constexpr std::size_t kLeastBlock = 256, kMostBlock = 1024;  // terms: what the kernels add before they go on with another sum
+  ExecutionModel model = execution_model(dtype);
+  std::size_t terms = 0;
+  for (const Node& node : graph.nodes) {
+    const auto longest = longest_sum(graph, node);
+    if (!longest) return model;
+    terms = std::max(terms, *longest);
+  }
+  const std::size_t height = kMostBlock + (terms + kLeastBlock - 1) / kLeastBlock;
+  if (height >= terms || height > kMostHeight) return model;  // says no more than any order
+  model.accumulator = ExecutionModel::Accumulator::tree;
+  model.tree_height = static_cast<std::uint32_t>(height);
+  return model;
+}
+
 Recorder::Recorder(Session& session) : session_(session) {
   trace_.writer = kWriter;
   session_.set_observer(this);
@@ -29,9 +80,10 @@ Recorder::Recorder(Session& session) : session_(session) {
 
 Recorder::~Recorder() { session_.set_observer(nullptr); }
 
-ExecutionModel Recorder::model_of(DType dtype) const {
+ExecutionModel Recorder::model_of(const Graph& graph) const {
   const auto& device = session_.options().device;
-  return device != nullptr && dtype == DType::float32 ? device->model() : execution_model(dtype);
+  const DType dtype = is_double(graph) ? DType::float64 : DType::float32;
+  return device != nullptr && dtype == DType::float32 ? device->model() : execution_model(dtype, graph);
 }
 
 TraceTensorId Recorder::add(const Array& array, std::string name, Trace::Origin origin) {
@@ -66,16 +118,15 @@ void Recorder::ran(Op op, const Attributes& attributes, std::span<const Ref> ope
                    const Array& result_content, Role role) {
   Region region;
   region.name = op_row(op).name;
-  region.model = model_of(result_content.dtype() == DType::float64 ? DType::float64 : DType::float32);
   std::vector<NodeId> inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const TraceTensorId id = id_of(operands[i], *contents[i]);
     region.operands.push_back(id);
-    if (contents[i]->dtype() == DType::float64) region.model = model_of(DType::float64);
     inputs.push_back(region.graph.append_input(contents[i]->dtype(), contents[i]->shape(), trace_.tensors[id].name));
   }
   const auto node = region.graph.append(op, std::move(inputs), attributes);
   demand(node.ok(), "Recorder: an op that ran has a shape");
+  region.model = model_of(region.graph);
   const TraceTensorId id = ids_[result] = add(result_content, {}, Trace::Origin::result);
   region.graph.mark_output(node.value(), trace_.tensors[id].name);
   region.results = {id};
@@ -123,10 +174,9 @@ void Recorder::Replay::held(ProgramValue value, const Array& content) {
 }
 
 void Recorder::Replay::ran(const ProgramRegion& step, std::span<const Array> results) {
-  Region region{step.name, step.graph, recorder_.model_of(DType::float32), {}, {}};
+  Region region{step.name, step.graph, recorder_.model_of(step.graph), {}, {}};
   const auto number = static_cast<std::uint32_t>(recorder_.trace_.regions.size());
   for (NodeId id = 0; id < step.graph.nodes.size(); ++id) {
-    if (step.graph.node(id).dtype == DType::float64) region.model = recorder_.model_of(DType::float64);
     if (step.graph.node(id).op != Op::input) places_.try_emplace(step.values[id], Place{number, id});
   }
   for (const ProgramValue value : step.operands) region.operands.push_back(ids_.at(value));

@@ -16,6 +16,8 @@ namespace assay::runtime {
 
 // The model that the kernels promise to keep: any order of summation, products and sums perhaps fused, functions of the C library.
 [[nodiscard]] ExecutionModel execution_model(DType dtype);
+// Of these ops alone: with the height of the tree in which products of matrices and reductions add long sums (docs/contracts/sums.md).
+[[nodiscard]] ExecutionModel execution_model(DType dtype, const Graph& graph);
 
 class Recorder : public Observer {
  public:
@@ -71,7 +73,7 @@ class Recorder : public Observer {
     std::vector<ProgramValue> outputs_;
   };
 
-  [[nodiscard]] ExecutionModel model_of(DType dtype) const;  // the session's device's, if it has one
+  [[nodiscard]] ExecutionModel model_of(const Graph& graph) const;  // the session's device's, if it has one
   TraceTensorId add(const Array& array, std::string name, Trace::Origin origin);
   TraceTensorId id_of(Ref ref);
   TraceTensorId id_of(Ref ref, const Array& content);

@@ -101,17 +101,23 @@ void reduce_rows(const T* x, std::size_t rows, std::size_t count, T* y) {
   reduce_rows<R>(partial.data(), rows, parts, y);
 }
 
-// y[o, j] = reduction of x[o, 0 .. count, j], j < columns
+// y[o, j] = reduction of x[o, 0 .. count, j], j < columns; long columns in pieces
 template <class R, class T>
 void reduce_columns(const T* x, std::size_t outer, std::size_t count, std::size_t columns, T* y) {
-  constexpr std::size_t kWidth = 512;  // columns of a task: a few kilobytes of partial results
-  const std::size_t stripes = (columns + kWidth - 1) / kWidth;
-  parallel_for(outer * stripes, [&](std::size_t task) {
-    const std::size_t o = task / stripes, begin = task % stripes * kWidth, width = std::min(kWidth, columns - begin);
-    T* const to = y + o * columns + begin;
+  constexpr std::size_t kWidth = 512;      // columns of a task: a few kilobytes of partial results
+  constexpr std::size_t kMostRows = 1024;  // that one chain takes, as the recorder declares
+  const std::size_t stripes = (columns + kWidth - 1) / kWidth, parts = std::max<std::size_t>((count + kMostRows - 1) / kMostRows, 1);
+  std::vector<T> partial(parts > 1 ? outer * parts * columns : 0);
+  T* const results = parts > 1 ? partial.data() : y;
+  parallel_for(outer * parts * stripes, [&](std::size_t task) {
+    const std::size_t block = task / stripes, o = block / parts, first = block % parts * kMostRows;
+    const std::size_t begin = task % stripes * kWidth, width = std::min(kWidth, columns - begin);
+    T* const to = results + block * columns + begin;
     std::fill(to, to + width, start_of<R, T>());
-    for (std::size_t i = 0; i < count; ++i) reduce_into<R>(to, x + (o * count + i) * columns + begin, width);
+    for (std::size_t i = first; i < std::min(first + kMostRows, count); ++i)
+      reduce_into<R>(to, x + (o * count + i) * columns + begin, width);
   });
+  if (parts > 1) reduce_columns<R>(partial.data(), outer, parts, columns, y);
 }
 
 struct Group {

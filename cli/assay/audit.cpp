@@ -78,6 +78,21 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
   }
 }
 
+// Result by result: one of whose elements more than half are vacuous was not judged.
+void add_vacuous(const Trace& trace, const Region& region, const kernel::RegionAudit& audit, GateCase& one) {
+  for (std::size_t i = 0; i < audit.results.size(); ++i) {
+    const kernel::RegionAudit::Counts& counts = audit.results[i];
+    if (counts.vacuous == 0) continue;
+    const std::size_t judged = counts.passed + counts.failed + counts.vacuous;
+    const auto kind = counts.vacuous > judged / 2 ? Finding::Kind::undecided : Finding::Kind::vacuous;
+    const std::string& name = trace.tensors[region.results[i]].name;
+    Finding finding{kind, kVacuousRule, name, {}, {}, counts.vacuous, {}};
+    finding.message =
+        std::to_string(counts.vacuous) + " of " + std::to_string(judged) + " elements of '" + name + "' have sets too wide to say anything";
+    one.findings.push_back(std::move(finding));
+  }
+}
+
 GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
   const Region& region = trace.regions[index];
   GateCase one;
@@ -97,14 +112,7 @@ GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& s
   one.unsampled = counts.unsampled;
   one.head_room_used = audit.value().head_room_used;
   add_violations(trace, index, audit.value(), one);
-  if (counts.vacuous > 0)
-    one.findings.push_back({Finding::Kind::vacuous,
-                            "contract.vacuous",
-                            one.name,
-                            std::to_string(counts.vacuous) + " elements have sets too wide to say anything",
-                            {},
-                            counts.vacuous,
-                            {}});
+  add_vacuous(trace, region, audit.value(), one);
   if (audit.value().unsupported)
     one.findings.push_back({Finding::Kind::unsupported,
                             audit.value().unsupported->code,

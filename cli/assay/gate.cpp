@@ -119,6 +119,28 @@ GateCase GateReport::totals() const {
   return sum;
 }
 
+std::vector<std::string> GateReport::undecided_ops(double most_undecided) const {
+  struct Share {
+    std::size_t open = 0, all = 0;
+  };
+  std::map<std::string, Share> shares;
+  for (const GateCase& one : cases) {
+    Share& share = shares[counts_by_op ? one.op : "all together"];
+    share.open += one.vacuous + one.unsupported;
+    share.all += one.passed + one.failed + one.vacuous + one.unsupported;
+    for (const Finding& finding : one.findings) {
+      const bool is_open =
+          finding.rule == kVacuousRule || finding.kind == Finding::Kind::vacuous || finding.kind == Finding::Kind::unsupported;
+      if (is_open && !finding.waiver.empty()) share.open -= finding.elements;
+    }
+  }
+  std::vector<std::string> ops;
+  for (const auto& [op, share] : shares) {
+    if (static_cast<double>(share.open) > most_undecided * static_cast<double>(share.all)) ops.push_back(op);
+  }
+  return ops;
+}
+
 std::string GateReport::verdict(double most_undecided) const {
   bool undecided = false;
   if (!troubles.empty()) return "failed";
@@ -129,9 +151,7 @@ std::string GateReport::verdict(double most_undecided) const {
       undecided = undecided || finding.kind == Finding::Kind::undecided;
     }
   }
-  const GateCase sum = totals();
-  const auto open = static_cast<double>(sum.vacuous + sum.unsupported), all = open + static_cast<double>(sum.passed + sum.failed);
-  if (undecided || open > most_undecided * all) return "undecided";
+  if (undecided || !undecided_ops(most_undecided).empty()) return "undecided";
   return waived > 0 ? "passed with waivers" : "passed";
 }
 

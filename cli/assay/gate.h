@@ -33,6 +33,9 @@ struct Finding {
   std::vector<Place> places = {};
 };
 
+// The rule of findings about elements that are within sets too wide to mean anything.
+inline constexpr const char* kVacuousRule = "contract.vacuous";
+
 struct GateCase {
   std::string name;   // place in the run
   std::string op;     // "gemm", or the ops of a fused region joined by "+"
@@ -62,8 +65,11 @@ struct GateReport {
   std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
   std::size_t waived = 0;             // findings
   double seconds = 0;
+  bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of all together
 
   [[nodiscard]] GateCase totals() const;  // elements of all cases, the greatest head-room
+  // Kinds of op of whose elements more than this share are vacuous or unsupported and not waived.
+  [[nodiscard]] std::vector<std::string> undecided_ops(double most_undecided) const;
   // The word of the last line: "passed", "passed with waivers", "failed", "undecided".
   [[nodiscard]] std::string verdict(double most_undecided) const;
 };

@@ -134,6 +134,9 @@ std::string gate_text(const GateReport& report, double most_undecided) {
   for (const auto& [op, total] : by_op(report))
     text += op + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) +
             (report.schema.empty() ? "; at most " + percent(total.sum.head_room_used) + " of the allowance\n" : "\n");
+  for (const std::string& op : report.undecided_ops(most_undecided))
+    text +=
+        "undecided  " + op + ": more than " + percent(most_undecided) + " of the elements are vacuous or unsupported (--most-undecided)\n";
   return text + report.verdict(most_undecided) + ": " + counted(report.cases.size(), "case") + ", " + counts_of(report.totals()) + "; " +
          seconds_text(report.seconds) + " s\n";
 }
@@ -143,6 +146,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
       {"schema", report.schema_name()}, {"file", report.file}, {"verdict", report.verdict(most_undecided)}, {"seconds", report.seconds}};
   for (const auto& [name, fact] : report.facts) json["facts"][name] = fact;
   json["troubles"] = report.troubles;
+  json["undecided_ops"] = report.undecided_ops(most_undecided);
   json["cases"] = Json::array();
   for (const GateCase& one : report.cases) {
     Json item{{"name", one.name},

@@ -23,7 +23,7 @@ GateCase noted(Op op, const probes::PlanRun::Note& note, Finding::Kind kind) {
 // Vacuous elements are counted and not listed: probes go where contracts say little.
 void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
   for (GateCase& one : more) {
-    std::erase_if(one.findings, [](const Finding& finding) { return finding.kind == Finding::Kind::vacuous; });
+    std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == kVacuousRule; });
     cases.push_back(std::move(one));
   }
 }
@@ -75,6 +75,7 @@ int probe(const ProbeOptions& options) {
     return kExitUsage;
   }
   GateReport report;
+  report.counts_by_op = false;  // probes go where contracts of some ops say little
   report.verb = "probe";
   report.file = options.all ? "every op" : options.op;
   report.facts = {{"backend", options.backend}, {"dtype", options.dtype}, {"seed", std::to_string(options.seed)}};

@@ -1,5 +1,6 @@
 """The gates as a user runs them: exit codes, reports, waivers and baseline. Usage: gates_test.py BIN"""
 import json
+import math
 import pathlib
 import struct
 import subprocess
@@ -40,6 +41,12 @@ def trace(folder, name, values=None, edit=None, vjp=True):
         "gradients": [{"output": "loss", "seed": "seed", "of": {"x": "x_bar"}}], "crc32": {}}
     if not vjp:
         description["gradients"] = []
+    if edit:
+        edit(description)
+    return write(folder / name, description, tensors)
+
+
+def write(path, description, tensors):
     header, data = {}, b""
     for key, numbers in tensors.items():
         part = struct.pack(f"<{len(numbers)}f", *numbers)
@@ -47,17 +54,42 @@ def trace(folder, name, values=None, edit=None, vjp=True):
         header[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
         description["crc32"][key] = zlib.crc32(part)
         data += part
-    if edit:
-        edit(description)
     header["__metadata__"] = {"assay.trace": json.dumps(description)}
     text = json.dumps(header).encode()
-    path = folder / name
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
     return path
 
 
 def run(verb, *arguments):
     return subprocess.run([ASSAY, verb, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def sum_of_squares(folder, model, terms=70_000):
+    """A long sum beside enough products for its one element to be a share of less than 1 % of the run."""
+    number = lambda v: struct.unpack("<f", struct.pack("<f", v))[0]
+    x = [number(1 + (7919 * i % 1000) / 997) for i in range(terms)]
+    squares = [number(v * v) for v in x]
+    description = {
+        "version": 1, "writer": "test", "inputs": [], "parameters": ["x"], "outputs": ["loss"], "crc32": {},
+        "regions": [{"name": "q", "model": model, "operands": ["x"], "results": ["q"], "nodes": [{"op": "mul", "operands": [0, 0], "attributes": {}}]},
+                    {"name": "loss", "model": model, "operands": ["q"], "results": ["loss"],
+                     "nodes": [{"op": "reduce_sum", "operands": [0], "attributes": {"axes": [0], "keep_dims": False}}]}]}
+    return write(folder / "long", description, {"x": x, "q": squares, "loss": [number(math.fsum(squares))]})
+
+
+def vacuous(folder):
+    """What is too wide to say anything was not judged, however much else passed; unless a waiver says that this is known."""
+    done = run("audit", sum_of_squares(folder, "binary32 accumulator=any_order"), f"--json={folder / 'v.json'}")
+    report = json.loads((folder / "v.json").read_text())
+    check(done.returncode == 3 and "1 of 1 elements of 'loss' have sets too wide" in done.stdout, f"a vacuous sum: {done.returncode} {done.stdout}")
+    check(report["verdict"] == "undecided" and report["undecided_ops"] == ["reduce_sum"], f"a vacuous sum in JSON: {report['undecided_ops']}")
+    waivers = folder / "v.waivers"
+    waivers.write_text(json.dumps({"waivers": [{"id": "V", "rule": "contract.vacuous", "op": "reduce_sum", "reason": "one chain", "owner": "us",
+                                                "expires": "2030-01-01"}]}))
+    done = run("audit", folder / "long", "--waivers", waivers, "--today", "2026-01-01")
+    check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived vacuous sum: {done.returncode} {done.stdout}")
+    done = run("audit", sum_of_squares(folder, "binary32"))
+    check(done.returncode == 0 and "0 vacuous" in done.stdout, f"a long sum in blocks: {done.returncode} {done.stdout}")
 
 
 def reports(folder):
@@ -287,7 +319,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline):
+    for part in (reports, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

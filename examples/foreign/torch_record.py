@@ -27,7 +27,7 @@ from torch_rules import GIVEN, NAMES, RULES, TRANSPARENT, Nodes, Ref
 
 CODES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.int32: "I32", torch.bool: "BOOL"}
 # What PyTorch's CPU kernels are declared to do: any order, fused products, exp and log of its own vector library within these steps.
-MODELS = {"cpu": "binary32 math=sleef-u10", "cpu, float64": "binary64 math=sleef-u10"}
+MODELS = {"cpu": "binary32 accumulator=any_order math=sleef-u10", "cpu, float64": "binary64 accumulator=any_order math=sleef-u10"}
 LEAF, ELSEWHERE = "leaf", "elsewhere"
 JOINT = ("SplitBackward", "SplitWithSizesBackward", "UnbindBackward")
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernel/audit/audit.h"
+#include "kernel/audit/slice.h"
 #include "semantics/demand.h"
 
 namespace assay::kernel {
@@ -21,36 +22,6 @@ namespace {
 using Number = std::size_t;
 using Key = std::string;
 
-void append_number(Key& key, std::uint64_t value) {
-  for (int byte = 0; byte < 8; ++byte) key.push_back(static_cast<char>(value >> (8 * byte)));
-}
-
-// A graph of one node, its length in front, so that no key is the beginning of another.
-Key key_of(const Graph& alone) {
-  const std::vector<std::byte> bytes = canonical_bytes(alone);
-  Key key;
-  append_number(key, bytes.size());
-  return key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-Key key_of_constant(const Tensor& value) {
-  Graph alone;
-  alone.mark_output(alone.append_constant(value), "");
-  return key_of(alone);
-}
-
-// The node on inputs of its operands' types. Its graph is valid.
-Key key_of_node(const Graph& graph, const Node& node) {
-  if (node.op == Op::constant) return key_of_constant(node.value);
-  Graph alone;
-  std::vector<NodeId> operands;
-  for (const NodeId id : node.operands) operands.push_back(alone.append_input(graph.node(id).dtype, graph.node(id).shape, ""));
-  const auto added = alone.append(node.op, operands, node.attributes);
-  demand(added.ok(), "check_model: valid graphs");
-  alone.mark_output(added.value(), "");
-  return key_of(alone);
-}
-
 class Numbering {
  public:
   Number input(std::size_t position) {
@@ -58,9 +29,9 @@ class Numbering {
     append_number(key, position);
     return of(std::move(key));  // shorter than any key of a node
   }
-  Number constant(const Tensor& value) { return of(key_of_constant(value)); }
+  Number constant(const Tensor& value) { return of(node_key(value)); }
   Number node(const Graph& graph, const Node& node, const std::vector<Number>& numbers) {
-    Key key = key_of_node(graph, node);
+    Key key = node_key(graph, node);
     for (const NodeId operand : node.operands) append_number(key, numbers[operand]);
     return of(std::move(key));
   }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "kernel/adjointness/adjointness.h"
+#include "kernel/audit/slice.h"
 #include "semantics/contracts/contract.h"
 
 namespace assay::kernel {
@@ -80,11 +81,16 @@ class PointCheck {
     auto reference = reverse_of(product_.forward);
     if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
     reference_ = without_dead_nodes(reference.value());
+    Graph both = reference_;  // what they have in common is computed once
+    const auto outputs = append_graph(both, without_dead_nodes(product_.backward), both.inputs, true);
+    if (!outputs) return declined("two graphs of the same operands", outputs.rejection().to_text());
+    for (const NodeId output : outputs.value()) both.mark_output(output, "");
     point_ = product_.point();
-    auto right = results(reference_, point_), found = results(product_.backward, point_);
-    if (!right || !found) return declined("a value of the product at the recorded point", "an op without one");
-    right_ = std::move(*right);
-    found_ = std::move(*found);
+    auto values = results(both, point_);
+    if (!values) return declined("a value of the product at the recorded point", "an op without one");
+    right_ = std::move(*values);
+    found_.assign(right_.begin() + static_cast<std::ptrdiff_t>(right_.size() / 2), right_.end());
+    right_.resize(found_.size());
     for (std::size_t k = 0; k < right_.size(); ++k) {
       if (!product_.cotangents[k].is_claimed) continue;
       for (std::size_t i = 0; i < right_[k].values.size(); ++i) {

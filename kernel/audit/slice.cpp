@@ -1,24 +1,73 @@
 #include "kernel/audit/slice.h"
 
+#include <string>
 #include <utility>
+
+#include "semantics/demand.h"
 
 namespace assay::kernel {
 
-Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs) {
+namespace {
+
+// A graph of one node, its length in front, so that no key is the beginning of another.
+std::string key_of(const Graph& alone) {
+  const std::vector<std::byte> bytes = canonical_bytes(alone);
+  std::string key;
+  append_number(key, bytes.size());
+  return key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// The node, and what it is applied to.
+std::string key_of(const Graph& graph, const Node& node, const std::vector<NodeId>& operands) {
+  std::string key = node_key(graph, node);
+  for (const NodeId operand : operands) append_number(key, operand);
+  return key;
+}
+
+}  // namespace
+
+void append_number(std::string& key, std::uint64_t value) {
+  for (int byte = 0; byte < 8; ++byte) key.push_back(static_cast<char>(value >> (8 * byte)));
+}
+
+std::string node_key(const Tensor& value) {
+  Graph alone;
+  alone.mark_output(alone.append_constant(value), "");
+  return key_of(alone);
+}
+
+std::string node_key(const Graph& graph, const Node& node) {
+  if (node.op == Op::constant) return node_key(node.value);
+  Graph alone;
+  std::vector<NodeId> operands;
+  for (const NodeId id : node.operands) operands.push_back(alone.append_input(graph.node(id).dtype, graph.node(id).shape, ""));
+  const auto added = alone.append(node.op, operands, node.attributes);
+  demand(added.ok(), "node_key: valid graphs");
+  alone.mark_output(added.value(), "");
+  return key_of(alone);
+}
+
+Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs, bool shares) {
   std::vector<NodeId> ids(part.nodes.size());
+  std::map<std::string, NodeId> known;
+  for (NodeId id = 0; shares && id < graph.nodes.size(); ++id) {
+    if (graph.node(id).op != Op::input) known.try_emplace(key_of(graph, graph.node(id), graph.node(id).operands), id);
+  }
   for (std::size_t i = 0; i < part.inputs.size(); ++i) ids[part.inputs[i]] = inputs[i];
   for (NodeId id = 0; id < part.nodes.size(); ++id) {
     const Node& node = part.node(id);
     if (node.op == Op::input) continue;
-    if (node.op == Op::constant) {
-      ids[id] = graph.append_constant(node.value);
-      continue;
-    }
     std::vector<NodeId> operands;
     for (const NodeId operand : node.operands) operands.push_back(ids[operand]);
-    auto added = graph.append(node.op, std::move(operands), node.attributes);
+    const auto [at, is_new] = known.try_emplace(shares ? key_of(part, node, operands) : std::string(), 0);
+    if (shares && !is_new) {
+      ids[id] = at->second;
+      continue;
+    }
+    auto added = node.op == Op::constant ? Outcome<NodeId>(graph.append_constant(node.value))
+                                         : graph.append(node.op, std::move(operands), node.attributes);
     if (!added) return added.rejection();
-    ids[id] = added.value();
+    ids[id] = at->second = added.value();
   }
   std::vector<NodeId> outputs;
   for (const NodeId output : part.outputs) outputs.push_back(ids[output]);

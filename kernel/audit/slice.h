@@ -1,7 +1,9 @@
 // Slices of a trace: the regions that compute a tensor from given ones, as one graph. Private to this folder.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "semantics/graph/trace.h"
@@ -48,7 +50,14 @@ class Slice {
 // The region that a product is about: the recorded one, or its declared surrogate as a function of the same operands.
 [[nodiscard]] Region meant_by(const Trace& trace, const Trace::Vjp& vjp);
 
-// Appends the nodes of `part` whose inputs are the given nodes; the nodes of its outputs.
-[[nodiscard]] Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs);
+// Appends the nodes of `part` whose inputs are the given nodes; the nodes of its outputs. If it shares, it leaves out nodes that are there.
+[[nodiscard]] Outcome<std::vector<NodeId>> append_graph(Graph& graph, const Graph& part, const std::vector<NodeId>& inputs,
+                                                        bool shares = false);
+
+// What a node computes, of operands of these types: op, attributes, and a constant's bits. No key is the beginning of another. The graph is
+// valid.
+[[nodiscard]] std::string node_key(const Graph& graph, const Node& node);
+[[nodiscard]] std::string node_key(const Tensor& constant);
+void append_number(std::string& key, std::uint64_t value);
 
 }  // namespace assay::kernel

@@ -35,8 +35,8 @@ template <class S>
 [[nodiscard]] Outcome<std::vector<Array<S>>> evaluate(const Graph& graph, std::span<const Array<S>> inputs);
 
 // For a layout op with one non-constant operand `which`: result element i is operand element index[i], or the
-// constant fill[i] where index[i] == -1 (padding, or an element of a constant operand). Computed by running the op
-// on indices.
+// constant fill[i] where index[i] == -1 (padding, or an element of a constant float operand; fill is 0 for constants of other types,
+// whose values may be no doubles). Computed by running the op on indices.
 struct IndexMap {
   std::vector<std::int64_t> index;
   std::vector<double> fill;

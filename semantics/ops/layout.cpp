@@ -165,14 +165,13 @@ namespace assay {
 IndexMap index_map(const Graph& graph, NodeId id, std::size_t which) {
   const Node& node = graph.nodes[id];
   demand(op_row(node.op).op_class == OpClass::layout && which < node.operands.size(), "index_map: not an operand of a layout op");
-  demand(is_float(node.dtype), "index_map: not a float tensor");
   std::vector<Array<ops::Origin>> origins;
   for (std::size_t position = 0; position < node.operands.size(); ++position) {
     const Node& operand = graph.nodes[node.operands[position]];
     Array<ops::Origin> origin{operand.shape, std::vector<ops::Origin>(element_count(operand.shape))};
     for (std::size_t i = 0; i < origin.values.size(); ++i) {
       if (position == which) origin.values[i].index = static_cast<std::int64_t>(i);
-      if (position != which && operand.op == Op::constant) origin.values[i].fill = operand.value.as_double(i);
+      if (position != which && operand.op == Op::constant && is_float(node.dtype)) origin.values[i].fill = operand.value.as_double(i);
     }
     origins.push_back(std::move(origin));
   }

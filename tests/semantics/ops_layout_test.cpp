@@ -96,6 +96,20 @@ TEST_CASE("elements of other operands that are no constants have the fill 0", "[
   CHECK(index_map(graph, id, 1).fill == std::vector<double>(5, 0));
 }
 
+TEST_CASE("index maps of integers and booleans are those of floats", "[ops]") {
+  for (const DType dtype : {DType::int64, DType::boolean, DType::uint64}) {
+    Graph graph;
+    const NodeId a = graph.append_input(dtype, {2, 1}, "a");
+    const NodeId id = graph.append(Op::permute, {a}, PermuteAttributes{{1, 0}}).value();
+    CHECK(index_map(graph, id, 0).index == std::vector<std::int64_t>{0, 1});
+  }
+  Graph graph;  // a constant that is no double: its value is not the map's
+  const NodeId a = graph.append_input(DType::int64, {1}, "a");
+  const NodeId most = graph.append_constant(Tensor::of_ints({1}, std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max()}));
+  const NodeId id = graph.append(Op::concat, {a, most}, ConcatAttributes{0}).value();
+  CHECK(index_map(graph, id, 0).index == std::vector<std::int64_t>{0, -1});
+}
+
 TEST_CASE("layout ops pass special values through", "[ops]") {
   const OpCase one{"permute", Op::permute, {{1, 4}}, PermuteAttributes{{1, 0}}};
   const double infinity = std::numeric_limits<double>::infinity();

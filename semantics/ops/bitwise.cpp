@@ -4,7 +4,7 @@
 //              infinite two's complement. So the result depends on the two numbers alone, not on the width of their type.
 // Shapes.      broadcast of the operands
 // Domain.      Integers of 64 bits; the type's range is that of the operands, which the result cannot leave. Scalars without an
-//              order have none of these ("denote.scalar").
+//              order have none of these, nor has Rational beyond int64 ("denote.scalar").
 // Side conditions. S1 the shapes broadcast, S2 the result is possible. Types: integers.
 // Derivative.  0 by convention; undefined over sets of more than one number.
 // Rounding.    None between two numbers. Over sets only the sizes count: with p, q >= 0 both below 2^k
@@ -16,7 +16,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "semantics/demand.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 
@@ -59,11 +58,14 @@ Symbolic bits(Op op, const Symbolic& a, const Symbolic& b) {
   return Symbolic(bits(op, a.constant(), b.constant()));
 }
 
-Rational bits(Op op, const Rational& a, const Rational& b) {
-  const std::optional<std::int64_t> p = a.to_int64(), q = b.to_int64();
-  demand(p && q, "denote_bitwise: integers of 64 bits");
-  return Rational(combined(op, *p, *q));
+Rational bits(Op op, const Rational& a, const Rational& b) { return Rational(combined(op, *a.to_int64(), *b.to_int64())); }
+
+template <class S>
+bool has_bits(const S&) {
+  return true;
 }
+bool has_bits(const Rational& x) { return x.to_int64().has_value(); }
+bool has_bits(const Dual<Rational>& x) { return has_bits(x.value()); }
 
 template <class Float>
 Float float_bits(Op op, Float a, Float b) {
@@ -92,7 +94,9 @@ Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands) {
     Walk first(node.shape, broadcast_strides(operands[0]->shape, node.shape));
     Walk second(node.shape, broadcast_strides(operands[1]->shape, node.shape));
     for (std::size_t i = 0; i < count; ++i, first.next(), second.next()) {
-      y.values.push_back(bits(node.op, operands[0]->values[first.offset()], operands[1]->values[second.offset()]));
+      const S &a = operands[0]->values[first.offset()], &b = operands[1]->values[second.offset()];
+      if (!has_bits(a) || !has_bits(b)) return no_function(node, ScalarTraits<S>::name);
+      y.values.push_back(bits(node.op, a, b));
     }
     return y;
   }

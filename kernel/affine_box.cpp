@@ -9,6 +9,7 @@
 
 #include "kernel/lanes.h"
 #include "kernel/scope_parts.h"
+#include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
 namespace {
@@ -50,6 +51,21 @@ Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalt
     part.map->apply_magnitude(half.data(), box.hi.data());
   }
   ends(size, penalty.per_element.data(), penalty.absolute, box.lo.data(), box.hi.data());
+  return box;
+}
+
+// Each row is one entry of coefficient 1 and bias 0, or a bias alone (affine_form: of integers and truth values only layout ops are
+// affine), so that both ends are exact sums with 0.
+Box copied_box(const AffineForm& form, const Boxes& boxes) {
+  Box box{form.bias, form.bias};
+  for (std::size_t i = 0; i < form.bias_error.size(); ++i) {
+    box.lo[i] = sub_down(box.lo[i], form.bias_error[i]);
+    box.hi[i] = add_up(box.hi[i], form.bias_error[i]);
+  }
+  for (const AffineForm::Part& part : form.parts) {
+    part.map->apply(1, boxes[part.operand]->lo.data(), box.lo.data());
+    part.map->apply(1, boxes[part.operand]->hi.data(), box.hi.data());
+  }
   return box;
 }
 

@@ -70,6 +70,8 @@ class Problem {
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
   [[nodiscard]] const std::vector<std::uint32_t>& group_cases(std::size_t group) const { return groups_[group]; }
   [[nodiscard]] std::uint32_t group_of_case(std::uint32_t case_index) const { return group_of_case_[case_index]; }
+  // The statement's box of the group, with the ends that values_in() gives.
+  [[nodiscard]] const InputBox& group_box(std::size_t group) const { return *group_boxes_[group]; }
   // lo > hi somewhere: the group has no point (its refutation is `vacuous`).
   [[nodiscard]] bool group_is_empty(std::size_t group) const;
 

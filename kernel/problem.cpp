@@ -165,7 +165,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     const auto [at, is_new] = group_of_box.emplace(cases[index].box.get(), problem->groups_.size());
     if (is_new) {
       problem->groups_.emplace_back();
-      problem->group_boxes_.push_back(cases[index].box);
+      problem->group_boxes_.push_back(values_in(graph, cases[index].box));
     }
     problem->groups_[at->second].push_back(index);
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
@@ -248,7 +248,7 @@ std::vector<std::string> Problem::assumptions() const {
   return result;
 }
 
-// Rule case: the group's box in doubles, rounded outward; constants as they are.
+// Rule case: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
 Boxes Problem::root_boxes(std::size_t group) const {
   const InputBox& exact = *group_boxes_[group];
   Boxes boxes(graph().nodes.size());

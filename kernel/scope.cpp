@@ -47,6 +47,7 @@ std::vector<Literal> Scope::priced_literals(const Hints& hints) const {
 }
 
 // Rule split, one side. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+// An element of an integer input takes integers only, so that its box ends in integers: x <= 1.5 is x <= 1.
 Outcome<Done> Scope::assume(const Literal& literal) {
   const Graph& graph = problem_->graph();
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
@@ -59,8 +60,12 @@ Outcome<Done> Scope::assume(const Literal& literal) {
   context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
+  const Node& node = graph.node(literal.node);
+  const bool whole = node.op == Op::input && !is_float(node.dtype);  // then no value lies between the threshold and the next integer
   double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
-  end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  const double least = whole ? std::ceil(literal.threshold) : literal.threshold;
+  const double most = whole ? std::floor(literal.threshold) : literal.threshold;
+  end = literal.at_least ? std::max(end, least) : std::min(end, most);
   contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
   boxes_[literal.node] = std::make_shared<Box>(std::move(box));
   return Done{};
@@ -114,7 +119,7 @@ Outcome<Done> Scope::derive_box(NodeId node) try {
       if (!penalties_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
     }
     if (!penalties_[node]) penalties_[node] = std::make_shared<Penalty>(affine_penalty(*form, x));
-    meet(node, affine_box(*form, boxes_, *penalties_[node]));
+    meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *penalties_[node]) : copied_box(*form, boxes_));
     return Done{};
   }
   std::vector<Array<Interval>> operands;

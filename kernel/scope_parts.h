@@ -42,6 +42,8 @@ inline NodeId top(NodeId start, const std::vector<Literal>& priced, const Hints&
 
 // Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the penalty or outward.
 [[nodiscard]] Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty);
+// The same for a node of integers or truth values, which an affine form only copies: exact, so that integers stay integers.
+[[nodiscard]] Box copied_box(const AffineForm& form, const Boxes& boxes);
 
 // Linear forms to bound from below; all entries of a row lie at nodes <= start.
 struct Scope::Targets {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "semantics/ops/integer_range.h"
+
 namespace assay::kernel {
 
 namespace {
@@ -85,8 +87,8 @@ class Validator {
   std::vector<Rejection> run() {
     problems_ = assay::validate(graph_);
     if (!problems_.empty()) return std::move(problems_);  // element counts and variables make no sense on a broken graph
-    for (const NodeId id : graph_.inputs) check_float("input", id);
-    for (const NodeId id : graph_.outputs) check_float("output", id);
+    for (const NodeId id : graph_.inputs) check_real("input", id);
+    for (const NodeId id : graph_.outputs) check_real("output", id);
     for (const NodeId id : graph_.inputs) input_elements_ += graph_.size(id);
     if (statement_.property.cases.empty()) {
       add("statement.no_case", "property", "at least one case", "none", "a property without cases claims nothing");
@@ -102,11 +104,11 @@ class Validator {
     problems_.push_back({kind, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)});
   }
 
-  // A box over the reals says nothing about the values that an integer tensor takes.
-  void check_float(const std::string& role, NodeId id) {
-    if (is_float(graph_.node(id).dtype)) return;
-    add("statement." + role + "_dtype", role + " node " + std::to_string(id) + " '" + graph_.node(id).name + "'", "float32 or float64",
-        to_string(graph_.node(id).dtype), "export the model with floating-point inputs and outputs", Rejection::Kind::unsupported);
+  void check_real(const std::string& role, NodeId id) {
+    if (graph_.node(id).dtype != DType::complex64) return;
+    add("statement." + role + "_dtype", role + " node " + std::to_string(id) + " '" + graph_.node(id).name + "'",
+        "float, integer or boolean elements", to_string(graph_.node(id).dtype), "export real and imaginary part as two tensors",
+        Rejection::Kind::unsupported);
   }
 
   void check_case(const Case& one, const std::string& place) {
@@ -155,6 +157,24 @@ class Validator {
 };
 
 }  // namespace
+
+std::shared_ptr<const InputBox> values_in(const Graph& graph, const std::shared_ptr<const InputBox>& box) {
+  const auto all_reals = [&](NodeId id) { return is_float(graph.node(id).dtype); };
+  if (std::ranges::all_of(graph.inputs, all_reals)) return box;
+  const auto inside = std::make_shared<InputBox>(*box);
+  std::size_t i = 0;
+  for (const NodeId id : graph.inputs) {
+    const std::size_t end = i + graph.size(id);
+    if (all_reals(id)) i = end;
+    if (i == end) continue;
+    const auto [least, most] = range_of(graph.node(id).dtype);
+    for (; i < end; ++i) {
+      inside->lo[i] = std::max(-floor(-box->lo[i]), least);
+      inside->hi[i] = std::min(floor(box->hi[i]), most);
+    }
+  }
+  return inside;
+}
 
 Digest graph_digest(const Graph& graph) { return sha256(canonical_bytes(graph)); }
 

@@ -35,7 +35,8 @@ struct Row {
   bool strict = false;
 };
 
-// Closed box over the elements of all input tensors, concatenated in declaration order.
+// Closed box over the elements of all input tensors, concatenated in declaration order. Its points are those of the inputs'
+// types: in it an element of an integer tensor takes the integers of its type, of a boolean one 0 and 1, of a float one every real.
 struct InputBox {
   std::vector<Rational> lo, hi;
 };
@@ -66,6 +67,10 @@ struct Statement {
   std::vector<Source> sources;
 };
 
+// The same points, with both ends of each integer and boolean element moved inward to values of its type; lo > hi where it has none.
+// The box fits the graph.
+[[nodiscard]] std::shared_ptr<const InputBox> values_in(const Graph& graph, const std::shared_ptr<const InputBox>& box);
+
 // SHA-256 over the canonical bytes of graph, property and semantics (docs/canonical-graph.md): the digest that
 // a certificate names. Independent of file names and of the sources' formatting.
 [[nodiscard]] Digest statement_digest(const Statement& statement);
@@ -73,7 +78,7 @@ struct Statement {
 [[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] std::string to_hex(const Digest& digest);
 
-// Every problem: variables out of range, box of the wrong size, invalid graph, integer inputs, ...
+// Every problem: variables out of range, box of the wrong size, invalid graph, complex inputs, ...
 [[nodiscard]] std::vector<Rejection> validate(const Statement& statement);
 
 }  // namespace assay::kernel

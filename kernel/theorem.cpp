@@ -32,7 +32,9 @@ std::string box_text(const Graph& graph, const InputBox& box) {
   for (std::size_t i = 0; i < box.lo.size(); ++i) fixed += box.lo[i] == box.hi[i] ? 1 : 0;
   for (std::uint32_t tensor = 0; tensor < graph.inputs.size(); ++tensor) {
     for (std::size_t i = 0; i < graph.size(graph.inputs[tensor]) && at < kShownInputs; ++i, ++at) {
-      text += "    " + variable_text(graph, {Variable::Side::input, tensor, i}) + " in [" + box.lo[at].to_decimal() + ", " +
+      const DType dtype = graph.node(graph.inputs[tensor]).dtype;
+      text += "    " + variable_text(graph, {Variable::Side::input, tensor, i}) + " in " +
+              (is_float(dtype) ? "" : std::string("the ") + to_string(dtype) + " values of ") + "[" + box.lo[at].to_decimal() + ", " +
               box.hi[at].to_decimal() + "]\n";
     }
   }
@@ -53,6 +55,8 @@ std::string Theorem::to_text() const {
   else
     text += "unsat: no point of any case's input box satisfies its rows\n";
   text += "semantics: " + to_string(s.semantics) + "\n";
+  if (std::ranges::any_of(graph.nodes, [](const Node& node) { return is_integer(node.dtype) && node.op != Op::constant; }))
+    text += "integers: exact; a network has no value where a result leaves its type's range\n";
   text += "graph: " + summary(graph) + "\n";
   text += "property: " + std::to_string(s.property.cases.size()) + (s.property.cases.size() == 1 ? " case" : " cases") + " over " +
           std::to_string(problem_->group_count()) + (problem_->group_count() == 1 ? " input box\n" : " input boxes\n");

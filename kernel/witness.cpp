@@ -1,6 +1,7 @@
 // Rule witness: a rational point of one case's region.
 //
-// S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly.
+// S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly, and is a value of
+// its input's type: an integer for integer and boolean inputs.
 // S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
 // intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
 
@@ -82,13 +83,17 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
   if (!(witness.case_index < cases.size())) return reject("witness.S1", place, "a case of the property", "none such");
-  const InputBox& box = *cases[witness.case_index].box;
+  const InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
   if (witness.inputs.size() != box.lo.size())
     return reject("witness.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
-  for (std::size_t i = 0; i < box.lo.size(); ++i) {
-    if (!(box.lo[i] <= witness.inputs[i] && witness.inputs[i] <= box.hi[i])) {
+  std::size_t i = 0;
+  for (const NodeId id : problem->graph().inputs) {
+    const bool whole = !is_float(problem->graph().node(id).dtype);
+    for (const std::size_t end = i + problem->graph().size(id); i < end; ++i) {
+      const Rational& x = witness.inputs[i];
+      if (box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)) continue;
       return reject("witness.S2", place + ", input element " + std::to_string(i),
-                    "in [" + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", witness.inputs[i].to_string());
+                    (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
     }
   }
   const auto coarse = run<Interval>(problem->graph(), witness.inputs);

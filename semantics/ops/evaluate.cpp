@@ -6,6 +6,7 @@
 #include "semantics/demand.h"
 #include "semantics/numbers/selection.h"
 #include "semantics/ops/families.h"
+#include "semantics/ops/integer_range.h"
 
 namespace assay {
 
@@ -196,13 +197,6 @@ Outcome<Array<S>> denote_reals(const Node& node, std::span<const Array<S>* const
   return ops::no_function(node, ScalarTraits<S>::name);
 }
 
-std::pair<Rational, Rational> range_of(DType dtype) {
-  const auto bits = static_cast<std::int64_t>(8 * byte_size(dtype));
-  if (is_unsigned(dtype)) return {Rational(0), pow(Rational(2), bits) - Rational(1)};
-  const Rational least = -pow(Rational(2), bits - 1);
-  return {least, -least - Rational(1)};
-}
-
 // Up to here a floating-point scalar holds every integer; beyond, it would be silently rounded.
 template <class Float>
 Float greatest_exact() {
@@ -234,6 +228,15 @@ Outcome<Array<S>> within_range(const Node& node, Array<S> y) {
 }
 
 }  // namespace
+
+std::pair<Rational, Rational> range_of(DType dtype) {
+  if (dtype == DType::boolean) return {Rational(0), Rational(1)};
+  demand(is_integer(dtype), "range_of: an integer or boolean type");
+  const auto bits = static_cast<std::int64_t>(8 * byte_size(dtype));
+  if (is_unsigned(dtype)) return {Rational(0), pow(Rational(2), bits) - Rational(1)};
+  const Rational least = -pow(Rational(2), bits - 1);
+  return {least, -least - Rational(1)};
+}
 
 template <class S>
 Outcome<Array<S>> denote(const Node& node, std::span<const Array<S>* const> operands) {

@@ -51,17 +51,17 @@ TEST_CASE("validate finds each planted defect of a statement", "[statement]") {
     const char* place;
   } const rows[] = {
       {"broken graph", [](Statement& s) { s.graph.nodes[2].shape = {3}; }, "graph.type", "node 2"},
-      {"integer input",
+      {"complex input",
        [](Statement& s) {
-         s.graph.append_input(DType::int64, {1}, "token");
+         s.graph.append_input(DType::complex64, {1}, "token");
          for (int i : {0, 1}) own_box(s, static_cast<std::size_t>(i)).lo.push_back(Rational(0));
          for (int i : {0, 1}) own_box(s, static_cast<std::size_t>(i)).hi.push_back(Rational(0));
        },
        "statement.input_dtype", "input node 3 'token'"},
-      {"integer output",
+      {"complex output",
        [](Statement& s) {
-         const std::int64_t one[] = {1};
-         s.graph.mark_output(s.graph.append_constant(Tensor::of_ints({1}, one), "flag"), "flag");
+         const auto one = std::make_shared<const std::vector<std::byte>>(8, std::byte{0});
+         s.graph.mark_output(s.graph.append_constant(Tensor(DType::complex64, {1}, one), "flag"), "flag");
        },
        "statement.output_dtype", "output node 3 'flag'"},
       {"no cases", [](Statement& s) { s.property.cases.clear(); }, "statement.no_case", "property"},
@@ -93,6 +93,19 @@ TEST_CASE("validate finds each planted defect of a statement", "[statement]") {
     CHECK(problems[0].code == row.code);
     CHECK(problems[0].place.find(row.place) == 0);
   }
+}
+
+TEST_CASE("integer and boolean inputs and outputs are statements", "[statement][integers]") {
+  Statement statement = small_statement();
+  for (const DType dtype : {DType::int64, DType::uint8, DType::boolean}) {
+    statement.graph.mark_output(statement.graph.append_input(dtype, {1}, "token"), "token");
+    for (const std::size_t i : {0, 1}) {
+      InputBox& box = own_box(statement, i);
+      box.lo.push_back(Rational(1, 2));
+      box.hi.push_back(Rational(3, 2));
+    }
+  }
+  CHECK(validate(statement).empty());
 }
 
 TEST_CASE("a box that is empty and a row without terms are statements", "[statement]") {

@@ -30,9 +30,9 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
   return Rejection{Rejection::Kind::unsupported,
                    "semantics.declared_type",
                    path,
-                   "element type real: Assay answers for real arithmetic",
+                   "element type real, an integer type or bool: Assay answers for real arithmetic",
                    property.declared_type,
-                   "unsound analysis for the declared type: write real, or pass --semantics real"};
+                   "unsound analysis for the declared float type: write real, or pass --semantics real"};
 }
 
 }  // namespace

@@ -10,13 +10,20 @@ namespace assay::search {
 
 CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   const kernel::Problem& problem = *network.problem();
-  box_ = problem.statement().property.cases[problem.group_cases(group)[0]].box.get();
+  box_ = &problem.group_box(group);
   is_empty_ = problem.group_is_empty(group);
+  std::vector<bool> whole;
+  for (const NodeId id : problem.graph().inputs)
+    whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
   for (std::size_t i = 0; i < box_->lo.size(); ++i) {
     // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float >= lo.
     const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
     const double float_lo = float_up(lo), float_hi = float_down(hi);
-    if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
+    if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
+      kinds_.push_back(Kind::integer);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
       kinds_.push_back(Kind::float32);
       lo_.push_back(float_lo);
       hi_.push_back(float_hi);
@@ -33,7 +40,9 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
 }
 
 double CandidateBox::snap(std::size_t i, double x) const {
-  const double value = kinds_[i] == Kind::float32 ? static_cast<double>(static_cast<float>(x)) : x;
+  const double value = kinds_[i] == Kind::integer   ? std::nearbyint(x)
+                       : kinds_[i] == Kind::float32 ? static_cast<double>(static_cast<float>(x))
+                                                    : x;
   return value > hi_[i] ? hi_[i] : value >= lo_[i] ? value : lo_[i];
 }
 

@@ -1,6 +1,7 @@
 // Candidate points: from a point that violates in double arithmetic to a witness that the kernel accepts.
 //
-// A witness holds a float32 value in every coordinate whose decimal interval holds one, and lies in the box exactly.
+// A witness holds an integer in every coordinate of an integer or boolean input and a float32 value in every other one whose decimal
+// interval holds one, and lies in the box exactly.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,13 @@ class CandidateBox {
   [[nodiscard]] const std::vector<double>& lo() const { return lo_; }  // of the snapped points
   [[nodiscard]] const std::vector<double>& hi() const { return hi_; }
   [[nodiscard]] bool is_empty() const { return is_empty_; }
-  // The nearest admissible value of one coordinate: a float32 where there is one.
+  // The nearest admissible value of one coordinate: an integer of an integer input, else a float32 where there is one.
   [[nodiscard]] double snap(std::size_t i, double x) const;
   // The exact point behind a snapped one.
   [[nodiscard]] std::vector<Rational> exact(std::span<const double> snapped) const;
 
  private:
-  enum class Kind : std::uint8_t { float32, float64, exact };
+  enum class Kind : std::uint8_t { integer, float32, float64, exact };
   const kernel::InputBox* box_;
   std::vector<Kind> kinds_;
   std::vector<double> lo_, hi_;

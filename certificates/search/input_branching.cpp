@@ -188,7 +188,9 @@ class Engine {
     for (std::size_t i = 0; i < cases_.coordinates().size(); ++i) {
       const auto [node, element] = cases_.coordinates()[i];
       const kernel::Box& box = scope.box(node);
-      const double lo = box.lo[element], hi = box.hi[element], middle = lo / 2 + hi / 2;
+      const double lo = box.lo[element], hi = box.hi[element];
+      const bool whole = !is_float(problem_.graph().node(node).dtype);  // then no point lies on the threshold
+      const double middle = whole ? std::floor(lo / 2 + hi / 2) + 0.5 : lo / 2 + hi / 2;
       if (!(lo < middle && middle < hi)) continue;
       const double score = (std::isfinite(scores[i]) ? scores[i] : 0) + 1e-12 * (hi - lo);
       if (score > best_score) {

@@ -116,7 +116,7 @@ void Network::make_constants() {
     const Node& node = graph.node(id);
     if (!wanted[id] || !problem_->is_constant(id)) continue;
     if (node.op == Op::constant) {
-      values[id] = Array<double>{node.shape, node.value.to_doubles()};
+      values[id] = lift<double>(node.value);
     } else {
       std::vector<const Array<double>*> operands;
       for (const NodeId operand : node.operands) operands.push_back(&*values[operand]);

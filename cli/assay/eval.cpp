@@ -7,6 +7,7 @@
 #include "semantics/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
+#include "semantics/ops/integer_range.h"
 
 namespace assay::cli {
 namespace {
@@ -26,8 +27,13 @@ Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Inte
     return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
                   std::to_string(found->second.size()));
   for (const Interval& value : found->second) {
-    if (!is_float(node.dtype) && (!value.is_point() || value.lo() != std::floor(value.lo())))
-      return misfit("\"" + name + "\"", std::string("whole numbers of ") + to_string(node.dtype), "another one");
+    if (is_float(node.dtype)) continue;
+    const auto [least, most] = range_of(node.dtype);
+    const auto is_value = [&](double x) {
+      return x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;
+    };
+    if (!is_value(value.lo()) || !is_value(value.hi()))
+      return misfit("\"" + name + "\"", std::string("values of ") + to_string(node.dtype) + ", or ends that are", "another one");
   }
   return Array<Interval>{node.shape, found->second};
 }

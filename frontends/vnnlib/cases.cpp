@@ -61,7 +61,7 @@ class CaseBuilder {
   void tighten(OpenBox& open, const Literals::Bound& bound);
   bool check_bounded(const OpenBox& open);
   std::shared_ptr<const kernel::InputBox> share(OpenBox open);
-  void note_if_empty(const kernel::InputBox& box);
+  void note_if_empty(const std::shared_ptr<const kernel::InputBox>& box);
 
   const Literals& literals_;
   const Signature& signature_;
@@ -106,11 +106,13 @@ bool CaseBuilder::check_bounded(const OpenBox& open) {
   return true;
 }
 
-void CaseBuilder::note_if_empty(const kernel::InputBox& box) {
-  for (Scalar input = 0; input < box.lo.size(); ++input) {
-    if (box.lo[input] > box.hi[input]) {
+void CaseBuilder::note_if_empty(const std::shared_ptr<const kernel::InputBox>& box) {
+  const std::shared_ptr<const kernel::InputBox> inside = values_in(signature_.graph(), box);
+  for (Scalar input = 0; input < box->lo.size(); ++input) {
+    if (inside->lo[input] > inside->hi[input]) {
       if (++empty_boxes_ <= kMaxNotes) {
-        notes_.push_back("empty input box: " + signature_.name(input) + " >= " + shown(box.lo[input]) + " and <= " + shown(box.hi[input]));
+        notes_.push_back("empty input box: " + signature_.name(input) + " >= " + shown(box->lo[input]) + " and <= " +
+                         shown(box->hi[input]) + (box->lo[input] > box->hi[input] ? "" : ", which holds no value of the input's type"));
       }
       return;
     }
@@ -122,8 +124,8 @@ std::shared_ptr<const kernel::InputBox> CaseBuilder::share(OpenBox open) {
   for (auto it = from; it != to; ++it)
     if (it->second->lo == open.box.lo && it->second->hi == open.box.hi) return it->second;
   box_numbers_ += 2 * open.box.lo.size();
-  note_if_empty(open.box);
   auto shared = std::make_shared<const kernel::InputBox>(std::move(open.box));
+  note_if_empty(shared);
   known_.emplace(open.hash, shared);
   return shared;
 }

@@ -37,7 +37,7 @@ struct PropertyFile {
   kernel::Property property;
   kernel::Source source;
   std::string version;                                 // "1.0", "2.0", ...
-  bool declared_real = false;                          // every element type asks for real-number semantics
+  bool declared_real = false;                          // every element type is real, or one of exact integers or truth values
   std::string declared_type;                           // the element type as written; several are joined by ", "
   std::vector<std::string> input_names, output_names;  // declared names, in the network's order
   std::vector<TensorDeclaration> declarations;         // in order of declaration

@@ -155,6 +155,12 @@ const TypeName* find_type(std::string_view name) {
 
 bool is_real(std::string_view type) { return type == "Real" || type == "real"; }
 
+// Real arithmetic is the arithmetic of these types, where it is defined.
+bool is_exact(std::string_view type) {
+  const TypeName* const found = find_type(type);
+  return found != nullptr && found->dtype && (is_integer(*found->dtype) || *found->dtype == DType::boolean);
+}
+
 bool is_identifier(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return !name.empty() && letter(name.front()) &&
@@ -295,9 +301,11 @@ bool Signature::check_tensor(Diagnostics& diagnostics, const Declared& declared)
     return diagnostics.malformed(declared.at, "shape_mismatch", declared.name + " of the network's shape " + to_string(node.shape),
                                  "shape " + to_string(declared.shape));
   }
-  if (!is_real(declared.type) && find_type(declared.type)->dtype != node.dtype) {
+  const bool all_reals = is_real(declared.type) && !is_float(node.dtype) && declared.side == Side::input;
+  if (all_reals || (!is_real(declared.type) && find_type(declared.type)->dtype != node.dtype)) {
     return diagnostics.malformed(declared.at, "type_mismatch", declared.name + " of the network's element type " + to_string(node.dtype),
-                                 "element type " + declared.type);
+                                 "element type " + declared.type,
+                                 all_reals ? std::string("the tensor takes no other values: declare it ") + to_string(node.dtype) : "");
   }
   return true;
 }
@@ -357,7 +365,7 @@ void Signature::describe_to(PropertyFile& file) const {
   file.output_names.resize(graph_->outputs.size());
   for (const Declared& declared : declared_) {
     add_type(declared.type);
-    file.declared_real = file.declared_real && is_real(declared.type);
+    file.declared_real = file.declared_real && (is_real(declared.type) || is_exact(declared.type));
     (declared.side == Side::input ? file.input_names : file.output_names)[declared.tensor] = declared.name;
     file.declarations.push_back(declared);
   }

@@ -20,6 +20,7 @@ class Signature {
   // The elements of the network's inputs and outputs. Complains when there is no network, or one too large.
   static std::optional<Signature> of_network(const Graph* graph, Diagnostics& diagnostics);
 
+  [[nodiscard]] const Graph& graph() const { return *graph_; }
   [[nodiscard]] std::uint32_t input_count() const { return input_count_; }
   [[nodiscard]] bool is_input(Scalar scalar) const { return scalar < input_count_; }
   [[nodiscard]] kernel::Variable variable(Scalar scalar) const;

@@ -20,8 +20,8 @@ def block(field, data):
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-FLOAT, INT64, BOOL, DOUBLE = 1, 7, 9, 11
-FORMAT = {FLOAT: "f", INT64: "q", BOOL: "?", DOUBLE: "d"}
+FLOAT, UINT8, INT32, INT64, BOOL, DOUBLE = 1, 2, 6, 7, 9, 11
+FORMAT = {FLOAT: "f", UINT8: "B", INT32: "i", INT64: "q", BOOL: "?", DOUBLE: "d"}
 
 
 def tensor(name, dims, values, element_type=FLOAT):

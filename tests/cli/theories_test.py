@@ -50,6 +50,15 @@ NOT_CLAIMED = {
              "vnnlib.multiple_networks"),
     "POLY": ("two", SEVERAL + "(assert (>= (* T[0,0] A[0,0]) 1))", "vnnlib.polynomial"),
 }
+# The same query on a network of one element of each type: y = x + x.
+INTEGER = """(vnnlib-version <2.0>)
+(declare-network f (declare-input X {type} [1]) (declare-output Y {type} [1]))
+(assert (and (>= X[0] 0.5) (<= X[0] 3)))
+"""
+ELEMENT_TYPES = {"int8": 3, "int16": 5, "int32": 6, "int64": 7, "uint8": 2, "uint16": 4, "uint32": 12, "uint64": 13}
+for name in ELEMENT_TYPES:
+    CLAIMED[name] = (name, INTEGER.format(type=name), "(assert (and (> Y[0] 4) (< Y[0] 6)))", "(assert (and (> Y[0] 3) (< Y[0] 6)))")
+CLAIMED["bool"] = ("bool", INTEGER.format(type="bool"), "(assert (>= Y[0] 0.25))", "(assert (<= Y[0] 0.75))")
 QUESTIONS = ("onnx-element-types", "hidden-node-theories", "multiple-input-output-theories", "multiple-network-theories",
              "multiple-node-comparison-theories", "arithmetic-complexity-theories")
 
@@ -62,11 +71,18 @@ def two_inputs_two_outputs():
         [onnx_files.tensor("w", [2, 2], [1, -1, 0.5, 1]), onnx_files.tensor("c", [2], [0, 0]), onnx_files.tensor("v", [2, 1], [1, 1])])
 
 
+def one_element(op, element_type):
+    """y = x + x, or x xor x."""
+    return onnx_files.model([onnx_files.node(op, ["x", "x"], ["y"], "only")], [onnx_files.value_info("x", [1], element_type)],
+                            [onnx_files.value_info("y", [1], element_type)], [])
+
+
 class Theories(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        self.models = {"one": self.write("one.onnx", onnx_files.two_equal_neurons()), "two": self.write("two.onnx", two_inputs_two_outputs())}
+        self.models = {name: self.write(name + ".onnx", one_element("Add", code)) for name, code in ELEMENT_TYPES.items()}
+        self.models |= {"bool": self.write("bool.onnx", one_element("Xor", onnx_files.BOOL)), "one": self.write("one.onnx", onnx_files.two_equal_neurons()), "two": self.write("two.onnx", two_inputs_two_outputs())}
 
     def write(self, name, data):
         path = os.path.join(self.folder.name, name)

@@ -111,3 +111,26 @@ TEST_CASE("vnnlib: a witness in the form of version 2", "[vnnlib]") {
   CHECK(vnnlib::write_assignment_v2(file, inputs, std::vector<double>{0.5}) ==
         "B real [1,2]\n2.5\n-0.25\nA real [2]\n1\n2\nP float32 []\n0.5\n");
 }
+
+TEST_CASE("vnnlib: integer tensors are declared with their type, or in version 1.0 as Real", "[vnnlib][integers]") {
+  const auto read = [](const char* input, const char* output, DType dtype = DType::int64) {
+    return read_text(std::string("(vnnlib-version <2.0>)(declare-network n (declare-input X ") + input + " [1])(declare-output Y " +
+                         output + " [1]))(assert (and (>= X[0] 0.5) (<= X[0] 0.75) (<= Y[0] 1)))",
+                     network({1}, {1}, dtype));
+  };
+  REQUIRE(read("int64", "int64").ok());
+  CHECK(read("int64", "int64").value().declared_real);
+  CHECK(read("bool", "bool", DType::boolean).value().declared_real);
+  CHECK(read("int64", "real").value().declared_real);  // an integer is a real number
+  for (const char* other : {"real", "Real", "int32", "float32"}) {
+    CAPTURE(other);
+    REQUIRE_FALSE(read(other, "int64").ok());
+    CHECK(read(other, "int64").rejection().code == "vnnlib.type_mismatch");
+  }
+  CHECK(read("real", "int64").rejection().advice == "the tensor takes no other values: declare it int64");
+  CHECK_FALSE(read("float32", "float32", DType::float32).value().declared_real);
+  const std::vector<std::string> note = {"empty input box: X[0] >= 0.5 and <= 0.75, which holds no value of the input's type"};
+  CHECK(read("int64", "int64").value().notes == note);
+  CHECK(read("float32", "float32", DType::float32).value().notes.empty());
+  CHECK(read_text(constants(1, 1) + "(assert (>= X_0 0)) (assert (<= X_0 1)) (assert (<= Y_0 1))", network({1}, {1}, DType::int64)).ok());
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Integer and boolean inputs and outputs, and places that the network computes, from file to certificate: each query is answered
+`unsat` and `sat`, and assay-check accepts both in exact mode. Usage: values_test.py BIN_DIRECTORY"""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import cli_test
+from cli_test import Run
+from onnx_files import BOOL, FLOAT, INT32, INT64, UINT8, model, node, tensor, value_info
+
+
+def bounds(*intervals):
+    return "".join(f"(assert (>= X_{i} {lo})) (assert (<= X_{i} {hi}))\n" for i, (lo, hi) in enumerate(intervals))
+
+
+def query(intervals, outputs, *assertions):
+    names = [f"X_{i}" for i in range(len(intervals))] + [f"Y_{i}" for i in range(outputs)]
+    return "".join(f"(declare-const {name} Real)\n" for name in names) + bounds(*intervals) + "".join(f"(assert {one})\n" for one in assertions)
+
+
+def equal_labels():
+    """x [2,3] -> how many rows have their greatest score at place 0, as int64."""
+    return model([node("ArgMax", ["x"], ["label"], "label", axis=1, keepdims=0), node("Equal", ["label", "wanted"], ["hit"], "hit"),
+                  node("Cast", ["hit"], ["one"], "one", to=INT64), node("ReduceSum", ["one"], ["y"], "count", keepdims=0)],
+                 [value_info("x", [2, 3])], [value_info("y", [], INT64)], [tensor("wanted", [2], [0, 0], INT64)])
+
+
+def token_sum():
+    """Two token ids -> the first coordinates of their embeddings, added: table 0, 3, -2, 5, 1."""
+    return model([node("Gather", ["table", "x"], ["e"], "embedding", axis=0), node("ReduceSum", ["e"], ["y"], "sum", keepdims=0)],
+                 [value_info("x", [2], INT64)], [value_info("y", [])], [tensor("table", [5], [0, 3, -2, 5, 1])])
+
+
+def parabola(element_type):
+    """(x - 1/2)^2 for an integer x: 1/4 or more."""
+    return model([node("Cast", ["x"], ["r"], "real", to=FLOAT), node("Sub", ["r", "half"], ["d"], "shift"), node("Mul", ["d", "d"], ["y"], "square")],
+                 [value_info("x", [1], element_type)], [value_info("y", [1])], [tensor("half", [1], [0.5])])
+
+
+def gate():
+    """A truth value chooses between two numbers."""
+    return model([node("Where", ["x", "a", "b"], ["y"], "choice")], [value_info("x", [1], BOOL)], [value_info("y", [1])],
+                 [tensor("a", [1], [2]), tensor("b", [1], [-1])])
+
+
+def placed_patch(element_type):
+    """A window of 2 by 2 of a canvas, placed by x, and the sum of it: canvas 0 but for 1, 2, 3, 4 in the middle."""
+    middle = [0] * 16
+    middle[5], middle[6], middle[9], middle[10] = 1, 2, 3, 4
+    return model([node("Cast", ["x"], ["s"], "place", to=INT64), node("Add", ["s", "two"], ["e"], "end"),
+                  node("Slice", ["canvas", "s", "e", "axes"], ["p"], "patch"), node("ReduceSum", ["p"], ["y"], "sum", keepdims=0)],
+                 [value_info("x", [2], element_type)], [value_info("y", [])],
+                 [tensor("canvas", [4, 4], middle), tensor("two", [2], [2, 2], INT64), tensor("axes", [2], [0, 1], INT64)])
+
+
+def pooled_region():
+    """RoiAlign of a ramp over a region that x moves along its diagonal: 1.5 + x."""
+    return model([node("Add", ["corners", "x"], ["r"], "region"),
+                  node("RoiAlign", ["ramp", "r", "image"], ["p"], "align", sampling_ratio=1), node("Reshape", ["p", "one"], ["y"], "flat")],
+                 [value_info("x", [1, 1])], [value_info("y", [1])],
+                 [tensor("corners", [1, 4], [1, 1, 2, 2]), tensor("ramp", [1, 1, 4, 6], [float(i % 6) for i in range(24)]),
+                  tensor("image", [1], [0], INT64), tensor("one", [1], [1], INT64)])
+
+
+WIDE = [(0, 1)] * 6
+SEPARATE = [(2, 3), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1)]  # the first row's label is 0
+# name -> model, intervals, outputs, unsat assertion, sat assertion
+QUERIES = {
+    "a count of equal labels": (equal_labels(), SEPARATE, 1, "(< Y_0 1)", "(<= Y_0 1)"),
+    "a count between two numbers": (equal_labels(), WIDE, 1, "(> Y_0 2)", "(> Y_0 1.5)"),
+    "token ids": (token_sum(), [(0.5, 4.5), (-0.25, 4)], 1, "(>= Y_0 10.5)", "(>= Y_0 10)"),
+    "token ids, several values open": (token_sum(), [(1, 3), (2, 2)], 1, "(and (>= Y_0 1.5) (<= Y_0 2.5))", "(and (>= Y_0 0.5) (<= Y_0 2.5))"),
+    "an integer between halves": (parabola(INT64), [(-3, 4)], 1, "(< Y_0 0.25)", "(<= Y_0 0.25)"),
+    "an int32": (parabola(INT32), [(-3.7, 4.2)], 1, "(> Y_0 12.5)", "(>= Y_0 12.25)"),
+    "a byte, beyond its type's range": (parabola(UINT8), [(-1000, 1000)], 1, "(> Y_0 64770.5)", "(>= Y_0 64770.25)"),
+    "a truth value": (gate(), [(0, 1)], 1, "(and (> Y_0 -1) (< Y_0 2))", "(>= Y_0 2)"),
+    "a patch placed by integers": (placed_patch(INT64), [(0, 2), (0, 2)], 1, "(> Y_0 10)", "(>= Y_0 10)"),
+    "a patch placed by integers, one value": (placed_patch(INT32), [(0, 2), (1, 1)], 1, "(and (> Y_0 3) (< Y_0 7))", "(== Y_0 7)"),
+    "a patch placed by a float": (placed_patch(FLOAT), [(0, 2.5), (0.5, 0.75)], 1, "(> Y_0 4)", "(== Y_0 4)"),
+    "a region that an input moves": (pooled_region(), [(0, 1)], 1, "(> Y_0 2.75)", "(>= Y_0 2.25)"),
+}
+
+
+class Values(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, name, data):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def answer(self, bytes_of_model, text, *words):
+        """-> the run, after assay-check accepted what it proved."""
+        network, question, proof = self.write("m.onnx", bytes_of_model), self.write("q.vnnlib", text), os.path.join(self.folder.name, "proof")
+        run = Run("assay", "verify", network, question, "--proof", proof, "--timeout", "60", *words)
+        if run.word in ("sat", "unsat"):
+            checked = Run("assay-check", network, question, proof, "--exact")
+            self.assertEqual((checked.word, checked.exit), ("accepted", 0), checked.err)
+        return run
+
+    def test_both_answers_have_certificates(self):
+        for name, (bytes_of_model, intervals, outputs, unsat, sat) in QUERIES.items():
+            for word, assertion in (("unsat", unsat), ("sat", sat)):
+                with self.subTest(query=name, word=word):
+                    self.assertEqual(Run("assay", "lint", self.write("m.onnx", bytes_of_model)).exit, 0)
+                    run = self.answer(bytes_of_model, query(intervals, outputs, assertion))
+                    self.assertEqual((run.word, run.exit), (word, 0), run.err)
+
+    def test_a_box_without_integers_is_vacuous_and_says_so(self):
+        run = self.answer(parabola(INT64), query([(0.25, 0.75)], 1, "(<= Y_0 100)"))
+        self.assertEqual(run.word, "unsat", run.err)
+        self.assertIn("unsat (vacuous)", run.err)
+        self.assertIn("which holds no value of the input's type", run.err)
+
+    def test_the_statement_names_the_type(self):
+        run = self.answer(parabola(UINT8), query([(-1, 300)], 1, "(< Y_0 0)"))
+        self.assertIn("    X_0 in the uint8 values of [-1, 300]\n", run.err)
+        self.assertIn("\nintegers: exact;", run.err)
+
+    def test_a_witness_is_written_in_integers(self):
+        run = self.answer(token_sum(), query([(0.5, 4.5), (-0.25, 4)], 1, "(>= Y_0 10)"), "--json")
+        report = json.loads(run.out)
+        self.assertEqual([point["exact"] for point in report["theorem"]["witness"]["inputs"]], ["3", "3"])
+
+    def test_declared_integer_types_of_version_2(self):
+        text = """(vnnlib-version <2.0>)
+(declare-network f (declare-input X %s [2]) (declare-output Y real []))
+(assert (and (>= X[0] 0) (<= X[0] 4) (>= X[1] 0) (<= X[1] 4)))
+(assert (>= Y %s))
+"""
+        for word, least in (("unsat", "10.5"), ("sat", "10")):
+            run = self.answer(token_sum(), text % ("int64", least))
+            self.assertEqual((run.word, run.exit), (word, 0), run.err)
+        self.assertEqual(run.lines[1:], ["X int64 [2]", "3", "3", "Y real []", "10"])
+        run = self.answer(token_sum(), text % ("real", "10"))
+        self.assertEqual((run.out, run.exit), ("", 4))
+        self.assertIn("vnnlib.type_mismatch", run.err)
+        self.assertIn("declare it int64", run.err)
+
+    def test_eval_takes_integers_and_sets_of_them(self):
+        network = self.write("m.onnx", placed_patch(INT64))
+        for given, expected in (([1, 1], "output y[0] in [10, 10]"), ([{"lo": 0, "hi": 1}, 1], "output y[0] in [3, 10]"), ([3, 0], "output y[0] is undefined")):
+            run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": given}})))
+            self.assertEqual((run.word, run.exit), (expected, 0), run.err)
+        run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": [0.5, 0]}})))
+        self.assertEqual(run.exit, 4)
+        self.assertIn("values of int64", run.err)
+
+    def test_what_stays_refused_says_what_would_help(self):
+        masked = model([node("NonZero", ["x"], ["i"], "places"), node("Cast", ["i"], ["y"], "cast", to=FLOAT)], [value_info("x", [4])],
+                       [value_info("y", None)], [])
+        run = Run("assay", "lint", self.write("m.onnx", masked))
+        self.assertEqual(run.exit, 4)
+        self.assertIn("fold the mask into a constant", run.out + run.err)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    cli_test.BIN = sys.argv.pop(1)
+    unittest.main()

@@ -32,7 +32,8 @@ constexpr auto kExact = "the exact image, element by element"sv, kMonotone = "fr
 
 constexpr std::array<OpReference, kOpCount> kTable = {{
     {Op::input, "a value given from outside", "any", kAll, "the gradient that is asked for", "the box that is given", leaf, ""},
-    {Op::constant, "these bits", "any", kAll, kNone, "the number itself", leaf, "Constant ConstantOfShape Shape Size EyeLike Range"},
+    {Op::constant, "these bits", "any", kAll, kNone, "the number itself", leaf,
+     "Constant ConstantOfShape Shape Size EyeLike NonZero Range"},
     {Op::reshape, "the same elements in row-major order", "S -> the shape given, of as many elements", kAll, "g reshaped", kMoves, exact,
      "Reshape Flatten Squeeze Unsqueeze"},
     {Op::permute, "axis i of y is axis axes[i] of x", "S -> its extents in the order of `axes`", kAll, "g with the axes put back", kMoves,
@@ -231,6 +232,7 @@ const std::vector<std::string_view>& lowered_operators() {
                                                          "MaxUnpool",
                                                          "QLinearConv",
                                                          "QLinearMatMul",
+                                                         "RoiAlign",
                                                          "RotaryEmbedding",
                                                          "STFT",
                                                          "Scatter",

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "frontends/onnx/compose.h"
+#include "frontends/onnx/origins.h"
 #include "semantics/demand.h"
 
 namespace assay::onnx {
@@ -298,14 +299,62 @@ Results lower_cast(Call& call) {
   return {call.cast(x, to)};
 }
 
+namespace {
+
+bool is_exact_in(DType type, const Rational& value) {
+  const double near = value.double_down();
+  const bool holds = type != DType::float32 || static_cast<double>(static_cast<float>(near)) == near;
+  return holds && Rational::from_double(near) == std::optional(value);
+}
+
+// The number that arithmetic on constants gives where no step of it rounds, so that every execution gives that number; nullopt where
+// a step does, depends on an input, or is another op. `steps` bounds the work.
+std::optional<Rational> unrounded_value(const Graph& graph, NodeId id, int& steps) {
+  const Node& node = graph.node(id);
+  if (--steps < 0 || graph.size(id) != 1) return std::nullopt;
+  if (node.op == Op::constant)
+    return is_float(node.dtype) ? Rational::from_double(node.value.as_double(0)) : Rational(node.value.as_int(0));
+  std::vector<Rational> x;
+  for (const NodeId operand : node.operands) {
+    const std::optional<Rational> value = unrounded_value(graph, operand, steps);
+    if (!value) return std::nullopt;
+    x.push_back(*value);
+  }
+  std::optional<Rational> y;
+  if (node.op == Op::add) y = x[0] + x[1];
+  if (node.op == Op::sub) y = x[0] - x[1];
+  if (node.op == Op::mul) y = x[0] * x[1];
+  if (node.op == Op::div && x[1].sign() != 0) y = x[0] / x[1];
+  if (node.op == Op::neg) y = -x[0];
+  if (node.op == Op::floor) y = floor(x[0]);
+  if (node.op == Op::ceil) y = -floor(-x[0]);
+  if (node.op == Op::reshape || node.op == Op::cast) y = x[0];
+  return y && is_float(node.dtype) && is_exact_in(node.dtype, *y) ? y : std::nullopt;
+}
+
+Rational bound_of_range(const Call& call, std::size_t i) {
+  const Operand& bound = call.in(i);
+  std::optional<Rational> value;
+  if (!bound->constant) {
+    int steps = 100;
+    value = unrounded_value(call.lowering.graph, *bound->id, steps);
+    if (!value) {
+      call.unsupported("onnx.not_constant", "bounds of the range that are constants, or arithmetic on constants that rounds nowhere",
+                       "another one, which may give another count in another execution", "store the bounds as constants (onnxsim)");
+    }
+  } else {
+    value = Rational::from_double(call.real(i, "a bound of the range"));
+    if (!value) call.malformed("onnx.input", "finite bounds", "another one");
+  }
+  return *value;
+}
+
+}  // namespace
+
 // start + i delta as nodes; how many there are follows from the exact values.
 Results lower_real_range(Call& call) {
   std::vector<Rational> parameters;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const std::optional<Rational> value = Rational::from_double(call.real(i, "a bound of the range"));
-    if (!value) call.malformed("onnx.input", "finite bounds", "another one");
-    parameters.push_back(*value);
-  }
+  for (std::size_t i = 0; i < 3; ++i) parameters.push_back(bound_of_range(call, i));
   if (parameters[2].sign() == 0) call.malformed("onnx.input", "delta other than 0", "0");
   const Rational count = -floor((parameters[0] - parameters[1]) / parameters[2]);
   constexpr std::int64_t kMost = std::int64_t{1} << 24;  // counts below are exact in both float types
@@ -317,8 +366,38 @@ Results lower_real_range(Call& call) {
   return {call.emit(Op::add, {scalar(0), call.emit(Op::mul, {steps, scalar(2)})})};
 }
 
+namespace {
+
+// start, start + delta, ... from a start that the network computes, up to a limit at a constant distance.
+Operand range_at_run_time(Call& call) {
+  const Operand &start = call.in(0), &limit = call.in(1);
+  const Ints delta = call.ints(2, "a step of the range");
+  const bool fits = is_integer(start->dtype) && limit->dtype == start->dtype && element_count(start->shape) == 1 &&
+                    element_count(limit->shape) == 1 && delta.size() == 1 && delta[0] != 0;
+  if (!fits) {
+    call.malformed("onnx.input", "start, limit and delta as scalars of one integer type, delta other than 0",
+                   std::string(to_string(start->dtype)) + to_string(start->shape) + ", " + to_string(limit->dtype) +
+                       to_string(limit->shape) + ", " + to_string(delta));
+  }
+  const auto span = constant_difference(call, origin_of(call, limit, 0), origin_of(call, start, 0));
+  if (!span) {
+    call.unsupported("onnx.not_constant", "a limit that is the start plus a constant, or both constant",
+                     "a count that depends on the network's inputs", "compute the limit as start + count");
+  }
+  const std::uint64_t count = range_count(0, *span, delta[0]);
+  if (count > static_cast<std::uint64_t>(kLargestExtent))
+    call.unsupported("onnx.limit", "a Range below 2^31 numbers", std::to_string(count), "make it shorter");
+  call.limit_fold({static_cast<std::int64_t>(count)}, DType::int64);
+  Ints moved(count);
+  for (std::size_t k = 0; k < moved.size(); ++k) moved[k] = static_cast<std::int64_t>(k) * delta[0];  // within the span
+  return call.emit(Op::add, {call.reshape(start, {}), call.make_ints(start->dtype, {static_cast<std::int64_t>(count)}, moved)});
+}
+
+}  // namespace
+
 Results lower_range(Call& call) {
   if (is_float(call.in(0)->dtype)) return lower_real_range(call);
+  if (!call.in(0)->constant || !call.in(1)->constant) return {range_at_run_time(call)};
   Ints parameters;
   for (std::size_t i = 0; i < 3; ++i) {
     const Ints one = call.ints(i, "a bound of the range");

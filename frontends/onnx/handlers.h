@@ -93,6 +93,7 @@ Results lower_top_k(Call& call);
 Results lower_tensor_scatter(Call& call);
 Results lower_one_hot(Call& call);
 Results lower_col2im(Call& call);
+Results lower_non_zero(Call& call);
 
 // quantise.cpp
 Results lower_quantize(Call& call);
@@ -107,6 +108,7 @@ Results lower_quantized_conv(Call& call);    // QLinearConv
 Results lower_grid_sample(Call& call);
 Results lower_affine_grid(Call& call);
 Results lower_deform_conv(Call& call);
+Results lower_roi_align(Call& call);
 
 // fourier.cpp
 Results lower_dft(Call& call);
@@ -146,5 +148,7 @@ Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes
 [[nodiscard]] Operand choose(Call& call, const Operand& condition, const Operand& a, const Operand& b);
 // Elements `indices` of one axis, in that order.
 [[nodiscard]] Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, std::vector<std::int64_t> indices);
+// The same for integers that the network computes; negative ones count from the end.
+[[nodiscard]] Operand take_axis(Call& call, const Operand& operand, std::size_t axis, const Operand& indices);
 
 }  // namespace assay::onnx

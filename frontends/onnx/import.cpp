@@ -238,7 +238,7 @@ Entry& Importer::entry_of(const std::string& name, const std::string& user) {
 std::string advice_for(const std::string& op) {
   static const std::set<std::string> kControl = {"If", "Loop", "Scan", "SequenceMap"};
   if (kControl.contains(op)) return "export by tracing, without control flow, or fold it (onnxsim)";
-  static const std::set<std::string> kOpenShape = {"NonZero", "Unique", "NonMaxSuppression"};
+  static const std::set<std::string> kOpenShape = {"Unique", "NonMaxSuppression"};
   if (kOpenShape.contains(op)) return "the result's shape would depend on the data: end the network before it";
   return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
 }

@@ -1,13 +1,13 @@
-// Layout operators: index maps whose parameters are constants.
+// Layout operators: index maps, and windows that the network places.
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
-#include "frontends/onnx/handlers.h"
+#include "frontends/onnx/compose.h"
+#include "frontends/onnx/origins.h"
 
 namespace assay::onnx {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kFarStep = std::int64_t{1} << 40;  // beyond every extent; a longer step selects the same elements
 
@@ -48,21 +48,79 @@ Ints split_sizes(const Call& call, std::int64_t extent) {
   return sizes;
 }
 
+// The elements start, start + step, ... before start + length along an axis. For a start where ONNX would clamp (the result would be
+// shorter) or count from the end, every position lies beyond the axis: there the result has no value.
+Operand window_at(Call& call, const Operand& x, std::size_t axis, const Operand& start, std::int64_t length, std::int64_t step) {
+  const std::int64_t extent = x->shape[axis];
+  const bool moves = length != 0 && (length > 0) == (step > 0) && length >= -extent && length <= extent && step >= -kLargestExtent &&
+                     step <= kLargestExtent;
+  const std::int64_t count = moves ? (std::abs(length) - 1) / std::abs(step) + 1 : 0;
+  if (!moves) {
+    call.unsupported("onnx.shape", "ends that lie behind the starts and a piece no longer than the axis, of " + std::to_string(extent),
+                     "a piece of " + std::to_string(length) + " in steps of " + std::to_string(step), "cut a piece that fits");
+  }
+  const auto number = [&](std::int64_t value) { return call.make_ints(DType::int64, {}, {value}); };
+  const std::int64_t least = step > 0 ? 0 : -length, most = step > 0 ? extent - 1 - (count - 1) * step : extent - 1;
+  const Operand first = call.cast(call.reshape(start, {}), DType::int64);
+  const Operand fits =
+      call.emit(Op::logical_and, {call.emit(Op::less_equal, {number(least), first}), call.emit(Op::less_equal, {first, number(most)})});
+  const Operand from = call.emit(Op::where, {fits, first, number(extent + count * std::abs(step))});
+  Ints moved;
+  for (std::int64_t k = 0; k < count; ++k) moved.push_back(k * step);
+  return take_axis(call, x, axis, call.emit(Op::add, {from, call.make_ints(DType::int64, {count}, moved)}));
+}
+
+// What Slice asks for, entry by entry: an axis, a step, and where it starts and ends.
+struct Cuts {
+  Ints axes, steps;
+  std::vector<Origin> starts, ends;
+};
+
+Cuts cuts_of(const Call& call) {
+  Cuts cuts;
+  const bool as_inputs = call.opset >= 10;
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    std::vector<Origin>& places = i == 1 ? cuts.starts : cuts.ends;
+    if (!as_inputs) {
+      const auto given = call.attribute_ints(i == 1 ? "starts" : "ends");
+      if (!given) call.malformed("onnx.attribute", "starts and ends", "none");
+      for (const std::int64_t value : *given) places.push_back({std::nullopt, 0, value});
+      continue;
+    }
+    const Operand& given = call.in(i);
+    if (!is_integer(given->dtype) || given->shape.size() > 1)
+      call.malformed("onnx.input", "starts and ends as integers of rank 0 or 1",
+                     std::string(to_string(given->dtype)) + to_string(given->shape));
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(element_count(given->shape)); ++k) places.push_back(origin_of(call, given, k));
+  }
+  cuts.axes.resize(cuts.starts.size());
+  std::iota(cuts.axes.begin(), cuts.axes.end(), 0);
+  if (as_inputs && call.has(3)) cuts.axes = call.ints(3, "axes");
+  if (const auto given = call.attribute_ints("axes")) cuts.axes = *given;
+  cuts.steps = as_inputs && call.has(4) ? call.ints(4, "steps") : Ints(cuts.starts.size(), 1);
+  if (cuts.ends.size() != cuts.starts.size() || cuts.axes.size() != cuts.starts.size() || cuts.steps.size() != cuts.starts.size()) {
+    call.malformed("onnx.shape", "starts, ends, axes and steps of one length",
+                   std::to_string(cuts.starts.size()) + ", " + std::to_string(cuts.ends.size()) + ", " + std::to_string(cuts.axes.size()) +
+                       " and " + std::to_string(cuts.steps.size()) + " of them");
+  }
+  return cuts;
+}
+
+}  // namespace
+
 // The index [I] and the operand [o, axis, r] meet as [o, I, r] and [o, axis, r].
-Operand gather_at_run_time(Call& call, std::size_t axis) {
-  const Shape &x = call.shape(0), &index = call.shape(1);
+Operand take_axis(Call& call, const Operand& operand, std::size_t axis, const Operand& indices) {
+  const Shape &x = operand->shape, &index = indices->shape;
   const auto at = static_cast<std::ptrdiff_t>(axis);
   const std::int64_t outer = product(x.begin(), x.begin() + at), inner = product(x.begin() + at + 1, x.end());
   const auto count = static_cast<std::int64_t>(element_count(index));
-  const Operand places = call.emit(Op::expand, {call.reshape(call.in(1), {1, count, 1})}, ShapeAttributes{{outer, count, inner}});
-  const Operand y = call.emit(Op::take, {places, call.reshape(call.in(0), {outer, x[axis], inner})}, ConcatAttributes{1});
+  const Operand places = call.emit(Op::expand, {call.reshape(indices, {1, count, 1})}, ShapeAttributes{{outer, count, inner}});
+  const Operand y = call.emit(Op::take, {places, call.reshape(operand, {outer, x[axis], inner})}, ConcatAttributes{1});
   Shape shape(x.begin(), x.begin() + at);
   shape.insert(shape.end(), index.begin(), index.end());
   shape.insert(shape.end(), x.begin() + at + 1, x.end());
   return call.reshape(y, shape);
 }
-
-}  // namespace
 
 Operand gather_axis(Call& call, const Operand& operand, std::int64_t axis, Ints indices) {
   const auto count = static_cast<std::int64_t>(indices.size());
@@ -153,30 +211,34 @@ Results lower_unsqueeze(Call& call) {
   return {call.reshape(call.in(0), target)};
 }
 
+// Constant entries are one slice; then one window per axis whose start the network computes.
 Results lower_slice(Call& call) {
   const Shape& shape = call.shape(0);
-  const bool as_inputs = call.opset >= 10;
-  if (!as_inputs && (!call.attribute_ints("starts") || !call.attribute_ints("ends")))
-    call.malformed("onnx.attribute", "starts and ends", "none");
-  const Ints starts = as_inputs ? call.ints(1, "starts") : *call.attribute_ints("starts");
-  const Ints ends = as_inputs ? call.ints(2, "ends") : *call.attribute_ints("ends");
-  Ints axes(starts.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  if (as_inputs && call.has(3)) axes = call.ints(3, "axes");
-  if (const auto given = call.attribute_ints("axes")) axes = *given;
-  const Ints steps = as_inputs && call.has(4) ? call.ints(4, "steps") : Ints(starts.size(), 1);
-  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
-    call.malformed("onnx.shape", "starts, ends, axes and steps of one length",
-                   to_string(starts) + ", " + to_string(ends) + ", " + to_string(axes) + ", " + to_string(steps));
-  }
-  (void)call.distinct_axes(axes, shape.size());
+  const Cuts cuts = cuts_of(call);
+  (void)call.distinct_axes(cuts.axes, shape.size());
   SliceAttributes slice = whole(shape);
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (steps[i] == 0) call.malformed("onnx.shape", "steps other than 0", to_string(steps));
-    const auto axis = static_cast<std::size_t>(call.axis(axes[i], shape.size()));
-    restrict_axis(slice, axis, shape[axis], starts[i], ends[i], steps[i]);
+  std::vector<std::size_t> windows;
+  for (std::size_t i = 0; i < cuts.starts.size(); ++i) {
+    if (cuts.steps[i] == 0) call.malformed("onnx.shape", "steps other than 0", to_string(cuts.steps));
+    const auto axis = static_cast<std::size_t>(call.axis(cuts.axes[i], shape.size()));
+    if (cuts.starts[i].node || cuts.ends[i].node)
+      windows.push_back(i);
+    else
+      restrict_axis(slice, axis, shape[axis], cuts.starts[i].plus, cuts.ends[i].plus, cuts.steps[i]);
   }
-  return {call.emit(Op::slice, {call.in(0)}, slice)};
+  Operand x = windows.size() < cuts.starts.size() || windows.empty() ? call.emit(Op::slice, {call.in(0)}, slice) : call.in(0);
+  for (const std::size_t i : windows) {
+    const auto length = constant_difference(call, cuts.ends[i], cuts.starts[i]);
+    if (!length) {
+      call.unsupported("onnx.not_constant", "ends that are constant, as the starts are, or the starts plus a constant",
+                       "entry " + std::to_string(i) + ", whose extent depends on the network's inputs",
+                       "compute the end as start + extent, or use Gather with start + Range(extent)");
+    }
+    const Operand start =
+        slice_axis(call, call.reshape(call.in(1), {static_cast<std::int64_t>(cuts.starts.size())}), 0, static_cast<std::int64_t>(i), 1);
+    x = window_at(call, x, static_cast<std::size_t>(call.axis(cuts.axes[i], shape.size())), start, *length, cuts.steps[i]);
+  }
+  return {x};
 }
 
 Results lower_split(Call& call) {
@@ -214,7 +276,7 @@ Results lower_gather(Call& call) {
   const Shape& shape = call.shape(0);
   const std::int64_t axis = call.axis(call.attribute("axis", std::int64_t{0}), shape.size());
   const std::int64_t extent = shape[static_cast<std::size_t>(axis)];
-  if (!call.in(1)->constant) return {gather_at_run_time(call, static_cast<std::size_t>(axis))};
+  if (!call.in(1)->constant) return {take_axis(call, call.in(0), static_cast<std::size_t>(axis), call.in(1))};
   const Tensor& given = call.constant(1, "indices");
   if (is_float(given.dtype())) call.malformed("onnx.input", "integer indices", to_string(given.dtype()));
   Ints indices = given.to_ints();

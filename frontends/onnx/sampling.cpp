@@ -1,4 +1,4 @@
-// Sampling at places that a network computes: GridSample, AffineGrid, DeformConv.
+// Sampling at places that a network computes: GridSample, AffineGrid, DeformConv, RoiAlign.
 //
 // The weight of element i at the coordinate x is a function of x - i: the hat of linear interpolation, the cubic convolution kernel,
 // or equality with the rounded coordinate. So a sample is a product of weights per axis with the operand, exact in the reals and a
@@ -270,6 +270,77 @@ Results lower_deform_conv(Call& call) {
   }
   const Operand y = call.reshape(concat(call, parts, 1), {x[0], w[0], d.results[0], d.results[1]});
   return {call.has(3) ? call.emit(Op::add, {y, call.reshape(call.in(3), {w[0], 1, 1})}) : y};
+}
+
+namespace {
+
+// RoiAlign along one axis: sample k of `samples` in each region stands at first + size (k + 1/2) / samples, and reads the two elements
+// around it, those at the ends for places up to 1 beyond them, zeros further out. Weights [regions, pieces, extent] of the means of
+// samples / pieces samples each.
+Operand region_weights(Call& call, const Operand& first, const Operand& size, std::int64_t extent, std::int64_t pieces,
+                       std::int64_t samples) {
+  const std::int64_t regions = first->shape[0];
+  call.limit_fold({regions, samples, extent}, DType::float64);
+  std::vector<double> odd;
+  for (std::int64_t k = 0; k < samples; ++k) odd.push_back(static_cast<double>(2 * k + 1));
+  const Operand moved = call.emit(Op::mul, {size, reals_like(call, first, {1, samples}, odd)});
+  const Operand at = call.emit(Op::add, {first, call.emit(Op::div, {moved, real(call, first, 2 * static_cast<double>(samples))})});
+  const Operand inside = call.emit(Op::logical_and, {call.emit(Op::less_equal, {real(call, at, -1), at}),
+                                                     call.emit(Op::less_equal, {at, real(call, at, static_cast<double>(extent))})});
+  const Operand clamped = call.emit(Op::clip, {at}, ClipAttributes{0, static_cast<double>(extent - 1)});
+  const Operand read = weights_of(call, Kernel::linear, clamped, 0, extent);
+  const Operand counted = call.emit(Op::where, {call.reshape(inside, {regions, samples, 1}), read, real(call, read, 0)});
+  return call.emit(Op::reduce_mean, {call.reshape(counted, {regions, pieces, samples / pieces, extent})}, ReduceAttributes{{2}, false});
+}
+
+}  // namespace
+
+// Means over a regular grid of bilinear samples in each piece of each region: weights of the rows times x times weights of the columns.
+Results lower_roi_align(Call& call) {
+  const Shape &x = call.shape(0), &rois = call.shape(1);
+  const Operand& batch = call.in(2);
+  const std::int64_t regions = rois.empty() ? 0 : rois[0], ratio = call.attribute("sampling_ratio", std::int64_t{0});
+  const std::array<std::int64_t, 2> pieces = {call.attribute("output_height", std::int64_t{1}),
+                                              call.attribute("output_width", std::int64_t{1})};
+  const std::string mode = call.attribute("mode", "avg");
+  const std::string frame = call.attribute("coordinate_transformation_mode", call.opset < 16 ? "output_half_pixel" : "half_pixel");
+  if (x.size() != 4 || rois != Shape{regions, 4} || batch->shape != Shape{regions} || !is_integer(batch->dtype) || x[2] < 1 || x[3] < 1)
+    call.malformed("onnx.shape", "x [N, C, H, W], regions [n, 4] and n integers, the image of each one",
+                   to_string(x) + ", " + to_string(rois) + ", " + to_string(batch->dtype) + to_string(batch->shape));
+  if (mode != "avg") {
+    call.unsupported("onnx.attribute", "mode avg", printable(mode), "pool averages: runtimes differ on what is the greatest of a sample");
+  }
+  if (frame != "half_pixel" && frame != "output_half_pixel")
+    call.malformed("onnx.attribute", "coordinate_transformation_mode half_pixel or output_half_pixel", printable(frame));
+  if (ratio < 1 || ratio > kLargestExtent || std::min(pieces[0], pieces[1]) < 1 || std::max(pieces[0], pieces[1]) > kLargestExtent) {
+    call.unsupported("onnx.attribute", "sampling_ratio and output extents of at least 1", std::to_string(ratio),
+                     "export with a fixed sampling_ratio, such as 2: 0 takes as many samples as the region is large");
+  }
+  const Operand scaled_rois = scaled(call, call.in(1), static_cast<double>(call.attribute("spatial_scale", 1.0F)));
+  std::array<Operand, 2> weights;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto corner = static_cast<std::int64_t>(1 - axis);  // x before y
+    const Operand from = slice_axis(call, scaled_rois, 1, corner, 1), to = slice_axis(call, scaled_rois, 1, corner + 2, 1);
+    Operand size = call.emit(Op::sub, {to, from});
+    if (frame != "half_pixel") size = call.emit(Op::max, {size, real(call, size, 1)});
+    const Operand first = frame == "half_pixel" ? plus(call, from, -0.5) : from;
+    weights[axis] = region_weights(call, first, size, x[axis + 2], pieces[axis], pieces[axis] * ratio);
+  }
+  Operand images;
+  if (batch->constant) {
+    const Ints indices = batch->constant->to_ints();
+    for (const std::int64_t index : indices) {
+      if (index < 0 || index >= x[0]) call.malformed("onnx.index", "images from 0 to " + std::to_string(x[0] - 1), std::to_string(index));
+    }
+    images = gather_axis(call, call.in(0), 0, indices);
+  } else {  // an index below 0 has no meaning here: it goes beyond the axis
+    const Operand index = call.cast(batch, DType::int64);
+    const auto number = [&](std::int64_t value) { return call.make_ints(DType::int64, {}, {value}); };
+    images = take_axis(call, call.in(0), 0, call.emit(Op::where, {call.emit(Op::less, {index, number(0)}), number(x[0]), index}));
+  }
+  const Operand rows = call.reshape(weights[0], {regions, 1, pieces[0], x[2]});
+  const Operand columns = permute(call, call.reshape(weights[1], {regions, 1, pieces[1], x[3]}), {0, 1, 3, 2});
+  return {call.emit(Op::matmul, {call.emit(Op::matmul, {rows, images}), columns})};
 }
 
 }  // namespace assay::onnx

@@ -262,6 +262,28 @@ Results lower_max_unpool(Call& call) {
   return {wanted == pooled ? y : call.emit(Op::pad, {y}, std::move(grow))};
 }
 
+// The places of the elements other than 0, one per column. How many there are is the result's shape, so that they have to be known.
+Results lower_non_zero(Call& call) {
+  const Operand& x = call.in(0);
+  if (!x->constant) {
+    call.unsupported("onnx.not_constant", "a mask whose values the file holds: the result has one column per element other than 0",
+                     "one that is computed when the network runs", "fold the mask into a constant (onnxsim), or end the network before it");
+  }
+  const std::int64_t rank = static_cast<std::int64_t>(x->shape.size());
+  Ints index(x->shape.size(), 0);
+  std::vector<Ints> places(x->shape.size());
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < x->constant->size(); ++i, (void)next_index(index, x->shape)) {
+    if (is_float(x->dtype) ? x->constant->as_double(i) == 0 : x->constant->as_int(i) == 0) continue;
+    for (std::size_t axis = 0; axis < places.size(); ++axis) places[axis].push_back(index[axis]);
+    ++count;
+  }
+  call.limit_fold({rank, count}, DType::int64);
+  Ints rows;
+  for (const Ints& row : places) rows.insert(rows.end(), row.begin(), row.end());
+  return {call.make_ints(DType::int64, {rank, count}, rows)};
+}
+
 Results lower_eye_like(Call& call) {
   const Shape& x = call.shape(0);
   if (x.size() != 2) call.malformed("onnx.shape", "a matrix", to_string(x));

@@ -132,7 +132,7 @@ class CommandLine(unittest.TestCase):
         run = self.verify(prop="typed.vnnlib")
         self.assertEqual((run.out, run.exit), ("", 4))
         self.assertIn("semantics.declared_type", run.err)
-        self.assertIn("unsound analysis for the declared type: write real, or pass --semantics real", run.err)
+        self.assertIn("unsound analysis for the declared float type: write real, or pass --semantics real", run.err)
         run = self.verify("--semantics", "real", "--proof", self.at("typed"), prop="typed.vnnlib")
         self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
         self.assertEqual(self.check(prop="typed.vnnlib", proof="typed").exit, 4)
@@ -365,7 +365,8 @@ class CommandLine(unittest.TestCase):
         permitted = {"hidden-node-theories": {"NH", "H"}, "multiple-input-output-theories": {"SIO", "MIO"},
                      "multiple-network-theories": {"SNET", "MENET", "MINET", "MNET"}, "multiple-node-comparison-theories": {"SNC", "MNC"},
                      "arithmetic-complexity-theories": {"BND", "OUTC", "LIN", "POLY"}, "optimised-disjunctive-reasoning": {"true", "false"},
-                     "serialise-assignments": {"true", "false"}, "unsat-proofs": {"true", "false"}, "onnx-element-types": {"real"}}
+                     "serialise-assignments": {"true", "false"}, "unsat-proofs": {"true", "false"},
+                     "onnx-element-types": {"real", "bool"} | {sign + f"int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)}}
         for verb in ("supports", "capabilities"):
             for question, answers in permitted.items():
                 run = Run("assay", verb, "--" + question)

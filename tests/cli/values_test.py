@@ -46,6 +46,12 @@ def gate():
                  [tensor("a", [1], [2]), tensor("b", [1], [-1])])
 
 
+def beyond_doubles():
+    """The lesser of x and 2^53 + 1, which no double is."""
+    return model([node("Min", ["x", "big"], ["m"], "least"), node("Cast", ["m"], ["y"], "real", to=FLOAT)], [value_info("x", [1], INT64)],
+                 [value_info("y", [1])], [tensor("big", [1], [2**53 + 1], INT64)])
+
+
 def placed_patch(element_type):
     """A window of 2 by 2 of a canvas, placed by x, and the sum of it: canvas 0 but for 1, 2, 3, 4 in the middle."""
     middle = [0] * 16
@@ -76,10 +82,11 @@ QUERIES = {
     "an integer between halves": (parabola(INT64), [(-3, 4)], 1, "(< Y_0 0.25)", "(<= Y_0 0.25)"),
     "an int32": (parabola(INT32), [(-3.7, 4.2)], 1, "(> Y_0 12.5)", "(>= Y_0 12.25)"),
     "a byte, beyond its type's range": (parabola(UINT8), [(-1000, 1000)], 1, "(> Y_0 64770.5)", "(>= Y_0 64770.25)"),
+    "a constant that no double is": (beyond_doubles(), [(0, 3)], 1, "(>= Y_0 3.5)", "(>= Y_0 3)"),
     "a truth value": (gate(), [(0, 1)], 1, "(and (> Y_0 -1) (< Y_0 2))", "(>= Y_0 2)"),
     "a patch placed by integers": (placed_patch(INT64), [(0, 2), (0, 2)], 1, "(> Y_0 10)", "(>= Y_0 10)"),
     "a patch placed by integers, one value": (placed_patch(INT32), [(0, 2), (1, 1)], 1, "(and (> Y_0 3) (< Y_0 7))", "(== Y_0 7)"),
-    "a patch placed by a float": (placed_patch(FLOAT), [(0, 2.5), (0.5, 0.75)], 1, "(> Y_0 4)", "(== Y_0 4)"),
+    "a patch placed by a float": (placed_patch(FLOAT), [(0, 2.5), (0.5, 0.75)], 1, "(> Y_0 6.5)", "(== Y_0 4)"),
     "a region that an input moves": (pooled_region(), [(0, 1)], 1, "(> Y_0 2.75)", "(>= Y_0 2.25)"),
 }
 
@@ -151,6 +158,13 @@ class Values(unittest.TestCase):
         run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": [0.5, 0]}})))
         self.assertEqual(run.exit, 4)
         self.assertIn("values of int64", run.err)
+
+    def test_a_patch_that_may_leave_its_canvas_is_unknown_but_can_be_refuted(self):
+        leaving = [(0, 3), (0, 2)]
+        run = self.answer(placed_patch(INT64), query(leaving, 1, "(> Y_0 10)"))
+        self.assertEqual((run.word, run.exit), ("unknown", 0), run.err)
+        self.assertIn("may have no value in the box: node", run.err)
+        self.assertEqual(self.answer(placed_patch(INT64), query(leaving, 1, "(>= Y_0 10)")).word, "sat")
 
     def test_what_stays_refused_says_what_would_help(self):
         masked = model([node("NonZero", ["x"], ["i"], "places"), node("Cast", ["i"], ["y"], "cast", to=FLOAT)], [value_info("x", [4])],

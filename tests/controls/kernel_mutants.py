@@ -24,6 +24,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUTANTS = [
     # Rule case: boxes outward, vacuity exact, environment and semantics known.
     ("box->lo.push_back(exact.lo[at].double_down());", "box->lo.push_back(exact.lo[at].double_up());", "case: decimal ends are rounded outward"),
+    ("std::max(-floor(-box->lo[i]), least)", "std::max(-floor(-box->lo[i]) + Rational(1), least)", "a box over an integer input*"),
+    ("std::min(floor(box->hi[i]), most)", "std::min(floor(box->hi[i]), most - Rational(1))", "a box over an integer input*"),
+    ("box.hi[i] = add_up(box.hi[i], form.bias_error[i]);", "", "layout of integers keeps their ends"),
     ("box->hi.push_back(exact.hi[at].double_up());", "box->hi.push_back(exact.hi[at].double_down());", "case: decimal ends are rounded outward"),
     ("if (box.lo[i] > box.hi[i]) return true;", "if (box.lo[i] >= box.hi[i]) return true;", "empty: an empty box in the statement is vacuous*"),
     ("if (floating_point_environment_is_standard()) return Done{};", "return Done{};", "the floating-point environment is checked at every entry"),
@@ -33,6 +36,9 @@ MUTANTS = [
     ("|| problem_->is_constant(literal.node) ||", "||", "split S1: the literal names*"),
     ("if (!std::isfinite(literal.threshold))", "if (std::isnan(literal.threshold))", "split S2: the threshold is finite"),
     ("context_->depth >= kMaxDepth", "context_->depth > kMaxDepth", "split S3: at most 10000 literals"),
+    ("std::ceil(literal.threshold)", "std::ceil(literal.threshold) + 1", "a literal on an integer input*"),
+    ("std::floor(literal.threshold)", "std::floor(literal.threshold) - 1", "a literal on an integer input*"),
+    ("const bool whole = node.op == Op::input && !is_float(node.dtype);", "const bool whole = true;", "a literal on an integer input*"),
     ("if (literal.node != node) continue;", "continue;", "split: a literal meets the box*"),
     # Rule meet.
     ("if (other.context_ != context_)", "if (false)", "meet S1: facts of a scope with the same context*"),
@@ -121,7 +127,8 @@ MUTANTS = [
     ("if (!r.complete())", "if (false)", "unsat S1*"),
     ("if (!seen[group]) return", "if (false) return", "unsat S1*"),
     # Rule witness.
-    ("box.lo[i] <= witness.inputs[i] && witness.inputs[i] <= box.hi[i]", "box.lo[i].double_down() <= witness.inputs[i].double_up() && witness.inputs[i].double_down() <= box.hi[i].double_up()", "witness S1 to S3*"),
+    ("box.lo[i] <= x && x <= box.hi[i]", "box.lo[i].double_down() <= x.double_up() && x.double_down() <= box.hi[i].double_up()", "witness S1 to S3*"),
+    ("&& (!whole || floor(x) == x)", "", "a witness holds values of the inputs' types"),
     ("row.strict ? upper < row.bound : upper <= row.bound", "upper <= row.bound", "witness S1 to S3*"),
     ("positive ? *hi : *lo", "positive ? *lo : *hi", "witness: what no precision decides*"),
     ("if (truth != Truth::holds) return truth;", "if (truth == Truth::fails) return truth;", "witness: what no precision decides*"),

@@ -33,6 +33,11 @@ def selection(make):
     for reduction in ("add", "mul", "max", "min"):
         make.add("ScatterElements", [(3, 4), ints(1, 1, 1, 0, 2, 2).reshape(2, 3), (2, 3)], 18, axis=1, reduction=reduction)
         make.add("ScatterND", [(4, 3), ints(3, 1, 3, 3).reshape(4, 1), (4, 3)], 18, reduction=reduction)
+    regions = np.float32([[0.5, 0.25, 7.5, 6.75], [-4, -3, 12, 11], [2, 1, 2.25, 1.125], [5, 5, 1, 0]])
+    for opset, frames in ((10, [None]), (16, ["half_pixel", "output_half_pixel"])):
+        for frame, rois in itertools.product(frames, (regions, (4, 4))):
+            make.add("RoiAlign", [(2, 3, 5, 6), rois, ints(0, 1, 1, 0)], opset, output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.75,
+                     **({} if frame is None else {"coordinate_transformation_mode": frame}))
     make.add("MaxUnpool", [(1, 1, 2, 2), ints(5, 7, 13, 15).reshape(1, 1, 2, 2)], 11, kernel_shape=[2, 2], strides=[2, 2])
     make.add("EyeLike", [(3, 5)], 9, k=-1, dtype=1)
     for p in (1, 2, 3):

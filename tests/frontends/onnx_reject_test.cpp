@@ -172,7 +172,7 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
   const std::string graph_attribute = Wire().bytes(1, "then_branch").bytes(6, base().graph()).number(20, 5).text;
   const std::string reference = Wire().bytes(1, "alpha").number(20, 1).bytes(21, "outer").text;
   check_rows({
-      {single(node("NonZero", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (NonZero, giving \"y\")"},
+      {single(node("Optional", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "node \"n_y\" (Optional, giving \"y\")"},
       {single(node("If", {"x"}, {"y"}, {graph_attribute})), kUnsupported, "onnx.unknown_op", "without control flow"},
       {single(node("Unique", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "depend on the data"},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
@@ -325,7 +325,7 @@ TEST_CASE("lint lists every blocking node in one pass", "[onnx][reject][lint]") 
   text.inputs = {value("x", {1, 4})};
   text.outputs = {untyped("y")};
   text.infos = {value("a", {1, 4})};
-  text.nodes = {node("NonZero", {"x"}, {"a"}),                             // unknown; the declared shape of "a" lets the rest be examined
+  text.nodes = {node("Optional", {"x"}, {"a"}),                            // unknown; the declared shape of "a" lets the rest be examined
                 node("Transpose", {"a"}, {"b"}, {attr("perm", Ints{0})}),  // malformed
                 node("Relu", {"b"}, {"c"}),                                // behind a problem without declared shape: fine itself
                 node("Gelu", {"c"}, {"d"}, {}, "com.microsoft"),           // other domain

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
 constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
+constexpr std::size_t kIntegerTurn = 4;     // every so many levels a computed integer is split, if one is open
 constexpr std::size_t kMostInputs = 40;     // free inputs up to which the linear program over them is worth it
 
 struct Branch {
@@ -140,7 +141,24 @@ class Engine {
       const auto [node, element] = region->next_split();
       return split(branch, {node, element, 0.0}, true);
     }
+    const std::optional<Split> jump = branch->depth % kIntegerTurn == kIntegerTurn - 1 ? open_integer(scope) : std::nullopt;
+    if (jump) return split(branch, *jump, false);
     split_input(branch, scope, scores(scope, bounds, losses));
+  }
+
+  // Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
+  // both halves are closed.
+  std::optional<Split> open_integer(const kernel::Scope& scope) const {
+    for (const NodeId id : problem_.active_nodes()) {
+      const Node& node = problem_.graph().node(id);
+      if (!is_integer(node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
+      const kernel::Box& box = scope.box(id);
+      for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+        const double first = std::ceil(box.lo[i]), last = std::floor(box.hi[i]);
+        if (first < last) return Split{id, i, std::floor(first / 2 + last / 2) + 0.5};
+      }
+    }
+    return std::nullopt;
   }
 
   // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
@@ -199,6 +217,7 @@ class Engine {
       }
     }
     if (best_score < 0) {
+      if (const std::optional<Split> jump = open_integer(scope)) return split(branch, *jump, false);
       std::unique_lock lock(mutex_);
       return give_up("a branch that is a single point stays undecided");
     }

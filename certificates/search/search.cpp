@@ -103,7 +103,10 @@ class Search {
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
       auto outcome = decide_group(group);
-      if (!outcome) return outcome.rejection();
+      if (!outcome) {  // the box reaches outside an op's domain, say; a point inside may still be a witness
+        if (auto witness = first_attack(kFirstAttack)) return satisfiable(*std::move(witness));
+        return outcome.rejection();
+      }
       GroupResult& one = outcome.value();
       if (one.witness) return satisfiable(*std::move(one.witness));
       if (!one.refutation) {

@@ -1,5 +1,6 @@
 // Awkward shapes, by family.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "probes/plan.h"
@@ -19,6 +20,7 @@ Cases products(Op op) {
     cases.push_back({"matmul, batches broadcast", op, {{3, 1, 5, 17}, {2, 17, 4}}});
     cases.push_back({"matmul, nothing to sum", op, {{3, 0}, {0, 2}}});
     cases.push_back({"matmul, long sum", op, {{3, 1024}, {1024, 5}}});
+    cases.push_back({"matmul, one column", op, {{7, 65}, {65, 1}}});
     return cases;
   }
   Cases cases;
@@ -29,6 +31,7 @@ Cases products(Op op) {
     cases.push_back({"gemm, layer" + where, op, {{m, 128}, {9, 128}, {9}}, GemmAttributes{1, 1, false, true}});
   }
   cases.push_back({"gemm, long sum", op, {{3, 1024}, {1024, 5}}, GemmAttributes{}});
+  cases.push_back({"gemm, one column", op, {{7, 37}, {37, 1}, {1}}, GemmAttributes{}});
   cases.push_back({"gemm, no rows", op, {{0, 4}, {4, 3}, {3}}, GemmAttributes{}});
   return cases;
 }
@@ -40,6 +43,7 @@ Cases windows(Op op) {
               {"conv, strided", op, {{2, 16, 13, 8}, {17, 16, 3, 3}}, window({3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1})},
               {"conv, 1 x 1", op, {{2, 32, 5, 5}, {9, 32, 1, 1}, {9}}, window({1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0})},
               {"conv, all at once", op, {{2, 6, 12, 13}, {8, 3, 5, 3}, {8}}, window({5, 3}, {1, 2}, {2, 3}, {4, 0}, {1, 3}, 2)},
+              {"conv, one column", op, {{2, 3, 9, 1}, {4, 3, 3, 1}}, window({3, 1}, {1, 1}, {1, 1}, {1, 0}, {1, 0})},
               {"conv, first pads alone", op, {{1, 2, 5, 5}, {3, 2, 3, 3}}, window({3, 3}, {1, 1}, {1, 1}, {2, 1}, {0, 0})},
               {"conv, last pads alone", op, {{1, 2, 5, 5}, {3, 2, 3, 3}}, window({3, 3}, {1, 1}, {1, 1}, {0, 0}, {1, 2})}};
     case Op::conv_transpose:
@@ -54,6 +58,7 @@ Cases windows(Op op) {
       const std::string name(op_row(op).name);
       Cases cases = {
           {name + ", resnet", op, {{1, 3, 17, 20}}, window({3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1})},
+          {name + ", one column", op, {{1, 2, 9, 1}}, window({3, 1}, {2, 1}, {1, 1}, {1, 0}, {1, 0})},
           {name + ", first pads alone", op, {{1, 2, 5, 7}}, window({3, 3}, {1, 2}, {1, 1}, {1, 2}, {0, 0})},
           {name + ", last pads alone", op, {{1, 2, 6, 5}}, window({3, 2}, {2, 1}, {1, 1}, {0, 0}, {2, 1})},
           {name + ", overlapping, dilated", op, {{2, 1, 8, 6}}, with_flags(window({2, 3}, {1, 2}, {2, 1}, {0, 1}, {1, 1}), false, true)},
@@ -72,6 +77,7 @@ Cases lines(Op op, const auto& along) {
   Cases cases;
   for (const std::int64_t n : kLengths) cases.push_back({std::string(op_row(op).name) + ", " + std::to_string(n), op, {{3, n}}, along(1)});
   cases.push_back({std::string(op_row(op).name) + ", first axis", op, {{37, 5}}, along(0)});
+  cases.push_back({std::string(op_row(op).name) + ", first axis, one column", op, {{37, 1}}, along(0)});
   return cases;
 }
 
@@ -96,9 +102,11 @@ Cases layouts(Op op) {
     case Op::permute:
       return {{"permute, 2-D", op, {{33, 17}}, PermuteAttributes{{1, 0}}},
               {"permute, inner pair", op, {{3, 20, 5, 16}}, PermuteAttributes{{0, 2, 1, 3}}},
+              {"permute, one column", op, {{33, 17, 1}}, PermuteAttributes{{1, 2, 0}}},
               {"permute, three axes cycled", op, {{5, 7, 9}}, PermuteAttributes{{1, 2, 0}}}};
     case Op::concat:
-      return {{"concat, long", op, {{3, 65}, {3, 1}, {3, 31}}, ConcatAttributes{1}}};
+      return {{"concat, long", op, {{3, 65}, {3, 1}, {3, 31}}, ConcatAttributes{1}},
+              {"concat, one column", op, {{3, 1}, {7, 1}}, ConcatAttributes{0}}};
     case Op::slice:
       return {{"slice, backwards", op, {{5, 37}}, SliceAttributes{{4, 36}, {-2, -3}, {3, 12}}}};
     case Op::gather:
@@ -118,6 +126,7 @@ Cases elementwise(const OpCase& first) {
   };
   if (first.shapes.size() == 1) {
     add("131", {{131}});
+    add("one column", {{131, 1}});
     add("nothing", {{0, 3}});
     add("a scalar", {{}});
     add("two pieces", {{3, 343}});
@@ -125,6 +134,7 @@ Cases elementwise(const OpCase& first) {
     add("129", {{129}, {129}});
     add("outer and inner axis broadcast", {{3, 1, 5}, {4, 1}});
     add("long axis broadcast", {{5, 65}, {5, 1}});
+    add("one column", {{5, 65, 1}, {5, 1, 1}});
     add("a scalar", {{2, 7}, {}});
     add("nothing", {{1, 3}, {0, 1}});
   }
@@ -176,6 +186,76 @@ Cases awkward(Op op, const OpCase& first) {
 }
 
 }  // namespace
+
+namespace {
+
+// Just beyond blocks of kernels that go through a line block by block, and beyond a grid's 65,535.
+constexpr std::int64_t kBlocks[] = {8193, 16385, 65537};
+
+Cases long_products(Op op, std::int64_t n) {
+  const Attributes attributes = op == Op::gemm ? Attributes(GemmAttributes{}) : NoAttributes{};
+  const std::string name(op_row(op).name);
+  return {{name + ", sum of " + std::to_string(n), op, {{1, n}, {n, 2}}, attributes},
+          {name + ", " + std::to_string(n) + " rows", op, {{n, 2}, {2, 1}}, attributes},
+          {name + ", " + std::to_string(n) + " columns", op, {{1, 2}, {2, n}}, attributes}};
+}
+
+Cases long_layouts(Op op, std::int64_t n) {
+  const std::string name = std::string(op_row(op).name) + ", " + std::to_string(n);
+  switch (op) {
+    case Op::permute:
+      return {{name, op, {{2, n}}, PermuteAttributes{{1, 0}}}, {name + " rows", op, {{n, 2}}, PermuteAttributes{{1, 0}}}};
+    case Op::concat:
+      return {{name, op, {{n}, {5}}, ConcatAttributes{0}}};
+    case Op::slice:
+      return {{name, op, {{n}}, SliceAttributes{{n - 1}, {-1}, {n}}}};
+    case Op::expand:
+      return {{name, op, {{1, 2}}, ShapeAttributes{{n, 2}}}};
+    case Op::conv:
+      return {{name, op, {{1, 1, n}, {1, 1, 3}}, window({3}, {1}, {1}, {1}, {1})},
+              {name + " channels", op, {{1, n, 1}, {2, n, 1}}, window({1}, {1}, {1}, {0}, {0})}};
+    case Op::max_pool:
+    case Op::avg_pool:
+      return {{name, op, {{1, 1, n}}, window({3}, {2}, {1}, {1}, {1})}};
+    default:
+      return {};
+  }
+}
+
+// One application of an op along a line of n elements, from one of those along the short lines above.
+std::optional<OpCase> lengthened(const OpCase& one, std::int64_t n) {
+  if (one.shapes.size() != 1 || one.shapes[0] != Shape{3, 300}) return std::nullopt;
+  if (one.op == Op::max_weight && n > 1 << 14) return std::nullopt;  // its sets cost seconds there
+  OpCase longer = one;
+  longer.shapes = {{1, n}};
+  longer.name = std::string(op_row(one.op).name) + ", " + std::to_string(n);
+  return longer;
+}
+
+}  // namespace
+
+std::vector<OpCase> block_applications(Op op) {
+  Cases cases;
+  const Cases known = applications(op, true);
+  if (known.empty()) return cases;
+  const auto add = [&](Cases more) {
+    for (OpCase& one : more) cases.push_back(std::move(one));
+  };
+  for (const std::int64_t n : kBlocks) {
+    if (op == Op::gemm || op == Op::matmul) add(long_products(op, n));
+    add(long_layouts(op, n));
+    for (const OpCase& one : known) {
+      if (auto longer = lengthened(one, n)) cases.push_back(std::move(*longer));
+    }
+    if (!is_elementwise(op, known.front())) continue;
+    OpCase longer = known.front();
+    longer.name = std::string(op_row(op).name) + ", " + std::to_string(n);
+    for (Shape& shape : longer.shapes) shape = {n, 1};
+    if (longer.shapes.size() == 2) longer.shapes[1] = {1};
+    cases.push_back(std::move(longer));
+  }
+  return cases;
+}
 
 std::vector<OpCase> applications(Op op, bool large) {
   Cases cases;

@@ -1,6 +1,8 @@
 // Gradients of the representative applications, recorded.
 #include <cmath>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "kernel/adjointness/cases.h"
 #include "probes/launch.h"
@@ -90,61 +92,86 @@ Outcome<Done> for_each_point(Op op, std::uint64_t seed, const F& f) {
   return Done{};
 }
 
-// One application as two regions, its value and its product.
-class CompiledGradients {
+// A graph, compiled and run.
+Outcome<std::vector<Tensor>> ran(const Graph& graph, std::span<const Tensor> operands) {
+  const auto program = runtime::Program::compile(graph);
+  if (!program) return program.rejection();
+  std::vector<Array> arrays;
+  for (const Tensor& operand : operands) arrays.push_back(Array::from(operand));
+  const auto results = program.value().replay(arrays);
+  if (!results) return results.rejection();
+  std::vector<Tensor> tensors;
+  for (const Array& result : results.value()) tensors.push_back(result.to_tensor());
+  return tensors;
+}
+
+// Applications as two regions each, the value and the product.
+class ProductTrace {
  public:
-  Outcome<Done> add(const AdjointCase& one, const Given& at) {
-    std::vector<std::size_t> real;
-    for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
-      if (is_float(one.graph.node(one.graph.inputs[k]).dtype)) real.push_back(k);
-    }
-    auto product = runtime::vjp(one.graph, 0, real);
-    if (!product) return product.rejection();
+  explicit ProductTrace(ExecutionModel model) : model_(std::move(model)) {}
+
+  // `results` are what somebody gave for the product, a graph of the operands and the cotangent.
+  Outcome<Done> add(const AdjointCase& one, const Given& at, const Graph& product, std::vector<Tensor> results,
+                    const std::optional<Graph>& surrogate) {
+    auto y = ran(one.graph, at.operands);
+    if (!y) return y.rejection();
+    if (auto fits = check_types(one, product, results); !fits) return fits;
     std::vector<TraceTensorId> operands;
     for (const Tensor& operand : at.operands) operands.push_back(add_tensor(operand, Trace::Origin::input));
-    const auto y = add_region(one.name, one.graph, operands);
-    if (!y) return y.rejection();
+    const auto value = add_region(one.name, one.graph, operands, std::move(y).value());
     const auto of = static_cast<std::uint32_t>(trace_.regions.size() - 1);
     const TraceTensorId seed = add_tensor(at.cotangent, Trace::Origin::input);
     std::vector<TraceTensorId> with_seed = operands;
     with_seed.push_back(seed);
-    const auto bars = add_region(one.name + ", vjp", product.value(), with_seed);
-    if (!bars) return bars.rejection();
-    Trace::Vjp vjp{of, 0, seed, {}};
-    Trace::Gradient gradient{y.value()[0], seed, {}};
-    for (std::size_t i = 0; i < real.size(); ++i) {
-      vjp.cotangents.emplace_back(static_cast<std::uint32_t>(real[i]), bars.value()[i]);
-      gradient.of.emplace_back(operands[real[i]], bars.value()[i]);
+    const auto bars = add_region(one.name + ", vjp", product, with_seed, std::move(results));
+    Trace::Vjp vjp{of, 0, seed, {}, std::nullopt, surrogate};
+    Trace::Gradient gradient{value[0], seed, {}};
+    for (std::size_t k = 0, i = 0; k < operands.size(); ++k) {
+      if (!is_float(at.operands[k].dtype())) continue;
+      vjp.cotangents.emplace_back(static_cast<std::uint32_t>(k), bars[i]);
+      gradient.of.emplace_back(operands[k], bars[i++]);
     }
     trace_.vjps.push_back(std::move(vjp));
     trace_.gradients.push_back(std::move(gradient));
     return Done{};
   }
-  Trace take() {
-    trace_.writer = "assay probe, compiled";
+  Trace take(std::string writer) {
+    trace_.writer = std::move(writer);
     return std::move(trace_);
   }
 
  private:
+  static Outcome<Done> check_types(const AdjointCase& one, const Graph& product, const std::vector<Tensor>& results) {
+    bool fits = results.size() == product.outputs.size();
+    for (std::size_t i = 0; fits && i < results.size(); ++i) {
+      const Node& node = product.node(product.outputs[i]);
+      fits = results[i].dtype() == node.dtype && results[i].shape() == node.shape;
+    }
+    if (fits) return Done{};
+    return Rejection{Rejection::Kind::malformed,        "probe.product", one.name, "a cotangent of the type of each real operand", "others",
+                     "probes/launch.h, ProductLauncher"};
+  }
   TraceTensorId add_tensor(Tensor value, Trace::Origin origin) {
     const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
     trace_.tensors.push_back({std::string("t").append(std::to_string(id)), origin, std::move(value)});
     return id;
   }
-  Outcome<std::vector<TraceTensorId>> add_region(std::string name, const Graph& graph, const std::vector<TraceTensorId>& operands) {
-    const auto program = runtime::Program::compile(graph);
-    if (!program) return program.rejection();
-    std::vector<Array> arrays;
-    for (const TraceTensorId id : operands) arrays.push_back(Array::from(trace_.tensors[id].value));
-    const auto results = program.value().replay(arrays);
-    if (!results) return results.rejection();
-    Region region{std::move(name), graph, runtime::execution_model(DType::float32), operands, {}};
-    for (const Array& result : results.value()) region.results.push_back(add_tensor(result.to_tensor(), Trace::Origin::result));
-    trace_.regions.push_back(region);
-    return region.results;
+  std::vector<TraceTensorId> add_region(std::string name, const Graph& graph, const std::vector<TraceTensorId>& operands,
+                                        std::vector<Tensor> results) {
+    Region region{std::move(name), graph, model_, operands, {}};
+    for (Tensor& result : results) region.results.push_back(add_tensor(std::move(result), Trace::Origin::result));
+    trace_.regions.push_back(std::move(region));
+    return trace_.regions.back().results;
   }
+  ExecutionModel model_;
   Trace trace_;
 };
+
+std::vector<Tensor> with_cotangent(const Given& at) {
+  std::vector<Tensor> all = at.operands;
+  all.push_back(at.cotangent);
+  return all;
+}
 
 }  // namespace
 
@@ -152,9 +179,7 @@ std::vector<std::vector<Tensor>> product_probes(const AdjointCase& one, std::uin
   std::mt19937_64 random(seed);
   std::vector<std::vector<Tensor>> probes;
   for (const Point point : many_points_of(one)) {
-    Given at = given(one, point, random);
-    probes.push_back(std::move(at.operands));
-    probes.back().push_back(std::move(at.cotangent));
+    probes.push_back(with_cotangent(given(one, point, random)));
   }
   return probes;
 }
@@ -186,10 +211,36 @@ Outcome<Trace> eager_gradients(Op op, std::uint64_t seed) {
 }
 
 Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed) {
-  CompiledGradients gradients;
-  const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) { return gradients.add(one, at); });
+  ProductTrace trace(runtime::execution_model(DType::float32));
+  const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) -> Outcome<Done> {
+    std::vector<std::size_t> real;
+    for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
+      if (is_float(one.graph.node(one.graph.inputs[k]).dtype)) real.push_back(k);
+    }
+    const auto product = runtime::vjp(one.graph, 0, real);
+    if (!product) return product.rejection();
+    auto results = ran(product.value(), with_cotangent(at));
+    if (!results) return results.rejection();
+    return trace.add(one, at, product.value(), std::move(results).value(), std::nullopt);
+  });
   if (!done) return done.rejection();
-  return gradients.take();
+  return trace.take("assay probe, compiled");
+}
+
+Outcome<Trace> run_products(const AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model, std::uint64_t seed,
+                            const std::optional<Graph>& surrogate) {
+  const auto product = kernel::reverse_of(surrogate ? *surrogate : one.graph);
+  if (!product) return product.rejection();
+  ProductTrace trace(model);
+  std::mt19937_64 random(seed);
+  for (const Point point : many_points_of(one)) {
+    const Given at = given(one, point, random);
+    const std::vector<Tensor> operands = with_cotangent(at);
+    auto results = launcher({one, operands});
+    if (!results) return results.rejection();
+    if (auto done = trace.add(one, at, product.value(), std::move(results).value(), surrogate); !done) return done.rejection();
+  }
+  return trace.take("assay probe, products");
 }
 
 }  // namespace assay::probes

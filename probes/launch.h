@@ -7,31 +7,54 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernel/adjointness/adjointness.h"
+#include "probes/composites.h"
 #include "probes/plan.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
 namespace assay::probes {
 
+// An operand as it lies in memory: element [i, j, ...] at data + (i strides[0] + j strides[1] + ...) * byte size. A stride may be 0.
+struct View {
+  const std::byte* data = nullptr;
+  std::vector<std::int64_t> strides;
+};
+
 struct Launch {
   Op op;
   const Attributes& attributes;
-  std::span<const Tensor> operands;  // their elements are not to be written
+  std::span<const Tensor> operands;  // dense; their elements are not to be written
   DType dtype;                       // of the result
   const Shape& shape;
-  std::span<std::byte> result;  // poisoned; every element is to be written
+  std::span<std::byte> result;  // poisoned, dense; every element is to be written
+  // The same operands in the probe's layout. A kernel that takes strides reads these and leaves `operands` alone; nor are these written.
+  std::span<const View> views = {};
 };
 // A rejection declines the launch.
 using Launcher = std::function<Outcome<Done>(const Launch&)>;
 
 [[nodiscard]] Launcher eager_launcher();     // the runtime's kernels, one op at a time
 [[nodiscard]] Launcher compiled_launcher();  // the runtime's programs
+
+// A region of several ops that a kernel computes at once.
+struct RegionLaunch {
+  const Graph& graph;
+  std::span<const Tensor> operands;               // one per input, dense
+  std::span<const std::span<std::byte>> results;  // one per output, poisoned, dense
+  std::span<const View> views = {};
+};
+using RegionLauncher = std::function<Outcome<Done>(const RegionLaunch&)>;
+
+[[nodiscard]] RegionLauncher eager_region_launcher();
+[[nodiscard]] RegionLauncher compiled_region_launcher();
 
 struct PlanRun {
   struct Note {
@@ -44,15 +67,30 @@ struct PlanRun {
   std::vector<Note> faults;
   std::vector<Note> declined;  // by the launcher
 };
-// Adds a region with operands and a result of its own, as inputs and an output of the trace; for float64 the model's format is exchanged.
+// Adds a region with operands and results of its own, as inputs and outputs of the trace; for float64 the model's format is exchanged.
+void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel model, std::span<const Tensor> operands,
+                   std::vector<Tensor> results);
 void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel model, std::span<const Tensor> operands, Tensor result);
 
 // Each probe runs twice, on memory that is poisoned differently. `model` is the execution model of float32.
 [[nodiscard]] PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const ExecutionModel& model);
+[[nodiscard]] PlanRun run_regions(std::span<const RegionProbe> plan, const RegionLauncher& launcher, const ExecutionModel& model);
 
 // What to run a vector-Jacobian product of an application on: its operands, the cotangent last. Whole numbers, full precision, a cotangent
 // of 0, and elements at kinks.
 [[nodiscard]] std::vector<std::vector<Tensor>> product_probes(const kernel::AdjointCase& one, std::uint64_t seed);
+
+// A kernel of a product: from the operands and, last, the cotangent of the result, one cotangent for each real operand.
+struct ProductLaunch {
+  const kernel::AdjointCase& application;
+  std::span<const Tensor> operands;
+};
+using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const ProductLaunch&)>;
+// The runs of a product's kernel on its probes, as a trace for kernel/audit: a region of the application and one of the product that is
+// declared, with what the kernel gave, per probe. Audit the regions (the values) and check the gradients: that decides what values alone
+// do not, at ties the sum of the shares. A kernel of a surrogate declares the function whose product it is meant to be.
+[[nodiscard]] Outcome<Trace> run_products(const kernel::AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model,
+                                          std::uint64_t seed, const std::optional<Graph>& surrogate = std::nullopt);
 
 // Gradients of every application of kernel/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
 // from a session's tape; compiled, each product as one region. Empty for ops without a derivative.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "probes/layout.h"
 #include "semantics/contracts/contract.h"
 #include "semantics/demand.h"
 
@@ -151,6 +152,45 @@ class Planner {
     }
   }
 
+  // Few probes of many elements: whole numbers, of which sums are exact in any order; what stands at the borders of blocks of 8,192 alone,
+  // beside zeros or, before an exponential, beside -infinity; and full precision where the sets of long sums still mean something.
+  void add_block() {
+    const bool is_line = terms_of(one_) > 1, is_long = elements() > 1 << 16;
+    const contracts::Family family = contracts::family_of(one_.op);
+    const bool exponential = family == contracts::Family::softmax;
+    if (!is_long || !(exponential || family == contracts::Family::normalise))
+      add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    if (!has_reals()) return;
+    for (const double sign : {1.0, -1.0}) {  // the last of them is the greatest, or the least
+      std::size_t at = 0, edges = 0;
+      const auto value = [&](Draw from, std::size_t operand) {
+        if (from != Draw::any || operand > 0) return number(random_, from);
+        const std::size_t place = at++ % (1 << 13);
+        if (place == 0 || place == (1 << 13) - 1) return sign * (1 + 0.37 * static_cast<double>(++edges));
+        return exponential ? -kInfinity : 0.0;
+      };
+      if (is_line) add(ProbeKind::one_hot, value);
+    }
+    if (!is_line || !is_long) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+  }
+
+  // The first probes of the application again, otherwise in memory.
+  void add_strided() {
+    const std::size_t first = plan_.size();
+    add(ProbeKind::integers, [&](Draw from, std::size_t) { return static_cast<double>(draw(random_, from)); });
+    if (has_reals()) add(ProbeKind::dense, [&](Draw from, std::size_t) { return number(random_, from); });
+    const std::vector<Probe> dense(plan_.begin() + static_cast<std::ptrdiff_t>(first), plan_.end());
+    plan_.resize(first, Probe{});
+    for (const Probe& probe : dense) {
+      for (const Layout layout : {Layout::transposed, Layout::stepped, Layout::broadcast_first, Layout::broadcast_last}) {
+        Probe strided = probe;
+        strided.layout = layout;
+        for (Tensor& operand : strided.operands) operand = repeated(operand, layout);
+        plan_.push_back(std::move(strided));
+      }
+    }
+  }
+
   [[nodiscard]] bool is_tiny() const { return elements() <= 128; }
   // Integer types, for ops that take them.
   void add_integers(DType dtype) {
@@ -266,6 +306,22 @@ class Planner {
 
 }  // namespace
 
+const char* to_string(Layout layout) {
+  switch (layout) {
+    case Layout::dense:
+      return "dense";
+    case Layout::transposed:
+      return "transposed";
+    case Layout::stepped:
+      return "stepped";
+    case Layout::broadcast_first:
+      return "first axis broadcast";
+    case Layout::broadcast_last:
+      return "last axis broadcast";
+  }
+  return "";
+}
+
 const char* to_string(ProbeKind kind) {
   switch (kind) {
     case ProbeKind::integers:
@@ -290,7 +346,8 @@ const char* to_string(ProbeKind kind) {
 
 std::string Probe::name() const {
   std::string text = application;
-  return text.append(": ").append(to_string(kind)).append(" ").append(to_string(operands.back().dtype()));
+  text.append(": ").append(to_string(kind)).append(" ").append(to_string(operands.back().dtype()));
+  return layout == Layout::dense ? text : text.append(", ").append(to_string(layout)).append(" in memory");
 }
 
 Outcome<Graph> graph_of(Op op, const Attributes& attributes, const std::vector<Tensor>& operands) {
@@ -313,10 +370,16 @@ std::vector<Probe> probe_plan(Op op, const PlanOptions& options) {
     own.seed += 7919 * ++index;
     Planner planner(plan, one, own);
     planner.add_all();
+    if (options.strided && element_count(one.shapes[0]) > 1) planner.add_strided();
     if (!planner.is_tiny() || op == Op::pad) continue;  // pads have values that not every type has
     for (const DType dtype :
          {DType::int64, DType::int32, DType::int16, DType::int8, DType::uint64, DType::uint32, DType::uint16, DType::uint8, DType::boolean})
       planner.add_integers(dtype);
+  }
+  for (const OpCase& one : options.blocks&& options.large ? block_applications(op) : std::vector<OpCase>()) {
+    PlanOptions own = options;
+    own.seed += 7919 * ++index;
+    Planner(plan, one, own).add_block();
   }
   return plan;
 }

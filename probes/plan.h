@@ -18,26 +18,37 @@ namespace assay::probes {
 enum class ProbeKind : std::uint8_t { integers, dense, sparse, one_hot, shifted, ties, range, special };
 [[nodiscard]] const char* to_string(ProbeKind kind);
 
+// How operands lie in memory. `transposed`: the last two axes the other way round; `stepped`: every second element, from the second on, the
+// gaps poisoned; `broadcast_first` and `broadcast_last`: the values of the first (or last) axis with more than one element are one value,
+// read with stride 0.
+enum class Layout : std::uint8_t { dense, transposed, stepped, broadcast_first, broadcast_last };
+[[nodiscard]] const char* to_string(Layout layout);
+
 struct Probe {
   std::string application;  // "conv, groups"
   ProbeKind kind = ProbeKind::integers;
   Op op = Op::input;
   Attributes attributes;
   std::vector<Tensor> operands;
+  Layout layout = Layout::dense;
 
-  [[nodiscard]] std::string name() const;  // "conv, groups: integers float32"
+  [[nodiscard]] std::string name() const;  // "conv, groups: integers float32", ", transposed in memory" where it is not dense
 };
 
 struct PlanOptions {
   DType dtype = DType::float32;  // of reals, float32 or float64; ops on integers are probed in their own types as well
   std::uint64_t seed = 1;
-  bool large = true;  // also shapes around tiles and beyond, tens of thousands of elements
+  bool large = true;     // also shapes around tiles and beyond, thousands of elements
+  bool blocks = true;    // also lines of 8,193, 16,385 and 65,537 elements, where kernels that go block by block break
+  bool strided = false;  // also operands that are not dense in memory, for kernels that read Launch::views
 };
 
 // Leaves have none. The plan is a function of the options alone.
 [[nodiscard]] std::vector<Probe> probe_plan(Op op, const PlanOptions& options = {});
 // What it probes: the catalogue's applications, and awkward shapes.
 [[nodiscard]] std::vector<OpCase> applications(Op op, bool large);
+// Those with lines beyond the blocks of kernels; empty for ops that have none.
+[[nodiscard]] std::vector<OpCase> block_applications(Op op);
 
 // The op on inputs of these types, and its result as output; the rejection is that of shape inference.
 [[nodiscard]] Outcome<Graph> graph_of(Op op, const Attributes& attributes, const std::vector<Tensor>& operands);

@@ -11,10 +11,10 @@ namespace {
 
 constexpr const char* kSchema = "assay.probe/1";
 
-GateCase noted(Op op, const probes::PlanRun::Note& note, Finding::Kind kind) {
+GateCase noted(const std::string& name, const probes::PlanRun::Note& note, Finding::Kind kind) {
   GateCase one;
   one.name = note.probe;
-  one.op = op_row(op).name;
+  one.op = name;
   one.failed = kind == Finding::Kind::failure ? 1 : 0;
   one.findings.push_back({kind, note.why.code, note.probe, note.why.to_text(), {}, 1, {}});
   return one;
@@ -38,10 +38,23 @@ struct Probing {
     const bool compiled = options.backend == "compiled";
     const probes::PlanRun run =
         run_plan(plan, compiled ? probes::compiled_launcher() : probes::eager_launcher(), runtime::execution_model(DType::float32));
-    for (const auto& fault : run.faults) report.cases.push_back(noted(op, fault, Finding::Kind::failure));
-    for (const auto& declined : run.declined) report.cases.push_back(noted(op, declined, Finding::Kind::undecided));
-    if (is_continuous(run.trace, report)) append(report.cases, audit_regions(run.trace, options.jobs));
+    judge(run, std::string(op_row(op).name));
     return options.trace.empty() || write_trace_file(run.trace, options.trace);
+  }
+
+  [[nodiscard]] bool region(const std::string& name) const {
+    const auto plan = probes::region_plan(name, {DType::float32, options.seed, !options.small});
+    const probes::PlanRun run =
+        run_regions(plan, options.backend == "compiled" ? probes::compiled_region_launcher() : probes::eager_region_launcher(),
+                    runtime::execution_model(DType::float32));
+    judge(run, name);
+    return options.trace.empty() || write_trace_file(run.trace, options.trace);
+  }
+
+  void judge(const probes::PlanRun& run, const std::string& name) const {
+    for (const auto& fault : run.faults) report.cases.push_back(noted(name, fault, Finding::Kind::failure));
+    for (const auto& declined : run.declined) report.cases.push_back(noted(name, declined, Finding::Kind::undecided));
+    if (is_continuous(run.trace, report)) append(report.cases, audit_regions(run.trace, options.jobs));
   }
 
   [[nodiscard]] Outcome<Done> gradients(Op op) const {
@@ -64,14 +77,24 @@ std::vector<Op> asked(const ProbeOptions& options) {
   return ops;
 }
 
+// Composite regions have no gradients of their own here, and float32 alone.
+std::vector<std::string> asked_regions(const ProbeOptions& options) {
+  std::vector<std::string> regions = probes::composite_regions();
+  if (!options.all) std::erase_if(regions, [&](const std::string& name) { return name != options.op; });
+  if (options.dtype != "float32") regions.clear();
+  return regions;
+}
+
 }  // namespace
 
 int probe(const ProbeOptions& options) {
   const std::vector<Op> ops = asked(options);
-  if (ops.empty() || options.all == !options.op.empty()) {
+  const std::vector<std::string> regions = asked_regions(options);
+  if ((ops.empty() && regions.empty()) || options.all == !options.op.empty()) {
     std::fprintf(stderr, "assay probe: %s\n",
-                 options.all || options.op.empty() ? "name one op with --op, or say --all"
-                                                   : ("no op '" + options.op + "'; `assay ops` lists them").c_str());
+                 options.all || options.op.empty()
+                     ? "name one op with --op, or say --all"
+                     : ("no op '" + options.op + "'; `assay ops` lists them, and docs/probes.md the composite regions").c_str());
     return kExitUsage;
   }
   GateReport report;
@@ -85,6 +108,9 @@ int probe(const ProbeOptions& options) {
     if (!probing.forward(op)) return kExitUnwritten;
     if (options.forward_only) continue;
     if (const auto done = probing.gradients(op); !done) return refuse(kSchema, options.gate.json, done.rejection());
+  }
+  for (const std::string& name : regions) {
+    if (!probing.region(name)) return kExitUnwritten;
   }
   report.seconds = wall_seconds() - start;
   return conclude_gate(report, options.gate);

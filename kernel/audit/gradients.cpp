@@ -358,4 +358,14 @@ std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradien
   return GradientCheck(trace, view, trace.gradients[gradient], seed, convention).run();
 }
 
+GradientStep check_recorded_kinks(const Trace& trace, std::size_t index, KinkConvention convention) {
+  const Trace::Vjp& vjp = trace.vjps[index];
+  GradientStep step{
+      "kinks of region " + std::to_string(vjp.of), vjp.of, vjp.result, std::nullopt, 0, std::nullopt, vjp.surrogate.has_value()};
+  KinkOutcome outcome = check_kinks(trace, vjp, convention, step.place);
+  step.kinks = outcome.judged;
+  step.failure = std::move(outcome.failure);
+  return step;
+}
+
 }  // namespace assay::kernel

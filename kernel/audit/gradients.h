@@ -45,4 +45,8 @@ struct GradientStep {
 [[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,
                                                        KinkConvention convention = KinkConvention::any);
 
+// The recorded cotangents of one product (an index into Trace::vjps, of a trace that opens no region) at kinks alone: no proof of the
+// product, for kernels that are seen from outside.
+[[nodiscard]] GradientStep check_recorded_kinks(const Trace& trace, std::size_t vjp, KinkConvention convention = KinkConvention::any);
+
 }  // namespace assay::kernel

@@ -147,6 +147,8 @@ def probes(folder):
     check(run("audit", held).returncode == 0, "the forward runs again")
     done = run("probe", "--op", "softmax", "--backend", "compiled", "--small", "--forward-only")
     check(done.returncode == 0 and "vjp" not in done.stdout, f"probe, compiled: {done.stdout}{done.stderr}")
+    done = run("probe", "--op", "softmax backward", "--small")
+    check(done.returncode == 0 and "passed: " in done.stdout, f"probe of a composite region: {done.stdout}{done.stderr}")
     check(run("probe", "--op", "sofmax").returncode == 2 and "no op 'sofmax'" in run("probe", "--op", "sofmax").stderr, "probe: no such op")
     check(run("probe").returncode == 2 and run("probe", "--all", "--op", "add").returncode == 2, "probe: one op or all")
 

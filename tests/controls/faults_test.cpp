@@ -96,7 +96,7 @@ void count_op(Op op, Count& count, std::string& text) {
       text += "\nsurvivor: " + name + (trial.differs ? "" : " (the same bits on every probe)");
     }
   };
-  for (const Trial& trial : probes::try_bank(op, {DType::float32, 1, true})) {
+  for (const Trial& trial : probes::try_bank(op, {DType::float32, 1, true, false})) {
     const std::string name = trial.application + " " + trial.fault.name;
     if (trial.source == Trial::Source::twin) {
       ++count.twins;
@@ -168,7 +168,7 @@ TEST_CASE("audits of faults count the failures that their contracts count", "[pr
   };
   for (int k = 0; k < kOpCount; ++k) {
     if (op_row(static_cast<Op>(k)).op_class != OpClass::leaf)
-      (void)probes::try_bank(static_cast<Op>(k), {DType::float32, 2, true}, compare);
+      (void)probes::try_bank(static_cast<Op>(k), {DType::float32, 2, true, false}, compare);
   }
   CHECK(compared > 2000);
   CHECK(failed > 1000);

@@ -21,9 +21,11 @@ constexpr double kFirstMargin = 1e-9;  // relative to a row's scale, after the f
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
  public:
-  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Statistics& statistics)
+  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Clock::time_point deadline,
+         Statistics& statistics)
       : network_(network),
         statistics_(statistics),
+        check_limit_{deadline, limit.stop},
         box_(network, group),
         cases_(network.problem()->group_cases(group)),
         random_(seed * 0x9e3779b97f4a7c15u + group) {
@@ -56,6 +58,7 @@ class Attack {
 
   const Network& network_;
   Statistics& statistics_;
+  const Limit check_limit_;  // of the check of a witness, which this attack's seconds do not end
   const CandidateBox box_;
   const std::vector<std::uint32_t>& cases_;
   std::mt19937_64 random_;
@@ -104,8 +107,7 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
   kernel::Witness witness;
   witness.case_index = one;
   witness.inputs = box_.exact({x, n_});
-  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network_.problem(), witness);
-  if (theorem.ok()) return std::move(theorem).value();
+  if (auto theorem = check_witness(network_, witness, check_limit_)) return theorem;
   ++refusals_;
   margin_ = std::max({kFirstMargin, 2 * margin_, 2 * value});
   return std::nullopt;
@@ -260,7 +262,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
 std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                       Statistics& statistics) {
   const Limit limit{after(options.seconds), stop};
-  Attack search(network, group, options.seed, limit, statistics);
+  Attack search(network, group, options.seed, limit, options.deadline, statistics);
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
     if (!options.corner_walk || !search.has_corners()) continue;
@@ -304,8 +306,7 @@ std::optional<kernel::Theorem> attack_from(const Network& network, const Candida
     network.outputs(1, workspace, y.data());
     const double worst = worst_slack(rows, y.data(), point.data());
     if (worst >= 0) {
-      Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), {case_index, box.exact(point)});
-      if (theorem.ok()) return std::move(theorem).value();
+      if (auto theorem = check_witness(network, {case_index, box.exact(point)}, workspace.limit)) return theorem;
     }
     if (!network.has_gradient()) break;
     std::fill(y_bar.begin(), y_bar.end(), 0.0);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::search {
@@ -56,6 +57,14 @@ std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const
   return point;
 }
 
+std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
+  const std::function<bool()> question = limit.question();
+  const StopScope watch(question);
+  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
+  if (!theorem.ok()) return std::nullopt;
+  return std::move(theorem).value();
+}
+
 double worst_slack(const std::vector<RowView>& rows, const double* outputs, const double* inputs) {
   double worst = std::numeric_limits<double>::infinity();
   for (const RowView& row : rows) {
@@ -82,9 +91,7 @@ std::optional<kernel::Theorem> try_point(const Network& network, const Candidate
   }
   if (!(best >= margin)) return std::nullopt;
   witness.inputs = box.exact(snapped);
-  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
-  if (!theorem.ok()) return std::nullopt;
-  return std::move(theorem).value();
+  return check_witness(network, witness, workspace.limit);
 }
 
 std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x) {

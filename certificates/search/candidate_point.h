@@ -42,6 +42,9 @@ std::optional<kernel::Theorem> try_point(const Network& network, const Candidate
                                          Workspace& workspace, double margin = 0);
 std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
 
+// The kernel's word on a witness, unless the limit is reached first.
+std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit);
+
 // The smallest slack of the case's rows, each divided by its scale; -inf when a value is not a number.
 [[nodiscard]] double worst_slack(const std::vector<RowView>& rows, const double* outputs, const double* inputs);
 

@@ -8,6 +8,7 @@
 #include "certificates/search/dual_loops.h"
 #include "certificates/search/dual_row.h"
 #include "certificates/search/lines.h"
+#include "semantics/interrupt.h"
 
 namespace assay::search {
 namespace {
@@ -369,7 +370,9 @@ void DualAscent::finish(std::size_t b) {
 }
 
 // The bounds of the rows for the present parameters, and their gradients where asked for.
-bool DualAscent::iterate(bool quantize, bool with_forward) {
+bool DualAscent::iterate(bool quantize, bool with_forward) try {
+  const std::function<bool()> question = limit_.question();
+  const StopScope watch(question);
   for (std::size_t b = 0; b < active_; ++b) {
     if (limit_.reached()) return false;
     choose_lines(b, quantize);
@@ -379,6 +382,8 @@ bool DualAscent::iterate(bool quantize, bool with_forward) {
   concretize();
   for (std::size_t b = 0; b < active_; ++b) save_best(b);
   return !with_forward || forward();
+} catch (const Stopped&) {
+  return false;
 }
 
 void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {

@@ -30,7 +30,10 @@ class DualGraph {
     std::uint32_t first_slot;
   };
 
-  explicit DualGraph(const Network& network);
+  enum class InputRows : std::uint8_t { now, later };
+  explicit DualGraph(const Network& network, InputRows rows = InputRows::now);
+  // With InputRows::later: what only branching needs, and what can take longer than an easy proof.
+  void find_input_rows();
 
   [[nodiscard]] bool supported() const { return supported_; }  // every non-linear op has lines
   [[nodiscard]] bool relu_only() const { return relu_only_; }

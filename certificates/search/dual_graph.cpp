@@ -7,7 +7,7 @@
 
 namespace assay::search {
 
-DualGraph::DualGraph(const Network& network) : network_(&network) {
+DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network) {
   for (const Step& step : network.steps()) {
     switch (step.kind) {
       case Step::Kind::input:
@@ -21,7 +21,6 @@ DualGraph::DualGraph(const Network& network) : network_(&network) {
         activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
         slot_count_ += step.size;
         input_row_of_.resize(slot_count_, kNone);
-        if (step.op == Op::relu) add_input_rows(activations_.back());
         break;
       case Step::Kind::binary:
       case Step::Kind::max_pool:
@@ -30,6 +29,14 @@ DualGraph::DualGraph(const Network& network) : network_(&network) {
         supported_ = relu_only_ = false;
         break;
     }
+  }
+  if (rows == InputRows::now) find_input_rows();
+}
+
+void DualGraph::find_input_rows() {
+  if (!input_rows_.empty()) return;
+  for (const Activation& activation : activations_) {
+    if (activation.step->op == Op::relu) add_input_rows(activation);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <stop_token>
 
@@ -14,6 +15,10 @@ struct Limit {
   std::stop_token stop;
   // Never takes a true back.
   [[nodiscard]] bool reached() const { return stop.stop_requested() || Clock::now() >= deadline; }
+  // The same question, for a StopScope: it reaches inside of the loops of semantics/ and kernel/.
+  [[nodiscard]] std::function<bool()> question() const {
+    return [this] { return reached(); };
+  }
 };
 
 [[nodiscard]] inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "certificates/search/elementwise.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::search {
@@ -251,7 +252,9 @@ void Network::make_rows() {
   }
 }
 
-bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const {
+bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const try {
+  const std::function<bool()> question = workspace.limit.question();
+  const StopScope watch(question);
   workspace.values.resize(problem_->graph().nodes.size());
   for (const Step& step : steps_) {
     if (workspace.limit.reached()) return false;
@@ -288,6 +291,8 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
     }
   }
   return true;
+} catch (const Stopped&) {
+  return false;
 }
 
 bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
@@ -318,7 +323,9 @@ void Network::outputs(std::size_t batch, const Workspace& workspace, double* y) 
   }
 }
 
-bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const {
+bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const try {
+  const std::function<bool()> question = workspace.limit.question();
+  const StopScope watch(question);
   const Graph& graph = problem_->graph();
   workspace.bars.resize(graph.nodes.size());
   for (const Step& step : steps_) workspace.bars[step.node].assign(batch * step.size, 0);
@@ -362,6 +369,8 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
     }
   }
   return true;
+} catch (const Stopped&) {
+  return false;
 }
 
 }  // namespace assay::search

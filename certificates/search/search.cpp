@@ -46,7 +46,7 @@ class Search {
         problem_(problem),
         options_(options),
         network_(problem),
-        dual_(network_) {}
+        dual_(network_, DualGraph::InputRows::later) {}
 
   Outcome<Result> run(certificate::Writer* writer) {
     const double cpu = cpu_seconds();
@@ -92,6 +92,7 @@ class Search {
     const auto begin = Clock::now();
     AttackOptions options;
     options.seconds = std::min(seconds, kOpeningShare * remaining());
+    options.deadline = deadline_;
     options.seed = options_.seed;
     auto theorem = options.seconds > 0 ? attack_all(network_, options, stop_.get_token(), statistics_) : std::nullopt;
     statistics_.attack_seconds += seconds_since(begin);
@@ -147,7 +148,7 @@ class Search {
   }
 
   void start_side_attack() {
-    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, stop_);
+    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, deadline_, stop_);
   }
 
   Outcome<GroupResult> decide_group(std::size_t group) {
@@ -246,6 +247,7 @@ class Search {
     const kernel::Scope& scope = root.scope();
     BranchingOptions options;
     options.root_is_refined = root.complete();
+    dual_.find_input_rows();
     options.deadline = until;
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;

@@ -15,15 +15,14 @@ constexpr double kLongestSlice = 3;   // seconds
 
 }  // namespace
 
-SideAttack::SideAttack(const Network& network, std::uint64_t seed, std::stop_source& found)
-    : thread_([this, &network, seed, &found](const std::stop_token& stop) { run(stop, network, seed, found); }) {}
+SideAttack::SideAttack(const Network& network, std::uint64_t seed, Clock::time_point deadline, std::stop_source& found)
+    : thread_([this, &network, seed, deadline, &found](const std::stop_token& stop) {
+        run(network, {.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, stop, found);
+      }) {}
 
-void SideAttack::run(const std::stop_token& stop, const Network& network, std::uint64_t seed, std::stop_source& found) {
+void SideAttack::run(const Network& network, AttackOptions options, const std::stop_token& stop, std::stop_source& found) {
   std::mutex mutex;
   std::condition_variable_any wake;
-  AttackOptions options;
-  options.seconds = kFirstSlice;
-  options.seed = seed;
   double pause = kFirstPause;
   while (!stop.stop_requested() && !theorem_) {
     {

@@ -12,13 +12,13 @@ namespace assay::search {
 class SideAttack {
  public:
   // Starts a thread. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
-  SideAttack(const Network& network, std::uint64_t seed, std::stop_source& found);
+  SideAttack(const Network& network, std::uint64_t seed, Clock::time_point deadline, std::stop_source& found);
 
   // Ends the thread and hands over what it found.
   std::optional<kernel::Theorem> finish(Statistics& statistics);
 
  private:
-  void run(const std::stop_token& stop, const Network& network, std::uint64_t seed, std::stop_source& found);
+  void run(const Network& network, AttackOptions options, const std::stop_token& stop, std::stop_source& found);
   std::optional<kernel::Theorem> theorem_;
   Statistics statistics_;
   std::jthread thread_;  // last: it uses the others

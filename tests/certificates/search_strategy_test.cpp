@@ -156,4 +156,13 @@ TEST_CASE("an attack ends within its seconds where one forward pass takes longer
   CHECK(statistics.attack_steps == 0);                                      // the pass did not come to its end
 }
 
+TEST_CASE("the check of a witness ends at the limit", "[search][strategy]") {
+  const auto problem = open(slow_network(), {make_case(kSide * kSide, -1, 1, {output_row({{0, 1}}, Rational(1000))})});
+  const Network network(problem);
+  const kernel::Witness witness{0, std::vector<Rational>(kSide * kSide, Rational(1, 3))};
+  const std::clock_t begin = std::clock();
+  CHECK_FALSE(check_witness(network, witness, {after(0.05), {}}).has_value());
+  CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 0.3);
+}
+
 }  // namespace assay::search

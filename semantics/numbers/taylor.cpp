@@ -229,11 +229,15 @@ struct Cell {
   double at_centre = 0, by_distance = 0;
 };
 
-// None where the cell is too wide, or f not smooth there. The errors: docs/contracts/taylor.md.
+// No cell where this one is too wide, or f not smooth there: then one of so many levels more may do. The errors: docs/contracts/taylor.md.
+struct Attempt {
+  std::optional<Cell> cell;
+  int levels = 1;
+};
 template <class F>
-std::optional<Cell> cell_around(F f, double centre, double half) {
+Attempt cell_around(F f, double centre, double half) {
   const Series at_centre = series(f, WideInterval(centre)), everywhere = series(f, WideInterval(centre - half, centre + half));
-  if (everywhere[0].is_undefined()) return std::nullopt;
+  if (everywhere[0].is_undefined()) return {};
   constexpr double kUnit = 0x1p-53, kMore = 1 + 0x1p-40, kUnderflows = 0x1p-1060, kPairRoundings = 64 * kUnit * kUnit;
   Cell cell;
   double power = 1, size = 0, error = kUnderflows;
@@ -248,7 +252,7 @@ std::optional<Cell> cell_around(F f, double centre, double half) {
   for (std::size_t k = kPairs; k-- > 0;) {
     const WideInterval& a = at_centre[k];
     const double hi = a.lo_down(), lo = (a - WideInterval(hi)).lo_down();
-    if (!(std::fabs(lo) <= 2 * kUnit * std::fabs(hi))) return std::nullopt;  // false for NaN
+    if (!(std::fabs(lo) <= 2 * kUnit * std::fabs(hi))) return {{}, kLastLevel};  // false for NaN
     cell.pairs[k] = {hi, lo};
     const double off = add_up((a - WideInterval(hi) - WideInterval(lo)).magnitude_up(), kUnderflows);
     cell.at_centre = add_up(off, mul_up(kPairRoundings, std::fabs(hi)));
@@ -257,8 +261,10 @@ std::optional<Cell> cell_around(F f, double centre, double half) {
     size = mul_up(add_up(std::fabs(hi), mul_up(half, size)), kMore);
   }
   const double largest = std::fmax(std::fabs(cell.pairs[0].hi), std::fabs(cell.pairs[1].hi) * half);
-  if (!(error <= kNarrow * largest && std::isfinite(size))) return std::nullopt;
-  return cell;
+  if (error <= kNarrow * largest && std::isfinite(size)) return {cell};
+  const double too_wide = std::log2(error / (kNarrow * largest)) / kTerms;  // the remainder falls by 2^kTerms from level to level
+  if (!(too_wide > 1)) return {};
+  return {{}, too_wide < kLastLevel ? static_cast<int>(std::ceil(too_wide)) : kLastLevel};
 }
 
 // The value is within `error` of hi + lo.
@@ -282,12 +288,12 @@ template <class F>
 std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
   struct Place {
     int questions = 0;
-    std::optional<Cell> cell;
+    Attempt attempt;
   };
   thread_local std::unordered_map<std::uint64_t, Place> places;
   if (!(std::fabs(x) <= kLargestArgument)) return std::nullopt;
   poll(100);
-  for (int level = kFirstLevel; level <= kLastLevel; ++level) {
+  for (int level = kFirstLevel; level <= kLastLevel;) {
     const double width = std::ldexp(1, -level), index = std::nearbyint(x / width), centre = index * width;
     const Interval difference = Interval(x) - Interval(centre);
     if (!difference.is_point() || !(difference.magnitude() <= width / 2)) return std::nullopt;
@@ -299,19 +305,23 @@ std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
       return std::nullopt;
     }
     if (place.questions < kPatience) {
-      place.cell = cell_around(f, centre, width / 2);
+      place.attempt = cell_around(f, centre, width / 2);
       place.questions = kPatience;
     }
-    if (place.cell) return value_at(*place.cell, difference.lo());
+    if (place.attempt.cell) return value_at(*place.attempt.cell, difference.lo());
+    level += place.attempt.levels;
   }
   return std::nullopt;
 }
 
 std::optional<Near> by_cell(Function f, double x) { return by_cell(f, static_cast<std::uint64_t>(f), x); }
+
+// From here on the sigmoidal factor s has 0 < 1 - s < 2^-54: 1 - s is below exp(-x^2/2), exp(-w) with w > 66, exp(-x) and 2 exp(-2x).
+// Towards minus infinity exponentials ask for ever narrower cells of gelu.
+double saturation(Activation f) { return f == Activation::gelu || f == Activation::gelu_tanh_form ? 9 : 45; }
+
 std::optional<Near> by_cell(Activation f, double x) {
-  // Beyond, exponentials ask for ever narrower cells, and the values are about 0 or x.
-  constexpr double kLargest = 9;
-  return std::fabs(x) <= kLargest ? by_cell(f, 128 + static_cast<std::uint64_t>(f), x) : std::nullopt;
+  return std::fabs(x) < saturation(f) ? by_cell(f, 128 + static_cast<std::uint64_t>(f), x) : std::nullopt;
 }
 
 std::optional<Interval> tight(const std::optional<Near>& y) {
@@ -320,10 +330,28 @@ std::optional<Interval> tight(const std::optional<Near>& y) {
   return std::nextafter(around.lo(), HUGE_VAL) == around.hi() ? std::optional(around) : std::nullopt;
 }
 
+// Where a sigmoidal function is so near to its limit L that it lies between L and the neighbour of L, which is 2^-53 |L| away: erfc(6),
+// 2 exp(-40) and exp(-40) are below 2^-54.
+std::optional<Interval> saturated(Function f, double x) {
+  const double size = std::fabs(x);
+  if (!std::isfinite(x)) return std::nullopt;
+  if (f == Function::erfc && x <= -6) return Interval(std::nextafter(2, 0), 2);
+  if (f == Function::sigmoid && x >= 40) return Interval(std::nextafter(1, 0), 1);
+  if (!(f == Function::erf && size >= 6) && !(f == Function::tanh && size >= 20)) return std::nullopt;
+  const Interval positive(std::nextafter(1, 0), 1);
+  return x > 0 ? positive : -positive;
+}
+
 }  // namespace
 
-std::optional<Interval> tight(Function f, double x) { return tight(by_cell(f, x)); }
-std::optional<Interval> tight(Activation f, double x) { return tight(by_cell(f, x)); }
+std::optional<Interval> tight(Function f, double x) {
+  const std::optional<Interval> limit = saturated(f, x);
+  return limit ? limit : tight(by_cell(f, x));
+}
+std::optional<Interval> tight(Activation f, double x) {
+  if (x >= saturation(f) && std::isfinite(x)) return Interval(std::nextafter(x, 0), x);  // x s is above x - x 2^-53
+  return tight(by_cell(f, x));
+}
 
 // Rounding to nearest is monotone: where both ends of the enclosure round to the same number, so does the value.
 std::optional<double> nearest_double(Function f, double x) {

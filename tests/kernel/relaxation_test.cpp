@@ -256,7 +256,7 @@ TEST_CASE("relu_line: the intercept of a float32 chord is recomputed", "[kernel]
 
 // One line over gelu took up to 95 ms, at 257 bits; now about 0.1 ms, which leaves room for slow machines.
 TEST_CASE("unary_line: lines of smooth functions cost the same wherever the box lies", "[kernel][relaxation][speed]") {
-  constexpr std::int64_t kElements = 300;
+  constexpr std::int64_t kElements = 100;
   std::mt19937_64 random(31);
   std::uniform_real_distribution<double> place(-45, 45);
   for (const Unit& unit :

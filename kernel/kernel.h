@@ -194,7 +194,7 @@ class Scope {
   // Rule empty: some box of the scope has lo > hi.
   Outcome<Refutation> empty() const;
 
-  // Back-substitution on this scope and its copies is declined (code "kernel.stopped") while `stop` says true.
+  // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 
  private:

@@ -1,6 +1,6 @@
 // Outcome<T>: a value, or the one reason why there is none.
 //
-// Trusted layers never throw exceptions of their own: every entry point that reads foreign data returns
+// Trusted layers throw no exception of their own but Stopped (interrupt.h): every entry point that reads foreign data returns
 // an Outcome. The first failing side condition wins, so the answer is deterministic.
 #pragma once
 

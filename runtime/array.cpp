@@ -44,4 +44,6 @@ Array Array::reshaped(Shape shape) const {
   return array;
 }
 
+std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
+
 }  // namespace assay::runtime

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "semantics/demand.h"
@@ -71,5 +72,7 @@ class Array {
   std::size_t size_ = 0;
   std::shared_ptr<void> buffer_;
 };
+
+[[nodiscard]] std::string type_of(const Array& array);  // for messages: "float32[2, 3]"
 
 }  // namespace assay::runtime

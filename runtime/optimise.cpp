@@ -29,8 +29,6 @@ Rejection misfit(std::string place, std::string required, std::string found) {
           std::move(required),        std::move(found),    "give one gradient per parameter, as gradients() does"};
 }
 
-std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
-
 bool same_type(const Array& a, const Array& b) { return a.dtype() == b.dtype() && a.shape() == b.shape(); }
 
 std::vector<Array> arrays_of(std::span<const Value> values) {

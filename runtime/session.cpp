@@ -19,8 +19,6 @@ Rejection misuse(std::string code, std::string place, std::string required, std:
           std::move(advice)};
 }
 
-std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
-
 }  // namespace
 
 const Array& Value::array() const {

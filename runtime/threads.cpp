@@ -26,14 +26,14 @@ void relax() {
 thread_local bool inside_task = false;
 
 // Workers sleep on `generation_`; a call raises it, everybody takes indices until there are none, the caller waits for those under way.
-class Pool {
+class WorkerPool {
  public:
-  explicit Pool(std::size_t workers) {
+  explicit WorkerPool(std::size_t workers) {
     for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
   }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() {
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+  ~WorkerPool() {
     stopping_.store(true);
     generation_.fetch_add(1);
     generation_.notify_all();
@@ -89,7 +89,7 @@ class Pool {
 struct Owner {
   std::mutex mutex;  // held by the caller that uses the pool
   std::size_t wanted = 0;
-  std::unique_ptr<Pool> pool;
+  std::unique_ptr<WorkerPool> pool;
 };
 Owner& owner() {
   static Owner one;
@@ -117,7 +117,7 @@ void detail::run_tasks(std::size_t tasks, void (*task)(const void*, std::size_t)
     if (const std::unique_lock lock(one.mutex, std::try_to_lock); lock) {
       const std::size_t threads = resolved(one.wanted);
       if (threads > 1) {
-        if (!one.pool) one.pool = std::make_unique<Pool>(threads - 1);
+        if (!one.pool) one.pool = std::make_unique<WorkerPool>(threads - 1);
         one.pool->run(tasks, task, context);
         return;
       }

@@ -11,7 +11,7 @@
 namespace assay::search {
 namespace {
 
-constexpr double kLeastGradient = 1e-12;  // added to Adam's normaliser: smaller gradients are rounding
+constexpr double kLeastRoot = 1e-12;  // added to Adam's normaliser: smaller gradients are rounding
 
 }  // namespace
 
@@ -115,7 +115,7 @@ ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates,
     const double v = second * square[j] + (1 - second) * gradient * gradient;
     moment[j] = m;
     square[j] = v;
-    const double moved = latent[j] + rate * m / (std::sqrt(v) + kLeastGradient);
+    const double moved = latent[j] + rate * m / (std::sqrt(v) + kLeastRoot);
     const double above = moved > 0 ? moved : 0;
     latent[j] = above < 1 ? above : 1;
   }

@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
 constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
 constexpr std::size_t kIntegerTurn = 4;     // every so many levels a computed integer is split, if one is open
-constexpr std::size_t kMostInputs = 40;     // free inputs up to which the linear program over them is worth it
 
 struct Branch {
   std::shared_ptr<Branch> parent;

@@ -6,7 +6,7 @@
 namespace assay::search {
 namespace {
 
-constexpr double kLeastWeight = 1e-4;  // of a row against the others, where an open node is scored: no row falls out of sight
+constexpr double kLeastShare = 1e-4;  // of a row against the others, where an open node is scored: no row falls out of sight
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void Branching::weigh_flat_node(Worker& worker, const Target& target, LpResult& 
   DualTask task = task_of(target);
   for (std::size_t r = 0; r < task.rows->size(); ++r) {
     float& weight = solved.parameters.weights[r];
-    weight = std::max(weight, static_cast<float>(kLeastWeight / (*task.rows)[r].scale));
+    weight = std::max(weight, static_cast<float>(kLeastShare / (*task.rows)[r].scale));
   }
   task.start = &solved.parameters;
   task.boxes = &boxes;

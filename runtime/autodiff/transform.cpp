@@ -68,28 +68,28 @@ NodeId or_zero(Graph& graph, Ref value, NodeId like) {
   return autodiff::expand(Term(emitter, emitter.number(0, graph.node(like).dtype)), shape).ref();
 }
 
-Rejection refused(std::string code, std::string place, std::string required, std::string found) {
+Rejection refuse_request(std::string code, std::string place, std::string required, std::string found) {
   return {Rejection::Kind::malformed, std::move(code),  std::move(place),
           std::move(required),        std::move(found), "runtime/autodiff/transform.h says what is differentiated"};
 }
 
 // What the three transformations start with: the graph without its outputs, and the node to differentiate.
-struct Start {
+struct Derivation {
   Graph graph;
   NodeId y;
   std::string name;
   std::vector<NodeId> leaves;
 };
 
-Outcome<Start> start(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
+Outcome<Derivation> start(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
   if (output >= graph.outputs.size() || !is_float(graph.node(graph.outputs[output]).dtype)) {
-    return refused("autodiff.output", "output " + std::to_string(output), "an output of the graph, of float elements",
+    return refuse_request("autodiff.output", "output " + std::to_string(output), "an output of the graph, of float elements",
                    std::to_string(graph.outputs.size()) + " outputs");
   }
-  Start s{graph, graph.outputs[output], graph.output_names[output], {}};
+  Derivation s{graph, graph.outputs[output], graph.output_names[output], {}};
   for (const std::size_t input : inputs) {
     if (input >= graph.inputs.size() || !is_float(graph.node(graph.inputs[input]).dtype)) {
-      return refused(
+      return refuse_request(
           "autodiff.input", "input " + std::to_string(input), "an input of the graph, of float elements",
           input < graph.inputs.size() ? to_string(graph.node(graph.inputs[input]).dtype) : std::to_string(graph.inputs.size()) + " inputs");
     }
@@ -108,7 +108,7 @@ NodeId append_like(Graph& graph, NodeId like, std::string name) {
 std::string name_of(const Graph& graph, std::span<const std::size_t> inputs, std::size_t k) { return graph.input_names[inputs[k]]; }
 
 // The tangents of the leaves as inputs, each a seed of the cotangent of its leaf.
-std::vector<Seed> tangents(Start& s, const std::vector<Ref>& bars, std::span<const std::size_t> inputs) {
+std::vector<Seed> tangents(Derivation& s, const std::vector<Ref>& bars, std::span<const std::size_t> inputs) {
   std::vector<Seed> seeds;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const NodeId dot = append_like(s.graph, s.leaves[k], name_of(s.graph, inputs, k) + "_dot");
@@ -120,9 +120,9 @@ std::vector<Seed> tangents(Start& s, const std::vector<Ref>& bars, std::span<con
 }  // namespace
 
 Outcome<Graph> vjp(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
-  Outcome<Start> started = start(graph, output, inputs);
+  Outcome<Derivation> started = start(graph, output, inputs);
   if (!started) return started.rejection();
-  Start& s = started.value();
+  Derivation& s = started.value();
   const NodeId y_bar = append_like(s.graph, s.y, s.name + "_bar");
   const std::vector<Ref> bars = reverse(s.graph, {{s.y, y_bar}}, s.leaves);
   for (std::size_t k = 0; k < bars.size(); ++k)
@@ -131,9 +131,9 @@ Outcome<Graph> vjp(const Graph& graph, std::size_t output, std::span<const std::
 }
 
 Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
-  Outcome<Start> started = start(graph, output, inputs);
+  Outcome<Derivation> started = start(graph, output, inputs);
   if (!started) return started.rejection();
-  Start& s = started.value();
+  Derivation& s = started.value();
   const NodeId y_bar = append_like(s.graph, s.y, s.name + "_bar");
   s.graph.inputs.pop_back();  // a place holder: the transposed map is linear in it, so nothing that stays refers to it
   s.graph.input_names.pop_back();
@@ -149,9 +149,9 @@ Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::
 }
 
 Outcome<Graph> hvp(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
-  Outcome<Start> started = start(graph, output, inputs);
+  Outcome<Derivation> started = start(graph, output, inputs);
   if (!started) return started.rejection();
-  Start& s = started.value();
+  Derivation& s = started.value();
   const NodeId y_bar = append_like(s.graph, s.y, s.name + "_bar");
   const std::vector<Ref> bars = reverse(s.graph, {{s.y, y_bar}}, s.leaves);
   const std::vector<Seed> seeds = tangents(s, bars, inputs);

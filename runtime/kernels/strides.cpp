@@ -53,7 +53,7 @@ Loops merged(const Shape& extents, std::vector<Shape> strides) {
 
 namespace {
 
-constexpr std::size_t kGrain = 1 << 15;  // elements of a task
+constexpr std::size_t kCopyGrain = 1 << 15;  // elements of a task
 
 template <class T>
 void copy_line(T* to, std::int64_t to_stride, const T* from, std::int64_t from_stride, std::size_t count) {
@@ -123,7 +123,7 @@ void transpose_all(const Loops& loops, T* to, const T* from) {
   const auto stripes = static_cast<std::size_t>((rows + kStripe - 1) / kStripe);
   const auto stripe_size = static_cast<std::size_t>(std::min(rows, kStripe) * columns);
   const Odometer<2> start(loops, 2);
-  parallel_ranges(start.count() * stripes, std::max<std::size_t>(kGrain / stripe_size, 1), [&](std::size_t first, std::size_t last) {
+  parallel_ranges(start.count() * stripes, std::max<std::size_t>(kCopyGrain / stripe_size, 1), [&](std::size_t first, std::size_t last) {
     Odometer<2> at = start;
     at.seek(first / stripes);
     for (std::size_t task = first; task < last; ++task) {
@@ -149,7 +149,7 @@ void copy_all(Loops& loops, T* to, const T* from) {
   if (transposes) return transpose_all(loops, to, from);
   const auto inner = static_cast<std::size_t>(loops.extents.back());
   const Odometer<2> start(loops, 1);
-  parallel_ranges(start.count(), std::max<std::size_t>(kGrain / inner, 1), [&](std::size_t first, std::size_t last) {
+  parallel_ranges(start.count(), std::max<std::size_t>(kCopyGrain / inner, 1), [&](std::size_t first, std::size_t last) {
     Odometer<2> at = start;
     at.seek(first);
     for (std::size_t line = first; line < last; ++line, at.next()) {

@@ -16,6 +16,7 @@
 #define ASSAY_TARGETS
 #endif
 #define ASSAY_INLINE __attribute__((always_inline))
+#define ASSAY_UNROLL _Pragma("GCC unroll 8")  // before a loop over registers: its array has to become registers at -O2 as well
 
 namespace assay::kernel {
 

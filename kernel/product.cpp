@@ -44,20 +44,20 @@ template <std::size_t kRows, std::size_t kGroups>
 ASSAY_INLINE inline void multiply_block(const Tile& tile, std::size_t first, Panel panel, double* out, std::size_t out_stride,
                                         std::size_t keep) {
   Lanes sum[kRows][kGroups];
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] = lanes(out + r * out_stride + g * kLanes);
+  ASSAY_UNROLL for (std::size_t r = 0; r < kRows; ++r) {
+    ASSAY_UNROLL for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] = lanes(out + r * out_stride + g * kLanes);
   }
   for (std::size_t t = 0; t < tile.terms; ++t) {
     const double* entries = panel.w + tile.index[t] * panel.stride;
     const double* coefficient = tile.a + first * tile.stride + tile.index[t];
-    for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] += coefficient[r * tile.stride] * lanes(entries + g * kLanes);
+    ASSAY_UNROLL for (std::size_t r = 0; r < kRows; ++r) {
+      ASSAY_UNROLL for (std::size_t g = 0; g < kGroups; ++g) sum[r][g] += coefficient[r * tile.stride] * lanes(entries + g * kLanes);
     }
   }
   Mask changed;
   from_lane(keep, changed);
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t g = 0; g < kGroups; ++g) {
+  ASSAY_UNROLL for (std::size_t r = 0; r < kRows; ++r) {
+    ASSAY_UNROLL for (std::size_t g = 0; g < kGroups; ++g) {
       double* to = out + r * out_stride + g * kLanes;
       const Lanes old = lanes(to);
       lanes(to) = g > 0 || keep == 0 ? sum[r][g] : changed ? sum[r][g] : old;

@@ -5,6 +5,7 @@ trusted headers (all but runtime and gpu) also keeps -ffp-contract=off. The last
 """
 import json
 import pathlib
+import re
 import shlex
 
 import house
@@ -56,9 +57,15 @@ CONTROLS = [
 
 
 def commands(build):
-    """-> [(file, flags)]"""
+    """-> [(file, flags, shared)]; shared: the file is compiled as part of a unit with others, which an #include line of the unit names."""
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
-        yield pathlib.Path(entry["directory"], entry["file"]).resolve(), entry.get("arguments") or shlex.split(entry["command"])
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        flags = entry.get("arguments") or shlex.split(entry["command"])
+        if path.parent.name == "Unity":
+            for name in re.findall(r'(?m)^#include "(.*)"$', path.read_text(encoding="utf-8")):
+                yield pathlib.Path(name).resolve(), flags, True
+        else:
+            yield path, flags, False
 
 
 if __name__ == "__main__":
@@ -67,10 +74,12 @@ if __name__ == "__main__":
     problems = [f"control {flags!r} should be found {'wrong' if wrong else 'right'}" for flags, wrong in CONTROLS
                 if bool(faults_of("kernel", flags.split())) != wrong]
     seen = set()
-    for path, flags in commands(options.build):
+    for path, flags, shared in commands(options.build):
         if path.is_relative_to(root):
             relative = path.relative_to(root)
             seen.add(relative)
+            if shared and relative.parts[0] in house.TRUSTED:
+                problems.append(f"{relative} is compiled in one unit with other files")
             problems += [f"{relative}: {fault}" for fault in faults_of(relative.parts[0], flags)]
     trusted = house.sources(root, house.TRUSTED, {".cpp"})
     problems += [f"{path} is not compiled by this build" for path in trusted if path not in seen]

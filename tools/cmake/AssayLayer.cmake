@@ -30,11 +30,18 @@ set(ASSAY_MAY_PACKAGE_explain "")
 
 set(ASSAY_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 
-# Glue and long tables: compiled in half the time; what they call has its own flags.
+# Release builds: -O2 for everything, less for glue and long tables, more for the loops named here. -O3 everywhere takes a quarter
+# longer to compile and speeds up those loops only.
 function(assay_glue TARGET)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${TARGET} PRIVATE -O1)
-  endif()
+  target_compile_options(${TARGET} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+function(assay_loops)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+endfunction()
+# Several files of one untrusted target as one compilation unit, which parses their headers once. Trusted files and the readers of
+# statements stay units of their own.
+function(assay_units TARGET)
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 function(assay_layer NAME TRUST)
@@ -58,7 +65,10 @@ function(assay_layer NAME TRUST)
   add_library(assay_${NAME} STATIC ${LAYER_SOURCES})
   add_library(assay::${NAME} ALIAS assay_${NAME})
   target_include_directories(assay_${NAME} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_compile_options(assay_${NAME} PRIVATE ${ASSAY_WARNINGS})
+  target_compile_options(assay_${NAME} PRIVATE ${ASSAY_WARNINGS} $<$<CONFIG:Release>:-O2>)
+  if(TRUST MATCHES "^(NEUTRAL|UNTRUSTED)$")
+    assay_units(assay_${NAME})
+  endif()
   if(TRUST STREQUAL "TRUSTED")
     # IEEE double semantics as written: no contraction, no fast-math, no link-time optimisation.
     target_compile_options(assay_${NAME} INTERFACE -ffp-contract=off)

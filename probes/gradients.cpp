@@ -16,7 +16,6 @@ namespace {
 
 using kernel::AdjointCase;
 using runtime::Array;
-using runtime::Value;
 
 // Of the operands and the cotangent: whole numbers, on which much is exact; full precision; a cotangent of 0, for which every gradient
 // is 0; kinks.
@@ -188,21 +187,21 @@ Outcome<Trace> eager_gradients(Op op, std::uint64_t seed) {
   runtime::Session session;
   runtime::Recorder recorder(session);
   const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) -> Outcome<Done> {
-    std::vector<Value> values, real;
+    std::vector<runtime::Value> values, real;
     for (const Tensor& operand : at.operands) {
       values.push_back(session.input(operand, one.name));
       if (is_float(operand.dtype())) real.push_back(values.back());
     }
-    std::vector<Value> of_node(one.graph.nodes.size());
+    std::vector<runtime::Value> of_node(one.graph.nodes.size());
     for (std::size_t k = 0; k < values.size(); ++k) of_node[one.graph.inputs[k]] = values[k];
     for (NodeId id = 0; id < one.graph.nodes.size(); ++id) {
       const Node& node = one.graph.node(id);
       if (node.op == Op::input) continue;
-      std::vector<Value> operands;
+      std::vector<runtime::Value> operands;
       for (const NodeId operand : node.operands) operands.push_back(of_node[operand]);
       of_node[id] = node.op == Op::constant ? session.input(node.value) : session.apply(node.op, operands, node.attributes);
     }
-    const Value y = of_node[one.graph.outputs[0]];
+    const runtime::Value y = of_node[one.graph.outputs[0]];
     const auto bars = recorder.gradients(runtime::sum(y * session.input(at.cotangent, "cotangent")), real);
     return bars ? Outcome<Done>(Done{}) : Outcome<Done>(bars.rejection());
   });

@@ -29,7 +29,7 @@ constexpr double kLeastAttack = 0.01;   // ... but at least this long
 constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
-constexpr double kFirstRound = 1;       // seconds of branching on an unfinished root, at least; doubled every time
+constexpr double kFirstBranching = 1;       // seconds of branching on an unfinished root, at least; doubled every time
 
 double cpu_seconds() {
   rusage usage{};
@@ -160,7 +160,7 @@ class Search {
     std::iota(open.begin(), open.end(), 0U);
     const auto begin = Clock::now();
     double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
-    for (double round = kFirstRound;; round *= 2, share = round) {
+    for (double round = kFirstBranching;; round *= 2, share = round) {
       auto bounded = bound_root(root, share);
       if (!bounded) return bounded.rejection();
       result.witness = std::move(bounded).value();

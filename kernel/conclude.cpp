@@ -1,12 +1,15 @@
 // The rules that close a scope: conclude and empty.
 
 #include <algorithm>
+#include <map>
 
 #include "kernel/scope_parts.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
+
+constexpr double kTermWork = 100;  // multiply-adds that adding one exact term of a row takes as long as
 
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
@@ -30,21 +33,17 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
                     std::to_string(c.rows.size()));
     if (!usable(c.rows))
       return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
-    std::vector<std::pair<std::pair<NodeId, std::uint64_t>, Rational>> sum;
+    std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
     Rational right;
     bool any_strict = false;
     for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (auto paid = pay(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !paid) return paid.rejection();
       const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
       if (m.sign() == 0) continue;
       right += m * rows[r].bound;
       any_strict = any_strict || rows[r].strict;
       for (const Term& term : rows[r].terms) {
-        const std::pair<NodeId, std::uint64_t> key{problem_->node_of(term.variable), term.variable.element};
-        const auto found = std::find_if(sum.begin(), sum.end(), [&](const auto& entry) { return entry.first == key; });
-        if (found == sum.end())
-          sum.emplace_back(key, m * term.coefficient);
-        else
-          found->second += m * term.coefficient;
+        sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
       }
     }
     for (const auto& [key, coefficient] : sum) {
@@ -92,13 +91,9 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
                       std::uint64_t& budget) const {
   if (!(bound.slack > 0 && add_up(bound.estimate, bound.slack) >= required)) return bound.lower;
   const NodeId start = top(targets.start, priced_literals(hints), hints);
-  std::uint64_t cost = 0;
-  for (const NodeId node : problem_->active_nodes()) {
-    if (node > start || problem_->affine(node) == nullptr) continue;
-    for (const AffineForm::Part& part : problem_->affine(node)->parts) cost += part.map->cost();
-  }
-  if (cost > budget) return bound.lower;
-  budget -= cost;
+  const double cost = problem_->row_work(start);
+  if (!(cost <= static_cast<double>(budget)) || !pay(cost)) return bound.lower;
+  budget -= static_cast<std::uint64_t>(cost);
   ExactRows rows(problem_->graph(), boxes_, 1);
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);

@@ -54,6 +54,8 @@ struct Hints {
 struct KernelOptions {
   bool exact = false;                          // back-substitution in integers only, no double filter
   std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one step where the filter falls back to the exact path
+  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes that the statement, and the open branches of a session, may need
+  double work = 1e13;                             // multiply-adds of the steps of one session, and of one pass through the network
 };
 
 // One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.
@@ -84,6 +86,8 @@ class Problem {
   [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return active_nodes_; }
   // Every non-linear op that the node enters is exactly linear on either side of 0.
   [[nodiscard]] bool kink_at_zero(NodeId node) const { return kink_at_zero_[node]; }
+  // Multiply-adds of one row on its way from the node to the inputs, roughly.
+  [[nodiscard]] double row_work(NodeId node) const { return row_work_[node]; }
   // What a theorem about this problem rests on besides the code of the trusted folders.
   [[nodiscard]] std::vector<std::string> assumptions() const;
   // The graph node of a property variable.
@@ -100,6 +104,7 @@ class Problem {
   std::vector<std::optional<AffineForm>> affine_;
   std::vector<std::optional<GridForm>> grids_;  // of the affine forms, in exact mode
   std::vector<NodeId> pre_activations_, active_nodes_;
+  std::vector<double> row_work_;  // by node: of the node and all before it
   ConstantValues constants_;
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
@@ -194,6 +199,13 @@ class Scope {
   // Rule empty: some box of the scope has lo > hi.
   Outcome<Refutation> empty() const;
 
+  // Steps on this scope and its copies pay their multiply-adds here first, and are declined (code "kernel.work") where too few are left.
+  void pay_from(std::shared_ptr<double> work) { work_ = std::move(work); }
+  [[nodiscard]] Outcome<Done> pay(double work) const;
+
+  // The lines that were derived so far are derived again where they are needed.
+  void forget_lines() { lines_.assign(lines_.size(), nullptr); }
+
   // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 
@@ -219,6 +231,7 @@ class Scope {
   std::vector<std::shared_ptr<const Line>> lines_;         // policy lines derived so far
   bool contradiction_ = false;                             // some box has lo > hi
   std::function<bool()> stop_;
+  std::shared_ptr<double> work_;  // multiply-adds that are left; null: any number
 };
 
 // Two refutations of one context: the union of their cases.

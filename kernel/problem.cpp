@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "kernel/kernel.h"
 #include "semantics/demand.h"
@@ -77,6 +78,16 @@ AffineForm without_identities(AffineForm form, const std::vector<std::optional<A
   if (form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
   auto shorter = folded(form, *affine[form.parts[0].operand]);
   return shorter ? *std::move(shorter) : form;
+}
+
+// Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
+double nonlinear_work(const Graph& graph, const Node& node) {
+  double size = static_cast<double>(element_count(node.shape)), longest = 1;
+  for (const NodeId operand : node.operands) {
+    size += static_cast<double>(graph.size(operand));
+    for (const std::int64_t extent : graph.node(operand).shape) longest = std::max(longest, static_cast<double>(extent));
+  }
+  return op_row(node.op).op_class == OpClass::elementwise ? size : size * longest;
 }
 
 // Inputs, outputs and what lies between them on the affine forms' own edges, in order; constants excluded.
@@ -158,6 +169,13 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (graph.node(id).op != Op::input && nonlinear.any[id]) problem->pre_activations_.push_back(id);
   }
   problem->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
+  problem->row_work_.assign(graph.nodes.size(), 1.0);
+  for (const NodeId id : problem->active_nodes_) {
+    if (!problem->affine_[id]) problem->row_work_[id] += nonlinear_work(graph, graph.node(id));
+    for (std::size_t part = 0; problem->affine_[id] && part < problem->affine_[id]->parts.size(); ++part)
+      problem->row_work_[id] += static_cast<double>(problem->affine_[id]->parts[part].map->cost());
+  }
+  std::partial_sum(problem->row_work_.begin(), problem->row_work_.end(), problem->row_work_.begin());
 
   std::map<const InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;

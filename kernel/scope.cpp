@@ -31,6 +31,16 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
 
 std::size_t Scope::group() const { return context_->group; }
 
+Outcome<Done> Scope::pay(double work) const {
+  if (work_ != nullptr && !(work <= *work_)) {
+    char found[80];
+    std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, *work_);
+    return Rejection{Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
+  }
+  if (work_ != nullptr) *work_ -= work;
+  return Done{};
+}
+
 std::vector<Literal> Scope::literals() const {
   std::vector<Literal> result;
   for (const Context* c = context_.get(); c->parent; c = c->parent.get()) result.push_back(c->literal);
@@ -111,6 +121,7 @@ Outcome<Done> Scope::derive_box(NodeId node) try {
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
+  if (auto paid = pay(problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0)); !paid) return paid;
   const AffineForm* form = problem_->affine(node);
   if (form != nullptr) {
     std::vector<std::vector<double>> x;
@@ -212,6 +223,10 @@ Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hi
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   const NodeId start = top(targets.start, priced_literals(hints), hints);
+  // The lines below the start cost about as much as a row.
+  const double rows_work =
+      static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
+  if (auto paid = pay(rows_work); !paid) return paid.rejection();
   const auto lines = lines_below(start, hints);
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {

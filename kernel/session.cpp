@@ -38,7 +38,12 @@ Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool rou
   return Done{};
 }
 
-Session::Session(std::shared_ptr<const Problem> problem) : problem_(std::move(problem)), groups_(problem_->group_count()) {}
+Session::Session(std::shared_ptr<const Problem> problem)
+    : problem_(std::move(problem)), work_(std::make_shared<double>(problem_->options().work)), groups_(problem_->group_count()) {
+  // A scope has pointers for each node, and two ends and a penalty for each element that is not constant.
+  for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node)
+    level_bytes_ += 64 + (problem_->is_constant(node) ? 0 : 3 * sizeof(double) * problem_->graph().size(node));
+}
 
 Outcome<Done> Session::begin_group(std::size_t group) {
   if (in_group()) return structure("begin_group outside any group", "group " + std::to_string(group_) + " is still open");
@@ -48,6 +53,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
   auto root = Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
+  root.value().pay_from(work_);
   levels_.push_back({std::move(root).value(), std::nullopt, {}, std::nullopt});
   return Done{};
 }
@@ -71,9 +77,17 @@ Outcome<Done> Session::in_branch() const {
 
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (!(depth() + 2 <= problem_->options().memory / level_bytes_))
+    return Rejection{Rejection::Kind::declined,
+                     "session.depth",
+                     "",
+                     "open branches whose boxes fit " + std::to_string(problem_->options().memory) + " bytes",
+                     std::to_string(depth() + 2) + " branches of up to " + std::to_string(level_bytes_),
+                     "a better balanced tree of splits, or more with --memory"};
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
+  if (depth() > 0) levels_.back().scope.forget_lines();
   levels_.push_back({std::move(child), std::nullopt, at_most, std::nullopt});
   return Done{};
 }
@@ -137,6 +151,8 @@ Outcome<Done> Session::empty() {
   if (auto allowed = in_branch(); !allowed) return allowed;
   return close(scope().empty());
 }
+
+Outcome<Done> Session::pay(double work) { return in_group() ? scope().pay(work) : Outcome<Done>(Done{}); }
 
 Outcome<Theorem> Session::theorem() const {
   if (in_group()) return structure("the last group has ended", "group " + std::to_string(group_) + " is still open");

@@ -5,8 +5,8 @@
 //
 // A branch is any sequence of steps and whole splits. What its steps and splits refute is merged; done() joins the two
 // sides. Holds no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable. Memory is the
-// stack of open branches. A rejected call proves nothing and leaves the branches as they were, but for a rejected done(),
-// which drops its split.
+// stack of open branches: their boxes, and the lines of the root and of the innermost one. A rejected call proves nothing and leaves the
+// branches as they were, but for a rejected done(), which drops its split.
 #pragma once
 
 #include <memory>
@@ -45,6 +45,9 @@ class Session {
   // "sat", outside any group; what was refuted so far does not matter.
   [[nodiscard]] Outcome<Theorem> witness(const Witness& point) const;
 
+  // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
+  Outcome<Done> pay(double work);
+
   [[nodiscard]] const Problem& problem() const { return *problem_; }
   // Rejected (session.structure) where no step may stand.
   [[nodiscard]] Outcome<Done> in_branch() const;
@@ -63,6 +66,8 @@ class Session {
   Outcome<Done> close(Outcome<Refutation> refutation);
 
   std::shared_ptr<const Problem> problem_;
+  std::shared_ptr<double> work_;   // multiply-adds that are left of KernelOptions::work
+  std::uint64_t level_bytes_ = 0;  // the most that the boxes of one branch can hold
   std::vector<Level> levels_;
   std::vector<std::optional<Refutation>> groups_;
   std::size_t group_ = 0;

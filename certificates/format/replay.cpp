@@ -28,11 +28,7 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
 class Replay {
  public:
   Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem)
-      : reader_(reader), problem_(std::move(problem)), session_(problem_) {
-    for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
-      if (!problem_->is_constant(node)) level_bytes_ += 2 * sizeof(double) * problem_->graph().size(node);
-    }
-  }
+      : reader_(reader), problem_(std::move(problem)), session_(problem_) {}
 
   Outcome<kernel::Theorem> run() {
     if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
@@ -73,6 +69,7 @@ class Replay {
     if (witness_)
       return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
                        "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
+    if (auto paid = session_.pay(static_cast<double>(record.values)); !paid) return paid;
     switch (record.type) {
       case RecordType::begin_group:
         return session_.begin_group(record.group);
@@ -97,7 +94,8 @@ class Replay {
       case RecordType::split_zero:
       case RecordType::split_f32:
       case RecordType::split_f64:
-        return split(record);
+        ++statistics_.splits;
+        return session_.split(record.node, record.element, record.threshold);
       case RecordType::next:
         return session_.next();
       case RecordType::done:
@@ -106,19 +104,6 @@ class Replay {
         return witness(record.witness);
     }
     return Done{};
-  }
-
-  Outcome<Done> split(const Record& record) {
-    const std::size_t depth = session_.depth() + 1;
-    if (!(depth <= kMaxHeldBytes / std::max<std::uint64_t>(level_bytes_, 1)))
-      return Rejection{Rejection::Kind::declined,
-                       "certificate.depth",
-                       "",
-                       "open splits whose boxes fit 8 GiB",
-                       std::to_string(depth) + " open splits",
-                       "a better balanced tree of splits"};
-    ++statistics_.splits;
-    return session_.split(record.node, record.element, record.threshold);
   }
 
   Outcome<Done> witness(const kernel::Witness& point) {
@@ -132,7 +117,6 @@ class Replay {
   std::shared_ptr<const kernel::Problem> problem_;
   kernel::Session session_;
   std::optional<kernel::Theorem> witness_;
-  std::uint64_t level_bytes_ = 0;  // the most that the boxes of one branch can hold
   ReplayStatistics statistics_;
 };
 

@@ -5,8 +5,11 @@
 // S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
 // intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
 
+#include <algorithm>
+
 #include "kernel/kernel.h"
 #include "semantics/interrupt.h"
+#include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/wide_interval.h"
 
 namespace assay::kernel {
@@ -69,11 +72,18 @@ Outcome<Run<S>> run(const Graph& graph, const std::vector<Rational>& point) {
   return Run<S>{std::move(values).value()};
 }
 
+// Numbers may double their length at each product: what they take is bounded by the size of the network, and open beyond.
 template <class S>
 Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_row) {
-  const auto result = run<S>(problem.graph(), witness.inputs);
-  if (!result) return Truth::open;
-  return result.value().decide(problem, problem.statement().property.cases[witness.case_index].rows, open_row);
+  constexpr double kWordsPerTerm = 1000;  // word operations that one multiply-add of the network may take
+  const double work = std::max(static_cast<double>(problem.options().exact_budget),
+                               kWordsPerTerm * problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)));
+  Truth truth = Truth::open;
+  const bool finished = within_exact_work(work, [&] {
+    const auto result = run<S>(problem.graph(), witness.inputs);
+    if (result) truth = result.value().decide(problem, problem.statement().property.cases[witness.case_index].rows, open_row);
+  });
+  return finished ? truth : Truth::open;
 }
 
 }  // namespace
@@ -105,8 +115,12 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (truth == Truth::fails)
     return reject("witness.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
   if (truth == Truth::open)
-    return Rejection{Rejection::Kind::declined, "witness.S3",       place + ", row " + std::to_string(row),
-                     "a decided row",           "open at 256 bits", ""};
+    return Rejection{Rejection::Kind::declined,
+                     "witness.S3",
+                     place + ", row " + std::to_string(row),
+                     "a decided row",
+                     "open at 256 bits, and in exact fractions of a length that the network's size allows",
+                     ""};
   Theorem theorem;
   theorem.kind_ = Theorem::Kind::satisfiable;
   theorem.problem_ = problem;

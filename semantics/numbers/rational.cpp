@@ -8,10 +8,13 @@
 
 #include <boost/multiprecision/gmp.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <numeric>
 
 #include "semantics/demand.h"
+#include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/rational_access.h"
 
 namespace assay {
@@ -23,10 +26,46 @@ struct Rational::Big {
   mpq_rational value;
 };
 
+namespace {
+
+thread_local double exact_work = std::numeric_limits<double>::infinity();  // that is left
+
+// A product and its reduction are quadratic in the words, a copy is linear.
+void pay(const mpq_rational& value) {
+  const auto words = static_cast<double>(mpz_size(mpq_numref(value.backend().data())) + mpz_size(mpq_denref(value.backend().data())));
+  exact_work -= 4 * words * words + 16 * words;
+  if (exact_work < 0) throw std::bad_alloc();
+}
+
+// GMP would end the program where it finds no memory.
+void* allocated(void* bytes) {
+  if (bytes == nullptr) throw std::bad_alloc();
+  return bytes;
+}
+[[maybe_unused]] const bool kGmpThrows = [] {
+  mp_set_memory_functions([](std::size_t size) { return allocated(std::malloc(size)); },
+                          [](void* old, std::size_t, std::size_t size) { return allocated(std::realloc(old, size)); }, nullptr);
+  return true;
+}();
+
+}  // namespace
+
+bool within_exact_work(double work, const std::function<void()>& body) try {
+  const struct Restored {
+    ~Restored() { exact_work = std::numeric_limits<double>::infinity(); }
+  } restored;
+  exact_work = work;
+  body();
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
 void Rational::BigDelete::operator()(Big* big) const noexcept {
   delete big;
 }
 Rational::BigPointer Rational::clone(const Big& big) {
+  pay(big.value);
   return BigPointer(new Big(big));
 }
 
@@ -57,6 +96,7 @@ void set_int128(mpz_ptr result, Int128 value) {
 }  // namespace
 
 void RationalAccess::init_set(mpq_t result, const Rational& value) {
+  if (value.big_) pay(value.big_->value);
   mpq_init(result);
   if (value.big_) {
     mpq_set(result, value.big_->value.backend().data());

@@ -1,4 +1,5 @@
 #include "semantics/numbers/rational.h"
+#include "semantics/numbers/exact_work.h"
 
 #include <gmp.h>
 #include <mpfr.h>
@@ -317,3 +318,19 @@ TEST_CASE("rational: functions", "[numbers]") {
 }
 
 }  // namespace assay::test
+
+TEST_CASE("exact work ends numbers that grow without end, and nothing else", "[rational]") {
+  const auto squared = [](Rational x, int times) {
+    for (int i = 0; i < times; ++i) x = x * x;
+    return x;
+  };
+  const Rational third(1, 3);
+  Rational few;
+  CHECK(within_exact_work(1e6, [&] { few = squared(third, 8); }));
+  CHECK(few == squared(third, 8));
+  CHECK_FALSE(within_exact_work(1e8, [&] { (void)squared(third, 40); }));
+  CHECK_FALSE(within_exact_work(1e4, [&] {  // copies pay as well
+    for (int i = 0; i < 1000; ++i) (void)Rational(few);
+  }));
+  CHECK(squared(third, 12) == squared(few, 4));  // no limit is left behind
+}

@@ -1,0 +1,113 @@
+// What the steps of a session may take, and layout ops on integers and booleans, whose boxes and rows pass through them exactly.
+#include "kernel/session.h"
+#include "tests/kernel/kernel_problems.h"
+
+using namespace assay;
+using namespace assay::test;
+
+namespace {
+
+// The first of the greatest of x [1, 4], as a float [1, 1]: arg_max -> reshape -> cast.
+Graph position_of_greatest() {
+  Chain chain(4);
+  chain.then(Op::arg_max, ArgAttributes{1, false, false});
+  chain.then(Op::reshape, ShapeAttributes{{1, 1}});
+  chain.then(Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::float64)});
+  return chain.output();
+}
+
+// The number of elements of x [1, 4] below 1/2: less -> reshape -> cast -> sum.
+Graph count_of_small() {
+  Chain chain(4);
+  const NodeId half = chain.graph.append_constant(tensor({1}, {0.5}));
+  chain.then(Op::less, half);
+  chain.then(Op::reshape, ShapeAttributes{{4, 1}});
+  chain.then(Op::cast, CastAttributes{static_cast<std::uint8_t>(DType::float64)});
+  chain.then(Op::reduce_sum, ReduceAttributes{{0}, true});
+  return chain.output();
+}
+
+ProblemPointer wide_relu(KernelOptions options) {
+  Chain chain(8);
+  chain.gemm(8, std::vector<double>(64, 0.25));
+  chain.then(Op::relu);
+  chain.gemm(1, std::vector<double>(8, 1));
+  return open(chain.output(), std::vector<double>(8, -1), std::vector<double>(8, 1), {at_least(output(0), 100)}, options);
+}
+
+}  // namespace
+
+TEST_CASE("layout ops on integers and booleans behind an input are index maps", "[budget][layout]") {
+  for (const bool exact : {false, true}) {
+    KernelOptions options;
+    options.exact = exact;
+    const std::vector<double> lo(4, 0), hi(4, 1);
+    for (const auto& [graph, most] : {std::pair{position_of_greatest(), 3}, std::pair{count_of_small(), 4}}) {
+      const ProblemPointer above = open(graph, lo, hi, {at_least(output(0), most, true)}, options);
+      CHECK(conclude(boxed_root(above)).ok());
+      const ProblemPointer at = open(graph, lo, hi, {at_least(output(0), most)}, options);
+      CHECK_FALSE(conclude(boxed_root(at)).ok());  // the last is the greatest; all are small
+      const std::vector<double> point = most == 3 ? std::vector<double>{0, 0, 0, 1} : std::vector<double>(4, 0);
+      CHECK(kernel::satisfiable(at, {0, rationals(point)}).ok());
+    }
+  }
+}
+
+TEST_CASE("a session declines the step that its multiply-adds do not pay", "[budget]") {
+  KernelOptions options;
+  kernel::Session generous(wide_relu(options));
+  REQUIRE(generous.begin_group(0).ok());
+  REQUIRE(generous.sweep(0, false).ok());
+
+  // 16 rows through 64 multiply-adds and what is before them: not for 1000.
+  options.work = 1000;
+  kernel::Session poor(wide_relu(options));
+  REQUIRE(poor.begin_group(0).ok());
+  CHECK(code_of(poor.sweep(0, false)) == "kernel.work");
+  CHECK(poor.scope().has_box(2));  // the box before the rows was paid
+  CHECK_FALSE(poor.scope().has_box(3));
+  options.work = 100;
+  kernel::Session poorer(wide_relu(options));
+  REQUIRE(poorer.begin_group(0).ok());
+  CHECK(code_of(poorer.sweep(0, false)) == "kernel.work");
+  CHECK(code_of(poorer.pay(1e6)) == "kernel.work");
+}
+
+TEST_CASE("a session declines the split whose boxes do not fit the memory", "[budget]") {
+  KernelOptions options;
+  options.memory = 4000;  // 8 + 8 + 8 + 1 elements that are not constant, 24 bytes each, and 64 for each of 6 nodes: 984 for a branch
+  kernel::Session session(wide_relu(options));
+  REQUIRE(session.begin_group(0).ok());
+  REQUIRE(session.sweep(0, false).ok());
+  CHECK(session.split(0, 0, 0).ok());
+  CHECK(session.split(0, 1, 0).ok());
+  CHECK(session.split(0, 2, 0).ok());
+  CHECK(code_of(session.split(0, 3, 0)) == "session.depth");
+  CHECK(session.depth() == 3);
+}
+
+TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]") {
+  const ProblemPointer problem = wide_relu({});
+  Scope scope = boxed_root(problem);
+  REQUIRE(scope.refine(problem->pre_activations()[0], {Selection::Kind::all, {}}, {}).ok());
+  kernel::Diagnosis before, after;
+  const std::vector<CaseMultipliers> cases{{0, {}}};
+  CHECK(scope.conclude(cases, {}, &before).ok());
+  scope.forget_lines();
+  CHECK(scope.conclude(cases, {}, &after).ok());
+  CHECK(before.margins == after.margins);
+}
+
+TEST_CASE("a witness whose exact fractions would double in length forever is declined", "[budget]") {
+  Chain chain(1);
+  for (int i = 0; i < 40; ++i) chain.then(Op::mul, chain.last);
+  const ProblemPointer problem = open(chain.output(), {-1}, {1}, {at_most(output(0), 0)});
+  CHECK(code_of(kernel::satisfiable(problem, {0, {Rational(1, 2)}})) == "witness.S3");
+  CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
+  // What 256 bits leave open and short fractions decide: x^4 = 1/81.
+  Chain small(1);
+  small.then(Op::mul, small.last);
+  small.then(Op::mul, small.last);
+  const ProblemPointer tight = open(small.output(), {-1}, {1}, {at_most(output(0), Rational(1, 81)), at_least(output(0), Rational(1, 81))});
+  CHECK(kernel::satisfiable(tight, {0, {Rational(1, 3)}}).ok());
+}

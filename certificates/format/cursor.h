@@ -22,9 +22,9 @@ class Cursor {
   [[nodiscard]] std::uint64_t offset() const { return offset_ + at_; }
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
-  void fail(const char* code, std::string required, std::string found) {
+  void fail(const char* code, std::string required, std::string found, Rejection::Kind kind = Rejection::Kind::malformed) {
     if (!fault_)
-      fault_ = Rejection{Rejection::Kind::malformed,
+      fault_ = Rejection{kind,
                          code,
                          "byte " + std::to_string(offset()),
                          std::move(required),

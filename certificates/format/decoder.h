@@ -38,6 +38,7 @@ class Reader::Decoder {
     std::uint32_t id;
     std::size_t depth;  // open splits where it was defined
     kernel::Hints hints;
+    std::uint64_t values;  // in its arrays
   };
 
   void decode() {
@@ -82,7 +83,7 @@ class Reader::Decoder {
 
   // A branch with this many open splits ends: what it and its descendants defined is out of force.
   void forget(std::size_t depth) {
-    while (!definitions_.empty() && definitions_.back().depth >= depth) definitions_.pop_back();
+    for (; !definitions_.empty() && definitions_.back().depth >= depth; definitions_.pop_back()) held_ -= definitions_.back().values;
   }
 
   [[nodiscard]] const Definition* find(std::uint64_t id) const {
@@ -138,7 +139,8 @@ class Reader::Decoder {
         const std::uint64_t code = cursor.varint();
         if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
         entry.position = static_cast<std::uint32_t>(code >> 1);
-        if ((code & 1) != 0) entry.rows = array(kMaxCases, [](const kernel::Hints&) { return nullptr; });
+        const std::uint64_t left = kMaxMultipliers - std::min(record_.values, kMaxMultipliers);
+        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), [](const kernel::Hints&) { return nullptr; });
       }
       record_.cases.push_back(std::move(entry));
     }
@@ -156,7 +158,8 @@ class Reader::Decoder {
     hints(cursor.byte());
     if (!definitions_.empty() && !(definitions_.back().id < record_.hints_id))
       return cursor.fail("certificate.hint", "an id above those in force", std::to_string(record_.hints_id));
-    definitions_.push_back({record_.hints_id, depth_, record_.hints});
+    held_ += record_.values;
+    definitions_.push_back({record_.hints_id, depth_, record_.hints, record_.values});
   }
 
   void defined() {
@@ -164,6 +167,7 @@ class Reader::Decoder {
     const Definition* definition = find(record_.hints_id);
     if (definition == nullptr) return cursor.fail("certificate.hint", "an id of hints in force", std::to_string(record_.hints_id));
     record_.hints = definition->hints;
+    record_.values += definition->values;
     record_.hints.beta = beta();
   }
 
@@ -204,6 +208,10 @@ class Reader::Decoder {
     if (!(count <= limit))
       cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
     if (count == 0 || cursor.fault()) return {};
+    record_.values += count;
+    if (!has_room())
+      cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "more", Rejection::Kind::declined);
+    if (cursor.fault()) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
     std::vector<float> values(count, 0.0f);
@@ -255,13 +263,25 @@ class Reader::Decoder {
     return values;
   }
 
+  // For the arrays of this record, and of all definitions in force with one that it adds.
+  [[nodiscard]] bool has_room() const {
+    const std::uint64_t values = record_.values + (record_.type == RecordType::define_hints ? held_ : 0);
+    if (values <= kMaxHeldValues) return true;
+    std::uint64_t elements = 0;
+    for (NodeId node = 0; graph_ != nullptr && node < graph_->nodes.size(); ++node) elements += graph_->size(node);
+    return values <= 4 * elements;
+  }
+
   void witness() {
+    std::uint64_t digits = 0;
     record_.witness.case_index = cursor.varint32();
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
       const std::uint64_t length = cursor.count(1);
       if (!(length <= kMaxRationalBytes))
         return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
       const std::string_view text = cursor.take(length);
+      digits += length + (text.find_first_of("eE") != std::string_view::npos ? kExponentDigits : 0);
+      if (!(digits <= kMaxDigits)) return cursor.fail("certificate.length", "numbers of at most 10^8 digits in all", "more");
       auto value = Rational::parse(text);
       if (!value) return cursor.fail("certificate.value", "a rational number", std::string(text.substr(0, 40)));
       record_.witness.inputs.push_back(*std::move(value));
@@ -272,6 +292,7 @@ class Reader::Decoder {
   const Graph* graph_ = nullptr;
   std::size_t depth_ = 0;                // open splits, as far as the records say
   std::vector<Definition> definitions_;  // in force, ids ascending
+  std::uint64_t held_ = 0;               // values of their arrays
 };
 
 }  // namespace assay::certificate

@@ -59,8 +59,12 @@ inline constexpr std::size_t kMaxNameBytes = 255;                       // seman
 inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;      // in one record, and rows of one case
 inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;      // of a graph that is not known (dump)
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;   // of one of its nodes
-inline constexpr std::uint64_t kMaxHeldBytes = std::uint64_t{8} << 30;  // open splits times the boxes that one of them can hold
+inline constexpr std::uint64_t kMaxMultipliers = std::uint64_t{1} << 22;  // of rows, in one record
+inline constexpr std::uint64_t kMaxHeldValues = std::uint64_t{1}
+                                                << 24;  // of the arrays of a record, of the hints in force; or four per element
 inline constexpr std::size_t kMaxRationalBytes = 20000;                 // text of one witness coordinate
+inline constexpr std::uint64_t kMaxDigits = 100'000'000;                // of all of them; an exponent counts as the most that it can give
+inline constexpr std::uint64_t kExponentDigits = 10000;
 
 // CRC-32C (Castagnoli) of `bytes` continued from `crc` (0 to start).
 [[nodiscard]] std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);

@@ -25,6 +25,7 @@ struct Record {
   RecordType type = RecordType::empty;
   std::uint64_t number = 0;                    // from 1
   std::uint64_t offset = 0, bytes = 0;         // in the file
+  std::uint64_t values = 0;                    // of all arrays: a few bytes may stand for many
   std::uint64_t group = 0;                     // begin_group
   NodeId node = 0;                             // sweep (first), box, refine, splits
   std::uint32_t element = 0;                   // splits

@@ -1,6 +1,7 @@
 #include "cli/check.h"
 
 #include <cstdio>
+#include <new>
 #include <utility>
 
 namespace assay::cli {
@@ -15,7 +16,7 @@ CheckReport refused(CheckReport report, const Rejection& why, bool before_certif
 
 }  // namespace
 
-CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
+CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) try {
   CheckReport report;
   const double start = thread_cpu_seconds();
   auto loaded = load(model, property, options);
@@ -33,6 +34,10 @@ CheckReport check(const std::string& model, const std::string& property, const s
   report.exit = kExitYes;
   report.theorem = std::move(theorem).value();
   return report;
+} catch (const std::bad_alloc&) {
+  return refused(
+      {}, {Rejection::Kind::declined, "check.memory", certificate, "memory within the limit", "more is needed", "allow more with --memory"},
+      false);
 }
 
 void print_report(const char* program, const CheckReport& report) {

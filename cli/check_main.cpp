@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/units.h"
 
 namespace {
 
 constexpr const char* kHelp =
-    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real]\n"
+    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real] [--memory SIZE] [--budget NUMBER]\n"
     "\n"
     "Replays the certificate through the kernel. The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
@@ -19,6 +20,8 @@ constexpr const char* kHelp =
     "\n"
     "  --exact            decide every step in exact arithmetic, without the double filter\n"
     "  --semantics real   read the element types of a VNN-LIB 2 property as real numbers\n"
+    "  --memory SIZE      memory that the run may take, e.g. 512MiB; 8GiB without the option. Beyond: declined\n"
+    "  --budget NUMBER    multiply-adds that the steps of the certificate may take; 1e12 without the option. Beyond: declined\n"
     "  --name, --version  print the program's name or version\n";
 
 int usage(const std::string& what) {
@@ -41,6 +44,10 @@ int run(int argc, char** argv) {
     } else if (word == "--semantics=real" || (word == "--semantics" && i + 1 < argc && std::string_view(argv[i + 1]) == "real")) {
       options.semantics_real = true;
       i += word == "--semantics" ? 1 : 0;
+    } else if (word == "--memory" || word == "--budget") {
+      const std::string value = i + 1 < argc ? argv[++i] : "";
+      if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory) : !assay::cli::parse_work(value, options.limits.work))
+        return usage(std::string(word) + " takes a " + (word == "--memory" ? "size such as 512MiB" : "number above 0 such as 1e12"));
     } else if (word == "--help" || word == "-h") {
       std::fputs(kHelp, stdout);
       return assay::cli::kExitYes;

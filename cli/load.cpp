@@ -7,6 +7,9 @@
 #include <new>
 #include <utility>
 
+#include "cli/cost.h"
+#include "cli/units.h"
+
 namespace assay::cli {
 
 int exit_code(Rejection::Kind kind) {
@@ -38,8 +41,10 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
 }  // namespace
 
 Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options) {
-  auto model = onnx::import_model(model_path);
+  limit_memory(options.limits.memory);
+  auto model = onnx::import_model(model_path, options.limits.memory);
   if (!model) return in_file(model.rejection(), model_path);
+  if (auto fits = check_size(model.value().graph, options.limits); !fits) return in_file(fits.rejection(), model_path);
   Loaded loaded{std::move(model).value(), {}, nullptr};
   const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
   auto property = vnnlib::read_property(property_path, networks, options.polynomials);
@@ -50,6 +55,8 @@ Outcome<Loaded> load(const std::string& model_path, const std::string& property_
   statement.sources.push_back(loaded.property.source);
   kernel::KernelOptions kernel_options;
   kernel_options.exact = options.exact;
+  kernel_options.memory = options.limits.memory;
+  kernel_options.work = options.limits.work;
   auto problem = kernel::Problem::open(std::move(statement), kernel_options);
   if (!problem) return problem.rejection();
   loaded.problem = std::move(problem).value();
@@ -103,7 +110,7 @@ int guarded(const char* program, int (*body)(int, char**), int argc, char** argv
     (void)wall_seconds();
     return body(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: out of memory; nothing was decided\n", program);
+    std::fprintf(stderr, "%s: out of memory: more than --memory allows, or than there is; nothing was decided\n", program);
     return kExitUndecided;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: internal error: %s\n", program, error.what());

@@ -1,6 +1,7 @@
 // What both programs share: model and property files to a kernel problem, exit codes, printed rejections.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -19,11 +20,18 @@ enum Exit : int { kExitYes = 0, kExitNo = 1, kExitUsage = 2, kExitUndecided = 3,
 constexpr int kExitUnwritten = kExitUndecided;  // a proof or report that was asked for could not be written
 [[nodiscard]] int exit_code(Rejection::Kind kind);
 
+// What a run may take; beyond, it is undecided (exit 3).
+struct Limits {
+  std::uint64_t memory = kernel::KernelOptions{}.memory;  // bytes
+  double work = 1e12;                                     // multiply-adds: about an hour
+};
+
 struct LoadOptions {
   std::string network_name;     // the name that the property declares for the model; empty: any
   bool semantics_real = false;  // read float element types as real numbers
   bool exact = false;           // KernelOptions::exact
   vnnlib::Polynomials polynomials = vnnlib::Polynomials::refuse;
+  Limits limits;
 };
 
 struct Loaded {

@@ -13,10 +13,13 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes per read and per expansion step
+constexpr std::size_t kChunk = std::size_t{1} << 20;                // bytes per read and per expansion step
+constexpr std::uint64_t kMostRatio = 64;                            // of expanded to stored bytes, several times that of models and properties
+constexpr std::uint64_t kUnsuspected = std::uint64_t{64} << 20;  // expanded bytes at any ratio
 
-Rejection problem(std::string code, const std::string& path, std::string required, std::string found, std::string advice) {
-  return {Rejection::Kind::malformed, std::move(code), printable(path), std::move(required), std::move(found), std::move(advice)};
+Rejection problem(std::string code, const std::string& path, std::string required, std::string found, std::string advice,
+                  Rejection::Kind kind = Rejection::Kind::malformed) {
+  return {kind, std::move(code), printable(path), std::move(required), std::move(found), std::move(advice)};
 }
 
 struct CloseFile {
@@ -34,7 +37,7 @@ Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64
     bytes.resize(old + got);
     if (bytes.size() > limit) {
       return problem("files.size", path, "at most " + std::to_string(limit) + " bytes", "a larger file",
-                     "split the file or raise the limit");
+                     "split the file or raise the limit", Rejection::Kind::declined);
     }
     if (got < kChunk) break;
   }
@@ -75,7 +78,7 @@ Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const 
     const auto* from = reinterpret_cast<const std::byte*>(window.data());
     if (bytes.size() + got > limit) {
       return problem("files.size", path, "at most " + std::to_string(limit) + " bytes after expansion", "more",
-                     "check the file; expand it by hand");
+                     "check the file; expand it by hand", Rejection::Kind::declined);
     }
     bytes.insert(bytes.end(), from, from + got);
     const bool at_end = z.avail_in == 0 && position == stored.size();
@@ -114,7 +117,8 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
     return problem("files.empty", path, "a file with content", "0 bytes", "the file was cut off; fetch or write it again");
   contents.sha256 = kernel::sha256(contents.bytes);
   if (limits.expanded != 0 && contents.bytes.size() >= 2 && contents.bytes[0] == std::byte{0x1f} && contents.bytes[1] == std::byte{0x8b}) {
-    Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, limits.expanded);
+    const std::uint64_t most = std::max(kUnsuspected, kMostRatio * contents.bytes.size());
+    Outcome<std::vector<std::byte>> expanded = expand(path, contents.bytes, std::min(limits.expanded, most));
     if (!expanded) return expanded.rejection();
     contents.bytes = std::move(expanded).value();
     contents.compressed = true;

@@ -24,8 +24,8 @@ struct FileContents {
 };
 
 // Reads a whole file; content that opens with the gzip magic 1f 8b is expanded (all members of a multi-member file).
-// Only data that is not to be expanded may be empty. Codes: files.open, files.read, files.empty, files.size, files.gzip, files.memory; all
-// of kind `malformed`.
+// Only data that is not to be expanded may be empty. What expands beyond 64 MiB and 64 times its stored size is taken for an attack. Codes:
+// files.open, files.read, files.empty, files.gzip, files.memory of kind `malformed`; files.size of kind `declined`.
 [[nodiscard]] Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits = {});
 
 // `text` as printable ASCII: other bytes as \xNN, cut after `limit` characters. For names from files in messages.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <condition_variable>
+#include <new>
 #include <thread>
 
 #include "certificates/search/candidate_point.h"
@@ -55,7 +56,7 @@ class Engine {
   GroupResult run() {
     {
       std::vector<std::jthread> workers;
-      for (int i = 0; i < std::max(1, options_.threads); ++i) workers.emplace_back([this] { work(); });
+      for (int i = 0; i < std::max(1, options_.threads); ++i) workers.emplace_back([this] { work_within_memory(); });
       report();
     }
     statistics_.nodes += nodes_;
@@ -86,6 +87,15 @@ class Engine {
     if (!finished_) result_.reason = std::move(reason);
     finished_ = true;
     changed_.notify_all();
+  }
+
+  void work_within_memory() {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      give_up("out of memory");
+    }
   }
 
   void work() {

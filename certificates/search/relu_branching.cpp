@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -392,7 +393,15 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   round_leaves_ = 0;
   finished_ = restart_ = halt_ = false;
   std::vector<std::jthread> threads;
-  for (int k = 0; k < std::max(1, options_.threads); ++k) threads.emplace_back([this] { work(); });
+  for (int k = 0; k < std::max(1, options_.threads); ++k) {
+    threads.emplace_back([this] {
+      try {
+        work();
+      } catch (const std::bad_alloc&) {
+        finish("memory");
+      }
+    });
+  }
   std::unique_lock lock(mutex_);
   while (!finished_ && !(open_.empty() && in_work_ == 0)) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));

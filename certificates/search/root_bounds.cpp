@@ -1,6 +1,7 @@
 #include "certificates/search/root_bounds.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -121,7 +122,12 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
   std::vector<Outcome<Done>> outcomes(chunks.size(), Done{});
   const auto refine = [&](std::size_t part) {
     kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
-    outcomes[part] = scope.refine(node, chunks[part].selection, {}, nullptr, true);
+    try {
+      outcomes[part] = scope.refine(node, chunks[part].selection, {}, nullptr, true);
+    } catch (const std::bad_alloc&) {
+      outcomes[part] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
+                                 "memory within the limit", "more is needed", "allow more with --memory"};
+    }
   };
   {
     std::vector<std::jthread> helpers;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
 namespace assay::search {
 namespace {
@@ -17,7 +18,10 @@ constexpr double kLongestSlice = 3;   // seconds
 
 SideAttack::SideAttack(const Network& network, std::uint64_t seed, Clock::time_point deadline, std::stop_source& found)
     : thread_([this, &network, seed, deadline, &found](const std::stop_token& stop) {
-        run(network, {.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, stop, found);
+        try {
+          run(network, {.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, stop, found);
+        } catch (const std::bad_alloc&) {  // the search goes on without it, as long as it has memory itself
+        }
       }) {}
 
 void SideAttack::run(const Network& network, AttackOptions options, const std::stop_token& stop, std::stop_source& found) {

@@ -119,6 +119,7 @@ void print_table(const GroupBounds& bounds) {
 int bounds(const BoundsOptions& options) {
   LoadOptions load_options;
   load_options.semantics_real = options.semantics == "real";
+  load_options.limits = options.limits;
   load_options.polynomials = vnnlib::Polynomials::leave_out;
   auto loaded = load(options.model, options.property, load_options);
   if (!loaded) return refuse(kSchema, options.json, loaded.rejection());

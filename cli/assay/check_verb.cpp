@@ -19,6 +19,7 @@ LoadOptions load_options(const CheckOptions& options) {
   LoadOptions load;
   load.semantics_real = options.semantics == "real";
   load.exact = options.exact;
+  load.limits = options.limits;
   return load;
 }
 

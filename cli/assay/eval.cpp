@@ -80,6 +80,7 @@ void print_sets(const char* kind, const std::vector<NamedSet>& sets) {
 }  // namespace
 
 int eval(const EvalOptions& options) {
+  limit_memory(Limits{}.memory);
   const Outcome<onnx::Model> model = onnx::import_model(options.model);
   if (!model) return refuse(kSchema, options.json, model.rejection());
   const auto file = read_file(options.values);

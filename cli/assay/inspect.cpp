@@ -49,7 +49,7 @@ void add_tensors(Facts& facts, const Graph& graph) {
 }
 
 int inspect_model(const InspectOptions& options) {
-  auto model = onnx::import_model(options.file);
+  auto model = onnx::import_model(options.file, options.limits.memory);
   if (!model) return refuse(kSchema, options.json, in_file(model.rejection(), options.file));
   const onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
@@ -71,6 +71,7 @@ int inspect_property(const InspectOptions& options) {
                    "assay inspect " + options.file + " --network MODEL.onnx"});
   LoadOptions load_options;
   load_options.semantics_real = true;
+  load_options.limits = options.limits;
   auto loaded = load(options.network, options.file, load_options);
   if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
   const vnnlib::PropertyFile& property = loaded.value().property;
@@ -92,6 +93,7 @@ int inspect_property(const InspectOptions& options) {
 }  // namespace
 
 int inspect(const InspectOptions& options) {
+  limit_memory(options.limits.memory);
   const std::string& file = options.file;
   if (file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
   if (file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);

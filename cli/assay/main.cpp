@@ -25,6 +25,22 @@ void add_semantics(CLI::App* verb, std::string& semantics) {
       ->check(CLI::IsMember({"real"}));
 }
 
+// Beyond either the answer is undecided.
+void add_limits(CLI::App* verb, Limits& limits) {
+  const auto memory = [&limits](const std::string& text) {
+    if (!parse_bytes(text, limits.memory)) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
+  };
+  const auto work = [&limits](const std::string& text) {
+    if (!parse_work(text, limits.work)) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
+  };
+  verb->add_option_function<std::string>("--memory", memory, "memory that the run may take, e.g. 512MiB (8GiB without the option)")
+      ->type_name("SIZE");
+  verb->add_option_function<std::string>(
+          "--budget", work,
+          "multiply-adds that one pass through the network, or the steps of a certificate, may take (1e12 without the option)")
+      ->type_name("NUMBER");
+}
+
 void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("verify", "Decide a property: sat, unsat, unknown or timed-out on the first line");
   verb->add_option("FILES", options.files, "QUERY.vnnlib with --network, or MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(1, 2);
@@ -36,7 +52,7 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->add_option("--memory", options.memory, "memory limit of the search, e.g. 4GiB")->type_name("SIZE");
+  add_limits(verb, options.limits);
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
   verb->add_option("--branching", options.branching, "what is split")
       ->check(CLI::IsMember({"auto", "input", "relu"}))
@@ -82,6 +98,7 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
   add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
   add_gate_files(verb, options.gate);
   verb->callback([&] {
     if (options.files.size() % 3 != 0 || options.files.empty() == options.list.empty())
@@ -102,6 +119,7 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = bounds(options); });
 }
@@ -111,6 +129,7 @@ void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
   verb->add_option("FILE", options.file, ".onnx, .vnnlib, or a certificate")->required();
   verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
   verb->add_flag("--summary", options.summary_only, "certificates: leave the single records out");
+  add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = inspect(options); });
 }

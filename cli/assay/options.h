@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/load.h"
+#include "cli/units.h"
 
 namespace assay::cli {
 
@@ -17,7 +18,8 @@ struct VerifyOptions {
   std::vector<std::string> files;     // QUERY, or MODEL PROPERTY
   std::vector<std::string> networks;  // [NAME=]FILE
   std::string proof;
-  std::string timeout, memory;  // with units
+  std::string timeout;  // with a unit
+  Limits limits;
   int threads = 2;
   std::uint64_t seed = 1;
   std::string branching = "auto";
@@ -33,6 +35,7 @@ struct BoundsOptions {
   std::string model, property;
   std::string method = "crown", nodes = "all", semantics;
   double timeout = 60;  // seconds of back-substitution, 0: no limit
+  Limits limits;
   JsonTarget json;
 };
 
@@ -40,6 +43,7 @@ struct InspectOptions {
   std::string file;
   std::string network;        // for a property: the model that it speaks about
   bool summary_only = false;  // certificates: leave the records out
+  Limits limits;
   JsonTarget json;
 };
 
@@ -76,6 +80,7 @@ struct CheckOptions {
   std::string expect;              // sat, unsat: the answer that every certificate has to prove; empty: either
   bool exact = false;
   std::string semantics;
+  Limits limits;
   GateOptions gate;
 };
 
@@ -141,12 +146,5 @@ int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();
 // The reference page of one op, or the index.
 int ops(const std::string& name);
-
-// "1 case", "2 cases".
-[[nodiscard]] std::string counted(std::size_t count, const std::string& noun, const char* plural = "s");
-
-// "10", "90s", "2m", "1h" in seconds; "512MiB", "2GB", "4G" in bytes. False when it is not one.
-[[nodiscard]] bool parse_seconds(const std::string& text, double& seconds);
-[[nodiscard]] bool parse_bytes(const std::string& text, std::uint64_t& bytes);
 
 }  // namespace assay::cli

@@ -140,7 +140,7 @@ Json theorem_json(const kernel::Theorem& theorem) {
 
 Json options_json(const VerifyOptions& options) {
   return {{"timeout", options.timeout},     {"threads", options.threads},   {"seed", options.seed},
-          {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", options.memory}};
+          {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", options.limits.memory}};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -166,10 +167,10 @@ int exit_for(const std::string& answer, const std::string& expect) {
   return answer == "sat" || answer == "unsat" ? kExitNo : kExitUndecided;
 }
 
-Outcome<Done> run_search(const VerifyOptions& options, double deadline, std::uint64_t memory, VerifyReport& report) {
+Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
-  search_options.memory_limit_bytes = memory;
+  search_options.memory_limit_bytes = options.limits.memory / 4 * 3;  // the rest is for the network and its bounds
   search_options.seed = options.seed;
   search_options.attack = !options.no_attack;
   search_options.branching = options.branching == "input"  ? search::Options::Branching::input
@@ -184,7 +185,15 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, std::uin
     if (!opened) return opened.rejection();
     writer = std::move(opened).value();
   }
-  auto result = search::search(report.problem, search_options, writer.get());
+  auto result = [&]() -> Outcome<search::Result> {
+    try {
+      return search::search(report.problem, search_options, writer.get());
+    } catch (const std::bad_alloc&) {
+      search::Result none;
+      none.reason = "out of memory: more than --memory allows, or than there is";
+      return none;
+    }
+  }();
   line.clear();
   if (!result && result.rejection().code == "box.S2") {  // at some points of the box the network may have no value
     const Rejection& why = result.rejection();
@@ -217,12 +226,10 @@ int verify(const VerifyOptions& options) {
   report.proof = options.proof;
   LoadOptions load_options;
   load_options.semantics_real = options.semantics == "real";
+  load_options.limits = options.limits;
   double timeout = 0;
-  std::uint64_t memory = 0;
   if (!options.timeout.empty() && !(parse_seconds(options.timeout, timeout) && timeout > 0))
     return usage("--timeout is no time above 0, such as 60, 90s or 5m: " + options.timeout);
-  if (!options.memory.empty() && !parse_bytes(options.memory, memory))
-    return usage("--memory is no size, such as 512MiB or 4G: " + options.memory);
   if (const std::string problem = find_files(options, report, load_options); !problem.empty()) return usage(problem);
   if (const std::string overwritten = overwritten_input(options, report); !overwritten.empty())
     return usage(overwritten + " is an input; write the output to another file");
@@ -239,7 +246,7 @@ int verify(const VerifyOptions& options) {
   if (!loaded) return refuse_report(report, options, loaded.rejection());
   report.problem = loaded.value().problem;
   report.notes = loaded.value().notes();
-  if (auto searched = run_search(options, timeout, memory, report); !searched) return refuse_report(report, options, searched.rejection());
+  if (auto searched = run_search(options, timeout, report); !searched) return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   report.exit = exit_for(report.answer, options.expect);
   if (options.json != "-") print_answer(report, loaded.value());

@@ -35,7 +35,7 @@ bool is_standard(const std::string& domain) { return domain.empty() || domain ==
 
 class Importer {
  public:
-  Importer(const std::string& path, bool collects) : collects_(collects), lowering_(path) {}
+  Importer(const std::string& path, std::uint64_t memory, bool collects) : collects_(collects), lowering_(path, memory) {}
 
   Model run(const std::string& path);
   std::vector<Rejection> problems;
@@ -417,15 +417,15 @@ Model Importer::run(const std::string& path) {
 }
 
 Rejection out_of_memory(const std::string& path) {
-  return {Rejection::Kind::malformed, "onnx.memory", printable(path),
-          "memory for the model",     "too little",  "free some memory or use a smaller model"};
+  return {Rejection::Kind::declined, "onnx.memory", printable(path),
+          "memory for the model",    "too little",  "allow more with --memory, or use a smaller model"};
 }
 
 }  // namespace
 
-Outcome<Model> import_model(const std::string& path) {
+Outcome<Model> import_model(const std::string& path, std::uint64_t memory) {
   try {
-    return Importer(path, false).run(path);
+    return Importer(path, memory, false).run(path);
   } catch (const Refused& refused) {
     return refused.why;
   } catch (const std::bad_alloc&) {
@@ -433,8 +433,8 @@ Outcome<Model> import_model(const std::string& path) {
   }
 }
 
-std::vector<Rejection> lint(const std::string& path) {
-  Importer importer(path, true);
+std::vector<Rejection> lint(const std::string& path, std::uint64_t memory) {
+  Importer importer(path, memory, true);
   try {
     (void)importer.run(path);
   } catch (const Refused& refused) {

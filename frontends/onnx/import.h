@@ -25,13 +25,15 @@ struct Model {
   std::vector<std::string> notes;  // what the importer decided: a batch fixed to 1, weights widened, ...
 };
 
-// Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed` or `unsupported`, with the node and what would
-// make it work.
-[[nodiscard]] Outcome<Model> import_model(const std::string& path);
+inline constexpr std::uint64_t kDefaultMemory = std::uint64_t{8} << 30;  // bytes
+
+// Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed`, `unsupported` or, where constants that the model asks for take more
+// than their part of `memory`, `declined`, with the node and what would make it work.
+[[nodiscard]] Outcome<Model> import_model(const std::string& path, std::uint64_t memory = kDefaultMemory);
 
 // Every blocking problem in one pass; empty exactly when import_model succeeds. Nodes behind a blocked one are examined as far as
 // the file declares the shapes between.
-[[nodiscard]] std::vector<Rejection> lint(const std::string& path);
+[[nodiscard]] std::vector<Rejection> lint(const std::string& path, std::uint64_t memory = kDefaultMemory);
 
 struct OperatorSupport {
   std::string op;

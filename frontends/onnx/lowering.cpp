@@ -9,9 +9,8 @@
 namespace assay::onnx {
 namespace {
 
-// Folding may not turn a small file into a large one: elements of one result, and bytes of all results together.
-constexpr std::size_t kMostFoldedElements = std::size_t{1} << 27;
-constexpr std::uint64_t kMostFoldedBytes = std::uint64_t{1} << 31;
+// Folding may not turn a small file into a large one: parts of the memory, for one result that is larger than its operands, and for all.
+constexpr std::uint64_t kPartOfOne = 32, kPartOfAll = 4;
 
 }  // namespace
 
@@ -154,9 +153,11 @@ Operand Call::emit(Op op, const std::vector<Operand>& operands, Attributes attri
   }
   const Node& result = graph.node(id.value());
   if (fold) {
-    limit_fold(result.shape, result.dtype);
+    std::uint64_t given = 0;
     std::vector<const Tensor*> tensors;
     for (const Operand& operand : operands) tensors.push_back(&*operand->constant);
+    for (const Tensor* tensor : tensors) given += tensor->size() * byte_size(tensor->dtype());
+    limit_fold(result.shape, result.dtype, given);
     return make(fold_layout(op, tensors, attributes, result.shape));
   }
   return std::make_shared<Value>(Value{result.dtype, result.shape, std::nullopt, id.value(), result.name});
@@ -171,12 +172,15 @@ Operand Call::cast(const Operand& x, DType to) {
   return x->dtype == to ? x : emit(Op::cast, {x}, CastAttributes{static_cast<std::uint8_t>(to)});
 }
 
-void Call::limit_fold(const Shape& shape, DType dtype) const {
+void Call::limit_fold(const Shape& shape, DType dtype, std::uint64_t given) const {
+  const std::uint64_t one = lowering.memory / kPartOfOne, all = lowering.memory / kPartOfAll;
   std::size_t count = 0;
-  if (!checked_element_count(shape, kMostFoldedElements, count) || lowering.folded_bytes + count * byte_size(dtype) > kMostFoldedBytes) {
-    unsupported("onnx.limit", "constants of at most 2^27 elements, folded ones of 2 GiB together", "shape " + to_string(shape),
-                "export a smaller constant");
-  }
+  const bool counted = checked_element_count(shape, all, count);
+  const std::uint64_t bytes = count * byte_size(dtype);
+  if (counted && (bytes <= one || bytes <= given) && lowering.folded_bytes + bytes <= all) return;
+  throw Refused{{Rejection::Kind::declined, "onnx.limit", place_of(node),
+                 "a constant of at most " + std::to_string(one) + " bytes, all together at most " + std::to_string(all),
+                 "shape " + to_string(shape) + " of " + to_string(dtype), "export a smaller constant, or allow more with --memory"}};
 }
 
 Operand Call::make(Tensor tensor) {

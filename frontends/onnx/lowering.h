@@ -34,9 +34,10 @@ struct Lowering {
   Graph graph;
   ExternalData external;
   std::vector<std::string> notes;
+  std::uint64_t memory;            // bytes that the run may hold
   std::uint64_t folded_bytes = 0;  // produced so far by folding, limited
 
-  explicit Lowering(const std::string& path) : external(path) {}
+  Lowering(const std::string& path, std::uint64_t bytes) : external(path), memory(bytes) {}
   void note(const std::string& text);                      // each text once
   NodeId in_graph(Value& value, const std::string& user);  // a constant enters the graph on its first use; finite ones only
   Tensor read(const TensorProto& proto);                   // read_tensor, with a note where it widens
@@ -85,8 +86,8 @@ class Call {
   Operand cast(const Operand& x, DType to);
   // One float of the operand's dtype.
   Operand make_real_like(const Operand& operand, double value);
-  // Refuses a fold whose result would have more elements than the limit.
-  void limit_fold(const Shape& shape, DType dtype) const;
+  // Refuses a fold whose result would need more bytes than the limits; `given` bytes of it were there before.
+  void limit_fold(const Shape& shape, DType dtype, std::uint64_t given = 0) const;
 
   [[noreturn]] void malformed(std::string code, std::string required, std::string found) const;
   [[noreturn]] void unsupported(std::string code, std::string required, std::string found, std::string advice) const;

@@ -13,7 +13,7 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::size_t kMostTerms = std::size_t{1} << 24;
+constexpr std::int64_t kMostTerms = std::int64_t{1} << 20;  // of one axis, each an index and a fraction
 
 struct Axis {
   std::size_t axis = 0;
@@ -105,6 +105,7 @@ Weights weights_at(const Call& call, const Method& method, const Axis& a, const 
   if (method.mode == "nearest") return {{inside(nearest(call, method, x)), Rational(1)}};
   const Rational narrow = method.antialias ? min(a.scale, Rational(1)) : Rational(1);  // downwards the kernel is stretched
   const Rational reach = Rational(method.mode == "linear" ? 1 : 2) / narrow;
+  if (reach > Rational(kMostTerms)) call.unsupported("onnx.limit", "kernels of at most 2^20 elements", reach.to_string(), "resize less");
   Rational total(0);
   for (std::int64_t at = whole(x - reach) + 1; Rational(at) < x + reach; ++at) {
     if (method.exclude_outside && at != inside(at)) continue;
@@ -123,6 +124,11 @@ bool is_outside(const Method& method, const Axis& a, const Rational& x) {
 }
 
 Operand resize_axis(Call& call, const Method& method, const Axis& a, const Operand& x) {
+  const auto limit = [&](std::int64_t terms) {
+    if (terms > kMostTerms)
+      call.unsupported("onnx.limit", "at most 2^20 positions and weights along an axis", std::to_string(terms), "resize less");
+  };
+  limit(a.result);
   WeightedGatherAttributes sums{static_cast<std::int64_t>(a.axis), {0}, {}, {}};
   bool plain = true;  // one element each, with weight 1
   for (std::int64_t i = 0; i < a.result; ++i) {
@@ -135,7 +141,7 @@ Operand resize_axis(Call& call, const Method& method, const Axis& a, const Opera
     }
     sums.starts.push_back(static_cast<std::int64_t>(sums.indices.size()));
     plain = plain && sums.starts.back() == i + 1;
-    if (sums.indices.size() > kMostTerms) call.unsupported("onnx.limit", "at most 2^24 weights", to_string(x->shape), "resize less");
+    limit(static_cast<std::int64_t>(sums.indices.size()));
   }
   if (!plain) return call.emit(Op::weighted_gather, {x}, std::move(sums));
   return gather_axis(call, x, static_cast<std::int64_t>(a.axis), std::move(sums.indices));

@@ -9,9 +9,9 @@
 namespace assay::vnnlib {
 namespace {
 
-// Together they keep the result below about a gigabyte.
+// Together they keep the result below about half a gigabyte each.
 constexpr std::uint64_t kMaxBoxNumbers = 20'000'000;  // in distinct boxes, 24 bytes or more each
-constexpr std::uint64_t kMaxRowTerms = 10'000'000;    // in all cases, a row's bound included, 40 bytes or more each
+constexpr std::uint64_t kMaxRowTerms = 5'000'000;     // in all cases, a row's bound included, 64 bytes or more each
 constexpr std::size_t kMaxNotes = 8;                  // about single boxes
 
 // Bounds gathered so far; tightened one by one.

@@ -1,10 +1,13 @@
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
-#include "cli/assay/options.h"
+#include "cli/units.h"
 
 namespace assay::cli {
 namespace {
@@ -56,6 +59,22 @@ bool parse_bytes(const std::string& text, std::uint64_t& bytes) {
   if (!parse_with_unit(text, kUnits, value) || !(value < 9e18)) return false;
   bytes = static_cast<std::uint64_t>(value);
   return true;
+}
+
+bool parse_work(const std::string& text, double& multiply_adds) {
+  static constexpr std::array<Unit, 0> kUnits{};
+  return parse_with_unit(text, kUnits, multiply_adds) && multiply_adds > 0;
+}
+
+void limit_memory(std::uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)bytes;  // the sanitizers' own tables are memory of the process
+#else
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+  (void)setrlimit(RLIMIT_DATA, &limit);
+#endif
 }
 
 }  // namespace assay::cli

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Small files that ask for much: each ends within seconds and its memory, undecided (3) or refused (4), with the number that was too large.
+
+Usage: hostile_test.py BIN_DIRECTORY [--instrumented]
+"""
+import gzip
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import onnx_files
+from onnx_files import INT64, model, node, tensor, value_info, varint
+
+BIN = "."
+INSTRUMENTED = False
+SECONDS, MEGABYTES = 2, 500  # CPU time and resident memory of each bomb
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return struct.pack("<I", crc ^ 0xFFFFFFFF)
+
+
+def frame(kind, payload):
+    body = bytes([kind]) + varint(len(payload)) + payload
+    return body + crc32c(body)
+
+
+def box(names, low=-1, high=1):
+    return "".join(f"(assert (>= {x} {low})) (assert (<= {x} {high}))\n" for x in names)
+
+
+def declared(names):
+    return "".join(f"(declare-const {name} Real)\n" for name in names)
+
+
+def one_to_one(row, inputs=1):
+    xs = [f"X_{i}" for i in range(inputs)]
+    return declared(xs + ["Y_0"]) + box(xs) + f"(assert {row})\n"
+
+
+class Ended:
+    """A run, with its CPU seconds and the most megabytes it held."""
+
+    def __init__(self, program, *words):
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen([os.path.join(BIN, program), *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = self.exit = os.waitstatus_to_exitcode(status)
+            out.seek(0), err.seek(0)
+            self.out, self.err = out.read().decode(), err.read().decode()
+        self.seconds, self.megabytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+class Hostile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def write(self, name, data):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def ends(self, run, exits, *words):
+        """Within its limits, with one of the exit codes and these words in what it said."""
+        self.assertIn(run.exit, exits, run.out + run.err)
+        for word in words:
+            self.assertIn(word, run.out + run.err)
+        if not INSTRUMENTED:
+            self.assertLess(run.seconds, SECONDS)
+            self.assertLess(run.megabytes, MEGABYTES)
+
+    def header(self, net, prop):
+        """The header of a certificate of this statement: that of a real one, whose digest a wrong one makes the checker say."""
+        wrong = b"ASSAY\x01" + bytes(32) + bytes([15]) + b"real arithmetic"
+        run = Ended("assay-check", net, prop, self.write("wrong", wrong + crc32c(wrong) + frame(2, varint(0))))
+        digest = run.err.split("required  statement ")[1].split()[0]
+        head = b"ASSAY\x01" + bytes.fromhex(digest) + bytes([15]) + b"real arithmetic"
+        return head + crc32c(head)
+
+    def certificate(self, net, prop, records):
+        return self.write("proof", self.header(net, prop) + frame(1, records) + frame(2, varint(1)))
+
+    def wide(self, width):
+        """x [1, 1] widened to [1, width] -> relu -> summed to y [1, 1]."""
+        return self.write("wide.onnx", model(
+            [node("Expand", ["x", "s"], ["e"], "e"), node("Relu", ["e"], ["h"], "h"), node("ReduceSum", ["h", "a"], ["y"], "y", keepdims=1)],
+            [value_info("x", [1, 1])], [value_info("y", [1, 1])], [tensor("s", [2], [1, width], INT64), tensor("a", [1], [1], INT64)]))
+
+    # Valid models that stopped the program.
+
+    def test_layout_of_integers_and_booleans_behind_the_input(self):
+        inputs = [value_info("x", [1, 4])]
+        positions = model([node("ArgMax", ["x"], ["i"], "i", axis=1, keepdims=0), node("Unsqueeze", ["i", "a"], ["u"], "u"), node("Cast", ["u"], ["y"], "y", to=1)],
+                          inputs, [value_info("y", [1, 1])], [tensor("a", [1], [1], INT64)])
+        compared = model([node("Less", ["x", "z"], ["b"], "b"), node("Reshape", ["b", "s"], ["r"], "r"), node("Cast", ["r"], ["c"], "c", to=1),
+                          node("ReduceSum", ["c", "a"], ["y"], "y", keepdims=1)],
+                         inputs, [value_info("y", [1, 1])], [tensor("z", [1], [0.5]), tensor("s", [2], [1, 4], INT64), tensor("a", [1], [1], INT64)])
+        chosen = model([node("ArgMax", ["x"], ["i"], "i", axis=1, keepdims=0), node("Sub", ["i", "one"], ["j"], "j"), node("OneHot", ["j", "d", "v"], ["o"], "o", axis=-1),
+                        node("ReduceSum", ["o", "a"], ["y"], "y", keepdims=1)],
+                       inputs, [value_info("y", [1, 1])],
+                       [tensor("one", [1], [1], INT64), tensor("d", [1], [4], INT64), tensor("v", [2], [0, 1]), tensor("a", [1], [1], INT64)])
+        for name, net, most in (("positions", positions, 3), ("compared", compared, 4), ("chosen", chosen, 4)):
+            path = self.write(name + ".onnx", net)
+            for row, word in ((f"(>= Y_0 {most}.5)", "unsat"), ("(>= Y_0 0)", "sat")):
+                prop = self.write(name + ".vnnlib", one_to_one(row, 4))
+                proof = os.path.join(self.folder.name, name + ".proof")
+                run = Ended("assay", "verify", path, prop, "--proof", proof, "--timeout", "60")
+                self.assertEqual((run.exit, run.out.split("\n")[0]), (0, word), name + run.err)
+                checked = Ended("assay-check", path, prop, proof)
+                self.assertEqual(checked.exit, 0, checked.out + checked.err)
+                bounds = Ended("assay", "bounds", path, prop)
+                self.assertEqual(bounds.exit, 0, bounds.err)
+
+    # Models.
+
+    def test_models_that_grow(self):
+        def on_x(name, nodes, tensors, said, exits=(3,)):
+            net = self.write(name + ".onnx", model(nodes, [value_info("x", [1, 1, 4, 4])], [value_info("y", None)], tensors))
+            prop = self.write(name + ".vnnlib", declared([f"X_{i}" for i in range(16)] + ["Y_0"]) + box([f"X_{i}" for i in range(16)]) + "(assert (>= Y_0 9))\n")
+            for words in (("verify", net, prop), ("bounds", net, prop), ("inspect", prop, "--network", net)):
+                self.ends(Ended("assay", *words), exits, *said)
+            self.ends(Ended("assay-check", net, prop, prop), exits, *said)
+            self.ends(Ended("assay", "lint", net), (0, 4))
+
+        def summed(nodes):
+            return nodes + [node("ReduceSum", ["e"], ["y"], "y", keepdims=0)]
+
+        def ints(name, values):
+            return tensor(name, [len(values)], values, INT64)
+
+        on_x("expand", summed([node("Expand", ["x", "s"], ["e"], "e")]), [ints("s", [12500000, 1, 4, 4])], ["statement.memory", "[12500000, 1, 4, 4]"])
+        on_x("most", summed([node("Expand", ["x", "s"], ["e"], "e")]), [ints("s", [2**27 - 1, 1, 4, 4])], ["statement.memory", "134217727"])
+        on_x("beyond", summed([node("Expand", ["x", "s"], ["e"], "e")]), [ints("s", [2**27, 1, 4, 4])], ["134217728"], (4,))
+        on_x("resize", summed([node("Resize", ["x", "", "", "s"], ["e"], "e", mode="linear")]), [ints("s", [1, 1, 4, 10**9])], ["1000000000"], (4,))
+        on_x("nearest", summed([node("Resize", ["x", "", "k"], ["e"], "e", mode="nearest")]), [tensor("k", [4], [1, 1, 1, 1e9])], ["4000000000"], (4,))
+        on_x("tile", summed([node("Tile", ["x", "s"], ["e"], "e")]), [ints("s", [1, 1, 10000, 10000])], ["statement.memory"])
+        on_x("pad", summed([node("Pad", ["x", "s"], ["e"], "e")]), [ints("s", [0] * 6 + [10**4, 10**5])], ["statement.memory"])
+        on_x("cumsum", summed([node("Expand", ["x", "s"], ["w"], "w"), node("CumSum", ["w", "a"], ["e"], "e")]),
+             [ints("s", [100000, 1, 4, 4]), tensor("a", [], [0], INT64)], ["statement.memory"])
+        on_x("zeros", summed([node("ConstantOfShape", ["s"], ["c"], "c"), node("Add", ["x", "c"], ["e"], "e")]), [ints("s", [100000, 100000])], ["100000"], (3, 4))
+        on_x("range", summed([node("Range", ["a", "b", "d"], ["i"], "i"), node("Cast", ["i"], ["c"], "c", to=1), node("Add", ["x", "c"], ["e"], "e")]),
+             [tensor("a", [], [0], INT64), tensor("b", [], [10**9], INT64), tensor("d", [], [1], INT64)], ["1000000000"])
+        on_x("outer", summed([node("Einsum", ["x", "x", "x"], ["p"], "p", equation="abcd,efgh,ijkl->abcdefghijkl"),
+                              node("Einsum", ["p", "x", "x"], ["e"], "e", equation="abcdefghijkl,mnop,qrst->abcdefghijklmnopqrst")]), [], ["16"], (3, 4))
+        hot = summed([node("ArgMax", ["x"], ["i"], "i", axis=3, keepdims=0), node("OneHot", ["i", "d", "v"], ["e"], "e", axis=-1)])
+        on_x("hot", hot, [ints("d", [10**9]), tensor("v", [2], [0, 1])], ["1000000000"], (3, 4))
+
+    def test_compressed(self):
+        bomb = self.write("bomb.vnnlib.gz", gzip.compress(b" " * (1 << 31), 9))
+        net = self.write("net.onnx", onnx_files.two_equal_neurons())
+        self.ends(Ended("assay", "verify", net, bomb), (3, 4), "bytes after expansion")
+        model_bomb = self.write("bomb.onnx.gz", gzip.compress(bytes(1 << 31), 9))
+        self.ends(Ended("assay", "inspect", model_bomb), (3, 4), "bytes after expansion")
+
+    # Certificates.
+
+    def test_multipliers_that_one_number_fills(self):
+        net, prop = self.wide(4), self.write("wide.vnnlib", one_to_one("(>= Y_0 9)"))
+        entry = b"\x01" + varint(1 << 20) + b"\x00" + struct.pack("<f", 1)
+        self.ends(Ended("assay-check", net, prop, self.certificate(net, prop, b"\x01\x00" + b"\x07" + varint(2 * 2000) + entry * 2000)), (1, 3, 4))
+        self.ends(Ended("assay", "inspect", os.path.join(self.folder.name, "proof")), (3, 4))
+
+    def test_hints_that_one_number_fills(self):
+        net, prop = self.wide(1000000), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+        relu = 2
+        define = lambda i: b"\x06" + varint(i) + b"\x01\x01" + varint(relu) + varint(1000000) + b"\x00" + struct.pack("<f", 1)
+        records = b"\x01\x00" + b"".join(define(i) for i in range(1500))
+        run = Ended("assay-check", net, prop, self.certificate(net, prop, records))
+        self.ends(run, (3, 4), "certificate.")
+        self.ends(Ended("assay", "inspect", os.path.join(self.folder.name, "proof")), (3, 4))
+        # One record with the slopes of many nodes, where the graph is not known.
+        slopes = b"\x07\x01\x01" + varint(2000) + b"".join(varint(i) + varint(1 << 24) + b"\x00" + struct.pack("<f", 1) for i in range(2000))
+        self.write("proof", self.header(net, prop) + frame(1, b"\x01\x00" + slopes) + frame(2, varint(1)))
+        self.ends(Ended("assay", "inspect", os.path.join(self.folder.name, "proof")), (3, 4))
+
+    def test_a_witness_whose_digits_double(self):
+        squarings = [node("Mul", [f"t{i}", f"t{i}"], [f"t{i + 1}"], f"s{i}") for i in range(40)]
+        net = self.write("squares.onnx", model(squarings, [value_info("t0", [1, 1])], [value_info("t40", [1, 1])], []))
+        prop = self.write("squares.vnnlib", one_to_one("(<= Y_0 0)"))
+        proof = self.certificate(net, prop, b"\x0f\x00\x01" + varint(3) + b"1/2")
+        self.ends(Ended("assay-check", net, prop, proof), (3,), "declined", "witness.S3")
+        proof = self.certificate(net, prop, b"\x0f\x00\x01" + varint(9) + b"99999/1e5")
+        self.ends(Ended("assay-check", net, prop, proof), (3, 4))
+
+    def test_steps_beyond_the_budgets(self):
+        net, prop = self.wide(1000000), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+        self.ends(Ended("assay-check", net, prop, self.certificate(net, prop, b"\x01\x00\x03\x00\x00"), "--budget", "1e9"), (3,), "kernel.work", "--budget")
+        # Nested splits, each with the boxes of the network once more.
+        level = b"\x0a\x00\x00\x04\x02\x04\x03"
+        boxes = b"".join(b"\x04" + varint(i) for i in range(4))
+        proof = self.certificate(net, prop, b"\x01\x00" + boxes + level * 1000)
+        self.ends(Ended("assay-check", net, prop, proof, "--memory", "400MiB"), (3, 4))
+
+    def test_many_terms(self):
+        count = 30000
+        net = self.write("many.onnx", model([node("Expand", ["x", "s"], ["y"], "y")], [value_info("x", [1, 1])], [value_info("y", [1, count])],
+                                            [tensor("s", [2], [1, count], INT64)]))
+        ys = [f"Y_{i}" for i in range(count)]
+        prop = self.write("many.vnnlib", declared(["X_0"] + ys) + box(["X_0"]) + f"(assert (>= (+ {' '.join(ys)}) {2 * count}))\n")
+        records = b"\x01\x00" + b"".join(b"\x04" + varint(i) for i in range(2)) + b"\x07\x03\x00\x02"
+        run = Ended("assay-check", net, prop, self.certificate(net, prop, records))
+        self.ends(run, (0,), "accepted")
+
+    def test_limits_that_are_no_numbers(self):
+        for words in (("--memory", "lots"), ("--budget", "-1"), ("--budget", ""), ("--memory",)):
+            self.assertEqual(Ended("assay-check", "a", "b", "c", *words).exit, 2)
+            self.assertEqual(Ended("assay", "check", "a", "b", "c", *words).exit, 2)
+
+
+if __name__ == "__main__":
+    BIN = os.path.abspath(sys.argv[1])
+    INSTRUMENTED = "--instrumented" in sys.argv
+    unittest.main(argv=sys.argv[:1])

@@ -32,7 +32,8 @@ MAY_INCLUDE = {
 }
 # Layers with a closed list of public headers: everything else below them is private, whatever the table above says.
 PUBLIC = {"kernel": ["kernel/adjointness/adjointness.h", "kernel/adjointness/cases.h", "kernel/audit/audit.h", "kernel/audit/dead.h",
-                     "kernel/audit/gradients.h", "kernel/kernel.h", "kernel/linear_map.h", "kernel/session.h", "kernel/statement.h"]}
+                     "kernel/audit/gradients.h", "kernel/kernel.h", "kernel/linear_map.h", "kernel/session.h", "kernel/statement.h",
+                     "kernel/statement_text.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]
 

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <stop_token>
 
 #include "certificates/search/attack.h"
 #include "certificates/search/case_bounds.h"
@@ -62,7 +64,7 @@ class Search {
     if (result.answer == Result::Answer::unsatisfiable && writer != nullptr) write(*writer);
     if (result.answer == Result::Answer::satisfiable && writer != nullptr) writer->witness(result.theorem->witness());
     if (result.theorem && writer != nullptr) {
-      if (auto written = writer->finish(); !written) return written.rejection();
+      if (auto written = writer->finish(); !written) result.unwritten = written.rejection();
     }
     return result;
   }
@@ -80,7 +82,8 @@ class Search {
 
   Result undecided(std::string reason) {
     Result result;
-    result.answer = remaining() <= 0 ? Result::Answer::timed_out : Result::Answer::unknown;
+    const bool asked = options_.stop.stop_requested();
+    result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
     return result;
   }
@@ -103,6 +106,7 @@ class Search {
     cheap_end_ = after(std::min(kCheapBounds, kOpeningShare * remaining()));
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
+      if (options_.stop.stop_requested()) return undecided("asked to stop");
       auto outcome = decide_group(group);
       if (!outcome) {  // the box reaches outside an op's domain, say; a point inside may still be a witness
         if (auto witness = first_attack(kFirstAttack)) return satisfiable(*std::move(witness));
@@ -214,12 +218,15 @@ class Search {
     if (diagnosis.margins.size() != cases.single_rows().size()) return Done{};  // stopped
     std::vector<CaseMultipliers> refuted;
     std::vector<std::uint32_t> left;
+    double worst = INFINITY;
     for (CaseBound& bound : cases.best_rows(scope, diagnosis)) {
+      worst = std::min(worst, bound.margin);
       if (bound.margin > 0)
         refuted.push_back(std::move(bound.multipliers));
       else
         left.push_back(bound.multipliers.position);
     }
+    if (options_.on_progress) options_.on_progress({seconds_since(start_), "root bounds", refuted.size(), left.size(), worst});
     if (refuted.empty()) return Done{};
     if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
     if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
@@ -291,6 +298,7 @@ class Search {
   bool attacked_ = false;
   Statistics statistics_;
   std::stop_source stop_;
+  std::stop_callback<std::function<void()>> forward_{options_.stop, [this] { stop_.request_stop(); }};
   std::vector<Proved> proved_;
   std::optional<SideAttack> side_attack_;  // last: its thread uses the others
 };

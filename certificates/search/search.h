@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "certificates/format/writer.h"
@@ -29,6 +30,7 @@ struct Options {
   enum class Branching : std::uint8_t { automatic, input, relu } branching = Branching::automatic;
   bool attack = true;                                // look for a witness first
   std::function<void(const Progress&)> on_progress;  // called about ten times a second from one thread
+  std::stop_token stop;                              // a request ends the search soon, with the answer unknown
 };
 
 struct Statistics {
@@ -42,6 +44,7 @@ struct Result {
   std::optional<kernel::Theorem> theorem;  // set for the first two
   std::string reason;                      // for the last two: what ran out, and how far the search came
   Statistics statistics;
+  std::optional<Rejection> unwritten;  // why the certificate could not be written; the theorem stands all the same
 };
 
 // With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written and finished.

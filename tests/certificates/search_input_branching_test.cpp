@@ -1,6 +1,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ Graph folded_plane() {
 Graph two_products() {
   Graph graph;
   const NodeId x = graph.append_input(DType::float32, {1, 4}, "x");
-  const NodeId left = dense(graph, x, 4, 2, {1, 0, 0, 0, 0, 0, 1, 0}, {0, 0}), right = dense(graph, x, 4, 2, {0, 1, 0, 0, 0, 0, 0, 1}, {0, 0});
+  const NodeId left = dense(graph, x, 4, 2, {1, 0, 0, 0, 0, 0, 1, 0}, {0, 0}),
+               right = dense(graph, x, 4, 2, {0, 1, 0, 0, 0, 0, 0, 1}, {0, 0});
   const auto products = graph.append(Op::mul, {left, right});
   REQUIRE(products.ok());
   const auto rest = graph.append(Op::sub, {products.value(), left});
@@ -81,6 +83,28 @@ TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][
   REQUIRE(statistics.has_value());
   CHECK(statistics->leaves > 1);
   CHECK(statistics->nodes < 2000);
+}
+
+TEST_CASE("a search that was asked to stop says unknown", "[search][input]") {
+  std::stop_source source;
+  source.request_stop();
+  Options options = by_input();
+  options.stop = source.get_token();
+  const auto result = search(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}), options);
+  REQUIRE(result.ok());
+  CHECK(result.value().answer == Result::Answer::unknown);
+  CHECK(!result.value().theorem);
+}
+
+TEST_CASE("an answer stands where its certificate cannot be written", "[search][input]") {
+  const auto problem = open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})});
+  auto writer = certificate::Writer::open("/dev/full", *problem);
+  REQUIRE(writer.ok());
+  const auto result = search(problem, by_input(), writer.value().get());
+  REQUIRE(result.ok());
+  CHECK(result.value().answer == Result::Answer::unsatisfiable);
+  REQUIRE(result.value().unwritten);
+  CHECK(result.value().unwritten->code == "certificate.io");
 }
 
 TEST_CASE("a minimum is found just above", "[search][input]") {

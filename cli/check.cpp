@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "kernel/statement_text.h"
+
 namespace assay::cli {
 namespace {
 
@@ -24,6 +26,7 @@ CheckReport check(const std::string& model, const std::string& property, const s
   report.load_seconds = loaded_at - start;
   if (!loaded) return refused(std::move(report), loaded.rejection(), true);
   report.notes = loaded.value().notes();
+  report.problem = loaded.value().problem;
   auto reader = certificate::Reader::open(certificate);
   if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), false);
   auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics);
@@ -40,10 +43,10 @@ CheckReport check(const std::string& model, const std::string& property, const s
       false);
 }
 
-void print_report(const char* program, const CheckReport& report) {
+void print_report(const char* program, const CheckReport& report, bool full) {
   std::printf("%s\n", report.word.c_str());
   if (report.theorem) {
-    const std::string text = report.theorem->to_text();
+    const std::string text = kernel::theorem_text(*report.theorem, full);
     std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
     print_notes(stdout, report.notes);
   }

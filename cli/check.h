@@ -1,6 +1,7 @@
 // The check itself, as `assay-check` and `assay check` run it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace assay::cli {
 struct CheckReport {
   std::string word;  // accepted, rejected or declined
   int exit = kExitInternal;
+  std::shared_ptr<const kernel::Problem> problem;  // null where model or property was refused
   std::optional<kernel::Theorem> theorem;
   std::vector<std::string> notes;  // what reading the files decided
   std::optional<Rejection> why;
@@ -25,7 +27,7 @@ struct CheckReport {
 [[nodiscard]] CheckReport check(const std::string& model, const std::string& property, const std::string& certificate,
                                 const LoadOptions& options);
 
-// The word, the theorem and the notes on stdout; the reason and the time on stderr.
-void print_report(const char* program, const CheckReport& report);
+// The word, the theorem (with all of its statement) and the notes on stdout; the reason and the time on stderr.
+void print_report(const char* program, const CheckReport& report, bool full);
 
 }  // namespace assay::cli

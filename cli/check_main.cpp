@@ -11,7 +11,8 @@
 namespace {
 
 constexpr const char* kHelp =
-    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real] [--memory SIZE] [--budget NUMBER]\n"
+    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real] [--statement full]\n"
+    "                   [--memory SIZE] [--budget NUMBER]\n"
     "\n"
     "Replays the certificate through the kernel. The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
@@ -20,6 +21,7 @@ constexpr const char* kHelp =
     "\n"
     "  --exact            decide every step in exact arithmetic, without the double filter\n"
     "  --semantics real   read the element types of a VNN-LIB 2 property as real numbers\n"
+    "  --statement full   print every case, row and input, not only the first ones\n"
     "  --memory SIZE      memory that the run may take, e.g. 512MiB; 8GiB without the option. Beyond: declined\n"
     "  --budget NUMBER    multiply-adds that the steps of the certificate may take; 1e12 without the option. Beyond: declined\n"
     "  --name, --version  print the program's name or version\n";
@@ -32,6 +34,7 @@ int usage(const std::string& what) {
 int run(int argc, char** argv) {
   std::vector<std::string> files;
   assay::cli::LoadOptions options;
+  bool full = false;
   bool only_files = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -44,6 +47,9 @@ int run(int argc, char** argv) {
     } else if (word == "--semantics=real" || (word == "--semantics" && i + 1 < argc && std::string_view(argv[i + 1]) == "real")) {
       options.semantics_real = true;
       i += word == "--semantics" ? 1 : 0;
+    } else if (word == "--statement=full" || (word == "--statement" && i + 1 < argc && std::string_view(argv[i + 1]) == "full")) {
+      full = true;
+      i += word == "--statement" ? 1 : 0;
     } else if (word == "--memory" || word == "--budget") {
       const std::string value = i + 1 < argc ? argv[++i] : "";
       if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory) : !assay::cli::parse_work(value, options.limits.work))
@@ -60,7 +66,7 @@ int run(int argc, char** argv) {
   }
   if (files.size() != 3) return usage("three files are needed, " + std::to_string(files.size()) + " given");
   const assay::cli::CheckReport report = assay::cli::check(files[0], files[1], files[2], options);
-  assay::cli::print_report("assay-check", report);
+  assay::cli::print_report("assay-check", report, full);
   return report.exit;
 }
 

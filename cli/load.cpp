@@ -1,8 +1,12 @@
 #include "cli/load.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
@@ -40,16 +44,20 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
 
 }  // namespace
 
-Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options) {
+Outcome<Loaded> load(const std::string& named_model, const std::string& named_property, const LoadOptions& options) {
   limit_memory(options.limits.memory);
+  const std::string model_path = existing(named_model), property_path = existing(named_property);
   auto model = onnx::import_model(model_path, options.limits.memory);
   if (!model) return in_file(model.rejection(), model_path);
   if (auto fits = check_size(model.value().graph, options.limits); !fits) return in_file(fits.rejection(), model_path);
   Loaded loaded{std::move(model).value(), {}, nullptr};
+  if (model_path != named_model) loaded.model.notes.push_back("there is no " + named_model + "; " + model_path + " was read");
   const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
   auto property = vnnlib::read_property(property_path, networks, options.polynomials);
   if (!property) return in_file(property.rejection(), property_path);
   loaded.property = std::move(property).value();
+  if (property_path != named_property)
+    loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
   if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
   kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
   statement.sources.push_back(loaded.property.source);
@@ -68,6 +76,11 @@ std::vector<std::string> Loaded::notes() const {
   for (const std::string& note : model.notes) all.push_back("model: " + note);
   for (const std::string& note : property.notes) all.push_back("property: " + note);
   return all;
+}
+
+std::string existing(const std::string& path) {
+  const std::string packed = path + ".gz";
+  return access(path.c_str(), F_OK) != 0 && access(packed.c_str(), F_OK) == 0 ? packed : path;
 }
 
 Rejection in_file(Rejection why, const std::string& path) {
@@ -105,10 +118,25 @@ double wall_seconds() {
   return static_cast<double>(now.tv_sec - start.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - start.tv_nsec);
 }
 
+namespace {
+
+// The exit code, or that of an output that could not be written where what was printed did not arrive.
+int with_stdout_written(const char* program, int exit) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit;
+  std::fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno == 0 ? "" : ": ",
+               errno == 0 ? "" : std::strerror(errno));
+  return kExitUnwritten;
+}
+
+}  // namespace
+
 int guarded(const char* program, int (*body)(int, char**), int argc, char** argv) {
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that left and a file that grew too large are failed writes, which are reported
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   try {
     (void)wall_seconds();
-    return body(argc, argv);
+    return with_stdout_written(program, body(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: out of memory: more than --memory allows, or than there is; nothing was decided\n", program);
     return kExitUndecided;

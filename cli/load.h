@@ -43,7 +43,9 @@ struct Loaded {
   [[nodiscard]] std::vector<std::string> notes() const;
 };
 
+// Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
 [[nodiscard]] Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
+[[nodiscard]] std::string existing(const std::string& path);
 
 // The rejection with the file in its place, if it is not there yet.
 [[nodiscard]] Rejection in_file(Rejection why, const std::string& path);
@@ -58,7 +60,8 @@ void print_notes(std::FILE* out, const std::vector<std::string>& notes);
 [[nodiscard]] double thread_cpu_seconds();
 [[nodiscard]] double wall_seconds();
 
-// Runs `body` and turns exceptions into exit codes: out of memory is 3, anything else 70 with how to report it.
+// Runs `body` and turns exceptions into exit codes: out of memory is 3, anything else 70 with how to report it. 3 too where standard
+// output could not be written.
 int guarded(const char* program, int (*body)(int, char**), int argc, char** argv);
 
 }  // namespace assay::cli

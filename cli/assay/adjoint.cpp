@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "kernel/adjointness/cases.h"
 
@@ -13,6 +15,10 @@ constexpr const char* kSchema = "assay.adjoint/1";
 OpAdjointness check_op(Op op, std::uint64_t seed) {
   OpAdjointness report{std::string(op_row(op).name), {}};
   for (const kernel::AdjointCase& one : kernel::adjoint_cases(op)) {
+    if (is_interrupted()) {
+      report.cases.push_back({one.name, interruption(), 0});
+      break;
+    }
     const double start = thread_cpu_seconds();
     Outcome<kernel::Adjointness> outcome = kernel::check_adjointness(one, seed);
     report.cases.push_back({one.name, std::move(outcome), thread_cpu_seconds() - start});
@@ -89,14 +95,16 @@ const char* OpAdjointness::verdict() const {
 
 int adjoint(const AdjointOptions& options) {
   if (options.all != options.op.empty()) return usage("either --op NAME or --all");
+  const std::vector<Op> ops = options.all ? computing_ops() : ops_named(options.op);
+  if (ops.empty()) return usage(unknown_op(options.op));
   std::vector<OpAdjointness> reports;
-  for (int k = 0; k < kOpCount; ++k) {
-    const Op op = static_cast<Op>(k);
-    if (options.all ? op_row(op).op_class == OpClass::leaf : op_row(op).name != options.op) continue;
+  for (const Op op : ops) {
     reports.push_back(check_op(op, options.seed));
     if (options.json != "-") print(reports.back());
+    set_progress(std::to_string(reports.size()) + " of " + counted(ops.size(), "op") + " judged");
+    if (is_interrupted()) break;
   }
-  if (reports.empty()) return usage("'" + options.op + "' is no op; --all lists them");
+  conclude();
   std::size_t proved = 0, without = 0, broken = 0;
   double seconds = 0;
   for (const OpAdjointness& report : reports) {
@@ -110,7 +118,8 @@ int adjoint(const AdjointOptions& options) {
   std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
                undecided, without, seconds);
   if (!write_json(options.json, adjoint_json(kSchema, reports))) return kExitUnwritten;
-  return broken > 0 ? kExitNo : undecided > 0 ? kExitUndecided : kExitYes;
+  if (is_interrupted()) print_rejection(stderr, "assay", interruption());
+  return broken > 0 ? kExitNo : undecided > 0 || is_interrupted() ? kExitUndecided : kExitYes;
 }
 
 }  // namespace assay::cli

@@ -1,13 +1,15 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <mutex>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "explain/explain.h"
 #include "formats/trace.h"
@@ -42,14 +44,6 @@ class Joined {
   const char* separator_;
   std::string text_;
 };
-
-// "[128, 784], [512, 784] -> [128, 512]"
-std::string shapes_of(const Trace& trace, const Region& region) {
-  Joined operands(", "), results(", ");
-  for (const TraceTensorId id : region.operands) operands.add(to_string(trace.tensors[id].value.shape()));
-  for (const TraceTensorId id : region.results) results.add(to_string(trace.tensors[id].value.shape()));
-  return operands.text() + " -> " + results.text();
-}
 
 // The runtime that tries them serves one caller at a time.
 std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
@@ -126,6 +120,13 @@ GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& s
 
 }  // namespace
 
+std::string shapes_of(const Trace& trace, const Region& region) {
+  Joined operands(", "), results(", ");
+  for (const TraceTensorId id : region.operands) operands.add(to_string(trace.tensors[id].value.shape()));
+  for (const TraceTensorId id : region.results) results.add(to_string(trace.tensors[id].value.shape()));
+  return operands.text() + " -> " + results.text();
+}
+
 std::string ops_of(const Graph& graph) {
   Joined ops("+");
   for (const Node& node : graph.nodes) {
@@ -138,12 +139,16 @@ std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const ker
   std::vector<GateCase> cases(trace.regions.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < cases.size(); i = next++) cases[i] = judged(trace, i, sampling);
+    for (std::size_t i = next++; i < cases.size() && !is_interrupted(); i = next++) {
+      cases[i] = judged(trace, i, sampling);
+      set_progress(std::to_string(i + 1) + " of " + counted(cases.size(), "region") + " judged");
+    }
   };
   std::vector<std::thread> others;
   for (unsigned k = 1; k < std::min<std::size_t>(jobs, cases.size()); ++k) others.emplace_back(work);
   work();
   for (std::thread& other : others) other.join();
+  if (is_interrupted()) std::erase_if(cases, [](const GateCase& one) { return one.name.empty(); });
   return cases;
 }
 
@@ -151,7 +156,7 @@ Outcome<Trace> open_trace(const std::string& path, GateReport& report) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
   auto trace = formats::read_trace(file.value().bytes);
-  if (!trace) return in_file(trace.rejection(), path);
+  if (!trace) return recognised(in_file(trace.rejection(), path), path, FileKind::trace);
   report.file = path;
   report.facts = {{"sha256", hex(file.value().sha256)}};
   add_facts(trace.value(), report);
@@ -165,14 +170,7 @@ void add_facts(const Trace& trace, GateReport& report) {
 }
 
 bool write_trace_file(const Trace& trace, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
-  formats::write_trace(trace, [&](std::span<const std::byte> part) {
-    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-  });
-  out.close();
-  if (out) return true;
-  std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
-  return false;
+  return write_file(path, [&trace](const Sink& sink) { formats::write_trace(trace, sink); });
 }
 
 bool is_continuous(const Trace& trace, GateReport& report) {
@@ -189,8 +187,8 @@ bool is_continuous(const Trace& trace, GateReport& report) {
 Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
-  const auto model = onnx::import_model(path);
-  if (!model) return in_file(model.rejection(), path);
+  const auto model = import_model_file(path);
+  if (!model) return model.rejection();
   GateCase one;
   one.name = "model " + path;
   one.op = "model";

@@ -3,8 +3,11 @@
 #include <limits>
 #include <utility>
 
+#include "cli/assay/file_kind.h"
+#include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "kernel/kernel.h"
+#include "kernel/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -16,7 +19,7 @@ constexpr double kLeastSeconds = 1e-9;  // of back-substitution per group, when 
 class Refinement {
  public:
   Refinement(kernel::Scope& scope, const kernel::Problem& problem, double limit) : scope_(scope), problem_(problem), limit_(limit) {
-    scope_.stop_when([this] { return wall_seconds() > now_until_; });
+    scope_.stop_when([this] { return wall_seconds() > now_until_ || is_interrupted(); });
   }
   ~Refinement() { scope_.stop_when({}); }
   // Of back-substitution; that of boxes is the limit.
@@ -67,6 +70,7 @@ Outcome<Done> derive_bounds(const kernel::Problem& problem, kernel::Scope& scope
   refine.until(begin + kHiddenShare * limit);
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
+    if (is_interrupted()) break;
     if (crown && !std::ranges::binary_search(problem.active_nodes(), node)) continue;
     auto boxed = refine.derive_box(node);
     if (!boxed) return boxed.rejection();
@@ -121,15 +125,18 @@ int bounds(const BoundsOptions& options) {
   load_options.semantics_real = options.semantics == "real";
   load_options.limits = options.limits;
   load_options.polynomials = vnnlib::Polynomials::leave_out;
-  auto loaded = load(options.model, options.property, load_options);
+  auto loaded = load_files(options.model, options.property, load_options);
   if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
   const auto& problem = loaded.value().problem;
   const std::vector<std::string> notes = loaded.value().notes();
+  if (options.json != "-" && !options.statement.empty() && !is_file(options.statement))
+    std::fputs(kernel::statement_text(*problem, is_full(options.statement)).c_str(), stdout);
   if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
   bool complete = true;  // every output has bounds
   const double begin = wall_seconds();
-  for (std::size_t group = 0; group < problem->group_count(); ++group) {
+  for (std::size_t group = 0; group < problem->group_count() && !is_interrupted(); ++group) {
+    set_progress(std::to_string(group) + " of " + counted(problem->group_count(), "input box", "es") + " bounded");
     if (problem->group_is_empty(group)) {
       std::fprintf(stderr, "group %zu: its input box is empty\n", group);
       continue;
@@ -152,8 +159,12 @@ int bounds(const BoundsOptions& options) {
       complete = complete && (problem->is_constant(output) || scope.value().has_box(output));
     if (options.json.empty()) groups.clear();
   }
-  if (!write_json(options.json, bounds_json(options, notes, groups))) return kExitUnwritten;
-  return complete ? kExitYes : kExitUndecided;
+  conclude();
+  const std::optional<Rejection> why = is_interrupted() ? std::optional(interruption()) : std::nullopt;
+  if (why) print_rejection(stderr, "assay", *why);
+  const bool written = write_statement(options.statement, *problem);
+  if (!write_json(options.json, bounds_json(options, notes, groups, why)) || !written) return kExitUnwritten;
+  return complete && !why ? kExitYes : kExitUndecided;
 }
 
 }  // namespace assay::cli

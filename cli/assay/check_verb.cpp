@@ -3,9 +3,12 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
+#include "kernel/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -23,10 +26,33 @@ LoadOptions load_options(const CheckOptions& options) {
   return load;
 }
 
+// An interrupted check of one certificate declines.
+void prepare_to_decline(const CheckOptions& options) {
+  set_last_words([options](const Rejection& why) {
+    CheckReport report;
+    report.word = "declined";
+    report.exit = kExitUndecided;
+    report.why = why;
+    if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
+    (void)write_json(options.gate.json, to_json(report, options));
+  });
+}
+
+// check, with what the files are instead.
+CheckReport check_files(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
+  CheckReport report = check(model, property, certificate, options);
+  if (report.why && report.why->place.starts_with(certificate)) report.why = recognised(*report.why, certificate, FileKind::certificate);
+  if (report.why) report.why = recognised_input(*report.why, model, property);
+  return report;
+}
+
 int check_one(const CheckOptions& options) {
-  const CheckReport report = check(options.files[0], options.files[1], options.files[2], load_options(options));
-  if (options.gate.json != "-") print_report("assay", report);
-  return write_json(options.gate.json, to_json(report, options)) ? report.exit : kExitUnwritten;
+  prepare_to_decline(options);
+  const CheckReport report = check_files(options.files[0], options.files[1], options.files[2], load_options(options));
+  conclude();
+  if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
+  const bool written = !report.problem || write_statement(options.statement, *report.problem);
+  return write_json(options.gate.json, to_json(report, options)) && written ? report.exit : kExitUnwritten;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -79,9 +105,9 @@ void add_rejection(const Rejection& why, int exit, const Query& query, GateCase&
   one.findings.push_back(std::move(finding));
 }
 
-void add_theorem(const CheckReport& report, const Query& query, GateCase& one) {
+void add_theorem(const CheckReport& report, const Query& query, const StatementChoice& statement, GateCase& one) {
   one.op = report.theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
-  one.statement = lines_of(report.theorem->to_text());
+  one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(statement)));
   for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
   if (!query.expect.empty() && query.expect != one.op) {
     one.failed = 1;
@@ -100,8 +126,8 @@ void add_theorem(const CheckReport& report, const Query& query, GateCase& one) {
   }
 }
 
-GateCase case_of(const Query& query, const LoadOptions& options) {
-  const CheckReport report = check(query.model, query.property, query.certificate, options);
+GateCase case_of(const Query& query, const CheckOptions& options) {
+  const CheckReport report = check_files(query.model, query.property, query.certificate, load_options(options));
   GateCase one;
   one.name = query.model + " " + query.property + " " + query.certificate;
   one.op = "certificate";
@@ -109,7 +135,7 @@ GateCase case_of(const Query& query, const LoadOptions& options) {
   one.file = query.certificate;
   one.seconds = report.cpu_seconds;
   if (report.theorem)
-    add_theorem(report, query, one);
+    add_theorem(report, query, options.statement, one);
   else if (report.why)
     add_rejection(*report.why, report.exit, query, one);
   return one;
@@ -136,8 +162,10 @@ int check_all(const CheckOptions& options) {
     queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], ""});
   const double start = wall_seconds();
   for (Query& query : queries) {
+    if (is_interrupted()) break;
     if (query.expect.empty()) query.expect = options.expect;
-    report.cases.push_back(case_of(query, load_options(options)));
+    report.cases.push_back(case_of(query, options));
+    set_progress(std::to_string(report.cases.size()) + " of " + counted(queries.size(), "certificate") + " checked");
   }
   report.seconds = wall_seconds() - start;
   const int exit = conclude_gate(report, options.gate);
@@ -150,7 +178,10 @@ int check_verb(const CheckOptions& options) {
   const GateOptions& gate = options.gate;
   const bool is_gate = !options.list.empty() || options.files.size() > 3 || !options.expect.empty() || !gate.junit.empty() ||
                        !gate.sarif.empty() || !gate.markdown.empty() || !gate.waivers.empty();
-  return is_gate ? check_all(options) : check_one(options);
+  if (!is_gate) return check_one(options);
+  if (!is_file(options.statement)) return check_all(options);
+  std::fprintf(stderr, "assay check: --statement FILE goes with one certificate; --statement full prints every statement\n");
+  return kExitUsage;
 }
 
 }  // namespace assay::cli

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
 #include "semantics/derivatives/differentiate.h"
@@ -81,14 +82,17 @@ void print_sets(const char* kind, const std::vector<NamedSet>& sets) {
 
 int eval(const EvalOptions& options) {
   limit_memory(Limits{}.memory);
-  const Outcome<onnx::Model> model = onnx::import_model(options.model);
+  const Outcome<onnx::Model> model = import_model_file(options.model);
   if (!model) return refuse(kSchema, options.json, model.rejection());
   const auto file = read_file(options.values);
   if (!file) return refuse(kSchema, options.json, file.rejection());
   const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
   const Outcome<EvalRequest> request = read_eval_request(std::string(text, file.value().bytes.size()));
-  if (!request) return refuse(kSchema, options.json, in_file(request.rejection(), options.values));
+  if (!request)
+    return refuse(kSchema, options.json, recognised(in_file(request.rejection(), options.values), options.values, FileKind::json));
   const Graph& graph = model.value().graph;
+  if (auto known = check_names(request.value(), graph); !known)
+    return refuse(kSchema, options.json, in_file(known.rejection(), options.values));
   std::vector<Array<Interval>> inputs;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     auto value = values_for(request.value().inputs, graph.input_names[i], graph.node(graph.inputs[i]));

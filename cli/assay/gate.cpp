@@ -4,10 +4,11 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
 
@@ -86,14 +87,14 @@ std::map<std::string, double> head_room_of(const GateReport& report) {
   return used;
 }
 
-bool write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return true;
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (out) return true;
-  std::fprintf(stderr, "assay: cannot write %s\n", path.c_str());
-  return false;
+// Of an interrupted run: what was not judged leaves it undecided, unless something failed already.
+GateCase interrupted_case() {
+  const Rejection why = interruption();
+  GateCase one;
+  one.name = "interruption";
+  one.op = "not judged";
+  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, "interrupted by " + why.found, {}, 1, {}});
+  return one;
 }
 
 }  // namespace
@@ -219,13 +220,15 @@ int conclude_gate(GateReport& report, const GateOptions& options) {
   if (!options.baseline.empty()) {
     if (auto done = compare_baseline(report, options.baseline); !done) return refuse(schema, options.json, done.rejection());
   }
+  if (is_interrupted()) report.cases.push_back(interrupted_case());
+  conclude();
   const std::string verdict = report.verdict(options.most_undecided);
   if (options.json != "-") std::fputs(gate_text(report, options.most_undecided).c_str(), stdout);
   bool written = write_json(options.json, gate_json(report, options.most_undecided));
-  written = write_file(options.junit, options.junit.empty() ? "" : junit_xml(report)) && written;
-  written = write_file(options.sarif, options.sarif.empty() ? "" : sarif_json(report)) && written;
-  written = write_file(options.markdown, options.markdown.empty() ? "" : markdown(report, options.most_undecided)) && written;
-  written = write_file(options.write_baseline, options.write_baseline.empty() ? "" : baseline_json(report)) && written;
+  if (!options.junit.empty()) written = write_file(options.junit, junit_xml(report)) && written;
+  if (!options.sarif.empty()) written = write_file(options.sarif, sarif_json(report)) && written;
+  if (!options.markdown.empty()) written = write_file(options.markdown, markdown(report, options.most_undecided)) && written;
+  if (!options.write_baseline.empty()) written = write_file(options.write_baseline, baseline_json(report)) && written;
   if (verdict == "failed") return kExitNo;
   return verdict == "undecided" ? kExitUndecided : written ? kExitYes : kExitUnwritten;
 }

@@ -98,7 +98,8 @@ struct ModelTrace {
 [[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
 // Whether the trace is a run of the model: a case of the report. The rejection is of a model that cannot be read.
 [[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report);
-[[nodiscard]] std::string ops_of(const Graph& graph);  // "gemm+relu": what it computes, constants apart
+[[nodiscard]] std::string ops_of(const Graph& graph);                           // "gemm+relu": what it computes, constants apart
+[[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);  // "[128, 784], [512, 784] -> [128, 512]"
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
 // The products and sums of its gradients.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "explain/explain.h"
 #include "kernel/audit/gradients.h"
@@ -44,7 +46,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
 
 std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention) {
   std::vector<GateCase> cases;
-  for (std::size_t g = 0; g < trace.gradients.size(); ++g) {
+  for (std::size_t g = 0; g < trace.gradients.size() && !is_interrupted(); ++g) {
     for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
   }
   return cases;
@@ -52,7 +54,9 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, ker
 
 namespace {
 
-bool is_model(const GradcheckOptions& options) { return options.trace.ends_with(".onnx"); }
+bool is_model(const GradcheckOptions& options) {
+  return options.trace.ends_with(".onnx") || options.trace.ends_with(".onnx.gz") || kind_of_file(options.trace) == FileKind::onnx;
+}
 
 // A case per product that read or gave zeros only. One that does so for every input is right for every input, and not undecided.
 // `draws`: of random inputs, each of which left something dead.
@@ -111,7 +115,7 @@ int gradcheck(const GradcheckOptions& options) {
   const auto run = run_of(options, report);
   if (!run) return refuse("assay.gradcheck/1", options.gate.json, run.rejection());
   const Trace& trace = run.value().trace;
-  if (is_model(options) && !options.run.trace.empty() && !write_trace_file(trace, options.run.trace)) return kExitUnwritten;
+  const bool written = !is_model(options) || options.run.trace.empty() || write_trace_file(trace, options.run.trace);
   if (trace.gradients.empty()) {
     return refuse(
         "assay.gradcheck/1", options.gate.json,
@@ -134,7 +138,8 @@ int gradcheck(const GradcheckOptions& options) {
       return refuse("assay.gradcheck/1", options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
-  return conclude_gate(report, options.gate);
+  const int exit = conclude_gate(report, options.gate);
+  return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -1,27 +1,45 @@
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "certificates/format/dump.h"
+#include "cli/assay/file_kind.h"
+#include "cli/assay/gate.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr const char* kSchema = "assay.inspect/1";
-using Facts = std::vector<std::pair<std::string, std::string>>;
 
-int show(const InspectOptions& options, const Facts& facts) {
+// The facts, then the rows in columns as wide as their texts, headed by the names in the first row.
+int show(const InspectOptions& options, const Facts& facts, const std::string& table = "", const std::vector<Facts>& rows = {}) {
   if (options.json != "-") {
     for (const auto& [name, value] : facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
+    std::vector<std::size_t> widths;
+    for (std::size_t column = 0; !rows.empty() && column < rows[0].size(); ++column) {
+      widths.push_back(rows[0][column].first.size());
+      for (const Facts& row : rows) widths[column] = std::max(widths[column], row[column].second.size());
+    }
+    for (std::size_t r = 0; !rows.empty() && r <= rows.size(); ++r) {
+      std::string line;
+      for (std::size_t column = 0; column < widths.size(); ++column) {
+        std::string cell = r == 0 ? rows[0][column].first : rows[r - 1][column].second;
+        if (column + 1 < widths.size()) cell.resize(widths[column] + 2, ' ');
+        line += cell;
+      }
+      std::printf("%s\n", line.c_str());
+    }
   }
-  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitUnwritten;
+  return write_json(options.json, facts_json(kSchema, facts, table, rows)) ? kExitYes : kExitUnwritten;
 }
 
 int inspect_certificate(const InspectOptions& options) {
   auto reader = certificate::Reader::open(options.file);
-  if (!reader) return refuse(kSchema, options.json, in_file(reader.rejection(), options.file));
+  if (!reader)
+    return refuse(kSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
   const bool text = options.json != "-";
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
@@ -48,9 +66,25 @@ void add_tensors(Facts& facts, const Graph& graph) {
     facts.emplace_back("output", graph.output_names[i] + " " + to_string(graph.node(graph.outputs[i]).shape));
 }
 
+std::vector<Facts> node_rows(const Graph& graph) {
+  std::vector<Facts> rows;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    std::string operands;
+    for (const NodeId operand : node.operands) operands += (operands.empty() ? "" : ", ") + std::to_string(operand);
+    rows.push_back({{"node", std::to_string(id)},
+                    {"op", std::string(op_row(node.op).name)},
+                    {"dtype", to_string(node.dtype)},
+                    {"shape", to_string(node.shape)},
+                    {"operands", operands.empty() ? "-" : operands},
+                    {"name", node.name}});
+  }
+  return rows;
+}
+
 int inspect_model(const InspectOptions& options) {
-  auto model = onnx::import_model(options.file, options.limits.memory);
-  if (!model) return refuse(kSchema, options.json, in_file(model.rejection(), options.file));
+  auto model = import_model_file(options.file, options.limits.memory);
+  if (!model) return refuse(kSchema, options.json, model.rejection());
   const onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
   add_tensors(facts, found.graph);
@@ -61,7 +95,30 @@ int inspect_model(const InspectOptions& options) {
   for (const kernel::Source& source : found.sources) facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.name);
   for (const std::string& note : found.notes) facts.emplace_back("note", note);
   facts.emplace_back("digest", kernel::to_hex(kernel::graph_digest(found.graph)));
-  return show(options, facts);
+  return options.summary_only ? show(options, facts) : show(options, facts, "nodes", node_rows(found.graph));
+}
+
+int inspect_trace(const InspectOptions& options) {
+  GateReport report;
+  const auto opened = open_trace(options.file, report);
+  if (!opened) return refuse(kSchema, options.json, opened.rejection());
+  const Trace& trace = opened.value();
+  Facts facts{{"file", options.file}, {"kind", "trace"}};
+  facts.insert(facts.end(), report.facts.begin(), report.facts.end());
+  facts.emplace_back("products", std::to_string(trace.vjps.size()));
+  facts.emplace_back("gradients", std::to_string(trace.gradients.size()));
+  for (const TraceTensorId id : trace.outputs)
+    facts.emplace_back("output", trace.tensors[id].name + " " + to_string(trace.tensors[id].value.shape()));
+  std::vector<Facts> rows;
+  for (std::size_t r = 0; r < trace.regions.size() && !options.summary_only; ++r) {
+    const Region& region = trace.regions[r];
+    rows.push_back({{"region", std::to_string(r)},
+                    {"ops", ops_of(region.graph)},
+                    {"shapes", shapes_of(trace, region)},
+                    {"model", to_string(region.model)},
+                    {"name", region.name}});
+  }
+  return show(options, facts, options.summary_only ? "" : "region_list", rows);
 }
 
 int inspect_property(const InspectOptions& options) {
@@ -72,7 +129,7 @@ int inspect_property(const InspectOptions& options) {
   LoadOptions load_options;
   load_options.semantics_real = true;
   load_options.limits = options.limits;
-  auto loaded = load(options.network, options.file, load_options);
+  auto loaded = load_files(options.network, options.file, load_options);
   if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
   const vnnlib::PropertyFile& property = loaded.value().property;
   const kernel::Problem& problem = *loaded.value().problem;
@@ -92,11 +149,17 @@ int inspect_property(const InspectOptions& options) {
 
 }  // namespace
 
-int inspect(const InspectOptions& options) {
+// By what the file holds; by its name where that says nothing.
+int inspect(const InspectOptions& named) {
+  InspectOptions options = named;
+  options.file = existing(named.file);
   limit_memory(options.limits.memory);
   const std::string& file = options.file;
-  if (file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
-  if (file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);
+  const FileKind kind = kind_of_file(file);
+  if (kind == FileKind::certificate) return inspect_certificate(options);
+  if (kind == FileKind::trace || kind == FileKind::safetensors) return inspect_trace(options);
+  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
+  if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);
   return inspect_certificate(options);
 }
 

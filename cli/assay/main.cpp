@@ -1,11 +1,17 @@
 // assay: the command line. The only file that knows the option parser.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
 #include "cli/assay/options.h"
+#include "cli/assay/report.h"
 #include "cli/load.h"
 
 namespace {
@@ -41,6 +47,12 @@ void add_limits(CLI::App* verb, Limits& limits) {
       ->type_name("NUMBER");
 }
 
+void add_statement(CLI::App* verb, StatementChoice& statement) {
+  verb->add_option("--statement", statement,
+                   "print every case, row and input of the statement, only the first ones, or write all to a file")
+      ->type_name("full|short|FILE");
+}
+
 void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("verify", "Decide a property: sat, unsat, unknown or timed-out on the first line");
   verb->add_option("FILES", options.files, "QUERY.vnnlib with --network, or MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(1, 2);
@@ -61,6 +73,7 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);
+  add_statement(verb, options.statement);
   add_json(verb, options.json);
   verb->add_flag(
       "-v,--verbose", [&options](std::int64_t count) { options.verbosity = static_cast<int>(count); }, "more on stderr");
@@ -99,6 +112,7 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
+  add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);
   verb->callback([&] {
     if (options.files.size() % 3 != 0 || options.files.empty() == options.list.empty())
@@ -120,15 +134,16 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
       ->capture_default_str();
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);
+  add_statement(verb, options.statement);
   add_json(verb, options.json);
   verb->callback([&] { exit = bounds(options); });
 }
 
 void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("inspect", "Summarise a certificate, model or property");
-  verb->add_option("FILE", options.file, ".onnx, .vnnlib, or a certificate")->required();
+  CLI::App* verb = app.add_subcommand("inspect", "Summarise a certificate, a model, a property or a trace");
+  verb->add_option("FILE", options.file, "a model, a property, a certificate or a trace")->required();
   verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
-  verb->add_flag("--summary", options.summary_only, "certificates: leave the single records out");
+  verb->add_flag("--summary", options.summary_only, "leave the single records, nodes or regions out");
   add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = inspect(options); });
@@ -153,7 +168,7 @@ void add_eval(CLI::App& app, EvalOptions& options, int& exit) {
 
 void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("adjoint", "Prove that gradient rules are the adjoints of the derivatives of their ops");
-  verb->add_option("--op", options.op, "one op of the vocabulary, e.g. conv")->type_name("NAME");
+  verb->add_option("--op", options.op, "one op of the vocabulary, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
   verb->add_flag("--all", options.all, "every op");
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
   add_json(verb, options.json);
@@ -184,6 +199,7 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->add_flag("--forward-only", options.forward_only, "no gradient");
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_json(verb, options.json);
   verb->callback([&] { exit = record(options); });
 }
 
@@ -227,7 +243,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
 
 void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("probe", "Run the probe plan of an op through a backend and judge every value and gradient");
-  verb->add_option("--op", options.op, "one op of the vocabulary, e.g. conv")->type_name("NAME");
+  verb->add_option("--op", options.op, "one op of the vocabulary, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
   verb->add_flag("--all", options.all, "every op");
   verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
   verb->add_option("--dtype", options.dtype, "of reals")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
@@ -255,10 +271,68 @@ void add_supports(CLI::App& app, const char* name, std::string& question, JsonTa
   });
 }
 
-void add_ops(CLI::App& app, std::string& name, int& exit) {
+void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
   CLI::App* verb = app.add_subcommand("ops", "Show the reference page of an operation, or list all");
-  verb->add_option("NAME", name);
-  verb->callback([&] { exit = ops(name); });
+  verb->add_option("NAME", name, "an op of the vocabulary, or an ONNX operator");
+  add_json(verb, json);
+  verb->callback([&] { exit = ops(name, json); });
+}
+
+// One command line each, for the end of the verb's help.
+constexpr std::array<std::pair<const char*, const char*>, 14> kExamples{{
+    {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
+    {"check",
+     "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
+     "         assay check --list certificates.csv --junit report.xml"},
+    {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
+    {"inspect", "assay inspect examples/digits/digits.onnx"},
+    {"lint", "assay lint examples/digits/digits.onnx"},
+    {"eval",
+     "echo '{\"inputs\": {\"x\": [0.5, {\"lo\": -1, \"hi\": 1}]}, \"cotangents\": {\"y\": [1]}}' > values.json\n"
+     "         assay eval MODEL.onnx values.json"},
+    {"adjoint", "assay adjoint --op max_pool"},
+    {"record", "assay record examples/digits/digits.onnx run.safetensors --backend compiled"},
+    {"audit", "assay audit run.safetensors --jobs 2 --sarif findings.sarif"},
+    {"gradcheck", "assay gradcheck examples/digits/digits.onnx --range -1 1"},
+    {"probe", "assay probe --op softmax --backend compiled"},
+    {"supports", "assay supports --onnx-operators"},
+    {"capabilities", "assay capabilities --onnx-operators"},
+    {"ops", "assay ops LayerNormalization"},
+}};
+
+// What an interrupted verb says where it has nothing better, and the example of its help.
+void finish_verb(CLI::App& app, const char* name, const char* example) {
+  CLI::App* verb = app.get_subcommand(name);
+  verb->footer(std::string("Example: ") + example);
+  const CLI::Option* json = verb->get_option("--json");
+  verb->preparse_callback([name, json](std::size_t) {
+    prepare_last_words(name, [json] { return json->results().empty() ? JsonTarget() : json->results().front(); });
+  });
+}
+
+// The verb or the option of the command line that does not exist, with what was probably meant; empty if all of them do.
+std::string mistyped(const CLI::App& app, int argc, char** argv) {
+  const auto is_any = [](const CLI::App*) { return true; };
+  const CLI::App* verb = nullptr;
+  for (int i = 1; i < argc && std::string(argv[i]) != "--"; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    std::vector<std::string> known;
+    if (verb == nullptr && !word.starts_with("-")) {
+      for (const CLI::App* each : app.get_subcommands(is_any)) {
+        known.push_back(each->get_name());
+        if (each->get_name() == word) verb = each;
+      }
+      if (verb == nullptr) return "there is no verb " + word + meant(word, known);
+      continue;
+    }
+    if (!word.starts_with("--")) continue;
+    for (const CLI::Option* option : (verb == nullptr ? &app : verb)->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    if (std::ranges::find(known, word) == known.end())
+      return (verb == nullptr ? std::string("assay") : "assay " + verb->get_name()) + " has no option " + word + meant(word, known);
+  }
+  return "";
 }
 
 // A bare --json means stdout; the parser would take the next word as its value.
@@ -301,8 +375,10 @@ int run(int argc, char** argv) {
   add_probe(app, probe_options, exit);
   add_supports(app, "supports", question, supports_json, exit);
   std::string op_name;
-  add_ops(app, op_name, exit);
+  JsonTarget ops_json;
+  add_ops(app, op_name, ops_json, exit);
   add_supports(app, "capabilities", question, supports_json, exit);
+  for (const auto& [verb, example] : kExamples) finish_verb(app, verb, example);
   app.require_subcommand(0, 1);
   try {
     app.parse(words(argc, argv));
@@ -311,11 +387,20 @@ int run(int argc, char** argv) {
     else if (app.get_subcommands().empty())
       throw CLI::RequiredError("a verb");
   } catch (const CLI::ParseError& error) {
+    const std::string why = error.get_exit_code() == 0 ? "" : mistyped(app, argc, argv);
+    if (!why.empty()) {
+      std::fprintf(stderr, "assay: %s\nRun with --help for more information.\n", why.c_str());
+      return kExitUsage;
+    }
     return app.exit(error) == 0 ? kExitYes : kExitUsage;
   }
+  conclude();
   return exit;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return guarded("assay", run, argc, argv); }
+int main(int argc, char** argv) {
+  watch_signals();
+  return guarded("assay", run, argc, argv);
+}

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <variant>
 
+#include "cli/assay/names.h"
 #include "cli/assay/op_reference.h"
 #include "cli/assay/report.h"
 #include "frontends/onnx/import.h"
@@ -180,6 +181,20 @@ std::string arity_text(const OpRow& row) {
 
 }  // namespace
 
+Facts op_facts(const OpReference& reference) {
+  const OpRow& row = op_row(reference.op);
+  return {{"class", std::string(text_of(row.op_class)) + "; " + std::string(text_of(row.smoothness))},
+          {"operands", arity_text(row) + " of " + std::string(text_of(row.elements))},
+          {"attributes", std::string(kAttributes[row.attributes])},
+          {"shapes", std::string(reference.shapes)},
+          {"domain", std::string(reference.domain)},
+          {"cotangents, from g", std::string(reference.derivative)},
+          {"enclosure", std::string(reference.enclosure)},
+          {"back-substitution", std::string(text_of(reference.bound))},
+          {"contract", std::string(contract_text(reference.op))},
+          {"ONNX (opsets)", onnx_text(reference)}};
+}
+
 std::string op_page(const OpReference& reference) {
   const OpRow& row = op_row(reference.op);
   std::string page = "# " + std::string(row.name) + "\n\n";
@@ -190,21 +205,11 @@ std::string op_page(const OpReference& reference) {
                                 : "x, ...") +
           ")`: ";
   page += std::string(reference.meaning) + "\n\n| | |\n| --- | --- |\n";
-  const auto line = [&](std::string_view name, std::string_view text) {
+  for (const auto& [name, text] : op_facts(reference)) {
     std::string safe;
     for (const char c : text) safe += c == '|' ? std::string("\\|") : std::string(1, c);
-    page += "| " + std::string(name) + " | " + safe + " |\n";
-  };
-  line("class", std::string(text_of(row.op_class)) + "; " + std::string(text_of(row.smoothness)));
-  line("operands", arity_text(row) + " of " + std::string(text_of(row.elements)));
-  line("attributes", kAttributes[row.attributes]);
-  line("shapes", reference.shapes);
-  line("domain", reference.domain);
-  line("cotangents, from g", reference.derivative);
-  line("enclosure", reference.enclosure);
-  line("back-substitution", text_of(reference.bound));
-  line("contract", contract_text(reference.op));
-  line("ONNX (opsets)", onnx_text(reference));
+    page += "| " + name + " | " + safe + " |\n";
+  }
   return page;
 }
 
@@ -224,18 +229,23 @@ std::string op_index() {
   return text + ". [docs/onnx.md](../onnx.md) says how.\n";
 }
 
-int ops(const std::string& name) {
-  if (name.empty()) {
-    std::fputs(op_index().c_str(), stdout);
-    return kExitYes;
-  }
-  const OpReference* reference = find_op(name);
-  if (reference == nullptr) {
-    std::fprintf(stderr, "assay ops: no op is named %s; assay ops lists them\n", name.c_str());
+int ops(const std::string& name, const JsonTarget& json) {
+  const std::vector<Op> asked = ops_named(name);
+  if (!name.empty() && asked.empty()) {
+    std::fprintf(stderr, "assay ops: %s\n", unknown_op(name).c_str());
     return kExitUsage;
   }
-  std::fputs(op_page(*reference).c_str(), stdout);
-  return kExitYes;
+  std::vector<Facts> pages;
+  for (int k = 0; k < kOpCount; ++k) {
+    const Op op = static_cast<Op>(k);
+    if (!name.empty() && std::ranges::find(asked, op) == asked.end()) continue;
+    const OpReference& reference = op_reference(op);
+    pages.push_back({{"name", std::string(op_row(op).name)}, {"meaning", std::string(reference.meaning)}});
+    std::ranges::move(op_facts(reference), std::back_inserter(pages.back()));
+    if (json != "-" && !name.empty()) std::printf("%s%s", pages.size() > 1 ? "\n" : "", op_page(reference).c_str());
+  }
+  if (json != "-" && name.empty()) std::fputs(op_index().c_str(), stdout);
+  return write_json(json, facts_json("assay.ops/1", {}, "ops", pages)) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -208,11 +208,6 @@ static_assert(rows_are_in_order(), "one reference row per op, in the order of en
 
 const OpReference& op_reference(Op op) { return kTable[static_cast<std::size_t>(op)]; }
 
-const OpReference* find_op(std::string_view name) {
-  const auto row = std::find_if(kTable.begin(), kTable.end(), [&](const OpReference& one) { return op_row(one.op).name == name; });
-  return row == kTable.end() ? nullptr : &*row;
-}
-
 const std::vector<std::string_view>& lowered_operators() {
   static const std::vector<std::string_view> kLowered = {"AffineGrid",
                                                          "BitwiseNot",

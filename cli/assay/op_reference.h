@@ -24,7 +24,6 @@ struct OpReference {
 };
 
 [[nodiscard]] const OpReference& op_reference(Op op);
-[[nodiscard]] const OpReference* find_op(std::string_view name);
 // ONNX operators that become other ops throughout (docs/onnx.md says which) and so stand on no page.
 [[nodiscard]] const std::vector<std::string_view>& lowered_operators();
 

@@ -14,6 +14,13 @@ namespace assay::cli {
 // Where --json goes: empty = not asked for, "-" = stdout (which then carries nothing else), else a file.
 using JsonTarget = std::string;
 
+// --statement: how much of the statement is printed, "full" or "short" (or empty); any other word is a file that gets it in full.
+using StatementChoice = std::string;
+[[nodiscard]] inline bool is_full(const StatementChoice& choice) { return choice == "full"; }
+[[nodiscard]] inline bool is_file(const StatementChoice& choice) { return !choice.empty() && choice != "full" && choice != "short"; }
+// False, after a message on stderr, where there is such a file and it could not be written.
+[[nodiscard]] bool write_statement(const StatementChoice& choice, const kernel::Problem& problem);
+
 struct VerifyOptions {
   std::vector<std::string> files;     // QUERY, or MODEL PROPERTY
   std::vector<std::string> networks;  // [NAME=]FILE
@@ -27,6 +34,7 @@ struct VerifyOptions {
   std::string expect;
   std::string serialise_directory;
   std::string semantics;
+  StatementChoice statement;
   int verbosity = 0;  // -1 quiet, 0, 1 ...
   JsonTarget json;
 };
@@ -36,13 +44,14 @@ struct BoundsOptions {
   std::string method = "crown", nodes = "all", semantics;
   double timeout = 60;  // seconds of back-substitution, 0: no limit
   Limits limits;
+  StatementChoice statement;
   JsonTarget json;
 };
 
 struct InspectOptions {
   std::string file;
   std::string network;        // for a property: the model that it speaks about
-  bool summary_only = false;  // certificates: leave the records out
+  bool summary_only = false;  // leave the single records, nodes or regions out
   Limits limits;
   JsonTarget json;
 };
@@ -81,6 +90,7 @@ struct CheckOptions {
   bool exact = false;
   std::string semantics;
   Limits limits;
+  StatementChoice statement;
   GateOptions gate;
 };
 
@@ -106,6 +116,7 @@ struct RecordOptions {
   bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  JsonTarget json;
 };
 
 struct GradcheckOptions {
@@ -144,7 +155,7 @@ int adjoint(const AdjointOptions& options);
 // One answer of the VNN-LIB 2 interface, e.g. "onnx-operators", or all of them as JSON.
 int supports(const std::string& question, const JsonTarget& json);
 [[nodiscard]] const std::vector<std::string>& support_questions();
-// The reference page of one op, or the index.
-int ops(const std::string& name);
+// The reference page of one op (those of an ONNX operator), or the index.
+int ops(const std::string& name, const JsonTarget& json);
 
 }  // namespace assay::cli

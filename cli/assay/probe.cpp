@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "cli/assay/gate.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "probes/launch.h"
 #include "runtime/recorder.h"
@@ -68,15 +70,6 @@ struct Probing {
   }
 };
 
-std::vector<Op> asked(const ProbeOptions& options) {
-  std::vector<Op> ops;
-  for (int k = 0; k < kOpCount; ++k) {
-    const OpRow& row = op_row(static_cast<Op>(k));
-    if (row.op_class != OpClass::leaf && (options.all || row.name == options.op)) ops.push_back(row.op);
-  }
-  return ops;
-}
-
 // Composite regions have no gradients of their own here, and float32 alone.
 std::vector<std::string> asked_regions(const ProbeOptions& options) {
   std::vector<std::string> regions = probes::composite_regions();
@@ -88,13 +81,13 @@ std::vector<std::string> asked_regions(const ProbeOptions& options) {
 }  // namespace
 
 int probe(const ProbeOptions& options) {
-  const std::vector<Op> ops = asked(options);
   const std::vector<std::string> regions = asked_regions(options);
+  std::vector<Op> ops = options.all ? computing_ops() : regions.empty() ? ops_named(options.op) : std::vector<Op>();
+  std::erase_if(ops, [](Op op) { return op_row(op).op_class == OpClass::leaf; });
   if ((ops.empty() && regions.empty()) || options.all == !options.op.empty()) {
     std::fprintf(stderr, "assay probe: %s\n",
-                 options.all || options.op.empty()
-                     ? "name one op with --op, or say --all"
-                     : ("no op '" + options.op + "'; `assay ops` lists them, and docs/probes.md the composite regions").c_str());
+                 options.all || options.op.empty() ? "name one op with --op, or say --all"
+                                                   : (unknown_op(options.op) + ", and docs/probes.md the composite regions").c_str());
     return kExitUsage;
   }
   GateReport report;
@@ -104,16 +97,20 @@ int probe(const ProbeOptions& options) {
   report.facts = {{"backend", options.backend}, {"dtype", options.dtype}, {"seed", std::to_string(options.seed)}};
   const double start = wall_seconds();
   const Probing probing{options, report};
+  bool written = true;
   for (const Op op : ops) {
-    if (!probing.forward(op)) return kExitUnwritten;
+    if (is_interrupted()) break;
+    written = probing.forward(op) && written;
     if (options.forward_only) continue;
     if (const auto done = probing.gradients(op); !done) return refuse(kSchema, options.gate.json, done.rejection());
   }
   for (const std::string& name : regions) {
-    if (!probing.region(name)) return kExitUnwritten;
+    if (is_interrupted()) break;
+    written = probing.region(name) && written;
   }
   report.seconds = wall_seconds() - start;
-  return conclude_gate(report, options.gate);
+  const int exit = conclude_gate(report, options.gate);
+  return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 
 }  // namespace assay::cli

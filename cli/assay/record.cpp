@@ -6,7 +6,10 @@
 #include <limits>
 #include <optional>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
 #include "runtime/compiled_function.h"
@@ -206,9 +209,9 @@ class Run {
     return Rejection{Rejection::Kind::malformed,
                      "record.output",
                      options_.model,
-                     options_.output.empty() ? "a real output" : "an output \"" + options_.output + "\"",
-                     "none",
-                     "name one, or record with --forward-only"};
+                     options_.output.empty() ? "a real output" : "a real output \"" + options_.output + "\"",
+                     "the outputs " + listed(graph_.output_names),
+                     "name one of them, or record with --forward-only"};
   }
 
   const Graph& graph_;
@@ -243,7 +246,7 @@ Outcome<ModelTrace> run_alive(const Graph& graph, const RecordOptions& options, 
   const std::size_t draws = is_random && !options.forward_only ? options.draws : 1;
   std::optional<ModelTrace> best;
   std::size_t tried = 0;
-  while (tried < draws && (!best || !best->life.dead.empty())) {
+  while (tried < draws && (!best || !best->life.dead.empty()) && !(best && is_interrupted())) {
     const Draw draw(tried++, options.seed, options.range);
     auto trace = Run(graph, options, draw).record(request);
     if (!trace && !best) return trace.rejection();
@@ -266,30 +269,41 @@ std::string dead_text(const kernel::Liveness& life) {
 }
 
 Outcome<ModelTrace> record_model(const RecordOptions& options) {
-  const Outcome<onnx::Model> model = onnx::import_model(options.model);
-  if (!model) return in_file(model.rejection(), options.model);
+  const Outcome<onnx::Model> model = import_model_file(options.model);
+  if (!model) return model.rejection();
   EvalRequest request;
   if (!options.values.empty()) {
     const auto file = read_file(options.values);
     if (!file) return file.rejection();
     const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
     auto read = read_eval_request(std::string(text, file.value().bytes.size()));
-    if (!read) return in_file(read.rejection(), options.values);
+    if (!read) return recognised(in_file(read.rejection(), options.values), options.values, FileKind::json);
     request = std::move(read).value();
+    if (auto known = check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
   }
   return run_alive(model.value().graph, options, request);
 }
 
 int record(const RecordOptions& options) {
   const auto run = record_model(options);
-  if (!run) return refuse(kSchema, JsonTarget(), run.rejection());
+  if (!run) return refuse(kSchema, options.json, run.rejection());
+  conclude();
   const Trace& trace = run.value().trace;
   if (!write_trace_file(trace, options.trace)) return kExitUnwritten;
-  std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.regions.size(), "region").c_str(),
-              counted(trace.tensors.size(), "tensor").c_str(), counted(trace.gradients.size(), "gradient").c_str());
-  if (run.value().draws > 1) std::printf("inputs: %s, draw %zu\n", run.value().inputs.c_str(), run.value().draws);
-  if (!run.value().life.dead.empty()) std::printf("dead cotangents: %s\n", dead_text(run.value().life).c_str());
-  return kExitYes;
+  constexpr std::size_t kAlways = 5;  // facts of every run
+  Facts facts{{"model", options.model},
+              {"trace", options.trace},
+              {"regions", std::to_string(trace.regions.size())},
+              {"tensors", std::to_string(trace.tensors.size())},
+              {"gradients", std::to_string(trace.gradients.size())}};
+  if (run.value().draws > 1) facts.emplace_back("inputs", run.value().inputs + ", draw " + std::to_string(run.value().draws));
+  if (!run.value().life.dead.empty()) facts.emplace_back("dead cotangents", dead_text(run.value().life));
+  if (options.json != "-") {
+    std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.regions.size(), "region").c_str(),
+                counted(trace.tensors.size(), "tensor").c_str(), counted(trace.gradients.size(), "gradient").c_str());
+    for (std::size_t i = kAlways; i < facts.size(); ++i) std::printf("%s: %s\n", facts[i].first.c_str(), facts[i].second.c_str());
+  }
+  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -1,25 +1,38 @@
 #include "cli/assay/report.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
+
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
+#include "kernel/statement_text.h"
 
 namespace assay::cli {
 
 bool write_json(const JsonTarget& target, const std::string& text) {
   if (target.empty()) return true;
+  conclude();
   if (target == "-") {
     std::printf("%s\n", text.c_str());
     return true;
   }
-  std::FILE* file = std::fopen(target.c_str(), "wb");
-  bool written = file != nullptr && std::fprintf(file, "%s\n", text.c_str()) >= 0;
-  if (file != nullptr) written = std::fclose(file) == 0 && written;
-  if (!written) std::fprintf(stderr, "assay: cannot write %s: %s\n", target.c_str(), std::strerror(errno));
-  return written;
+  return write_file(target, text + "\n");
+}
+
+bool write_statement(const StatementChoice& choice, const kernel::Problem& problem) {
+  return !is_file(choice) || write_file(choice, kernel::statement_text(problem, true));
+}
+
+void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& target) {
+  set_last_words([schema = "assay." + verb + "/1", target](const Rejection& why) {
+    const JsonTarget json = target();
+    if (json != "-") std::puts("undecided");
+    print_rejection(stderr, "assay", why);
+    if (!json.empty()) (void)write_json(json, rejection_json(schema, why));
+  });
 }
 
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why) {
+  conclude();
   print_rejection(stderr, "assay", why);
   if (!json.empty() && !write_json(json, rejection_json(schema, why))) return kExitUnwritten;
   return exit_code(why.kind);

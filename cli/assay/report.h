@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@
 
 namespace assay::cli {
 
+// What there is to say about a file or an op, in order: names and texts.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
 struct VerifyReport {
   std::string answer;  // sat, unsat, unknown, timed-out; empty when the input was refused
   std::string reason;
@@ -31,7 +35,7 @@ struct VerifyReport {
   std::optional<kernel::Theorem> theorem;
   std::optional<FloatRun> float_run;  // sat only
   std::vector<std::string> notes;     // what reading the files decided
-  std::optional<Rejection> why;
+  std::optional<Rejection> why;       // the input was refused, or the certificate of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 
@@ -61,6 +65,8 @@ struct EvalRequest {
   std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output
 };
 [[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
+// Whether every name in it is an input or an output of the graph; the rejection lists those that are.
+[[nodiscard]] Outcome<Done> check_names(const EvalRequest& request, const Graph& graph);
 [[nodiscard]] std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients);
 
 struct CaseAdjointness {
@@ -82,15 +88,19 @@ struct OpAdjointness {
 // Of one certificate, named by the three files.
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
 [[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
-                                      const std::vector<GroupBounds>& groups);
+                                      const std::vector<GroupBounds>& groups, const std::optional<Rejection>& why);
 [[nodiscard]] std::string lint_json(const std::string& model, const std::vector<Rejection>& problems);
 [[nodiscard]] std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers);
 [[nodiscard]] std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary);
-[[nodiscard]] std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts);
+// With the rows of a table, if it has a name.
+[[nodiscard]] std::string facts_json(const std::string& schema, const Facts& facts, const std::string& table = "",
+                                     const std::vector<Facts>& rows = {});
 [[nodiscard]] std::string rejection_json(const std::string& schema, const Rejection& why);
 
 // Writes to the target; false (after a message on stderr) if that fails. Empty targets write nothing.
 [[nodiscard]] bool write_json(const JsonTarget& target, const std::string& text);
+// What an interrupted verb says where it has nothing better: undecided, and why (cli/assay/interruption.h).
+void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& json);
 // A refused input: the rejection on stderr, as JSON too if asked for; gives the exit code.
 int refuse(const std::string& schema, const JsonTarget& json, const Rejection& why);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/assay/report.h"
+#include "kernel/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -127,13 +128,13 @@ Json float_json(const FloatRun& run) {
   return json;
 }
 
-Json theorem_json(const kernel::Theorem& theorem) {
+Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
   json["kind"] = sat ? "satisfiable" : "unsatisfiable";
   json["vacuous"] = theorem.vacuous();
   json["assumptions"] = theorem.assumptions();
-  json["text"] = theorem.to_text();
+  json["text"] = kernel::theorem_text(theorem, is_full(shown));
   if (sat) json["witness"] = witness_json(theorem);
   return json;
 }
@@ -152,7 +153,7 @@ std::string to_json(const VerifyReport& report) {
   json["exit"] = report.exit;
   json["model"] = report.model;
   json["property"] = report.property;
-  json["proof"] = report.proof.empty() ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
+  json["proof"] = report.proof_bytes == 0 ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
   const search::Statistics& s = report.statistics;
   json["statistics"] = {{"wall_seconds", s.wall_seconds},
                         {"cpu_seconds", s.cpu_seconds},
@@ -167,7 +168,7 @@ std::string to_json(const VerifyReport& report) {
   if (report.options != nullptr) json["options"] = options_json(*report.options);
   if (report.problem) json["statement"] = statement(*report.problem);
   if (report.problem) json["notes"] = report.notes;
-  if (report.theorem) json["theorem"] = theorem_json(*report.theorem);
+  if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
@@ -187,13 +188,14 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   if (report.theorem) {
     json["statement"] = statement(*report.theorem->problem());
     json["notes"] = report.notes;
-    json["theorem"] = theorem_json(*report.theorem);
+    json["theorem"] = theorem_json(*report.theorem, options.statement);
   }
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }
 
-std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes, const std::vector<GroupBounds>& groups) {
+std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes, const std::vector<GroupBounds>& groups,
+                        const std::optional<Rejection>& why) {
   Json json = opened("assay.bounds/1");
   json["model"] = options.model;
   json["property"] = options.property;
@@ -213,6 +215,7 @@ std::string bounds_json(const BoundsOptions& options, const std::vector<std::str
                                 {"hi", numbers(node.hi)}});
     json["groups"].push_back(std::move(entry));
   }
+  if (why) json["rejection"] = rejection(*why);
   return text_of(json);
 }
 
@@ -277,13 +280,19 @@ std::string adjoint_json(const std::string& schema, const std::vector<OpAdjointn
   return text_of(json);
 }
 
-std::string facts_json(const std::string& schema, const std::vector<std::pair<std::string, std::string>>& facts) {
+std::string facts_json(const std::string& schema, const Facts& facts, const std::string& table, const std::vector<Facts>& rows) {
   Json json = opened(schema);
   for (const auto& [name, value] : facts) {
     if (std::ranges::find(kLists, name) != kLists.end())
       json[name].push_back(value);
     else
       json[name] = value;
+  }
+  if (!table.empty()) json[table] = Json::array();
+  for (const Facts& row : rows) {
+    Json object;
+    for (const auto& [name, value] : row) object[name] = value;
+    json[table].push_back(std::move(object));
   }
   return text_of(json);
 }

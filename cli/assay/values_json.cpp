@@ -1,8 +1,11 @@
 // Values from JSON: numbers, or pairs [lo, hi], in row-major order; nested lists are read through.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/assay/names.h"
 #include "cli/assay/report.h"
+#include "frontends/files.h"
 
 namespace assay::cli {
 namespace {
@@ -71,6 +74,19 @@ Outcome<EvalRequest> read_eval_request(const std::string& text) {
   if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();
   return request;
+}
+
+Outcome<Done> check_names(const EvalRequest& request, const Graph& graph) {
+  const auto check = [](const auto& given, const std::vector<std::string>& known, const char* part) -> Outcome<Done> {
+    for (const auto& [name, values] : given) {
+      if (std::ranges::find(known, name) == known.end())
+        return Rejection{Rejection::Kind::malformed,    "values.name",           part, "names of the model: " + listed(known),
+                         "\"" + printable(name) + "\"", "use one of these names"};
+    }
+    return Done{};
+  };
+  if (auto inputs = check(request.inputs, graph.input_names, "inputs"); !inputs) return inputs;
+  return check(request.cotangents, graph.output_names, "cotangents");
 }
 
 std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients) {

@@ -2,14 +2,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
+#include "cli/assay/file_kind.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
+#include "kernel/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -54,10 +61,10 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// The file of --proof or --json that is the model or the property, if there is one.
+// The file of --proof, --json or --statement that is the model or the property, if there is one.
 std::string overwritten_input(const VerifyOptions& options, const VerifyReport& report) {
-  for (const std::string* output : {&options.proof, &options.json}) {
-    if (is_same_file(*output, report.model) || is_same_file(*output, report.property)) return *output;
+  for (const std::string* output : {&options.proof, &options.json, &options.statement}) {
+    if (is_same_file(*output, existing(report.model)) || is_same_file(*output, existing(report.property))) return *output;
   }
   return "";
 }
@@ -137,13 +144,17 @@ void print_answer(const VerifyReport& report, const Loaded& loaded) {
   std::fflush(stdout);
 }
 
-void print_summary(const VerifyReport& report, int verbosity) {
+void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
-  if (report.theorem) std::fputs(report.theorem->to_text().c_str(), stderr);
+  const bool full = is_full(options.statement);
+  if (report.theorem)
+    std::fputs(kernel::theorem_text(*report.theorem, full).c_str(), stderr);
+  else if (!options.statement.empty())
+    std::fputs(kernel::statement_text(*report.problem, full).c_str(), stderr);
   print_notes(stderr, report.notes);
   if (report.float_run) {
     const std::string files = report.model + " " + report.property;
-    const std::string again = report.proof.empty() ? "assay verify " + files : "assay check " + files + " " + report.proof;
+    const std::string again = report.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof;
     std::fprintf(stderr, "float32: %s\n", to_text(*report.float_run).c_str());
     std::fprintf(stderr, "float32 by ONNX Runtime: %s --json | tools/replay_witness -\n", again.c_str());
   }
@@ -151,20 +162,60 @@ void print_summary(const VerifyReport& report, int verbosity) {
   const search::Statistics& s = report.statistics;
   std::fprintf(stderr, "search: %.3f s (%.3f s CPU), %s, %s\n", s.wall_seconds, s.cpu_seconds, counted(s.nodes, "node").c_str(),
                (s.leaves == 1 ? std::string("1 leaf") : std::to_string(s.leaves) + " leaves").c_str());
-  if (verbosity > 0)
+  if (options.verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
   if (report.proof_bytes > 0)
     std::fprintf(stderr, "certificate: %s, %llu bytes; check it with: assay-check %s %s %s\n", report.proof.c_str(),
                  static_cast<unsigned long long>(report.proof_bytes), report.model.c_str(), report.property.c_str(), report.proof.c_str());
-  else if (!report.proof.empty())
-    std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not kept\n", report.proof.c_str());
+  else if (!report.proof.empty() && !report.theorem)
+    std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not written\n", report.proof.c_str());
 }
 
 // --expect W: another decided word is 1, an undecided one is 3.
 int exit_for(const std::string& answer, const std::string& expect) {
   if (expect.empty() || answer == expect) return kExitYes;
   return answer == "sat" || answer == "unsat" ? kExitNo : kExitUndecided;
+}
+
+Rejection unwritten(const std::string& proof, const std::string& found) {
+  return {Rejection::Kind::declined,
+          "certificate.io",
+          proof,
+          "the certificate can be written",
+          found,
+          "check the path, permissions and free space"};
+}
+
+// For the reason of an undecided run that was interrupted.
+std::string progress_text(const search::Progress& progress) {
+  std::array<char, 200> text{};
+  (void)std::snprintf(text.data(), text.size(), "%s, %llu closed, %llu open, worst bound %.6g", progress.phase.c_str(),
+                      static_cast<unsigned long long>(progress.closed), static_cast<unsigned long long>(progress.open),
+                      progress.worst_bound);
+  return text.data();
+}
+
+// Undecided by a signal, with the reason and the best bound so far.
+void interrupt(VerifyReport& report, const Rejection& why) {
+  report.answer = "unknown";
+  report.reason = "interrupted by " + why.found;
+  report.exit = kExitUndecided;
+  report.total_seconds = wall_seconds();
+}
+
+// For a step that does not end in time: what is known of the run is copied, for its own thread still works on it.
+void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options) {
+  set_last_words([copy = report, options](const Rejection& why) {
+    VerifyReport last = copy;
+    last.options = &options;
+    interrupt(last, why);
+    if (options.json != "-") std::puts("unknown");
+    std::fflush(stdout);
+    if (isatty(STDERR_FILENO) != 0) std::fputs("\r\x1b[K", stderr);
+    if (options.verbosity >= 0) std::fprintf(stderr, "%s\n", sentence(last).c_str());
+    (void)write_json(options.json, to_json(last));
+  });
 }
 
 Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyReport& report) {
@@ -178,11 +229,18 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyRe
                                                            : search::Options::Branching::automatic;
   if (deadline > 0) search_options.timeout_seconds = std::max(deadline - wall_seconds(), kLeastTimeout);
   ProgressLine line(options.verbosity);
-  search_options.on_progress = [&line](const search::Progress& progress) { line.show(progress); };
+  search_options.on_progress = [&line](const search::Progress& progress) {
+    line.show(progress);
+    set_progress(progress_text(progress));
+  };
+  search_options.stop = interruption_token();
+  std::optional<Replacement> file;
   std::unique_ptr<certificate::Writer> writer;
   if (!options.proof.empty()) {
-    auto opened = certificate::Writer::open(options.proof, *report.problem);
-    if (!opened) return opened.rejection();
+    file.emplace(options.proof);
+    if (file->name().empty()) return unwritten(options.proof, std::strerror(errno));
+    auto opened = certificate::Writer::open(file->name(), *report.problem);
+    if (!opened) return unwritten(options.proof, opened.rejection().found);
     writer = std::move(opened).value();
   }
   auto result = [&]() -> Outcome<search::Result> {
@@ -194,6 +252,7 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyRe
       return none;
     }
   }();
+  conclude();
   line.clear();
   if (!result && result.rejection().code == "box.S2") {  // at some points of the box the network may have no value
     const Rejection& why = result.rejection();
@@ -206,7 +265,14 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyRe
   report.reason = result.value().reason;
   report.statistics = result.value().statistics;
   report.theorem = result.value().theorem;
-  if (writer) report.proof_bytes = report.theorem ? writer->bytes_written() : 0;
+  if (is_interrupted() && !report.theorem) interrupt(report, interruption());
+  if (!writer || !report.theorem) return Done{};
+  if (result.value().unwritten)
+    report.why = unwritten(options.proof, result.value().unwritten->found);
+  else if (!file->take_place())
+    report.why = unwritten(options.proof, std::strerror(errno));
+  else
+    report.proof_bytes = writer->bytes_written();
   return Done{};
 }
 
@@ -214,6 +280,7 @@ int refuse_report(VerifyReport& report, const VerifyOptions& options, const Reje
   report.why = why;
   report.exit = exit_code(why.kind);
   report.total_seconds = wall_seconds();
+  conclude();
   print_rejection(stderr, "assay", why);
   return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }
@@ -241,18 +308,25 @@ int verify(const VerifyOptions& options) {
     return refuse_report(report, options,
                          unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
                                      "leave the option out: the assignment is printed after `sat`"));
-  auto loaded = load(report.model, report.property, load_options);
+  set_progress("reading the files");
+  set_verify_last_words(report, options);
+  auto loaded = load_files(report.model, report.property, load_options);
   report.load_seconds = wall_seconds();
   if (!loaded) return refuse_report(report, options, loaded.rejection());
   report.problem = loaded.value().problem;
   report.notes = loaded.value().notes();
+  set_progress("no bound yet");
+  set_verify_last_words(report, options);
   if (auto searched = run_search(options, timeout, report); !searched) return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
-  report.exit = exit_for(report.answer, options.expect);
+  const bool was_interrupted = is_interrupted() && !report.theorem;
+  report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);
   if (options.json != "-") print_answer(report, loaded.value());
   const bool wanted = options.verbosity >= 0 || !options.json.empty();
   if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
-  if (options.verbosity >= 0) print_summary(report, options.verbosity);
+  if (options.verbosity >= 0) print_summary(report, options);
+  if (report.why) print_rejection(stderr, "assay", *report.why);
+  if (!write_statement(options.statement, *report.problem)) report.exit = kExitUnwritten;
   return write_json(options.json, to_json(report)) ? report.exit : kExitUnwritten;
 }
 

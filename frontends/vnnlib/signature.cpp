@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "frontends/files.h"
+
 namespace assay::vnnlib {
 namespace {
 
@@ -316,8 +318,11 @@ bool Signature::read_reference(Lexer& lexer, Diagnostics& diagnostics, Scalar& s
   const Token name = lexer.take();
   if (!version_1_) {
     const auto found = std::find_if(declared_.begin(), declared_.end(), [&](const Declared& d) { return d.name == name.text; });
-    if (found == declared_.end())
-      return diagnostics.malformed(name.at, "unknown_variable", "a declared variable or a decimal number", describe(name));
+    if (found == declared_.end()) {
+      std::string known;
+      for (const Declared& each : declared_) known += (known.empty() ? "" : ", ") + printable(each.name);
+      return diagnostics.malformed(name.at, "unknown_variable", "a declared variable (" + known + ") or a decimal number", describe(name));
+    }
     return read_indices(lexer, diagnostics, *found, scalar);
   }
   Side side = Side::input;

@@ -207,10 +207,11 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((run.out, run.err, run.exit), ("unsat\n", "", 0))
 
     def test_output_that_cannot_be_written(self):
-        for proof, found in ((os.path.join(self.folder.name, "none", "proof"), "No such file"), (self.folder.name, "Is a directory"), ("/dev/full", "No space")):
+        for proof, found, answer in ((os.path.join(self.folder.name, "none", "proof"), "No such file", ""), (self.folder.name, "Is a directory", ""),
+                                     ("/dev/full", "No space", "unsat\n")):
             run = self.verify("--proof", proof)
-            self.assertEqual((run.out, run.exit), ("", 3), proof)
-            self.assertRegex(run.err, r"(?s)^assay: certificate\.io\n.*found +" + found)
+            self.assertEqual((run.out, run.exit), (answer, 3), proof)
+            self.assertRegex(run.err, r"(?ms)^assay: certificate\.io\n.*found +" + found)
         run = self.verify("--json=" + os.path.join(self.folder.name, "none", "report"), "-q")
         self.assertEqual((run.out, run.exit), ("unsat\n", 3))
         self.assertIn("cannot write", run.err)

@@ -149,7 +149,7 @@ def probes(folder):
     check(done.returncode == 0 and "vjp" not in done.stdout, f"probe, compiled: {done.stdout}{done.stderr}")
     done = run("probe", "--op", "softmax backward", "--small")
     check(done.returncode == 0 and "passed: " in done.stdout, f"probe of a composite region: {done.stdout}{done.stderr}")
-    check(run("probe", "--op", "sofmax").returncode == 2 and "no op 'sofmax'" in run("probe", "--op", "sofmax").stderr, "probe: no such op")
+    check(run("probe", "--op", "sofmax").returncode == 2 and "no op is named sofmax; did you mean softmax?" in run("probe", "--op", "sofmax").stderr, "probe: no such op")
     check(run("probe").returncode == 2 and run("probe", "--all", "--op", "add").returncode == 2, "probe: one op or all")
 
 

@@ -1,4 +1,5 @@
 """A few ONNX models written byte by byte: enough of the wire format for the command-line tests."""
+import random
 import struct
 
 
@@ -67,3 +68,27 @@ def two_equal_neurons(activation="Relu", batch=1, inputs=2, weight=1):
         [node("Gemm", ["x", "w", "b"], ["z"], "first"), node(activation, ["z"], ["h"], "hidden"), node("Gemm", ["h", "v", "c"], ["y"], "last")],
         [value_info("x", [batch, inputs])], [value_info("y", [batch, 1])],
         [tensor("w", [2, 2], [weight, 1, 0.5, 0.5]), tensor("b", [2], [0.25, 0.25]), tensor("v", [2, 1], [1, -1]), tensor("c", [1], [0])])
+
+
+WIDTH, DEPTH = 256, 24
+
+
+def wide_layers():
+    """x [1,WIDTH] through DEPTH linear layers with ReLU: work for seconds. The weights are a short sequence of random numbers, repeated."""
+    draw = random.Random(1)
+    few = [draw.gauss(0, 1.4 / WIDTH ** 0.5) for _ in range(9973)]
+    weights = (few * (WIDTH * WIDTH // len(few) + 1))[:WIDTH * WIDTH]
+    nodes, tensors, last = [], [], "x"
+    for k in range(DEPTH):
+        tensors.append(tensor(f"w{k}", [WIDTH, WIDTH], weights[k:] + weights[:k]))
+        nodes += [node("MatMul", [last, f"w{k}"], [f"z{k}"], f"linear {k}"), node("Relu", [f"z{k}"], [f"h{k}"], f"relu {k}")]
+        last = f"h{k}"
+    nodes.append(node("MatMul", [last, "v"], ["y"], "last"))
+    tensors.append(tensor("v", [WIDTH, 1], weights[:WIDTH]))
+    return model(nodes, [value_info("x", [1, WIDTH])], [value_info("y", [1, 1])], tensors)
+
+
+def wide_property():
+    names = [f"X_{i}" for i in range(WIDTH)]
+    return "".join(f"(declare-const {v} Real)\n" for v in [*names, "Y_0"]) + "".join(
+        f"(assert (>= {v} -0.05)) (assert (<= {v} 0.05))\n" for v in names) + "(assert (>= Y_0 1000))\n"

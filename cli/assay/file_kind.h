@@ -1,0 +1,26 @@
+// What a file is, judged by its first bytes: for messages about files in the wrong place, never for a decision.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/load.h"
+#include "semantics/outcome.h"
+
+namespace assay::cli {
+
+enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, safetensors, torch, npz, npy, hdf5, json };
+
+[[nodiscard]] FileKind kind_of_file(const std::string& path);
+
+// A rejection of the file's content says what the file is, and what to do with it, where it is recognised as something else.
+[[nodiscard]] Rejection recognised(Rejection why, const std::string& path, FileKind wanted);
+
+// For a rejection of model or property, by the file that it names.
+[[nodiscard]] Rejection recognised_input(const Rejection& why, const std::string& model, const std::string& property);
+
+// onnx::import_model and load, with what the files are instead.
+[[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, std::uint64_t memory = Limits{}.memory);
+[[nodiscard]] Outcome<Loaded> load_files(const std::string& model, const std::string& property, const LoadOptions& options);
+
+}  // namespace assay::cli

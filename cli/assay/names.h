@@ -1,0 +1,28 @@
+// Names that users type: what they mean in other spellings, and what was probably meant.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+#include "semantics/graph/op.h"
+
+namespace assay::cli {
+
+// The candidate that differs from the word by the fewest insertions, deletions, replacements and swaps of neighbours; empty if each of
+// them differs too much to be meant.
+[[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+// "; did you mean X?", or nothing.
+[[nodiscard]] std::string meant(const std::string& word, const std::vector<std::string>& candidates);
+
+// Every op that computes something: neither inputs nor constants.
+[[nodiscard]] std::vector<Op> computing_ops();
+// The ops that a name means: one of this vocabulary, whatever its case and underscores, or those that an ONNX operator becomes.
+[[nodiscard]] std::vector<Op> ops_named(const std::string& name);
+// Why there are none.
+[[nodiscard]] std::string unknown_op(const std::string& name);
+
+// "a, b, c", cut short after many.
+[[nodiscard]] std::string listed(const std::vector<std::string>& names);
+
+}  // namespace assay::cli

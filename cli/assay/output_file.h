@@ -1,0 +1,37 @@
+// Files that a program writes: beside their place under another name, renamed over it once they are complete. What stood there before
+// stays as it was until then; a run that fails or is ended leaves nothing behind.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay::cli {
+
+// A file that takes its place when it is complete. A device, a pipe or anything else that is no regular file is written directly.
+class Replacement {
+ public:
+  explicit Replacement(const std::string& path);
+  ~Replacement();  // removes what did not take its place
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  // What has to be opened and written. It is empty where no file could be made in the folder; errno then says why.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool take_place();  // false: errno says why
+
+ private:
+  std::string place_, name_;
+};
+
+// Writes the parts that `fill` hands over, or the text. False after a message on stderr.
+using Sink = std::function<void(std::span<const std::byte>)>;
+[[nodiscard]] bool write_file(const std::string& path, const std::function<void(const Sink&)>& fill);
+[[nodiscard]] bool write_file(const std::string& path, std::string_view text);
+
+// For a program that ends at once, while files are still being written: removes these.
+void remove_unfinished_files();
+
+}  // namespace assay::cli

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""What users mistype, misplace and want to see in full: nearest names, recognised files, whole statements. Usage: mistakes_test.py BIN_DIRECTORY"""
+import gzip
+import io
+import json
+import os
+import re
+import struct
+import sys
+import unittest
+import zipfile
+
+import onnx_files
+import outputs_test
+
+VERBS = ("verify", "check", "bounds", "inspect", "lint", "eval", "adjoint", "record", "audit", "gradcheck", "probe", "supports", "capabilities", "ops")
+
+
+def zipped(name):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr(name, b"content")
+    return data.getvalue()
+
+
+class Mistakes(outputs_test.Folder):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        header = b'{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}     '
+        cls.write("weights.safetensors", struct.pack("<Q", len(header)) + header + b"\0\0\0\0")
+        cls.write("net.pt", zipped("net/data.pkl"))
+        cls.write("old.pt", b"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M")
+        cls.write("arrays.npz", zipped("a.npy"))
+        cls.write("array.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}")
+        cls.write("net.h5", b"\x89HDF\r\n\x1a\n" + bytes(64))
+        cls.write("values.json", b'{"inputs": {"x": [1, 2]}}')
+        cls.write("only.vnnlib.gz", gzip.compress(outputs_test.HOLDS.encode()))
+        cls.write("only.onnx.gz", gzip.compress(onnx_files.two_equal_neurons()))
+
+    # names
+
+    def test_a_mistyped_verb_or_option_gets_the_nearest(self):
+        for words, advice in ((("verfy", "a", "b"), "there is no verb verfy; did you mean verify?"), (("grad-check", "a"), "did you mean gradcheck?"),
+                              (("inspekt",), "did you mean inspect?"), (("verify", "a", "b", "--time-out", "3"), "has no option --time-out; did you mean --timeout?"),
+                              (("verify", "a", "b", "--prof=x"), "did you mean --proof?"), (("audit", "t", "--smaple", "3"), "did you mean --sample?"),
+                              (("--versoin",), "did you mean --version?"), (("check", "a", "b", "c", "--junti", "x"), "did you mean --junit?")):
+            run = self.run_assay(*words)
+            self.assertEqual((run.stdout, run.returncode), ("", 2), words)
+            self.assertIn(advice, run.stderr, words)
+        run = self.run_assay("zzzzzzzz")
+        self.assertIn("there is no verb zzzzzzzz\n", run.stderr)
+
+    def test_every_help_has_an_example(self):
+        for verb in VERBS:
+            run = self.run_assay(verb, "--help")
+            self.assertEqual(run.returncode, 0)
+            self.assertRegex(run.stdout, r"(?m)^Example: .*assay %s\b|^ +assay %s\b" % (verb, verb))
+
+    def test_onnx_spellings(self):
+        for spelled, names in (("MaxPool", ["max_pool"]), ("Gemm", ["gemm"]), ("gemm", ["gemm"]), ("max-pool", ["max_pool"]), ("LayerNormalization", ["normalise"]),
+                               ("Attention", ["scale", "matmul", "softmax", "masked_softmax"]), ("Constant", ["constant"])):
+            run = self.run_assay("ops", spelled)
+            self.assertEqual((re.findall(r"(?m)^# (\w+)$", run.stdout), run.returncode), (names, 0), spelled)
+        self.assertRegex(self.run_assay("adjoint", "--op", "MaxPool").stdout, r"^proved +max_pool ")
+        run = self.run_assay("probe", "--op", "Relu", "--small", "--forward-only")
+        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertIn("relu: ", run.stdout)
+        for words in (("ops", "maxpol"), ("adjoint", "--op", "maxpol"), ("probe", "--op", "maxpol")):
+            run = self.run_assay(*words)
+            self.assertEqual((run.stdout, run.returncode), ("", 2), words)
+            self.assertRegex(run.stderr, r"no op is named maxpol; did you mean (max_pool|MaxPool)\?")
+        self.assertIn("the ONNX operator DepthToSpace becomes several ops", self.run_assay("ops", "DepthToSpace").stderr)
+
+    def test_wrong_tensor_names_list_those_that_exist(self):
+        self.write("wrong.json", b'{"inputs": {"image": [1, 2]}}')
+        for words in (("eval", self.at("net.onnx"), self.at("wrong.json")), ("record", self.at("net.onnx"), self.at("t"), "--values", self.at("wrong.json")),
+                      ("gradcheck", self.at("net.onnx"), "--values", self.at("wrong.json"))):
+            run = self.run_assay(*words)
+            self.assertEqual(run.returncode, 4, words)
+            self.assertRegex(run.stderr, r'(?s)required +names of the model: x\n.*found +"image"')
+        run = self.run_assay("record", self.at("net.onnx"), self.at("t"), "--output", "logits")
+        self.assertEqual(run.returncode, 4)
+        self.assertIn("the outputs y", run.stderr)
+        self.write("wrong.vnnlib", b"(vnnlib-version <2.0>)\n(declare-network f (declare-input image real [1,2]) (declare-output Y real [1,1]))\n(assert (<= X[0,0] 1.0))")
+        run = self.run_assay("verify", self.at("net.onnx"), self.at("wrong.vnnlib"))
+        self.assertEqual(run.returncode, 4)
+        self.assertIn("a declared variable (image, Y)", run.stderr)
+
+    # every verb speaks JSON
+
+    def test_json_of_every_verb(self):
+        files = (self.at("net.onnx"), self.at("holds.vnnlib"))
+        runs = {"verify": files, "check": (*files, self.at("proof")), "bounds": files, "inspect": (self.at("trace"),), "lint": files[:1],
+                "eval": (files[0], self.at("values.json")), "adjoint": ("--op", "relu"), "record": (files[0], self.at("again")), "audit": (self.at("trace"),),
+                "gradcheck": (self.at("trace"),), "probe": ("--op", "relu", "--small", "--forward-only"), "supports": (), "capabilities": (), "ops": ("relu",)}
+        self.assertEqual(set(runs), set(VERBS))
+        for verb, words in runs.items():
+            run = self.run_assay(verb, *words, "--json")
+            schema = "supports" if verb == "capabilities" else verb
+            self.assertEqual(json.loads(run.stdout)["schema"], f"assay.{schema}/1", verb)
+            quiet = self.run_assay(verb, *words, "--json=" + self.at("report"))
+            self.assertEqual(json.loads(self.read("report"))["schema"], f"assay.{schema}/1", (verb, quiet.stderr))
+        every = json.loads(self.run_assay("ops", "--json").stdout)["ops"]
+        self.assertEqual([op["name"] for op in every], self.run_assay("supports", "--operations").stdout.split())
+        record = json.loads(self.run_assay("record", files[0], self.at("again"), "--json").stdout)
+        self.assertEqual((int(record["regions"]) > 4, record["trace"]), (True, self.at("again")), record)
+
+    # files
+
+    def test_inspect_recognises_what_it_gets(self):
+        self.write("trace_without_suffix.onnx", self.read("trace"))
+        for name in ("trace", "trace_without_suffix.onnx"):
+            run = self.run_assay("inspect", self.at(name))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertRegex(run.stdout, r"(?m)^kind +trace$")
+            self.assertRegex(run.stdout, r"(?m)^region +ops +shapes +model +name$")
+            self.assertRegex(run.stdout, r"(?m)^\d+ +gemm +\[1, 2\], \[2, 2\], \[2\] -> \[1, 2\] +")
+        listed = json.loads(self.run_assay("inspect", self.at("trace"), "--json").stdout)["region_list"]
+        self.assertEqual(listed[0]["ops"], "gemm")
+        self.write("model_without_suffix", self.read("net.onnx"))
+        run = self.run_assay("inspect", self.at("model_without_suffix"))
+        self.assertRegex(run.stdout, r"(?m)^node +op +dtype +shape +operands +name$")
+        self.assertRegex(run.stdout, r"(?m)^\d+ +relu +float32 +\[1, 2\] +\d+ +")
+        nodes = json.loads(self.run_assay("inspect", self.at("net.onnx"), "--json").stdout)["nodes"]
+        self.assertIn(("gemm", "float32", "[1, 1]"), [(n["op"], n["dtype"], n["shape"]) for n in nodes])
+        self.assertNotIn("operands", self.run_assay("inspect", self.at("net.onnx"), "--summary").stdout)
+        self.assertRegex(self.run_assay("inspect", self.at("only.onnx")).stdout, r"(?m)^kind +model$")
+
+    def test_files_in_the_wrong_place_are_named(self):
+        model, prop, proof = self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof")
+        kinds = {"net.pt": "saved by PyTorch", "old.pt": "saved by PyTorch", "arrays.npz": r"NumPy archive \(.npz\)", "array.npy": r"NumPy array", "net.h5": "HDF5",
+                 "weights.safetensors": "safetensors", "trace": "a trace of a run", "proof": "a certificate", "holds.vnnlib": "a VNN-LIB property",
+                 "net.onnx": "an ONNX model", "values.json": "JSON", "only.vnnlib.gz": "a VNN-LIB property"}
+        places = [("an ONNX model", lambda f: [("verify", f, prop), ("check", f, prop, proof), ("bounds", f, prop), ("eval", f, self.at("values.json")),
+                                                ("record", f, self.at("t"))], ("net.onnx",)),
+                  ("a VNN-LIB property", lambda f: [("verify", model, f), ("check", model, f, proof)], ("holds.vnnlib", "only.vnnlib.gz")),
+                  ("a certificate", lambda f: [("check", model, prop, f)], ("proof",)),
+                  ("a trace of a run", lambda f: [("audit", f)], ("trace",))]
+        for wanted, commands, right in places:
+            for name, kind in kinds.items():
+                for words in commands(self.at(name)) if name not in right else ():
+                    run = self.run_assay(*words)
+                    self.assertEqual(run.returncode, 4, words)
+                    self.assertRegex(run.stderr, r"(?s)files\.kind\n +place +%s\n +required +%s\n +found +[^\n]*%s" % (re.escape(self.at(name)), wanted, kind), words)
+        run = self.run_assay("verify", self.at("net.pt"), prop)
+        self.assertIn("torch.onnx.export", run.stderr)
+
+    def test_the_gz_beside_a_missing_file(self):
+        note = "there is no %s; %s.gz was read"
+        run = self.run_assay("verify", self.at("net.onnx"), self.at("only.vnnlib"), "--proof", self.at("packed"))
+        self.assertEqual((run.stdout, run.returncode), ("unsat\n", 0), run.stderr)
+        self.assertIn("note: property: " + note % (self.at("only.vnnlib"), self.at("only.vnnlib")), run.stderr)
+        run = self.run_assay(self.at("only.onnx"), self.at("only.vnnlib"), self.at("packed"), program="assay-check")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("note: model: " + note % (self.at("only.onnx"), self.at("only.onnx")), run.stdout)
+        run = self.run_assay("verify", self.at("net.onnx"), self.at("only.vnnlib"), "--proof", self.at("only.vnnlib.gz"))
+        self.assertEqual(run.returncode, 2, "that is an input")
+
+    # the statement in full
+
+    def test_the_whole_statement(self):
+        rows = "".join(f"(and (>= Y_0 {k}))" for k in range(1, 21))
+        inputs, hidden = 11, "(and (>= Y_0 1) %s)" % " ".join(f"(<= (+ Y_0 X_{i}) {k})" for i in range(11) for k in (50, 60))
+        names = [f"X_{i}" for i in range(inputs)]
+        text = "".join(f"(declare-const {v} Real)\n" for v in [*names, "Y_0"]) + "".join(f"(assert (>= {v} -1)) (assert (<= {v} 1))\n" for v in names)
+        self.write("long.vnnlib", (text + f"(assert (or {rows} {hidden}))").encode())
+        self.write("long.onnx", onnx_files.model(
+            [onnx_files.node("MatMul", ["x", "w"], ["z"], "first"), onnx_files.node("Relu", ["z"], ["h"], "hidden"), onnx_files.node("MatMul", ["h", "v"], ["y"], "last")],
+            [onnx_files.value_info("x", [1, inputs])], [onnx_files.value_info("y", [1, 1])],
+            [onnx_files.tensor("w", [inputs, 2], [0.01] * 22), onnx_files.tensor("v", [2, 1], [1, -1])]))
+        files = (self.at("long.onnx"), self.at("long.vnnlib"))
+        run = self.run_assay("verify", *files, "--proof", self.at("long_proof"))
+        self.assertEqual((run.stdout, run.returncode), ("unsat\n", 0), run.stderr)
+        self.assertIn("... and 9 more cases", run.stderr)
+        self.assertIn("... and 3 more inputs", run.stderr)
+
+        def whole(shown):
+            self.assertNotRegex(shown, r"and \d+ more")
+            for k in range(20):
+                self.assertIn(f"  case {k}: -Y_0 <= -{k + 1}\n", shown)
+            self.assertIn("    X_10 in [-1, 1]\n", shown)
+            self.assertRegex(shown, r"(?m)^ +case 20: .*X_0 \+ Y_0 <= 50 .*X_10 \+ Y_0 <= 60$")
+
+        whole(self.run_assay("verify", *files, "--statement", "full").stderr)
+        check = ("--statement", "full")
+        whole(self.run_assay(*files, self.at("long_proof"), *check, program="assay-check").stdout)
+        whole(self.run_assay(*files, self.at("long_proof"), "--statement=full", program="assay-check").stdout)
+        whole(self.run_assay("check", *files, self.at("long_proof"), *check).stdout)
+        whole(json.loads(self.run_assay("check", *files, self.at("long_proof"), *check, "--json").stdout)["theorem"]["text"])
+        whole(self.run_assay("check", "--expect", "unsat", *files, self.at("long_proof"), *check).stdout)
+        whole(self.run_assay("bounds", *files, *check).stdout)
+        self.assertIn("more cases", self.run_assay("bounds", *files, "--statement", "short").stdout)
+        self.assertNotIn("case", self.run_assay("bounds", *files, "--nodes", "outputs").stdout.replace("(21 cases)", ""))
+        for words in (("verify", *files), ("bounds", *files), ("check", *files, self.at("long_proof"))):
+            self.write("statement", b"")
+            run = self.run_assay(*words, "--statement", self.at("statement"))
+            self.assertEqual(run.returncode, 0, (words, run.stderr))
+            whole(self.read("statement").decode())
+            run = self.run_assay(*words, "--statement", os.path.join(self.folder.name, "none", "statement"))
+            self.assertEqual(run.returncode, 3, words)
+            self.assertIn("cannot write", run.stderr)
+        self.assertEqual(self.run_assay("check", "--expect", "unsat", *files, self.at("long_proof"), "--statement", self.at("statement")).returncode, 2)
+        run = self.run_assay("verify", *self.hard, "--timeout", "0.3", "--statement", "short")
+        self.assertIn("sha256 of the statement", run.stderr, "undecided: the statement is printed where it was asked for")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    outputs_test.BIN = sys.argv.pop(1)
+    unittest.main()

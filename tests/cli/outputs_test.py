@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""What becomes of the files and streams that verbs write: replaced when complete, full disks, interrupted runs. Usage: outputs_test.py BIN_DIRECTORY"""
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import onnx_files
+
+BIN = "."
+BOX = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
+(assert (>= X_0 -1)) (assert (<= X_0 1)) (assert (>= X_1 -1.0)) (assert (<= X_1 1))
+"""
+HOLDS = BOX + "(assert (or (and (<= Y_0 -0.25)) (and (>= Y_0 0.25))))"
+TIGHT = HOLDS.replace("0.25", "0.0000001")  # takes millions of splits with sigmoids
+SECOND = 1.0
+GIFT = 0.6  # seconds more for a machine that is busy with other tests
+
+
+def cpu_seconds(process):
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Folder(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.write("net.onnx", onnx_files.two_equal_neurons())
+        cls.write("smooth.onnx", onnx_files.two_equal_neurons("Sigmoid"))
+        cls.write("holds.vnnlib", HOLDS.encode())
+        cls.write("tight.vnnlib", TIGHT.encode())
+        cls.files = (cls.at("net.onnx"), cls.at("holds.vnnlib"))
+        cls.hard = (cls.at("smooth.onnx"), cls.at("tight.vnnlib"))
+        done = cls.run_assay("verify", *cls.files, "--proof", cls.at("proof"))
+        assert (done.stdout, done.returncode) == ("unsat\n", 0), done.stderr
+        done = cls.run_assay("record", cls.at("net.onnx"), cls.at("trace"))
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def at(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def write(cls, name, data):
+        with open(cls.at(name), "wb") as file:
+            file.write(data)
+
+    def read(self, name):
+        with open(self.at(name), "rb") as file:
+            return file.read()
+
+    @classmethod
+    def run_assay(cls, *words, program="assay", **how):
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **how}
+        return subprocess.run([os.path.join(BIN, program), *words], **how)
+
+    def assert_tidy(self):
+        self.assertEqual([name for name in os.listdir(self.folder.name) if ".part" in name], [])
+
+
+class Outputs(Folder):
+    def test_an_undecided_run_leaves_the_old_certificate(self):
+        self.write("kept", self.read("proof"))
+        run = self.run_assay("verify", *self.hard, "--proof", self.at("kept"), "--timeout", "0.3", "--json=" + self.at("report"))
+        self.assertEqual((run.stdout, run.returncode), ("timed-out\n", 0), run.stderr)
+        self.assertEqual(self.read("kept"), self.read("proof"))
+        self.assertIsNone(json.loads(self.read("report"))["proof"], "a run without a proof names none")
+        self.assert_tidy()
+
+    def test_a_killed_run_leaves_the_old_certificate(self):
+        self.write("kept", self.read("proof"))
+        run = subprocess.Popen([os.path.join(BIN, "assay"), "verify", *self.hard, "--proof", self.at("kept")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        run.kill()
+        run.communicate()
+        self.assertEqual(self.read("kept"), self.read("proof"))
+        for name in os.listdir(self.folder.name):
+            if ".part" in name:
+                os.remove(self.at(name))
+
+    def test_a_link_and_the_mode_stay(self):
+        self.write("target", b"")
+        os.chmod(self.at("target"), 0o640)
+        if not os.path.islink(self.at("link")):
+            os.symlink(self.at("target"), self.at("link"))
+        self.assertEqual(self.run_assay("verify", *self.files, "--proof", self.at("link")).returncode, 0)
+        self.assertTrue(os.path.islink(self.at("link")))
+        self.assertEqual(self.read("target"), self.read("proof"))
+        self.assertEqual(os.stat(self.at("target")).st_mode & 0o777, 0o640)
+
+    def test_no_space_keeps_the_answer_and_the_old_file(self):
+        # A limit on the size of files stands for a full disk: the write fails in the same way.
+        limit = lambda size: lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        self.write("kept", self.read("proof"))
+        run = self.run_assay("verify", *self.files, "--proof", self.at("kept"), preexec_fn=limit(40))
+        self.assertEqual((run.stdout, run.returncode), ("unsat\n", 3), run.stderr)
+        self.assertIn("certificate.io", run.stderr)
+        self.assertIn(self.at("kept") + "\n", run.stderr, "the file that was asked for is named")
+        self.assertIn("property HOLDS", run.stderr)
+        self.assertEqual(self.read("kept"), self.read("proof"))
+        report = self.run_assay("verify", *self.files, "--proof", self.at("kept"), "--json", preexec_fn=limit(40))
+        self.assertEqual((json.loads(report.stdout)["answer"], json.loads(report.stdout)["proof"], report.returncode), ("unsat", None, 3))
+        for words in (("verify", *self.files, "--json=%s"), ("verify", *self.files, "--statement", "%s"), ("record", self.at("net.onnx"), "%s"), ("lint", self.at("net.onnx"), "--json=%s"),
+                      ("gradcheck", self.at("net.onnx"), "--save", "%s"), ("audit", self.at("trace"), "--junit", "%s"), ("audit", self.at("trace"), "--sarif", "%s"),
+                      ("audit", self.at("trace"), "--markdown", "%s"), ("audit", self.at("trace"), "--write-baseline", "%s"), ("probe", "--op", "relu", "--small", "--trace", "%s")):
+            self.write("old", b"old")
+            run = self.run_assay(*[word.replace("%s", self.at("old")) for word in words], preexec_fn=limit(20))
+            self.assertEqual((run.returncode, self.read("old")), (3, b"old"), words)
+            self.assertIn("cannot write " + self.at("old"), run.stderr, words)
+        self.assert_tidy()
+
+    def test_every_verb_says_that_stdout_is_full(self):
+        self.write("values.json", b'{"inputs": {"x": [1, 2]}}')
+        certificate = (*self.files, self.at("proof"))
+        for words in (("verify", *self.files), ("verify", *self.files, "--json"), ("check", *certificate), ("check", *certificate, "--json"), ("bounds", *self.files),
+                      ("inspect", self.at("proof")), ("inspect", self.at("net.onnx"), "--json"), ("lint", self.at("net.onnx")), ("eval", self.at("net.onnx"), self.at("values.json")),
+                      ("adjoint", "--op", "relu"), ("audit", self.at("trace")), ("gradcheck", self.at("trace"), "--json"), ("probe", "--op", "relu", "--small", "--forward-only"),
+                      ("supports", "--onnx-operators"), ("ops",), ("ops", "relu"), ("record", self.at("net.onnx"), self.at("again")), ("--help",), ("verify", "--help"), ("--version",)):
+            with open("/dev/full", "w") as full:
+                run = self.run_assay(*words, stdout=full)
+            self.assertEqual(run.returncode, 3, words)
+            self.assertIn("cannot write to standard output", run.stderr, words)
+        for words in (certificate, ("--help",)):
+            with open("/dev/full", "w") as full:
+                run = self.run_assay(*words, program="assay-check", stdout=full)
+            self.assertEqual(run.returncode, 3, words)
+            self.assertIn("cannot write to standard output", run.stderr, words)
+
+    def test_a_reader_that_leaves_is_a_failed_write(self):
+        run = subprocess.Popen([os.path.join(BIN, "assay"), "supports", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run.stdout.close()
+        self.assertIn("cannot write to standard output", run.stderr.read())
+        run.stderr.close()
+        self.assertEqual(run.wait(), 3)
+
+
+class Interruption(Folder):
+    def interrupted(self, *words, after=0.4, signals=(signal.SIGINT,), program="assay", **how):
+        """Interrupts after that many CPU seconds. -> (stdout, stderr, exit status, seconds from the first signal to the end)"""
+        run = subprocess.Popen([os.path.join(BIN, program), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True, **how)
+        while cpu_seconds(run.pid) < after:
+            self.assertIsNone(run.poll(), "it runs long enough to be interrupted: %s" % (words,))
+            time.sleep(0.01)
+        start = time.monotonic()
+        for one in signals:
+            run.send_signal(one)
+            time.sleep(0.01)
+        out, err = run.communicate(timeout=60)
+        return out, err, run.returncode, time.monotonic() - start
+
+    def test_verify_says_unknown_the_reason_and_the_best_bound(self):
+        self.write("kept", self.read("proof"))
+        for one, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
+            out, err, status, seconds = self.interrupted("verify", *self.hard, "--proof", self.at("kept"), "--json=" + self.at("report"), after=0.8, signals=(one,))
+            self.assertEqual((out, status), ("unknown\n", 3), err)
+            self.assertLess(seconds, SECOND + GIFT)
+            self.assertRegex(err, r"UNDECIDED: interrupted by %s.* after \d+\.\d s; .*, \d+ closed, \d+ open, worst bound -?\d" % name)
+            report = json.loads(self.read("report"))
+            self.assertEqual((report["answer"], report["exit"], report["proof"]), ("unknown", 3, None))
+            self.assertIn("worst bound", report["reason"])
+            self.assertEqual(self.read("kept"), self.read("proof"))
+            self.assert_tidy()
+        out, _, status, _ = self.interrupted("verify", *self.hard, "--json")
+        self.assertEqual((json.loads(out)["answer"], status), ("unknown", 3))
+
+    def test_a_second_signal_ends_at_once(self):
+        _, _, status, seconds = self.interrupted("adjoint", "--all", signals=(signal.SIGINT, signal.SIGINT))
+        self.assertEqual(status, 3)
+        self.assertLess(seconds, 0.3 + GIFT)
+        _, _, status, seconds = self.interrupted("verify", *self.hard, "--proof", self.at("none"), signals=(signal.SIGTERM, signal.SIGINT))
+        self.assertLess(seconds, 0.3 + GIFT)
+        self.assert_tidy()
+
+    def test_ignored_signals_stay_ignored(self):
+        run = subprocess.Popen(["nohup", os.path.join(BIN, "assay"), "verify", *self.hard, "--timeout", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+        time.sleep(0.5)
+        run.send_signal(signal.SIGHUP)
+        self.assertEqual((run.communicate()[0], run.returncode), ("timed-out\n", 0))
+
+    def test_gates_and_lists_end_undecided(self):
+        self.write("wide.onnx", onnx_files.wide_layers())
+        line = "net.onnx,holds.vnnlib,proof\n"
+        self.write("list", (line * 200000).encode())
+        for words, word in ((("adjoint", "--all"), "undecided"), (("probe", "--all"), "undecided"), (("check", "--list", self.at("list")), "undecided"),
+                            (("gradcheck", self.at("wide.onnx")), "undecided")):
+            out, err, status, seconds = self.interrupted(*words)
+            self.assertEqual(status, 3, (words, out[-500:], err[-500:]))
+            self.assertIn(word, out, words)
+            self.assertIn("SIGINT (Ctrl-C) after", out + err, words)
+            self.assertLess(seconds, SECOND + GIFT, words)
+            out, err, status, seconds = self.interrupted(*words, "--json", signals=(signal.SIGTERM,))
+            self.assertEqual(status, 3, words)
+            self.assertIn("SIGTERM after", out, words)
+            self.assertIsInstance(json.loads(out), dict)
+
+    def test_bounds_print_what_they_have(self):
+        self.write("wide.onnx", onnx_files.wide_layers())
+        self.write("wide.vnnlib", onnx_files.wide_property().encode())
+        words = ("bounds", self.at("wide.onnx"), self.at("wide.vnnlib"), "--timeout", "0")
+        out, err, status, seconds = self.interrupted(*words)
+        self.assertEqual(status, 3, err)
+        self.assertLess(seconds, SECOND + GIFT)
+        self.assertIn("group 0", out)
+        self.assertIn("SIGINT (Ctrl-C) after", err)
+        out, err, status, _ = self.interrupted(*words, "--json")
+        report = json.loads(out)
+        self.assertEqual((status, report["rejection"]["code"]), (3, "cli.interrupted"))
+        self.assertTrue(report["groups"][0]["nodes"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BIN = sys.argv.pop(1)
+    unittest.main()

@@ -10,7 +10,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.adjoint/1";
+constexpr const char* kAdjointSchema = "assay.adjoint/1";
 
 OpAdjointness check_op(Op op, std::uint64_t seed) {
   OpAdjointness report{std::string(op_row(op).name), {}};
@@ -64,7 +64,7 @@ void print(const OpAdjointness& report) {
   }
 }
 
-int usage(const std::string& text) {
+int adjoint_usage(const std::string& text) {
   std::fprintf(stderr, "assay adjoint: %s\n", text.c_str());
   return kExitUsage;
 }
@@ -94,9 +94,9 @@ const char* OpAdjointness::verdict() const {
 }
 
 int adjoint(const AdjointOptions& options) {
-  if (options.all != options.op.empty()) return usage("either --op NAME or --all");
+  if (options.all != options.op.empty()) return adjoint_usage("either --op NAME or --all");
   const std::vector<Op> ops = options.all ? computing_ops() : ops_named(options.op);
-  if (ops.empty()) return usage(unknown_op(options.op));
+  if (ops.empty()) return adjoint_usage(unknown_op(options.op));
   std::vector<OpAdjointness> reports;
   for (const Op op : ops) {
     reports.push_back(check_op(op, options.seed));
@@ -117,7 +117,7 @@ int adjoint(const AdjointOptions& options) {
   const std::size_t undecided = reports.size() - proved - without - broken;
   std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
                undecided, without, seconds);
-  if (!write_json(options.json, adjoint_json(kSchema, reports))) return kExitUnwritten;
+  if (!write_json(options.json, adjoint_json(kAdjointSchema, reports))) return kExitUnwritten;
   if (is_interrupted()) print_rejection(stderr, "assay", interruption());
   return broken > 0 ? kExitNo : undecided > 0 || is_interrupted() ? kExitUndecided : kExitYes;
 }

@@ -21,7 +21,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.audit/1";
+constexpr const char* kAuditSchema = "assay.audit/1";
 
 std::string hex(const kernel::Digest& digest) {
   constexpr const char* kDigits = "0123456789abcdef";
@@ -214,7 +214,7 @@ int audit(const AuditOptions& options) {
   GateReport report;
   report.verb = "audit";
   const auto trace = open_trace(options.trace, report);
-  if (!trace) return refuse(kSchema, options.gate.json, trace.rejection());
+  if (!trace) return refuse(kAuditSchema, options.gate.json, trace.rejection());
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) {
     if (options.sample > 0)
@@ -222,7 +222,7 @@ int audit(const AuditOptions& options) {
           "sampled", std::to_string(options.sample) + " elements of each result of long sums, seed " + std::to_string(options.seed));
     report.cases = audit_regions(trace.value(), options.jobs, {options.sample, options.seed});
     if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
-      return refuse(kSchema, options.gate.json, done.rejection());
+      return refuse(kAuditSchema, options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options, report);

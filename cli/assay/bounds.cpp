@@ -12,7 +12,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.bounds/1";
+constexpr const char* kBoundsSchema = "assay.bounds/1";
 constexpr double kLeastSeconds = 1e-9;  // of back-substitution per group, when the time is up: none
 
 // Boxes and back-substitution, each under a time limit.
@@ -126,7 +126,7 @@ int bounds(const BoundsOptions& options) {
   load_options.limits = options.limits;
   load_options.polynomials = vnnlib::Polynomials::leave_out;
   auto loaded = load_files(options.model, options.property, load_options);
-  if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
+  if (!loaded) return refuse(kBoundsSchema, options.json, loaded.rejection());
   const auto& problem = loaded.value().problem;
   const std::vector<std::string> notes = loaded.value().notes();
   if (options.json != "-" && !options.statement.empty() && !is_file(options.statement))
@@ -143,12 +143,12 @@ int bounds(const BoundsOptions& options) {
     }
     const double wall = wall_seconds(), cpu = thread_cpu_seconds();
     auto scope = kernel::Scope::root(problem, group);
-    if (!scope) return refuse(kSchema, options.json, scope.rejection());
+    if (!scope) return refuse(kBoundsSchema, options.json, scope.rejection());
     const auto share = (options.timeout - (wall - begin)) / static_cast<double>(problem->group_count() - group);
     bool stopped = false;
     const double seconds_for_it = options.timeout > 0 ? std::max(share, kLeastSeconds) : 0;
     if (auto done = derive_bounds(*problem, scope.value(), options.method == "crown", seconds_for_it, stopped); !done)
-      return refuse(kSchema, options.json, done.rejection());
+      return refuse(kBoundsSchema, options.json, done.rejection());
     const double seconds = wall_seconds() - wall, cpu_seconds = thread_cpu_seconds() - cpu;
     groups.push_back(collect(*problem, scope.value(), group, options.nodes == "outputs"));
     groups.back().seconds = seconds;

@@ -13,9 +13,9 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.eval/1";
+constexpr const char* kEvalSchema = "assay.eval/1";
 
-Rejection misfit(std::string place, std::string required, std::string found) {
+Rejection misfit_of_value(std::string place, std::string required, std::string found) {
   return {Rejection::Kind::malformed, "values.shape",   std::move(place),
           std::move(required),        std::move(found), "give one number per element"};
 }
@@ -23,10 +23,11 @@ Rejection misfit(std::string place, std::string required, std::string found) {
 Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Interval>>& given, const std::string& name, const Node& node) {
   const auto found = given.find(name);
   const std::size_t count = element_count(node.shape);
-  if (found == given.end()) return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape), "none");
+  if (found == given.end())
+    return misfit_of_value("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape), "none");
   if (found->second.size() != count)
-    return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
-                  std::to_string(found->second.size()));
+    return misfit_of_value("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
+                           std::to_string(found->second.size()));
   for (const Interval& value : found->second) {
     if (is_float(node.dtype)) continue;
     const auto [least, most] = range_of(node.dtype);
@@ -34,7 +35,7 @@ Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Inte
       return x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;
     };
     if (!is_value(value.lo()) || !is_value(value.hi()))
-      return misfit("\"" + name + "\"", std::string("values of ") + to_string(node.dtype) + ", or ends that are", "another one");
+      return misfit_of_value("\"" + name + "\"", std::string("values of ") + to_string(node.dtype) + ", or ends that are", "another one");
   }
   return Array<Interval>{node.shape, found->second};
 }
@@ -83,31 +84,31 @@ void print_sets(const char* kind, const std::vector<NamedSet>& sets) {
 int eval(const EvalOptions& options) {
   limit_memory(Limits{}.memory);
   const Outcome<onnx::Model> model = import_model_file(options.model);
-  if (!model) return refuse(kSchema, options.json, model.rejection());
+  if (!model) return refuse(kEvalSchema, options.json, model.rejection());
   const auto file = read_file(options.values);
-  if (!file) return refuse(kSchema, options.json, file.rejection());
+  if (!file) return refuse(kEvalSchema, options.json, file.rejection());
   const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
   const Outcome<EvalRequest> request = read_eval_request(std::string(text, file.value().bytes.size()));
   if (!request)
-    return refuse(kSchema, options.json, recognised(in_file(request.rejection(), options.values), options.values, FileKind::json));
+    return refuse(kEvalSchema, options.json, recognised(in_file(request.rejection(), options.values), options.values, FileKind::json));
   const Graph& graph = model.value().graph;
   if (auto known = check_names(request.value(), graph); !known)
-    return refuse(kSchema, options.json, in_file(known.rejection(), options.values));
+    return refuse(kEvalSchema, options.json, in_file(known.rejection(), options.values));
   std::vector<Array<Interval>> inputs;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     auto value = values_for(request.value().inputs, graph.input_names[i], graph.node(graph.inputs[i]));
-    if (!value) return refuse(kSchema, options.json, in_file(value.rejection(), options.values));
+    if (!value) return refuse(kEvalSchema, options.json, in_file(value.rejection(), options.values));
     inputs.push_back(std::move(value).value());
   }
   auto outputs = results(graph, inputs);
-  if (!outputs) return refuse(kSchema, options.json, outputs.rejection());
+  if (!outputs) return refuse(kEvalSchema, options.json, outputs.rejection());
   std::vector<NamedSet> gradients;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (!request.value().cotangents.contains(graph.output_names[i])) continue;
     auto cotangent = values_for(request.value().cotangents, graph.output_names[i], graph.node(graph.outputs[i]));
-    if (!cotangent) return refuse(kSchema, options.json, in_file(cotangent.rejection(), options.values));
+    if (!cotangent) return refuse(kEvalSchema, options.json, in_file(cotangent.rejection(), options.values));
     auto sets = gradients_of(graph, i, inputs, cotangent.value());
-    if (!sets) return refuse(kSchema, options.json, sets.rejection());
+    if (!sets) return refuse(kEvalSchema, options.json, sets.rejection());
     for (NamedSet& set : sets.value()) gradients.push_back(std::move(set));
   }
   if (options.json != "-") {

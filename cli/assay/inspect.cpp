@@ -12,7 +12,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.inspect/1";
+constexpr const char* kInspectSchema = "assay.inspect/1";
 
 // The facts, then the rows in columns as wide as their texts, headed by the names in the first row.
 int show(const InspectOptions& options, const Facts& facts, const std::string& table = "", const std::vector<Facts>& rows = {}) {
@@ -33,20 +33,20 @@ int show(const InspectOptions& options, const Facts& facts, const std::string& t
       std::printf("%s\n", line.c_str());
     }
   }
-  return write_json(options.json, facts_json(kSchema, facts, table, rows)) ? kExitYes : kExitUnwritten;
+  return write_json(options.json, facts_json(kInspectSchema, facts, table, rows)) ? kExitYes : kExitUnwritten;
 }
 
 int inspect_certificate(const InspectOptions& options) {
   auto reader = certificate::Reader::open(options.file);
   if (!reader)
-    return refuse(kSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
+    return refuse(kInspectSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
   const bool text = options.json != "-";
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
   const auto line = [](const std::string& record) { std::printf("%s\n", record.c_str()); };
   auto summary =
       certificate::dump(*reader.value(), text && !options.summary_only ? std::function<void(const std::string&)>(line) : nullptr);
-  if (!summary) return refuse(kSchema, options.json, in_file(summary.rejection(), options.file));
+  if (!summary) return refuse(kInspectSchema, options.json, in_file(summary.rejection(), options.file));
   if (text) std::fputs(certificate::summary_text(summary.value()).c_str(), stdout);
   return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitUnwritten;
 }
@@ -84,7 +84,7 @@ std::vector<Facts> node_rows(const Graph& graph) {
 
 int inspect_model(const InspectOptions& options) {
   auto model = import_model_file(options.file, options.limits.memory);
-  if (!model) return refuse(kSchema, options.json, model.rejection());
+  if (!model) return refuse(kInspectSchema, options.json, model.rejection());
   const onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
   add_tensors(facts, found.graph);
@@ -101,7 +101,7 @@ int inspect_model(const InspectOptions& options) {
 int inspect_trace(const InspectOptions& options) {
   GateReport report;
   const auto opened = open_trace(options.file, report);
-  if (!opened) return refuse(kSchema, options.json, opened.rejection());
+  if (!opened) return refuse(kInspectSchema, options.json, opened.rejection());
   const Trace& trace = opened.value();
   Facts facts{{"file", options.file}, {"kind", "trace"}};
   facts.insert(facts.end(), report.facts.begin(), report.facts.end());
@@ -123,14 +123,14 @@ int inspect_trace(const InspectOptions& options) {
 
 int inspect_property(const InspectOptions& options) {
   if (options.network.empty())
-    return refuse(kSchema, options.json,
+    return refuse(kInspectSchema, options.json,
                   {Rejection::Kind::unsupported, "inspect.network", options.file, "the model that the property speaks about", "none",
                    "assay inspect " + options.file + " --network MODEL.onnx"});
   LoadOptions load_options;
   load_options.semantics_real = true;
   load_options.limits = options.limits;
   auto loaded = load_files(options.network, options.file, load_options);
-  if (!loaded) return refuse(kSchema, options.json, loaded.rejection());
+  if (!loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
   const vnnlib::PropertyFile& property = loaded.value().property;
   const kernel::Problem& problem = *loaded.value().problem;
   std::size_t rows = 0, empty_groups = 0;

@@ -11,7 +11,7 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.probe/1";
+constexpr const char* kProbeSchema = "assay.probe/1";
 
 GateCase noted(const std::string& name, const probes::PlanRun::Note& note, Finding::Kind kind) {
   GateCase one;
@@ -102,7 +102,7 @@ int probe(const ProbeOptions& options) {
     if (is_interrupted()) break;
     written = probing.forward(op) && written;
     if (options.forward_only) continue;
-    if (const auto done = probing.gradients(op); !done) return refuse(kSchema, options.gate.json, done.rejection());
+    if (const auto done = probing.gradients(op); !done) return refuse(kProbeSchema, options.gate.json, done.rejection());
   }
   for (const std::string& name : regions) {
     if (is_interrupted()) break;

@@ -19,9 +19,9 @@
 namespace assay::cli {
 namespace {
 
-constexpr const char* kSchema = "assay.record/1";
+constexpr const char* kRecordSchema = "assay.record/1";
 
-Rejection misfit(std::string place, std::string required, std::string found) {
+Rejection misfit_of_run(std::string place, std::string required, std::string found) {
   return {Rejection::Kind::malformed, "values.shape", std::move(place), std::move(required), std::move(found), "see assay record --help"};
 }
 
@@ -34,10 +34,11 @@ void fill(std::span<T> to, const std::vector<Interval>& from) {
 Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values) {
   const std::size_t count = element_count(node.shape);
   if (values.size() != count)
-    return misfit("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape), std::to_string(values.size()));
+    return misfit_of_run("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
+                         std::to_string(values.size()));
   for (const Interval& value : values) {
     if (!value.is_point() || (!is_float(node.dtype) && value.lo() != std::floor(value.lo())))
-      return misfit("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
+      return misfit_of_run("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
   }
   runtime::Array array = runtime::Array::empty(node.dtype, node.shape);
   if (node.dtype == DType::float32) {
@@ -51,7 +52,7 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
   } else if (node.dtype == DType::boolean) {
     fill(array.data<std::uint8_t>(), values);
   } else {
-    return misfit("\"" + name + "\"", "float32, float64, int64, int32 or truth values", to_string(node.dtype));
+    return misfit_of_run("\"" + name + "\"", "float32, float64, int64, int32 or truth values", to_string(node.dtype));
   }
   return array;
 }
@@ -71,7 +72,8 @@ class Draw {
   }
   Outcome<runtime::Array> values(runtime::Session& session, const Node& node, const std::string& name) const {
     if (!is_float(node.dtype))
-      return misfit("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)), "none: random ones are real");
+      return misfit_of_run("\"" + name + "\"", "values for an input of " + std::string(to_string(node.dtype)),
+                           "none: random ones are real");
     const runtime::RandomKey key = session.next_key();
     if (range_.size() == 2 && warp_ == 0) return runtime::uniform(key, node.dtype, node.shape, range_[0], range_[1]);
     auto array = range_.size() == 2 ? runtime::uniform(key, node.dtype, node.shape) : runtime::normal(key, node.dtype, node.shape);
@@ -286,7 +288,7 @@ Outcome<ModelTrace> record_model(const RecordOptions& options) {
 
 int record(const RecordOptions& options) {
   const auto run = record_model(options);
-  if (!run) return refuse(kSchema, options.json, run.rejection());
+  if (!run) return refuse(kRecordSchema, options.json, run.rejection());
   conclude();
   const Trace& trace = run.value().trace;
   if (!write_trace_file(trace, options.trace)) return kExitUnwritten;
@@ -303,7 +305,7 @@ int record(const RecordOptions& options) {
                 counted(trace.tensors.size(), "tensor").c_str(), counted(trace.gradients.size(), "gradient").c_str());
     for (std::size_t i = kAlways; i < facts.size(); ++i) std::printf("%s: %s\n", facts[i].first.c_str(), facts[i].second.c_str());
   }
-  return write_json(options.json, facts_json(kSchema, facts)) ? kExitYes : kExitUnwritten;
+  return write_json(options.json, facts_json(kRecordSchema, facts)) ? kExitYes : kExitUnwritten;
 }
 
 }  // namespace assay::cli

@@ -22,7 +22,7 @@ std::string hex(double value) {
   return text;
 }
 
-Json number(double value) {
+Json double_json(double value) {
   Json object;
   object["value"] = std::isfinite(value) ? Json(value) : Json(nullptr);
   object["hex"] = hex(value);
@@ -31,7 +31,7 @@ Json number(double value) {
 
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(double_json(value));
   return list;
 }
 
@@ -104,7 +104,7 @@ Json witness_json(const kernel::Theorem& theorem) {
                               {"lo", box.lo[i].to_decimal()},
                               {"hi", box.hi[i].to_decimal()}});
   }
-  for (const Interval& output : theorem.outputs()) json["outputs"].push_back({{"lo", number(output.lo())}, {"hi", number(output.hi())}});
+  for (const Interval& output : theorem.outputs()) json["outputs"].push_back({{"lo", double_json(output.lo())}, {"hi", double_json(output.hi())}});
   json["input_tensors"] = tensors(graph, graph.inputs, graph.input_names);
   json["output_tensors"] = tensors(graph, graph.outputs, graph.output_names);
   json["cases"] = Json::array();
@@ -124,7 +124,7 @@ Json float_json(const FloatRun& run) {
   json["inside"] = run.inside;
   json["rounded_inputs"] = run.rounded_inputs;
   json["outputs"] = Json::array();
-  for (const float output : run.outputs) json["outputs"].push_back(number(output));
+  for (const float output : run.outputs) json["outputs"].push_back(double_json(output));
   return json;
 }
 

@@ -1,5 +1,4 @@
 #include "semantics/numbers/rational.h"
-#include "semantics/numbers/exact_work.h"
 
 #include <gmp.h>
 #include <mpfr.h>
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "tests/catch.h"
 #include "tests/semantics/numbers/number_cases.h"
@@ -317,8 +317,6 @@ TEST_CASE("rational: functions", "[numbers]") {
   CHECK(may_raise_exactly(Rational(2), 300000));
 }
 
-}  // namespace assay::test
-
 TEST_CASE("exact work ends numbers that grow without end, and nothing else", "[rational]") {
   const auto squared = [](Rational x, int times) {
     for (int i = 0; i < times; ++i) x = x * x;
@@ -334,3 +332,5 @@ TEST_CASE("exact work ends numbers that grow without end, and nothing else", "[r
   }));
   CHECK(squared(third, 12) == squared(few, 4));  // no limit is left behind
 }
+
+}  // namespace assay::test

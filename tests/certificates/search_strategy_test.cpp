@@ -82,7 +82,7 @@ TEST_CASE("a root that does not fit into its share is finished all the same wher
 }
 
 TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later", "[search][strategy]") {
-  const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  const auto problem = relu_problem({900, 900, 900, 900}, Rational(1, 1000));  // more than the 10 ms from which a rate is known
   RootBounds whole(*problem, scope_of(problem), 1), late(*problem, scope_of(problem), 1);
   REQUIRE(whole.advance({}).ok());
   RootPlan none;

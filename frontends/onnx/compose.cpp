@@ -84,4 +84,6 @@ Ints strides_of(const Shape& shape) {
   return strides;
 }
 
+Operand scaled(Call& call, const Operand& x, double factor) { return call.emit(Op::scale, {x}, ScaleAttributes{factor}); }
+
 }  // namespace assay::onnx

@@ -32,5 +32,6 @@ inline constexpr std::int64_t kLargestExtent = (std::int64_t{1} << 31) - 1;
 [[nodiscard]] bool next_index(Ints& index, const Shape& shape);
 // Elements between neighbours along each axis.
 [[nodiscard]] Ints strides_of(const Shape& shape);
+[[nodiscard]] Operand scaled(Call& call, const Operand& x, double factor);
 
 }  // namespace assay::onnx

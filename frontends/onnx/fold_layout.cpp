@@ -1,18 +1,12 @@
 // Layout ops on constant tensors: bytes are moved, never computed with.
 #include <cstring>
 
+#include "frontends/onnx/compose.h"
 #include "frontends/onnx/lowering.h"
 #include "semantics/demand.h"
 
 namespace assay::onnx {
 namespace {
-
-// Row-major strides in elements.
-std::vector<std::int64_t> strides_of(const Shape& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
-  return strides;
-}
 
 // Calls visit(i, index) for each element i of `shape` with its index, in row-major order.
 template <class Visit>
@@ -41,7 +35,7 @@ std::vector<std::byte> strided(const Tensor& source, const Shape& shape, std::in
 }
 
 std::vector<std::byte> permuted(const Tensor& source, const PermuteAttributes& attributes, const Shape& shape) {
-  const std::vector<std::int64_t> old = strides_of(source.shape());
+  const Ints old = strides_of(source.shape());
   std::vector<std::int64_t> strides;
   for (const std::int64_t axis : attributes.axes) strides.push_back(old[static_cast<std::size_t>(axis)]);
   return strided(source, shape, 0, strides);
@@ -58,7 +52,7 @@ std::vector<std::byte> sliced(const Tensor& source, const SliceAttributes& attri
 }
 
 std::vector<std::byte> expanded(const Tensor& source, const Shape& shape) {
-  const std::vector<std::int64_t> old = strides_of(source.shape());
+  const Ints old = strides_of(source.shape());
   std::vector<std::int64_t> strides(shape.size(), 0);
   const std::size_t missing = shape.size() - old.size();
   for (std::size_t axis = 0; axis < old.size(); ++axis) {
@@ -68,7 +62,7 @@ std::vector<std::byte> expanded(const Tensor& source, const Shape& shape) {
 }
 
 // Number of elements before (after) an axis.
-std::size_t product(const Shape& shape, std::size_t first, std::size_t last) {
+std::size_t elements_between(const Shape& shape, std::size_t first, std::size_t last) {
   return element_count(Shape(shape.begin() + static_cast<std::ptrdiff_t>(first), shape.begin() + static_cast<std::ptrdiff_t>(last)));
 }
 
@@ -77,9 +71,9 @@ std::vector<std::byte> concatenated(const std::vector<const Tensor*>& sources, c
   const std::size_t width = byte_size(sources.front()->dtype());
   std::vector<std::byte> bytes;
   bytes.reserve(element_count(shape) * width);
-  for (std::size_t outer = 0; outer < product(shape, 0, axis); ++outer) {
+  for (std::size_t outer = 0; outer < elements_between(shape, 0, axis); ++outer) {
     for (const Tensor* source : sources) {
-      const std::size_t chunk = product(source->shape(), axis, source->shape().size()) * width;
+      const std::size_t chunk = elements_between(source->shape(), axis, source->shape().size()) * width;
       const auto chunk_bytes = source->bytes().subspan(outer * chunk, chunk);
       bytes.insert(bytes.end(), chunk_bytes.begin(), chunk_bytes.end());
     }
@@ -89,11 +83,11 @@ std::vector<std::byte> concatenated(const std::vector<const Tensor*>& sources, c
 
 std::vector<std::byte> gathered(const Tensor& source, const GatherAttributes& attributes) {
   const auto axis = static_cast<std::size_t>(attributes.axis);
-  const std::size_t chunk = product(source.shape(), axis + 1, source.shape().size()) * byte_size(source.dtype());
+  const std::size_t chunk = elements_between(source.shape(), axis + 1, source.shape().size()) * byte_size(source.dtype());
   const auto extent = static_cast<std::size_t>(source.shape()[axis]);
   std::vector<std::byte> bytes;
-  bytes.reserve(product(source.shape(), 0, axis) * attributes.indices.size() * chunk);
-  for (std::size_t outer = 0; outer < product(source.shape(), 0, axis); ++outer) {
+  bytes.reserve(elements_between(source.shape(), 0, axis) * attributes.indices.size() * chunk);
+  for (std::size_t outer = 0; outer < elements_between(source.shape(), 0, axis); ++outer) {
     for (const std::int64_t index : attributes.indices) {
       const auto chunk_bytes = source.bytes().subspan((outer * extent + static_cast<std::size_t>(index)) * chunk, chunk);
       bytes.insert(bytes.end(), chunk_bytes.begin(), chunk_bytes.end());

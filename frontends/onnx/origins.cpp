@@ -5,16 +5,16 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::size_t kMostElements = std::size_t{1} << 16;  // of a value that is followed: starts and limits are short
+constexpr std::size_t kMostFollowed = std::size_t{1} << 16;  // of a value that is followed: starts and limits are short
 
 // The operand's element that a layout node copies; false where it copies none, or is too large to ask.
 bool follow_copy(const Graph& graph, NodeId& id, std::int64_t& element) {
   const Node& node = graph.node(id);
-  if (op_row(node.op).op_class != OpClass::layout || node.op == Op::pad || graph.size(id) > kMostElements) return false;
+  if (op_row(node.op).op_class != OpClass::layout || node.op == Op::pad || graph.size(id) > kMostFollowed) return false;
   std::vector<Tensor> numbers;  // every operand element's own number
   std::int64_t next = 0;
   for (const NodeId operand : node.operands) {
-    if (graph.size(operand) > kMostElements) return false;
+    if (graph.size(operand) > kMostFollowed) return false;
     std::vector<std::int64_t> own(graph.size(operand));
     std::iota(own.begin(), own.end(), next);
     next += static_cast<std::int64_t>(own.size());

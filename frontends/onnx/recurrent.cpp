@@ -33,8 +33,6 @@ constexpr ActivationRow kActivations[] = {
     {"softplus", false, false, 0, 0, false},
 };
 
-Operand scaled(Call& call, const Operand& x, double factor) { return call.emit(Op::scale, {x}, ScaleAttributes{factor}); }
-
 Operand activate(Call& call, const Activation& f, Operand x, double clip) {
   if (clip > 0) x = call.emit(Op::clip, {x}, ClipAttributes{-clip, clip});
   if (f.name == "relu") return call.emit(Op::relu, {x});
@@ -162,7 +160,7 @@ Operand backwards(Call& call, const Operand& x, const Ints& lengths) {
   return call.reshape(gather_axis(call, call.reshape(x, {steps * n, width}), 0, std::move(from)), x->shape);
 }
 
-struct Sizes {
+struct RecurrentSizes {
   std::int64_t steps, batch, inputs, hidden, gates, directions;
 };
 
@@ -176,7 +174,7 @@ Operand row(Call& call, const Operand& x, std::int64_t i, Shape shape) {
 }
 
 // Direction d from its first state: all hidden states, zero behind the end of a sequence.
-Run run(Call& call, Cell cell, const Sizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths, State state) {
+Run run(Call& call, Cell cell, const RecurrentSizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths, State state) {
   const std::int64_t width = size.gates * size.hidden;
   const Operand w = permute(call, row(call, call.in(1), d, {width, size.inputs}), {1, 0});
   cell.r = permute(call, row(call, call.in(2), d, {width, size.hidden}), {1, 0});
@@ -202,10 +200,10 @@ Run run(Call& call, Cell cell, const Sizes& size, std::int64_t d, bool reverse, 
   return {call.reshape(y, {size.steps, 1, size.batch, size.hidden}), state};
 }
 
-Sizes sizes_of(const Call& call, std::int64_t gates, std::int64_t directions, const Shape& x) {
+RecurrentSizes sizes_of(const Call& call, std::int64_t gates, std::int64_t directions, const Shape& x) {
   const Shape& r = call.shape(2);
   const bool ranks = x.size() == 3 && call.shape(1).size() == 3 && r.size() == 3;
-  Sizes size{};
+  RecurrentSizes size{};
   if (ranks) size = {x[0], x[1], x[2], r[2], gates, directions};
   const std::int64_t h = size.hidden, width = gates * h;
   bool fits = ranks && size.steps >= 1 && h >= 1 && call.attribute("hidden_size", h) == h;
@@ -221,7 +219,7 @@ Sizes sizes_of(const Call& call, std::int64_t gates, std::int64_t directions, co
   return size;
 }
 
-Ints lengths_of(const Call& call, const Sizes& size) {
+Ints lengths_of(const Call& call, const RecurrentSizes& size) {
   if (!call.has(4)) return Ints(static_cast<std::size_t>(size.batch), size.steps);
   const Ints lengths = call.ints(4, "lengths of the sequences");
   bool fits = static_cast<std::int64_t>(lengths.size()) == size.batch;
@@ -230,7 +228,7 @@ Ints lengths_of(const Call& call, const Sizes& size) {
   return lengths;
 }
 
-Operand first_state(Call& call, std::size_t input, const Sizes& size, std::int64_t d, bool batch_first) {
+Operand first_state(Call& call, std::size_t input, const RecurrentSizes& size, std::int64_t d, bool batch_first) {
   if (!call.has(input)) return expand(call, reals_like(call, call.in(0), {}, {0}), {size.batch, size.hidden});
   const Operand state = batch_first ? permute(call, call.in(input), {1, 0, 2}) : call.in(input);
   if (state->shape != Shape{size.directions, size.batch, size.hidden})
@@ -256,7 +254,7 @@ Results lower_recurrent(Call& call) {
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   const bool batch_first = call.attribute("layout", std::int64_t{0}) != 0;
   const Operand x = batch_first && call.shape(0).size() == 3 ? permute(call, call.in(0), {1, 0, 2}) : call.in(0);
-  const Sizes size = sizes_of(call, type == "RNN" ? 1 : type == "GRU" ? 3 : 4, directions, x->shape);
+  const RecurrentSizes size = sizes_of(call, type == "RNN" ? 1 : type == "GRU" ? 3 : 4, directions, x->shape);
   const Ints lengths = lengths_of(call, size);
   std::vector<std::string> names = type == "RNN"   ? std::vector<std::string>{"tanh"}
                                    : type == "GRU" ? std::vector<std::string>{"sigmoid", "tanh"}

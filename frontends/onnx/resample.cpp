@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;  // pads, block sizes, factors
+constexpr std::int64_t kLargestFactor = (std::int64_t{1} << 31) - 1;  // pads, block sizes, factors
 
 struct Pads {
   Ints before, after;  // per axis of the operand
@@ -31,7 +31,7 @@ Pads pads_of(const Call& call, std::size_t rank) {
     const auto axis = static_cast<std::size_t>(call.axis(axes[i], rank));
     pads.before[axis] = given[i];
     pads.after[axis] = given[i + axes.size()];
-    if (std::max(std::abs(given[i] / 2), std::abs(given[i + axes.size()] / 2)) > kLargest)
+    if (std::max(std::abs(given[i] / 2), std::abs(given[i + axes.size()] / 2)) > kLargestFactor)
       call.malformed("onnx.shape", "pads below 2^32", to_string(given));
   }
   return pads;

@@ -16,7 +16,6 @@ enum class Kernel : std::uint8_t { nearest, linear, cubic };
 enum class Outside : std::uint8_t { zeros, border, reflection };
 
 Operand real(Call& call, const Operand& like, double value) { return call.make_real_like(like, value); }
-Operand scaled(Call& call, const Operand& x, double factor) { return call.emit(Op::scale, {x}, ScaleAttributes{factor}); }
 Operand plus(Call& call, const Operand& x, double value) { return call.emit(Op::add, {x, real(call, x, value)}); }
 
 // first, first + 1, ... as reals.

@@ -6,12 +6,12 @@
 namespace assay::onnx {
 namespace {
 
-constexpr std::int64_t kLargest = (std::int64_t{1} << 31) - 1;  // extents, strides, pads; keeps products below 2^62
+constexpr std::int64_t kLargestExtent = (std::int64_t{1} << 31) - 1;  // extents, strides, pads; keeps products below 2^62
 
 Ints entries(const Call& call, const char* name, std::size_t count, std::int64_t least, const Ints& otherwise) {
   const Ints given = call.attribute_ints(name).value_or(otherwise);
   bool fine = given.size() == count;
-  for (const std::int64_t one : given) fine = fine && one >= least && one <= kLargest;
+  for (const std::int64_t one : given) fine = fine && one >= least && one <= kLargestExtent;
   if (!fine) {
     call.malformed("onnx.window",
                    std::string(name) + " as " + std::to_string(count) + " numbers from " + std::to_string(least) + " to 2^31 - 1",

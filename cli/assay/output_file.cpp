@@ -21,8 +21,8 @@ struct Unfinished {
 };
 
 Unfinished& unfinished() {
-  static auto* const kAll = new Unfinished;
-  return *kAll;
+  static auto* const kUnfinished = new Unfinished;
+  return *kUnfinished;
 }
 
 // The file that a chain of symbolic links ends in; the path itself where nothing is there yet.

@@ -350,6 +350,7 @@ Results lower_one_hot(Call& call) {
   const auto axis = call.axis(call.attribute("axis", std::int64_t{-1}), shape.size() + 1);
   shape.insert(shape.begin() + axis, 1);
   const Operand places = call.cast(call.reshape(call.in(0), shape), DType::float64);
+  call.limit_fold({depth[0]}, DType::float64, 0);
   std::vector<double> classes;
   for (std::int64_t i = 0; i < depth[0]; ++i) classes.push_back(static_cast<double>(i));
   const Operand wrapped = call.emit(Op::add, {places, call.make_real_like(places, static_cast<double>(depth[0]))});

@@ -1,6 +1,7 @@
 // What the fuzz tests share: seeded changes of bytes, how many there are, and what each may take.
 //
-// ASSAY_FUZZ=N multiplies the number of cases: the suite runs a short part of the long run. ASSAY_FUZZ_SEED chooses other cases.
+// ASSAY_FUZZ=N multiplies the number of cases: the suite runs a short part of the long run. ASSAY_FUZZ_SEED chooses other cases, ASSAY_FUZZ_FIRST
+// the first one, to repeat it.
 #pragma once
 
 #include <sys/resource.h>
@@ -97,9 +98,9 @@ template <class Case>
 void run(const char* name, std::size_t count, Case one) {
   double slowest = 0;
   const std::uint64_t before = peak_bytes();
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = from_environment("ASSAY_FUZZ_FIRST", 0); i < count; ++i) {
     Random random(seed() * 1'000'003 + i);
-    INFO(name << " case " << i << ", seed " << seed() << ": ASSAY_FUZZ_SEED=" << seed() << " build/release/bin/test_fuzz");
+    INFO(name << " case " << i << ": ASSAY_FUZZ_SEED=" << seed() << " ASSAY_FUZZ_FIRST=" << i << " build/release/bin/test_fuzz");
     const double start = cli::thread_cpu_seconds();
     one(random);
     const double seconds = cli::thread_cpu_seconds() - start;

@@ -1,5 +1,6 @@
 // Properties by seeded rules, with nested disjunctions, extreme numbers and repeated parts, and such texts bent byte by byte: each is read
 // into a statement that the kernel opens, or refused, within its budget.
+#include <algorithm>
 #include <map>
 
 #include "frontends/vnnlib/read.h"
@@ -38,7 +39,8 @@ std::string formula(fuzz::Random& random, int depth) {
   std::string text = fuzz::below(random, 2) == 0 ? "(and" : "(or";
   const std::string part = formula(random, depth - 1);
   const bool same = fuzz::below(random, 3) == 0;
-  for (std::size_t operands = 1 + fuzz::below(random, same ? 40 : 3); operands > 0; --operands)
+  const std::size_t most = same ? std::min<std::size_t>(40, 1 + 200'000 / part.size()) : 3;  // texts of some megabytes at most
+  for (std::size_t operands = 1 + fuzz::below(random, most); operands > 0; --operands)
     text += " " + (same ? part : formula(random, depth - 1));
   return text + ")";
 }

@@ -38,8 +38,8 @@ endfunction()
 function(assay_loops)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endfunction()
-# Several files of one untrusted target as one compilation unit, which parses their headers once. Trusted files and the readers of
-# statements stay units of their own.
+# Several files of one target as one compilation unit, which parses their headers once: the readers of statements take a third of the
+# time. Trusted files stay units of their own.
 function(assay_units TARGET)
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
@@ -66,7 +66,7 @@ function(assay_layer NAME TRUST)
   add_library(assay::${NAME} ALIAS assay_${NAME})
   target_include_directories(assay_${NAME} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(assay_${NAME} PRIVATE ${ASSAY_WARNINGS} $<$<CONFIG:Release>:-O2>)
-  if(TRUST MATCHES "^(NEUTRAL|UNTRUSTED)$")
+  if(NOT TRUST STREQUAL "TRUSTED")
     assay_units(assay_${NAME})
   endif()
   if(TRUST STREQUAL "TRUSTED")

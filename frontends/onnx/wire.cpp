@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kLongestVarint = 10;                           // bytes, ceil(64 / 7)
 constexpr std::uint64_t kLargestTag = (std::uint64_t{1} << 32) - 1;  // field number 2^29 - 1, wire type 7
 
-const char* to_string(WireType type) {
+const char* name_of(WireType type) {
   switch (type) {
     case WireType::varint:
       return "varint";
@@ -84,7 +84,7 @@ bool Message::next(Field& field) {
 
 void Message::expect(const Field& field, WireType type) const {
   if (field.type != type)
-    fail(field.offset, "field " + std::to_string(field.number) + " as a " + to_string(type), std::string("a ") + to_string(field.type));
+    fail(field.offset, "field " + std::to_string(field.number) + " as a " + name_of(type), std::string("a ") + name_of(field.type));
 }
 
 void Message::once(const Field& field) {

@@ -9,7 +9,7 @@
 #include "kernel/audit/gradients.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::testing {
 

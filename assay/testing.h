@@ -16,7 +16,7 @@
 
 #include "probes/launch.h"
 #include "runtime/session.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 
 namespace assay::testing {
 

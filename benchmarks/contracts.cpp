@@ -5,10 +5,10 @@
 #include <functional>
 #include <string>
 
-#include "semantics/contracts/contract.h"
-#include "semantics/contracts/math_tables.h"
+#include "kernel/audit/contracts/contract.h"
+#include "kernel/audit/contracts/math_tables.h"
 #include "semantics/numbers/floating.h"
-#include "tests/semantics/contracts/float_executions.h"
+#include "tests/audit/contracts/float_executions.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "formats/trace.h"
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
 #include "probes/launch.h"

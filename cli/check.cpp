@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "kernel/statement_text.h"
+#include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
 namespace {

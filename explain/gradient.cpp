@@ -7,7 +7,7 @@
 #include "explain/explain.h"
 #include "explain/pattern.h"
 #include "explain/text.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::explain {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "explain/box.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 
 namespace assay::explain {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "semantics/contracts/contract.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/audit/contracts/contract.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::explain {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 #include "semantics/outcome.h"
 
 namespace assay {

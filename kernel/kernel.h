@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
-#include "kernel/linear_map.h"
-#include "kernel/rows.h"
-#include "kernel/rules/relaxation.h"
-#include "kernel/statement.h"
+#include "kernel/proof/loops/linear_map.h"
+#include "kernel/proof/back_substitution/rows.h"
+#include "kernel/proof/rules/relaxation.h"
+#include "semantics/statement/statement.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include "kernel/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 #include "probes/layout.h"
 #include "semantics/compositions/compositions.h"
 #include "semantics/demand.h"

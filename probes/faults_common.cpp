@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "probes/sketch.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 
 namespace assay::probes {
 namespace {

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "runtime/autodiff/transform.h"
 #include "runtime/compiled/program.h"

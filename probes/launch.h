@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 #include "probes/composites.h"
 #include "probes/plan.h"
 #include "semantics/graph/trace.h"
@@ -92,7 +92,7 @@ using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const Product
 [[nodiscard]] Outcome<Trace> run_products(const kernel::AdjointCase& one, const ProductLauncher& launcher, const ExecutionModel& model,
                                           std::uint64_t seed, const std::optional<Graph>& surrogate = std::nullopt);
 
-// Gradients of every application of kernel/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
+// Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
 // from a session's tape; compiled, each product as one region. Empty for ops without a derivative.
 [[nodiscard]] Outcome<Trace> eager_gradients(Op op, std::uint64_t seed);
 [[nodiscard]] Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "probes/layout.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 #include "semantics/demand.h"
 
 namespace assay::probes {

@@ -7,7 +7,7 @@
 
 #include "probes/sketch.h"
 #include "runtime/recorder.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 
 namespace assay::probes {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 
 namespace assay::certificate {
 namespace {

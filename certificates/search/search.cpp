@@ -11,13 +11,13 @@
 #include <numeric>
 #include <stop_token>
 
-#include "certificates/search/attack.h"
-#include "certificates/search/case_bounds.h"
-#include "certificates/search/input_branching.h"
+#include "certificates/search/attack/attack.h"
+#include "certificates/search/bounds/case_bounds.h"
+#include "certificates/search/branching/input_branching.h"
 #include "certificates/search/limit.h"
-#include "certificates/search/relu_branching.h"
-#include "certificates/search/root_bounds.h"
-#include "certificates/search/side_attack.h"
+#include "certificates/search/branching/relu_branching.h"
+#include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/attack/side_attack.h"
 
 namespace assay::search {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 
 namespace assay::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
-#include "kernel/statement_text.h"
+#include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
 namespace {

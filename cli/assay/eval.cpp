@@ -5,7 +5,7 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"

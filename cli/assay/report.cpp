@@ -4,7 +4,7 @@
 
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
-#include "kernel/statement_text.h"
+#include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
 

@@ -16,7 +16,7 @@
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
 #include "cli/check.h"
-#include "kernel/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 
 namespace assay::cli {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cli/assay/report.h"
-#include "kernel/statement_text.h"
+#include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
 namespace {

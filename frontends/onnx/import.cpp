@@ -5,8 +5,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "frontends/onnx/masks.h"
-#include "frontends/onnx/refusal.h"
+#include "frontends/onnx/lowering/masks.h"
+#include "frontends/onnx/lowering/refusal.h"
 
 namespace assay::onnx {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "frontends/vnnlib/formula.h"
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::vnnlib {
 

@@ -7,7 +7,7 @@
 #include "frontends/vnnlib/expression.h"
 #include "frontends/vnnlib/lexer.h"
 #include "frontends/vnnlib/signature.h"
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::vnnlib {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/rational.h"
 #include "semantics/outcome.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 

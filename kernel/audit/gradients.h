@@ -3,7 +3,7 @@
 //
 // What an accepted gradient says, beyond the audit of the trace: the regions from the seed to the gradient, composed, are the adjoint of
 // the derivative of the regions from the parameters to the output. For functions this is relative to the derivative table of the primitives
-// (kernel/adjointness/adjointness.h), and the points are random ones within the recorded ranges and the recorded one
+// (kernel/gradients/adjointness/adjointness.h), and the points are random ones within the recorded ranges and the recorded one
 // (kernel/audit/point.cpp). Recorded points that sit on a kink of a choice are judged by themselves (kernel/audit/kinks.cpp). A product that
 // declares a surrogate is compared with the surrogate's derivative, and its step says so: what is composed of such products is not the
 // derivative of the run.
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 

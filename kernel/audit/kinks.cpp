@@ -26,8 +26,8 @@
 
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
-#include "semantics/contracts/contract.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/audit/contracts/contract.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 

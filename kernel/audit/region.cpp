@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/adjointness/sample.h"
+#include "kernel/gradients/adjointness/sample.h"
 #include "kernel/audit/audit.h"
-#include "kernel/audit/quick.h"
+#include "kernel/audit/fast/quick.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 

@@ -1,6 +1,6 @@
 // The gradient rules: the cotangents of an op's operands from the cotangent of its result.
 //
-// They are written from the meanings of the ops (docs/ops) and share nothing with semantics/derivatives. Where a saved result is
+// They are written from the meanings of the ops (docs/ops) and share nothing with kernel/gradients/derivatives. Where a saved result is
 // cheaper than the operand it is used: 1 - y^2 for tanh, y (g - sum g y) for softmax. Kinks keep the ops step and max_weight, so that
 // over a set a gradient is the set of all that may be chosen there. Jumps and whole numbers send no cotangent.
 #pragma once

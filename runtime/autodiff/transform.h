@@ -1,4 +1,4 @@
-// Gradients of graphs by the runtime's own rules: a second computation beside semantics/derivatives, with the same conventions.
+// Gradients of graphs by the runtime's own rules: a second computation beside kernel/gradients/derivatives, with the same conventions.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "semantics/derivatives/value.h"
+#include "semantics/graph/value.h"
 
 namespace assay::compositions {
 

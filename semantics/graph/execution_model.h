@@ -33,7 +33,7 @@ struct ExecutionModel {
   enum class Softmax : std::uint8_t { max_subtracted, online } softmax = Softmax::max_subtracted;
   enum class Moments : std::uint8_t { two_pass, welford, one_pass } moments = Moments::two_pass;
   enum class Sigmoid : std::uint8_t { exponential, tanh_form } sigmoid = Sigmoid::exponential;
-  std::string math_table;  // name of the declared math library's error table (semantics/contracts/math_tables.h)
+  std::string math_table;  // name of the declared math library's error table (kernel/audit/contracts/math_tables.h)
 
   friend bool operator==(const ExecutionModel&, const ExecutionModel&) = default;
 };

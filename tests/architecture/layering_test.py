@@ -14,26 +14,30 @@ MAY_INCLUDE = {
     "semantics/numbers": ["semantics/outcome.h", "semantics/demand.h"],
     "semantics/graph": ["semantics/outcome.h", "semantics/demand.h", "semantics/numbers/"],
     "semantics/ops": ["semantics/"],
-    "semantics/derivatives": ["semantics/"],
-    "semantics/contracts": ["semantics/"],
+    "semantics/statement": ["semantics/"],
     "semantics/compositions": ["semantics/"],
-    "kernel": ["semantics/"],
-    "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "kernel/statement.h"],
+    "kernel": ["semantics/", "kernel/proof/"],  # kernel.h
+    "kernel/proof": ["semantics/", "kernel/kernel.h"],
+    "kernel/gradients": ["semantics/"],
+    "kernel/audit": ["semantics/", "kernel/gradients/", "kernel/proof/loops/lanes.h"],
+    "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "semantics/statement/"],
     "formats": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h"],
-    "certificates/format": ["kernel/", "semantics/", "formats/"],
-    "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/"],
+    "certificates/replay": ["kernel/", "semantics/"],
+    "certificates/format": ["kernel/", "semantics/", "formats/", "certificates/replay/"],
+    "certificates/search": ["kernel/", "semantics/", "formats/", "certificates/format/", "certificates/replay/"],
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
     "cli/assay": ["cli/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
-    "cli": ["kernel/", "semantics/", "frontends/", "certificates/format/"],  # assay-check
+    "cli": ["kernel/kernel.h", "kernel/proof/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # assay-check
 }
 # Layers with a closed list of public headers: everything else below them is private, whatever the table above says.
-PUBLIC = {"kernel": ["kernel/adjointness/adjointness.h", "kernel/adjointness/cases.h", "kernel/audit/audit.h", "kernel/audit/dead.h",
-                     "kernel/audit/gradients.h", "kernel/kernel.h", "kernel/linear_map.h", "kernel/session.h", "kernel/statement.h",
-                     "kernel/statement_text.h"]}
+CONTRACTS = [f"kernel/audit/contracts/{stem}.h" for stem in ("arithmetic", "contract", "factors", "float_set", "math_tables")]
+PUBLIC = {"kernel": ["kernel/gradients/adjointness/adjointness.h", "kernel/gradients/adjointness/cases.h", "kernel/gradients/derivatives/differentiate.h",
+                     "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", *CONTRACTS,
+                     "kernel/kernel.h", "kernel/proof/loops/linear_map.h", "kernel/proof/statement_text.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]
 
@@ -146,7 +150,13 @@ FORBIDDEN = [
     ("certificates/search/a.cpp", '"semantics/numbers/mpfr_functions.h"'),
     ("kernel/a.cpp", '"certificates/format/writer.h"'),
     ("kernel/a.cpp", '"../certificates/format/writer.h"'),
-    ("kernel/rules/a.cpp", '"../../frontends/onnx/import.h"'),
+    ("kernel/proof/rules/a.cpp", '"../../frontends/onnx/import.h"'),
+    ("kernel/proof/a.cpp", '"kernel/gradients/derivatives/differentiate.h"'),
+    ("kernel/proof/a.cpp", '"kernel/audit/audit.h"'),
+    ("kernel/gradients/a.cpp", '"kernel/kernel.h"'),
+    ("semantics/statement/a.cpp", '"kernel/kernel.h"'),
+    ("cli/a.cpp", '"kernel/audit/audit.h"'),
+    ("certificates/replay/a.cpp", '"certificates/search/search.h"'),
     ("kernel/a.cpp", "<mpfr.h>"),
     ("kernel/a.cpp", "<thread>"),
     ("kernel/a.cpp", "<fstream>"),
@@ -155,7 +165,7 @@ FORBIDDEN = [
     ("semantics/ops/a.cpp", "<CoinPackedMatrix.hpp>"),
     ("certificates/format/a.cpp", "<ClpSimplex.hpp>"),
     ("certificates/search/a.h", "<ClpSimplex.hpp>"),
-    ("kernel/a.cpp", '"kernel/rules/a.cpp"'),
+    ("kernel/a.cpp", '"kernel/proof/rules/a.cpp"'),
     ("kernel/a.cpp", "HEADER"),
     ("kernel/a.cpp", '"/usr/include/math.h"'),
     ("frontends/onnx/a.cpp", '"semantics/ops/denote.h"'),
@@ -164,19 +174,19 @@ FORBIDDEN = [
     ("formats/a.cpp", '"semantics/ops/denote.h"'),
     ("certificates/format/a.cpp", '"certificates/search/search.h"'),
     ("certificates/format/a.cpp", '"../search/search.h"'),
-    ("certificates/search/a.cpp", '"kernel/rules/relu_line.h"'),
+    ("certificates/search/a.cpp", '"kernel/proof/rules/relu_line.h"'),
     ("certificates/search/a.cpp", '"frontends/onnx/import.h"'),
     ("runtime/a.cpp", '"semantics/ops/denote.h"'),
     ("runtime/a.cpp", '"kernel/kernel.h"'),
     ("gpu/a.cu", '"kernel/kernel.h"'),
     ("gpu/kernels/a.h", '"semantics/ops/denote.h"'),
     ("kernel/a.cpp", '"explain/explain.h"'),
-    ("explain/a.cpp", '"kernel/rules/relu_line.h"'),
+    ("explain/a.cpp", '"kernel/proof/rules/relu_line.h"'),
     ("explain/a.cpp", '"runtime/session.h"'),
     ("cli/check_main.cpp", '"certificates/search/search.h"'),
     ("cli/check_main.cpp", "<nlohmann/json.hpp>"),
     ("cli/check_main.cpp", '"cli/assay/report.h"'),
-    ("cli/assay/a.cpp", '"kernel/rules/relu_line.h"'),
+    ("cli/assay/a.cpp", '"kernel/proof/rules/relu_line.h"'),
     ("elsewhere/a.cpp", '"kernel/kernel.h"'),
 ]
 
@@ -185,8 +195,8 @@ def controls():
     """-> FORBIDDEN entries that fault() lets through."""
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch).resolve()
-        for name in ["semantics/outcome.h", "semantics/graph/graph.h", "semantics/ops/denote.h", "kernel/kernel.h", "kernel/rules/a.cpp",
-                     "semantics/numbers/mpfr_functions.h", "kernel/rules/relu_line.h", "frontends/onnx/import.h", "certificates/format/writer.h", "certificates/search/search.h",
+        for name in ["semantics/outcome.h", "semantics/graph/graph.h", "semantics/ops/denote.h", "kernel/kernel.h", "kernel/proof/rules/a.cpp", "kernel/audit/audit.h", "kernel/gradients/derivatives/differentiate.h",
+                     "semantics/numbers/mpfr_functions.h", "kernel/proof/rules/relu_line.h", "frontends/onnx/import.h", "certificates/format/writer.h", "certificates/search/search.h",
                      "cli/assay/report.h", "explain/explain.h", "runtime/session.h"]:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text("")

@@ -1,6 +1,6 @@
 """Trusted only: a copy of what assay-check is made of, and nothing else, builds with the preset of that name and runs.
 
-The copy holds the trusted layers, the front ends, the certificate format and one main; no search, no command line tool, no tests.
+The copy holds semantics and the proof core, the front ends, the certificate format and one main; no search, no command line tool, no tests.
 The dependency files of the build then tell which foreign headers were really read, and the binary which libraries it loads:
 the C++ library, Boost headers, MPFR, GMP and zlib, no more. The digits demo is checked by it where a certificate is at hand.
 """
@@ -13,8 +13,8 @@ import tempfile
 
 import house
 
-PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel", "frontends", "formats", "certificates/CMakeLists.txt",
-         "certificates/format", "cli"]
+PARTS = ["CMakeLists.txt", "CMakePresets.json", "tools/cmake", "semantics", "kernel/CMakeLists.txt", "kernel/kernel.h", "kernel/proof",
+         "frontends", "formats", "certificates/CMakeLists.txt", "certificates/replay", "certificates/format", "cli"]
 LEFT_OUT = {"__pycache__", "assay"}  # cli/assay is the search's command line
 # Folders of foreign headers; single files directly below an include root (mpfr.h, gmp.h, zlib.h, the C library) are listed apart.
 HEADER_FOLDERS = {"boost", "c++", "bits", "sys", "gnu", "asm", "asm-generic", "linux", "gcc", "backward", "debug", "ext", "pstl"}

@@ -1,7 +1,7 @@
 // Recorded cotangents at kinks: every element of the Clarke derivative passes, anything else is found, row by row.
 #include <limits>
 
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "tests/audit/run.h"
 
 using namespace assay;

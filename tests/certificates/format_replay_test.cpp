@@ -2,7 +2,7 @@
 #include <bit>
 #include <limits>
 
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 #include "tests/certificates/format_problems.h"
 
 using namespace assay;

@@ -1,4 +1,4 @@
-#include "certificates/search/attack.h"
+#include "certificates/search/attack/attack.h"
 
 #include <stop_token>
 #include <vector>

@@ -1,12 +1,12 @@
-#include "certificates/search/dual_ascent.h"
+#include "certificates/search/ascent/dual_ascent.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "certificates/search/lines.h"
-#include "kernel/session.h"
+#include "certificates/search/network/lines.h"
+#include "certificates/replay/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 

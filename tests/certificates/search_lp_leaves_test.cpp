@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "certificates/search/relu_branching.h"
+#include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"

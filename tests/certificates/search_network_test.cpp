@@ -1,10 +1,10 @@
-#include "certificates/search/network.h"
+#include "certificates/search/network/network.h"
 
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "certificates/search/candidate_point.h"
+#include "certificates/search/attack/candidate_point.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"

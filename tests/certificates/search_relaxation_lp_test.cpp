@@ -1,4 +1,4 @@
-#include "certificates/search/relaxation_lp.h"
+#include "certificates/search/lp/relaxation_lp.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 

@@ -1,11 +1,11 @@
-#include "certificates/search/relu_branching.h"
+#include "certificates/search/branching/relu_branching.h"
 
 #include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/certificates/search_runs.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "certificates/format/replay.h"
-#include "certificates/search/attack.h"
+#include "certificates/search/attack/attack.h"
 #include "certificates/search/limit.h"
-#include "certificates/search/root_bounds.h"
+#include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "kernel/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 #include "semantics/numbers/opaque.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"

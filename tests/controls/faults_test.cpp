@@ -9,7 +9,7 @@
 #include "probes/launch.h"
 #include "probes/trial.h"
 #include "runtime/recorder.h"
-#include "semantics/contracts/contract.h"
+#include "kernel/audit/contracts/contract.h"
 #include "tests/catch.h"
 #include "tests/controls/comparison.h"
 

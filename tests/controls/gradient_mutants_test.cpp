@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/mistakes.h"
 #include "tests/catch.h"
 #include "tests/controls/comparison.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontends/onnx/proto.h"
-#include "frontends/onnx/tensor.h"
+#include "frontends/onnx/format/proto.h"
+#include "frontends/onnx/format/tensor.h"
 #include "tests/frontends/onnx_builder.h"
 
 namespace assay::onnx_test {

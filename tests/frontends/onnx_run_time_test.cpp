@@ -1,7 +1,7 @@
 // Places and counts that the network computes: Slice and Range with run-time starts, RoiAlign, NonZero of constants.
 #include <cmath>
 
-#include "frontends/onnx/proto.h"
+#include "frontends/onnx/format/proto.h"
 #include "tests/frontends/onnx_rows.h"
 
 using namespace assay;

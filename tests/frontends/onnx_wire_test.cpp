@@ -1,9 +1,9 @@
 // The wire reader and the decoding of messages: every way in which bytes can be wrong, with the place.
 #include <cmath>
 
-#include "frontends/onnx/proto.h"
-#include "frontends/onnx/refusal.h"
-#include "frontends/onnx/tensor.h"
+#include "frontends/onnx/format/proto.h"
+#include "frontends/onnx/lowering/refusal.h"
+#include "frontends/onnx/format/tensor.h"
 #include "tests/catch.h"
 #include "tests/frontends/onnx_builder.h"
 

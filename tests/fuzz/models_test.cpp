@@ -3,7 +3,7 @@
 #include <map>
 
 #include "cli/cost.h"
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"
 

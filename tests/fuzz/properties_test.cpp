@@ -4,7 +4,7 @@
 #include <map>
 
 #include "frontends/vnnlib/read.h"
-#include "kernel/session.h"
+#include "certificates/replay/session.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "kernel/linear_map.h"
+#include "kernel/proof/loops/linear_map.h"
 #include "semantics/numbers/dyadic.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/catch.h"

@@ -1,10 +1,10 @@
-// One node on its own operands, boxes and points for it, and the test that a relaxation holds: shared by the tests of kernel/rules.
+// One node on its own operands, boxes and points for it, and the test that a relaxation holds: shared by the tests of kernel/proof/rules.
 #pragma once
 
 #include <algorithm>
 #include <random>
 
-#include "kernel/rules/relaxation.h"
+#include "kernel/proof/rules/relaxation.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"
 

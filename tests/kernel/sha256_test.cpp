@@ -1,6 +1,6 @@
 #include <string>
 
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 #include "tests/catch.h"
 
 using namespace assay::kernel;

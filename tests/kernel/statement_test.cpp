@@ -1,4 +1,4 @@
-#include "kernel/statement.h"
+#include "semantics/statement/statement.h"
 
 #include <functional>
 #include <map>

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
 #include "probes/launch.h"

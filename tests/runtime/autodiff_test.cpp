@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/adjointness/adjointness.h"
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/adjointness.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "runtime/autodiff/transform.h"
 #include "semantics/compositions/compositions.h"
 #include "semantics/ops/denote.h"

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "runtime/autodiff/transform.h"
 #include "runtime/graph_module.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/kernels/kernels.h"
-#include "tests/semantics/contracts/executions.h"
+#include "tests/audit/contracts/executions.h"
 
 namespace assay::test {
 

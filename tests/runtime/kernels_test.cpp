@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "kernel/adjointness/cases.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "tests/runtime/executed.h"
 #include "tests/semantics/ops_catalogue.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "semantics/compositions/compositions.h"
-#include "semantics/derivatives/differentiate.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"

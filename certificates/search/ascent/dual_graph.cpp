@@ -1,0 +1,144 @@
+// The parts of dual_ascent.h that hold no optimisation: slots, boxes, hints.
+#include <algorithm>
+#include <limits>
+
+#include "certificates/search/ascent/dual_ascent.h"
+#include "certificates/search/network/lines.h"
+
+namespace assay::search {
+
+DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network) {
+  for (const Step& step : network.steps()) {
+    switch (step.kind) {
+      case Step::Kind::input:
+      case Step::Kind::affine:
+      case Step::Kind::constant:
+        break;
+      case Step::Kind::unary:
+        supported_ = supported_ && has_lines(step.op);
+        relu_only_ = relu_only_ && step.op == Op::relu;
+        activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
+        activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
+        slot_count_ += step.size;
+        input_row_of_.resize(slot_count_, kNone);
+        break;
+      case Step::Kind::binary:
+      case Step::Kind::max_pool:
+      case Step::Kind::softmax:
+      case Step::Kind::denotation:
+        supported_ = relu_only_ = false;
+        break;
+    }
+  }
+  if (rows == InputRows::now) find_input_rows();
+}
+
+void DualGraph::find_input_rows() {
+  if (!input_rows_.empty()) return;
+  for (const Activation& activation : activations_) {
+    if (activation.step->op == Op::relu) add_input_rows(activation);
+  }
+}
+
+void DualGraph::add_input_rows(const Activation& activation) {
+  constexpr std::size_t kMaxEntries = 4'000'000;  // 12 bytes each
+  const Graph& graph = network_->problem()->graph();
+  const Step& operand = network_->step_of(activation.operand);
+  const std::size_t n = network_->input_size(), size = operand.size;
+  if (operand.kind != Step::Kind::affine || n == 0 || size > kMaxEntries / n) return;
+  for (const Step::Part& part : operand.parts) {
+    if (graph.node(part.operand).op != Op::input) return;
+  }
+  std::vector<double> unit(size, 0), row, piece;
+  for (std::size_t i = 0; i < size; ++i) {
+    row.assign(n, 0);
+    unit[i] = 1;
+    for (const Step::Part& part : operand.parts) {
+      piece.assign(part.map->columns(), 0);
+      part.map->transpose(1, unit.data(), piece.data());
+      for (std::size_t j = 0; j < piece.size(); ++j) row[network_->input_offset(part.operand) + j] += piece[j];
+    }
+    unit[i] = 0;
+    InputRow entry{activation.first_slot + static_cast<std::uint32_t>(i), operand.bias[i], static_cast<std::uint32_t>(row_values_.size()),
+                   0};
+    for (std::uint32_t j = 0; j < n; ++j) {
+      if (row[j] == 0) continue;
+      row_indices_.push_back(j);
+      row_values_.push_back(row[j]);
+    }
+    entry.last = static_cast<std::uint32_t>(row_values_.size());
+    input_row_of_[entry.slot] = static_cast<std::uint32_t>(input_rows_.size());
+    input_rows_.push_back(entry);
+  }
+}
+
+std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {
+  std::vector<std::uint32_t> slots;
+  for (const Activation& activation : activations_) {
+    if (activation.operand == operand) slots.push_back(activation.first_slot + element);
+  }
+  return slots;
+}
+
+DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  DualBoxes boxes;
+  boxes.lo.assign(graph.slot_count(), -kInfinity);
+  boxes.hi.assign(graph.slot_count(), kInfinity);
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    if (!scope.has_box(activation.operand)) continue;
+    const kernel::Box& box = scope.box(activation.operand);
+    std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_slot);
+    std::copy(box.hi.begin(), box.hi.end(), boxes.hi.begin() + activation.first_slot);
+  }
+  for (const NodeId id : graph.network().problem()->graph().inputs) {
+    const kernel::Box& box = scope.box(id);
+    boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
+    boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
+  }
+  return boxes;
+}
+
+void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
+  const kernel::Problem& problem = *graph.network().problem();
+  const auto meet_one = [&](double& lower, double& upper) {
+    if (literal.at_least)
+      lower = std::max(lower, literal.threshold);
+    else
+      upper = std::min(upper, literal.threshold);
+  };
+  if (problem.graph().node(literal.node).op == Op::input) {
+    const std::size_t i = graph.network().input_offset(literal.node) + literal.element;
+    meet_one(x_lo[i], x_hi[i]);
+  }
+  for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) meet_one(lo[slot], hi[slot]);
+}
+
+bool DualBoxes::is_empty() const {
+  for (std::size_t k = 0; k < lo.size(); ++k) {
+    if (lo[k] > hi[k]) return true;
+  }
+  for (std::size_t i = 0; i < x_lo.size(); ++i) {
+    if (x_lo[i] > x_hi[i]) return true;
+  }
+  return false;
+}
+
+kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters) {
+  kernel::Hints hints;
+  const std::size_t nodes = graph.network().problem()->graph().nodes.size();
+  hints.lower.resize(nodes);
+  if (!graph.relu_only()) hints.upper.resize(nodes);
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    const auto first = static_cast<std::ptrdiff_t>(activation.first_slot);
+    const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
+    hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);
+    if (activation.step->op == Op::relu) continue;  // its upper line is the kernel's own
+    hints.upper[activation.step->node].assign(parameters.upper.begin() + first, parameters.upper.begin() + last);
+  }
+  hints.beta = parameters.beta;
+  while (!hints.beta.empty() && hints.beta.back() == 0) hints.beta.pop_back();
+  return hints;
+}
+
+}  // namespace assay::search

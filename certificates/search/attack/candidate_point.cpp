@@ -1,0 +1,102 @@
+#include "certificates/search/attack/candidate_point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::search {
+
+CandidateBox::CandidateBox(const Network& network, std::size_t group) {
+  const kernel::Problem& problem = *network.problem();
+  box_ = &problem.group_box(group);
+  is_empty_ = problem.group_is_empty(group);
+  std::vector<bool> whole;
+  for (const NodeId id : problem.graph().inputs)
+    whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
+  for (std::size_t i = 0; i < box_->lo.size(); ++i) {
+    // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float >= lo.
+    const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
+    const double float_lo = float_up(lo), float_hi = float_down(hi);
+    if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
+      kinds_.push_back(Kind::integer);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else if (float_lo <= float_hi && std::isfinite(float_lo) && std::isfinite(float_hi)) {
+      kinds_.push_back(Kind::float32);
+      lo_.push_back(float_lo);
+      hi_.push_back(float_hi);
+    } else if (lo <= hi) {
+      kinds_.push_back(Kind::float64);
+      lo_.push_back(lo);
+      hi_.push_back(hi);
+    } else {
+      kinds_.push_back(Kind::exact);  // no double inside: the decimal itself
+      lo_.push_back(box_->lo[i].double_down());
+      hi_.push_back(lo_.back());
+    }
+  }
+}
+
+double CandidateBox::snap(std::size_t i, double x) const {
+  const double value = kinds_[i] == Kind::integer   ? std::nearbyint(x)
+                       : kinds_[i] == Kind::float32 ? static_cast<double>(static_cast<float>(x))
+                                                    : x;
+  return value > hi_[i] ? hi_[i] : value >= lo_[i] ? value : lo_[i];
+}
+
+std::vector<Rational> CandidateBox::exact(std::span<const double> snapped) const {
+  std::vector<Rational> point;
+  point.reserve(snapped.size());
+  for (std::size_t i = 0; i < snapped.size(); ++i) {
+    const std::optional<Rational> value = kinds_[i] == Kind::exact ? std::nullopt : Rational::from_double(snapped[i]);
+    point.push_back(value ? *value : box_->lo[i]);
+  }
+  return point;
+}
+
+std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit) {
+  const std::function<bool()> question = limit.question();
+  const StopScope watch(question);
+  Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
+  if (!theorem.ok()) return std::nullopt;
+  return std::move(theorem).value();
+}
+
+double worst_slack(const std::vector<RowView>& rows, const double* outputs, const double* inputs) {
+  double worst = std::numeric_limits<double>::infinity();
+  for (const RowView& row : rows) {
+    const double value = slack(row, outputs, inputs) / row.scale;
+    if (!(value >= worst)) worst = std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
+  }
+  return worst;
+}
+
+std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
+                                         Workspace& workspace, double margin) {
+  if (box.is_empty()) return std::nullopt;
+  std::vector<double> snapped(x.size()), y(network.output_size());
+  for (std::size_t i = 0; i < x.size(); ++i) snapped[i] = box.snap(i, x[i]);
+  if (!network.evaluate(1, snapped.data(), workspace)) return std::nullopt;
+  network.outputs(1, workspace, y.data());
+  double best = -std::numeric_limits<double>::infinity();
+  kernel::Witness witness;
+  for (const std::uint32_t one : network.problem()->group_cases(group)) {
+    const double value = worst_slack(network.rows(one), y.data(), snapped.data());
+    if (!(value > best)) continue;
+    best = value;
+    witness.case_index = one;
+  }
+  if (!(best >= margin)) return std::nullopt;
+  witness.inputs = box.exact(snapped);
+  return check_witness(network, witness, workspace.limit);
+}
+
+std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x) {
+  Workspace workspace;
+  return try_point(network, CandidateBox(network, group), group, x, workspace);
+}
+
+}  // namespace assay::search

@@ -1,0 +1,236 @@
+#include "certificates/search/bounds/case_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "certificates/search/lp/small_lp.h"
+
+namespace assay::search {
+namespace {
+
+using kernel::CaseMultipliers;
+
+constexpr std::size_t kMostInputs = 40;  // free inputs up to which the linear program over them is worth it
+constexpr std::size_t kFewElements = 8;  // of a product up to which each has a mix of its own
+constexpr int kMostMixes = 96;           // tries per case
+
+// Ops whose hints are the mixes of McCormick's planes (kernel/proof/rules).
+bool has_mix(const Node& node) {
+  switch (node.op) {
+    case Op::mul:
+      return node.operands[0] != node.operands[1];
+    case Op::matmul:
+    case Op::gemm:
+    case Op::div:
+    case Op::prelu:
+    case Op::power:
+    case Op::local_response:
+    case Op::reduce_prod:
+    case Op::cumprod:
+    case Op::batch_norm:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
+  for (const std::uint32_t position : positions) {
+    const std::size_t rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows.size();
+    for (std::size_t r = 0; r < rows; ++r) {
+      CaseMultipliers one{position, std::vector<float>(rows, 0.0F)};
+      one.rows[r] = 1;
+      single_rows_.push_back(std::move(one));
+    }
+  }
+  for (const NodeId input : problem_.graph().inputs) {
+    for (std::size_t i = 0; i < problem_.graph().size(input); ++i) coordinates_.push_back({input, static_cast<std::uint32_t>(i)});
+  }
+}
+
+std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
+  std::vector<CaseBound> bounds;
+  for (std::size_t k = 0; k < single_rows_.size(); ++k) {
+    const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
+    if (!same_case) bounds.push_back({single_rows_[k], diagnosis.margins[k], k, 0, {}, diagnosis.input_coefficients[k], {}});
+    CaseBound& bound = bounds.back();
+    ++bound.count;
+    if (!(diagnosis.margins[k] > bound.margin)) continue;
+    bound.multipliers = single_rows_[k];
+    bound.margin = diagnosis.margins[k];
+    bound.coefficients = diagnosis.input_coefficients[k];
+  }
+  for (CaseBound& bound : bounds) {
+    for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+      const kernel::Box& box = scope.box(coordinates_[i].first);
+      bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
+    }
+  }
+  return bounds;
+}
+
+// The inputs that are not fixed, and their box.
+struct CaseBounds::FreeInputs {
+  std::vector<std::size_t> index;
+  std::vector<double> lo, hi;
+  std::vector<double> fixed;  // by input: its lower end
+
+  [[nodiscard]] LinearForm restrict(const std::vector<double>& a, double constant, double sign) const {
+    LinearForm form{std::vector<double>(index.size()), sign * constant};
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const bool free = next < index.size() && index[next] == i;
+      (free ? form.a[next] : form.constant) += sign * a[i] * (free ? 1.0 : fixed[i]);
+      next += free ? 1 : 0;
+    }
+    return form;
+  }
+};
+
+CaseBounds::FreeInputs CaseBounds::free_inputs(const kernel::Scope& scope) const {
+  FreeInputs free;
+  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+    const kernel::Box& box = scope.box(coordinates_[i].first);
+    const double l = box.lo[coordinates_[i].second], h = box.hi[coordinates_[i].second];
+    free.fixed.push_back(l);
+    if (!(l < h)) continue;
+    free.index.push_back(i);
+    free.lo.push_back(l);
+    free.hi.push_back(h);
+  }
+  return free;
+}
+
+void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
+                         const RegionForms* region) const {
+  const FreeInputs free = free_inputs(scope);
+  if (free.index.size() > kMostInputs) return;
+  const std::vector<kernel::Literal> literals = scope.literals();
+  std::vector<LinearForm> literal_forms;
+  std::vector<std::size_t> literal_of;
+  for (std::size_t k = 0; region != nullptr && k < literals.size(); ++k) {
+    if (problem_.graph().node(literals[k].node).op == Op::input) continue;
+    const auto z = region->form(literals[k].node, literals[k].element);
+    if (!z) continue;
+    literal_forms.push_back(free.restrict(z->a, z->constant - literals[k].threshold, literals[k].at_least ? -1.0 : 1.0));
+    literal_of.push_back(k);
+  }
+  for (CaseBound& bound : bounds) {
+    if (bound.margin > 0 || (bound.count == 1 && literal_forms.empty())) continue;
+    combine(scope, diagnosis, free, literal_of, literal_forms, bound);
+  }
+}
+
+void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, const FreeInputs& free,
+                         const std::vector<std::size_t>& literal_of, const std::vector<LinearForm>& literal_forms, CaseBound& bound) const {
+  std::vector<LinearForm> forms;
+  for (std::size_t r = 0; r < bound.count; ++r) {
+    const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
+    double constant = diagnosis.margins[bound.first + r];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const kernel::Box& box = scope.box(coordinates_[i].first);
+      constant -= a[i] * (a[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
+    }
+    forms.push_back(free.restrict(a, constant, 1.0));
+  }
+  forms.insert(forms.end(), literal_forms.begin(), literal_forms.end());
+  const Combination best = strongest_combination(forms, free.lo, free.hi);
+  bound.point = free.fixed;
+  for (std::size_t i = 0; i < free.index.size(); ++i) bound.point[free.index[i]] = best.point[i];
+  CaseMultipliers weighted{bound.multipliers.position, std::vector<float>(bound.count)};
+  for (std::size_t r = 0; r < bound.count; ++r) weighted.rows[r] = static_cast<float>(best.weights[r]);
+  kernel::Hints hints;
+  if (!literal_of.empty()) hints.beta.assign(literal_of.back() + 1, 0.0F);
+  for (std::size_t k = 0; k < literal_of.size(); ++k) hints.beta[literal_of[k]] = static_cast<float>(best.weights[bound.count + k]);
+  kernel::Diagnosis combined;
+  (void)scope.conclude(std::span(&weighted, 1), hints, &combined);
+  // Compare in the units of the box-wide bound: what matters is the sign, then the branching form.
+  if (combined.margins.empty() || !(combined.margins[0] > 0 || bound.count > 1)) return;
+  bound.multipliers = std::move(weighted);
+  bound.hints = std::move(hints);
+  bound.margin = combined.margins[0];
+  bound.coefficients = spread(diagnosis, bound, best.weights);
+}
+
+void CaseBounds::mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+  for (CaseBound& bound : bounds) {
+    if (!(bound.margin > 0)) mix(scope, bound);
+  }
+}
+
+void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
+  const Graph& graph = problem_.graph();
+  int tries = 0;
+  // False: no more tries.
+  const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
+    kernel::Hints hints = bound.hints;
+    std::vector<std::vector<float>>& side = lower ? hints.lower : hints.upper;
+    side.resize(graph.nodes.size());
+    if (side[node].empty()) side[node].assign(graph.size(node), 0.5F);
+    std::fill(side[node].begin() + static_cast<std::ptrdiff_t>(first), side[node].begin() + static_cast<std::ptrdiff_t>(last), value);
+    kernel::Diagnosis diagnosis;
+    (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
+    if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
+    if (diagnosis.margins[0] > bound.margin) {
+      bound.hints = std::move(hints);
+      bound.margin = diagnosis.margins[0];
+      bound.coefficients = diagnosis.input_coefficients[0];
+    }
+    return !(bound.margin > 0);
+  };
+  const std::vector<NodeId>& active = problem_.active_nodes();
+  for (auto node = active.rbegin(); node != active.rend(); ++node) {
+    if (problem_.affine(*node) != nullptr || !has_mix(graph.node(*node))) continue;
+    const std::size_t size = graph.size(*node), step = size <= kFewElements ? 1 : size;
+    for (const bool lower : {true, false}) {
+      for (std::size_t first = 0; first < size; first += step) {
+        for (const float value : {0.0F, 1.0F}) {
+          if (!improves(*node, lower, first, first + step, value)) return;
+        }
+      }
+    }
+  }
+}
+
+// For branching: how much of its shortfall each row, and the combination, can gain by a coordinate. The combined rows'
+// forms must not cancel, since the best combination is flat exactly where it should be split.
+std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const CaseBound& bound,
+                                       const std::vector<double>& weights) const {
+  std::vector<double> result(coordinates_.size(), 0.0);
+  for (std::size_t r = 0; r < bound.count; ++r) {
+    const double share = weights[r] / -bound.margin + 1 / -diagnosis.margins[bound.first + r];
+    const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += share * std::fabs(a[i]);
+  }
+  return result;
+}
+
+bool all_closed(const std::vector<CaseBound>& bounds) {
+  return std::all_of(bounds.begin(), bounds.end(), [](const CaseBound& bound) { return bound.margin >= 0; });
+}
+
+Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, certificate::Fragment& steps) {
+  std::vector<CaseMultipliers> plain;
+  std::optional<Outcome<kernel::Refutation>> all;
+  const auto add = [&](std::span<const CaseMultipliers> cases, const kernel::Hints& hints) {
+    if (all && !*all) return;
+    auto one = scope.conclude(cases, hints);
+    steps.conclude(cases, hints);
+    all = !all || !one ? std::move(one) : kernel::merge(all->value(), one.value());
+  };
+  for (const CaseBound& bound : bounds) {
+    // Else the literals' multipliers are relative to the rows', and the mixes are this case's.
+    const bool by_policy = bound.hints.beta.empty() && bound.hints.lower.empty() && bound.hints.upper.empty();
+    if (!by_policy)
+      add(std::span(&bound.multipliers, 1), bound.hints);
+    else
+      plain.push_back(bound.multipliers.rows.size() == 1 ? CaseMultipliers{bound.multipliers.position, {}} : bound.multipliers);
+  }
+  if (!plain.empty()) add(plain, {});
+  return *std::move(all);
+}
+
+}  // namespace assay::search

@@ -1,0 +1,160 @@
+#include "certificates/search/bounds/root_bounds.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kChunk = 512;     // most elements of one refine step
+constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from which threads share it
+constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first chunk is measured
+constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
+constexpr double kMeasured = 0.01;      // seconds of chunks from which the rate is known
+
+bool was_stopped(const Outcome<Done>& done) { return !done.ok() && done.rejection().code == "kernel.stopped"; }
+
+}  // namespace
+
+bool fits(double work, double rate, double seconds) { return work <= rate * seconds; }
+
+bool is_wanted(double node_work, double all_work, double rate, double until_share_end, double until_deadline) {
+  return fits(all_work, rate, kUsable * until_deadline) || fits(node_work, rate, until_share_end);
+}
+
+RootBounds::RootBounds(const kernel::Problem& problem, kernel::Scope scope, int threads)
+    : problem_(problem), threads_(static_cast<std::size_t>(std::max(1, threads))), scope_(std::move(scope)) {
+  const auto& refined = problem.pre_activations();
+  double work = 0;
+  for (const NodeId id : problem.active_nodes()) {
+    if (const auto* form = problem.affine(id)) {
+      for (const auto& part : form->parts) work += static_cast<double>(part.map->cost());
+    }
+    nodes_.push_back({id, std::find(refined.begin(), refined.end(), id) != refined.end(), work});
+  }
+  first_skipped_ = nodes_.size();
+  scope_.stop_when([this] { return limit_.reached(); });
+}
+
+// Of the later pre-activations as large a share is taken to be open as of those so far.
+double RootBounds::work_left() const {
+  const double share = sizes_ > 0 ? static_cast<double>(selected_) / static_cast<double>(sizes_) : 1;
+  double work = work_of(elements_.size(), at_);
+  for (std::size_t k = at_ + 1; k < nodes_.size(); ++k) {
+    if (nodes_[k].refined) work += share * work_of(problem_.graph().size(nodes_[k].id), k);
+  }
+  return work;
+}
+
+Outcome<Done> RootBounds::advance(const RootPlan& plan) {
+  limit_ = plan.pause;
+  paused_ = false;
+  if (has_all_boxes()) at_ = std::exchange(first_skipped_, nodes_.size());
+  for (; at_ < nodes_.size(); ++at_) {
+    if (!is_open_) {
+      if (auto done = open_node(); !done || paused_) return done;
+    }
+    if (!elements_.empty()) {
+      const bool known = seconds_ >= kMeasured;
+      const double rate = known ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_);
+      const double share_end = seconds_until(plan.share_end), deadline = seconds_until(plan.deadline);
+      if (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline)) {
+        if (auto done = refine_node(); !done || paused_) return done;
+      } else {
+        first_skipped_ = std::min(first_skipped_, at_);
+        elements_.clear();
+      }
+    }
+    is_open_ = false;
+  }
+  return Done{};
+}
+
+// The box of the node at_, and which of its elements are to be refined.
+Outcome<Done> RootBounds::open_node() {
+  const ActiveNode& node = nodes_[at_];
+  auto done = scope_.derive_box(node.id);
+  paused_ = was_stopped(done);
+  if (paused_) return Done{};
+  if (!done) return done;
+  steps_.box(node.id);
+  is_open_ = true;
+  if (!node.refined) return done;
+  elements_ = scope_.selected(node.id, {});
+  sizes_ += problem_.graph().size(node.id);
+  selected_ += elements_.size();
+  return done;
+}
+
+Outcome<Done> RootBounds::refine_node() {
+  while (!elements_.empty() && !paused_) {
+    if (auto done = refine_chunks(next_chunks()); !done) return done;
+  }
+  return Done{};
+}
+
+// One chunk for every thread, or one in all where threads are not worth their start.
+std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
+  const double rate = seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate;
+  const std::size_t parts = fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::min(threads_, elements_.size());
+  const std::size_t taken = std::min(elements_.size(), parts * kChunk);
+  std::vector<Chunk> chunks(parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    Chunk& chunk = chunks[part];
+    chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(taken * part / parts),
+                          elements_.begin() + static_cast<std::ptrdiff_t>(taken * (part + 1) / parts));
+    if (chunk.elements.size() == elements_.size() && elements_ == scope_.selected(nodes_[at_].id, {})) continue;
+    chunk.selection.kind = kernel::Selection::Kind::mask;
+    chunk.selection.mask.assign(problem_.graph().size(nodes_[at_].id), false);
+    for (const std::uint32_t element : chunk.elements) chunk.selection.mask[element] = true;
+  }
+  return chunks;
+}
+
+// The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.
+Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
+  const Clock::time_point begin = Clock::now();
+  const NodeId node = nodes_[at_].id;
+  std::vector<kernel::Scope> copies(chunks.size() - 1, scope_);
+  std::vector<Outcome<Done>> outcomes(chunks.size(), Done{});
+  const auto refine = [&](std::size_t part) {
+    kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
+    try {
+      outcomes[part] = scope.refine(node, chunks[part].selection, {}, nullptr, true);
+    } catch (const std::bad_alloc&) {
+      outcomes[part] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
+                                 "memory within the limit", "more is needed", "allow more with --memory"};
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < chunks.size(); ++part) helpers.emplace_back([&refine, part] { refine(part); });
+    refine(0);
+  }
+  std::vector<std::uint32_t> left;
+  for (std::size_t part = 0; part < chunks.size(); ++part) {
+    Outcome<Done>& done = outcomes[part];
+    if (done.ok() && part > 0) done = scope_.meet(copies[part - 1]);
+    if (was_stopped(done)) {
+      paused_ = true;
+      left.insert(left.end(), chunks[part].elements.begin(), chunks[part].elements.end());
+      continue;
+    }
+    if (!done) return done;
+    steps_.refine(node, chunks[part].selection, {}, nullptr, true);
+  }
+  std::size_t taken = 0;
+  for (const Chunk& chunk : chunks) taken += chunk.elements.size();
+  if (!paused_) {
+    work_done_ += work_of(taken, at_);
+    seconds_ += seconds_since(begin);
+  }
+  left.insert(left.end(), elements_.begin() + static_cast<std::ptrdiff_t>(taken), elements_.end());
+  elements_ = std::move(left);
+  return Done{};
+}
+
+}  // namespace assay::search

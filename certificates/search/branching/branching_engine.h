@@ -1,0 +1,152 @@
+// Private to relu_branching.cpp, conflicts.cpp and lp_leaves.cpp: the engine behind relu_branching().
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certificates/search/branching/branch_tree.h"
+#include "certificates/search/attack/candidate_point.h"
+#include "certificates/search/lp/relaxation_lp.h"
+#include "certificates/search/branching/relu_branching.h"
+
+namespace assay::search {
+
+constexpr double kNoBound = -std::numeric_limits<double>::infinity();
+
+using Record = BranchTree::Record;
+
+struct OpenCase {
+  std::uint32_t position = 0;
+  double bound = kNoBound;
+  std::shared_ptr<const DualParameters> parameters;
+  float last_beta = 0;  // of the newest literal, which `parameters` do not know yet
+};
+
+struct OpenNode {
+  Record record;
+  std::vector<OpenCase> cases;
+  bool by_program = false;  // bounded by a linear program first: the split that led here gave ascent nothing to climb
+};
+
+class Branching {
+ public:
+  Branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, const BranchingOptions& options,
+            const std::stop_token& stop, Statistics& statistics)
+      : graph_(graph),
+        network_(graph.network()),
+        group_(group),
+        options_(options),
+        limit_{options.deadline, stop},
+        statistics_(statistics),
+        candidates_(graph.network(), group),
+        root_boxes_(DualBoxes::of(graph, root)),
+        root_literals_(root.literals()),
+        root_scope_(root),
+        relaxation_(make_relaxation(graph, root_boxes_)),
+        activity_(graph.slot_count(), 0.0) {
+    root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
+  }
+
+  Outcome<GroupResult> run(std::span<const std::uint32_t> positions);
+
+ private:
+  struct Worker;
+  // One popped node while a worker treats it.
+  struct Treated {
+    OpenNode node;
+    DualBoxes boxes;
+    std::vector<kernel::Literal> literals;
+    std::vector<DualResult> results;  // by open case
+    certificate::Fragment steps;
+    std::vector<DualResult> closed;       // results of the cases that were closed here
+    std::size_t worst = 0;                // the open case with the smallest bound
+    std::vector<kernel::Literal> splits;  // candidates to evaluate (their `<=` side)
+    Probe probe;                          // a candidate whose children's bounds are known
+    double probe_value = 0;
+  };
+
+  // One case of a treated node.
+  struct Target {
+    Treated* treated;
+    std::size_t k;
+    [[nodiscard]] const OpenCase& open() const { return treated->node.cases[k]; }
+    [[nodiscard]] DualResult& result() const { return treated->results[k]; }
+  };
+
+  void work();
+  bool pop(Worker& worker);
+  void push(std::vector<OpenNode> nodes);
+  void load(Treated& treated) const;
+  void evaluate(Worker& worker);
+  void evaluate_by_ascent(Worker& worker, std::span<const Target> targets);
+  bool evaluate_by_program(Worker& worker, const Target& target);
+  [[nodiscard]] static std::unique_ptr<const RelaxationRows> make_relaxation(const DualGraph& graph, const DualBoxes& root);
+  void weigh_flat_node(Worker& worker, const Target& target, LpResult& solved);
+  void find_closing_split(Worker& worker, const Target& target, const OptimalFace& face);
+  [[nodiscard]] DualTask task_of(const Target& target) const;
+  [[nodiscard]] RelaxationLp& program(Worker& worker, std::uint32_t position) const;
+  bool try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result);
+  void close_cases(Worker& worker, Treated& treated);
+  bool close_empty(Treated& treated);
+  void propose_splits(Treated& treated, bool learning_here) const;
+  void score_by_depth(const DualBoxes& boxes, DualResult& result) const;
+  [[nodiscard]] kernel::Literal literal_at(std::uint32_t slot) const;  // its operand <= 0
+  void choose_and_split(Worker& worker);
+  void split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children);
+  void close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
+  void jump_back(Worker& worker, Treated& treated);
+  DualResult bound_ancestor(Worker& worker, const DualTask& task, std::uint32_t position);
+  bool refute_ancestor(Worker& worker, const Treated& treated, const DualResult& leaf, std::size_t up);
+  void bump(const Treated& treated, const DualResult& result);
+  [[nodiscard]] std::uint32_t most_active(const DualResult& result) const;
+  void run_round(std::span<const std::uint32_t> positions, Clock::time_point start);
+  void finish(std::string reason);
+  void report(double seconds) const;
+  [[nodiscard]] bool is_root(const Treated& treated) const { return treated.node.record == tree_->root(); }
+
+  const DualGraph& graph_;
+  const Network& network_;
+  const std::size_t group_;
+  const BranchingOptions& options_;
+  const Limit limit_;
+  Statistics& statistics_;
+  const CandidateBox candidates_;
+  const DualBoxes root_boxes_;
+  const std::vector<kernel::Literal> root_literals_;
+  kernel::Scope root_scope_;
+  std::atomic<bool> halt_ = false;                          // of a round: ends what its workers have under way
+  const std::unique_ptr<const RelaxationRows> relaxation_;  // null: nodes are bounded by ascent alone
+
+  mutable std::mutex mutex_;  // of everything below
+  std::condition_variable changed_;
+  std::vector<OpenNode> open_;
+  std::size_t in_work_ = 0;
+  bool finished_ = false;
+  bool restart_ = false;
+  bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
+  std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
+  double increment_ = 1;
+  std::uint64_t blind_splits_ = 0, splits_ = 0, round_leaves_ = 0, round_limit_ = 0;
+  std::string reason_;
+  std::optional<kernel::Theorem> witness_;
+  std::uint64_t nodes_ = 0, leaves_ = 0;
+  std::unique_ptr<BranchTree> tree_;
+};
+
+struct Branching::Worker {
+  Worker(const DualGraph& graph, const Limit& limit) : ascent(graph, limit) { workspace.limit = limit; }
+  DualAscent ascent;
+  Workspace workspace;
+  std::vector<Treated> batch;
+  std::uint64_t minimisers = 0;                                     // tried so far
+  std::map<std::uint32_t, std::unique_ptr<RelaxationLp>> programs;  // by case position
+};
+
+}  // namespace assay::search

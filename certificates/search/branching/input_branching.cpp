@@ -1,0 +1,310 @@
+#include "certificates/search/branching/input_branching.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include <condition_variable>
+#include <new>
+#include <thread>
+
+#include "certificates/search/attack/candidate_point.h"
+#include "certificates/search/bounds/case_bounds.h"
+#include "certificates/search/branching/input_losses.h"
+#include "certificates/replay/session.h"
+#include "semantics/demand.h"
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
+constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
+constexpr std::size_t kIntegerTurn = 4;     // every so many levels a computed integer is split, if one is open
+
+struct Branch {
+  std::shared_ptr<Branch> parent;
+  bool at_least = false;
+  std::uint32_t tree_node = ProofTree::kRoot;
+  std::optional<kernel::Scope> scope;  // context and inherited facts; dropped after processing
+  std::size_t depth = 0;
+  bool in_region = false;  // the split that led here was one of a relu
+  std::mutex mutex;
+  std::optional<kernel::Refutation> children[2];
+};
+
+class Engine {
+ public:
+  Engine(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+         const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics)
+      : graph_(graph),
+        network_(graph.network()),
+        problem_(*network_.problem()),
+        group_(group),
+        options_(options),
+        limit_{options.deadline, stop},
+        statistics_(statistics),
+        box_(network_, group),
+        cases_(network_, group, positions),
+        regions_(RegionForms::supports(network_)) {
+    auto first = std::make_shared<Branch>();
+    first->scope = root;
+    first->scope->stop_when([this] { return halt_ || limit_.reached(); });
+    queue_.push_back(std::move(first));
+    result_.tree = std::make_unique<ProofTree>();
+  }
+
+  GroupResult run() {
+    {
+      std::vector<std::jthread> workers;
+      for (int i = 0; i < std::max(1, options_.threads); ++i) workers.emplace_back([this] { work_within_memory(); });
+      report();
+    }
+    statistics_.nodes += nodes_;
+    statistics_.leaves += leaves_;
+    if (!result_.refutation && !result_.witness && result_.reason.empty()) result_.reason = "input splitting ended without an answer";
+    return std::move(result_);
+  }
+
+ private:
+  void report() {
+    const auto start = Clock::now();
+    std::unique_lock lock(mutex_);
+    while (!finished_) {
+      changed_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline));
+      if (!finished_ && limit_.reached()) give_up(out_of_time());
+      if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
+        give_up("out of memory");
+      if (options_.on_progress) {
+        options_.on_progress({seconds_since(start), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
+      }
+    }
+    halt_ = true;  // also sweeps that are under way
+  }
+
+  [[nodiscard]] std::string out_of_time() const { return "out of time after " + std::to_string(nodes_.load()) + " branches"; }
+
+  void give_up(std::string reason) {  // mutex_ held
+    if (!finished_) result_.reason = std::move(reason);
+    finished_ = true;
+    changed_.notify_all();
+  }
+
+  void work_within_memory() {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      give_up("out of memory");
+    }
+  }
+
+  void work() {
+    Workspace workspace;
+    workspace.limit = limit_;
+    InputLosses losses(graph_, limit_);
+    for (;;) {
+      std::shared_ptr<Branch> branch;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return finished_ || !queue_.empty(); });
+        if (finished_) return;
+        branch = std::move(queue_.back());
+        queue_.pop_back();
+      }
+      process(branch, workspace, losses);
+    }
+  }
+
+  void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
+    kernel::Scope scope = *branch->scope;
+    ++nodes_;
+    certificate::Fragment steps;
+    if (branch->depth > 0 || !options_.root_is_refined) {
+      if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
+      steps.sweep(0, false);
+    }
+    if (auto nothing_left = scope.empty()) {
+      steps.empty();
+      return close(branch, steps, std::move(nothing_left).value());
+    }
+    kernel::Diagnosis diagnosis;
+    auto refutation = scope.conclude(cases_.single_rows(), {}, &diagnosis);
+    if (diagnosis.margins.size() != cases_.single_rows().size()) return fail(refutation.rejection());  // stopped
+    std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
+    std::optional<RegionForms> region;
+    if (!refutation && !all_closed(bounds)) {
+      if (regions_) region.emplace(network_, scope);
+      cases_.combine(scope, diagnosis, bounds, region ? &*region : nullptr);
+      if (branch->depth == 0) cases_.mix(scope, bounds);
+    }
+    double worst = INFINITY;
+    for (const CaseBound& bound : bounds) worst = std::min(worst, bound.margin);
+    worst_ = worst;
+    if (all_closed(bounds)) {
+      refutation = conclude(scope, bounds, steps);
+      if (refutation) return close(branch, steps, std::move(refutation).value());
+    }
+    if (try_minimisers(bounds, workspace, branch->depth, region && region->undecided() == 0)) return;
+    const bool split_relu = region && region->undecided() > 0 && (branch->in_region || region->undecided() <= kRegionRelus);
+    if (split_relu) {
+      const auto [node, element] = region->next_split();
+      return split(branch, {node, element, 0.0}, true);
+    }
+    const std::optional<Split> jump = branch->depth % kIntegerTurn == kIntegerTurn - 1 ? open_integer(scope) : std::nullopt;
+    if (jump) return split(branch, *jump, false);
+    split_input(branch, scope, scores(scope, bounds, losses));
+  }
+
+  // Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
+  // both halves are closed.
+  std::optional<Split> open_integer(const kernel::Scope& scope) const {
+    for (const NodeId id : problem_.active_nodes()) {
+      const Node& node = problem_.graph().node(id);
+      if (!is_integer(node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
+      const kernel::Box& box = scope.box(id);
+      for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+        const double first = std::ceil(box.lo[i]), last = std::floor(box.hi[i]);
+        if (first < last) return Split{id, i, std::floor(first / 2 + last / 2) + 0.5};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
+  bool try_minimisers(const std::vector<CaseBound>& bounds, Workspace& workspace, std::size_t depth, bool exact) {
+    if (!exact && depth > 6 && nodes_ % 16 != 0) return false;
+    for (const CaseBound& bound : bounds) {
+      if (bound.margin > 0) continue;
+      auto theorem = try_point(network_, box_, group_, bound.point, workspace);
+      if (!theorem) continue;
+      std::unique_lock lock(mutex_);
+      if (!finished_) result_.witness = std::move(theorem);
+      finished_ = true;
+      changed_.notify_all();
+      return true;
+    }
+    return false;
+  }
+
+  // By coordinate, what a split of it may gain for the open bounds.
+  std::vector<double> scores(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, InputLosses& losses) const {
+    if (graph_.relu_only()) {
+      std::vector<std::uint32_t> open;
+      for (const CaseBound& bound : bounds) {
+        if (bound.margin <= 0) open.push_back(problem_.group_cases(group_)[bound.multipliers.position]);
+      }
+      return losses(scope, open);
+    }
+    std::vector<double> result(cases_.coordinates().size(), 0.0);
+    for (const CaseBound& bound : bounds) {
+      if (bound.margin > 0) continue;
+      double largest = 0;
+      for (const double c : bound.coefficients) largest = std::max(largest, std::fabs(c));
+      for (std::size_t i = 0; i < result.size(); ++i) {
+        const kernel::Box& box = scope.box(cases_.coordinates()[i].first);
+        const double width = box.hi[cases_.coordinates()[i].second] - box.lo[cases_.coordinates()[i].second];
+        result[i] += std::max(std::fabs(bound.coefficients[i]), kLeastCoefficient * largest) * width;
+      }
+    }
+    return result;
+  }
+
+  void split_input(const std::shared_ptr<Branch>& branch, const kernel::Scope& scope, const std::vector<double>& scores) {
+    double best_score = -1;
+    Split chosen;
+    for (std::size_t i = 0; i < cases_.coordinates().size(); ++i) {
+      const auto [node, element] = cases_.coordinates()[i];
+      const kernel::Box& box = scope.box(node);
+      const double lo = box.lo[element], hi = box.hi[element];
+      const bool whole = !is_float(problem_.graph().node(node).dtype);  // then no point lies on the threshold
+      const double middle = whole ? std::floor(lo / 2 + hi / 2) + 0.5 : lo / 2 + hi / 2;
+      if (!(lo < middle && middle < hi)) continue;
+      const double score = (std::isfinite(scores[i]) ? scores[i] : 0) + 1e-12 * (hi - lo);
+      if (score > best_score) {
+        best_score = score;
+        chosen = {node, element, middle};
+      }
+    }
+    if (best_score < 0) {
+      if (const std::optional<Split> jump = open_integer(scope)) return split(branch, *jump, false);
+      std::unique_lock lock(mutex_);
+      return give_up("a branch that is a single point stays undecided");
+    }
+    split(branch, chosen, false);
+  }
+
+  void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region) {
+    std::unique_lock lock(mutex_);
+    if (finished_) return;
+    const std::uint32_t first = result_.tree->split(branch->tree_node, where);
+    for (const bool at_least : {false, true}) {
+      auto child = std::make_shared<Branch>();
+      child->parent = branch;
+      child->at_least = at_least;
+      child->in_region = in_region;
+      child->tree_node = first + (at_least ? 1 : 0);
+      child->depth = branch->depth + 1;
+      child->scope = *branch->scope;
+      const auto assumed = child->scope->assume({where.node, where.element, at_least, where.threshold});
+      if (!assumed) return give_up(assumed.rejection().to_text());
+      queue_.push_back(std::move(child));
+    }
+    branch->scope.reset();
+    changed_.notify_all();
+  }
+
+  void fail(const Rejection& why) {
+    std::unique_lock lock(mutex_);
+    give_up(limit_.reached() ? out_of_time() : why.to_text());
+  }
+
+  void close(std::shared_ptr<Branch> branch, const certificate::Fragment& steps, kernel::Refutation refutation) {
+    ++leaves_;
+    result_.tree->append(branch->tree_node, steps);
+    branch->scope.reset();
+    while (branch->parent) {
+      const std::shared_ptr<Branch> parent = branch->parent;
+      std::unique_lock lock(parent->mutex);
+      parent->children[branch->at_least ? 1 : 0] = std::move(refutation);
+      if (!parent->children[0] || !parent->children[1]) return;
+      auto joined = kernel::join(*parent->children[0], *parent->children[1]);
+      demand(joined.ok(), "input_branching: the kernel did not join two halves of one split");
+      refutation = std::move(joined).value();
+      parent->children[0].reset();
+      parent->children[1].reset();
+      branch = parent;
+    }
+    std::unique_lock lock(mutex_);
+    result_.refutation = std::move(refutation);
+    finished_ = true;
+    changed_.notify_all();
+  }
+
+  const DualGraph& graph_;
+  const Network& network_;
+  const kernel::Problem& problem_;
+  const std::size_t group_;
+  const BranchingOptions& options_;
+  const Limit limit_;
+  Statistics& statistics_;
+  CandidateBox box_;
+  const CaseBounds cases_;
+  const bool regions_;
+  std::atomic<bool> halt_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Branch>> queue_;
+  bool finished_ = false;
+  GroupResult result_;
+  std::atomic<std::uint64_t> nodes_ = 0, leaves_ = 0;
+  std::atomic<double> worst_ = 0;
+};
+
+}  // namespace
+
+GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
+                            const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
+  return Engine(graph, group, root, positions, options, stop, statistics).run();
+}
+
+}  // namespace assay::search

@@ -1,0 +1,446 @@
+#include "certificates/search/branching/relu_branching.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "certificates/search/attack/attack.h"
+#include "certificates/search/branching/branching_engine.h"
+
+namespace assay::search {
+namespace {
+
+constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;  // nodes that a thread treats at once
+constexpr std::uint64_t kFirstRound = 100;              // leaves before the first restart; doubled every time
+constexpr double kBlindShare = 0.3;                     // of the splits, for learning to begin
+
+}  // namespace
+
+void Branching::finish(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  if (reason_.empty()) reason_ = std::move(reason);
+  finished_ = true;
+  changed_.notify_all();
+}
+
+bool Branching::pop(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return finished_ || !open_.empty() || in_work_ == 0; });
+  if (finished_ || open_.empty()) return false;
+  // A share of the open nodes, so that the other threads find work too; the newest first, to keep the stack short.
+  const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
+  std::size_t tasks = 0;
+  worker.batch.clear();
+  const std::size_t limit = std::min(worker.ascent.capacity(), learning_ ? kDeepBatch : kWideBatch);
+  while (!open_.empty() && worker.batch.size() < fair && (worker.batch.empty() || tasks + open_.back().cases.size() <= limit)) {
+    if (tree_->is_void(open_.back().record)) {
+      open_.pop_back();
+      continue;
+    }
+    // Programs start best from the last one's basis: such nodes go one by one, newest first.
+    if (!worker.batch.empty() && (open_.back().by_program || worker.batch.back().node.by_program)) break;
+    tasks += open_.back().cases.size();
+    Treated& treated = worker.batch.emplace_back();
+    treated.node = std::move(open_.back());
+    open_.pop_back();
+  }
+  in_work_ += worker.batch.size();
+  nodes_ += worker.batch.size();
+  return true;
+}
+
+void Branching::push(std::vector<OpenNode> nodes) {
+  const std::lock_guard lock(mutex_);
+  for (OpenNode& node : nodes) open_.push_back(std::move(node));
+  // An open node holds at most its own slopes, its scope's changed boxes and some words.
+  const std::uint64_t node_bytes = graph_.slot_count() * 20 + 2000;
+  if (options_.memory_limit_bytes > 0 && open_.size() * node_bytes + tree_->byte_size() > options_.memory_limit_bytes && !finished_) {
+    reason_ = "memory";
+    finished_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Branching::load(Treated& treated) const {
+  treated.boxes = root_boxes_;
+  treated.literals = root_literals_;
+  treated.literals.resize(root_literals_.size() + treated.node.record->depth);
+  std::size_t at = treated.literals.size();
+  for (const BranchRecord* record = treated.node.record.get(); record->parent; record = record->parent.get())
+    treated.literals[--at] = record->literal;
+  for (std::size_t k = root_literals_.size(); k < treated.literals.size(); ++k) treated.boxes.meet(graph_, treated.literals[k]);
+  treated.results.resize(treated.node.cases.size());
+}
+
+DualTask Branching::task_of(const Target& target) const {
+  const std::uint32_t index = network_.problem()->group_cases(group_)[target.open().position];
+  const Treated& treated = *target.treated;
+  return {&network_.rows(index), &treated.boxes, treated.literals, target.open().parameters.get(), target.open().last_beta, &root_boxes_};
+}
+
+void Branching::evaluate(Worker& worker) {
+  std::vector<Target> targets;
+  for (Treated& treated : worker.batch) {
+    load(treated);
+    for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
+      const Target target{&treated, k};
+      if (!treated.node.by_program || !evaluate_by_program(worker, target)) targets.push_back(target);
+    }
+  }
+  evaluate_by_ascent(worker, targets);
+  for (const Target& target : targets) {
+    const DualResult& result = target.result();
+    if (relaxation_ && !target.treated->node.by_program && !(result.bound > 0) && result.probe.slot == Probe::kNone)
+      evaluate_by_program(worker, target);
+  }
+}
+
+void Branching::evaluate_by_ascent(Worker& worker, std::span<const Target> targets) {
+  std::vector<DualTask> tasks;
+  bool root = false;
+  for (const Target& target : targets) {
+    root = root || is_root(*target.treated);
+    tasks.push_back(task_of(target));
+  }
+  DualOptions options;
+  options.iterations = root ? options_.root_iterations : options_.node_iterations;
+  options.scores = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (learning_) options.extra_iterations = 6;
+  }
+  std::vector<DualResult> results(tasks.size());
+  worker.ascent.run(tasks, options, results);
+  for (std::size_t k = 0; k < targets.size(); ++k) targets[k].result() = std::move(results[k]);
+}
+
+bool Branching::close_empty(Treated& treated) {
+  if (!treated.boxes.is_empty()) return false;
+  const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(treated.node.record);
+  if (scope == nullptr) return false;
+  Outcome<kernel::Refutation> refutation = scope->empty();
+  if (!refutation.ok()) return false;
+  treated.steps.empty();
+  treated.node.record->own = std::move(refutation).value();
+  treated.node.cases.clear();
+  return true;
+}
+
+// x* may be a counterexample, or close to one. Where all activations are decided the bound is exact and x* deserves more
+// steps, as does a sample of the other nodes.
+bool Branching::try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result) {
+  constexpr std::uint64_t kSampleEvery = 16;
+  constexpr int kFewSteps = 1, kManySteps = 25;
+  const bool decided = std::none_of(
+      result.scores.begin(), result.scores.begin() + static_cast<std::ptrdiff_t>(std::min(result.scores.size(), graph_.slot_count())),
+      [](float score) { return score > 0; });
+  const int steps = decided || ++worker.minimisers % kSampleEvery == 0 ? kManySteps : kFewSteps;
+  auto theorem = attack_from(network_, candidates_, network_.problem()->group_cases(group_)[position], result.x, steps, worker.workspace);
+  if (!theorem) return false;
+  const std::lock_guard lock(mutex_);
+  witness_ = std::move(theorem);
+  finished_ = true;
+  changed_.notify_all();
+  return true;
+}
+
+// Asks the kernel about every case whose bound is positive; the others stay open.
+void Branching::close_cases(Worker& worker, Treated& treated) {
+  std::vector<OpenCase> open;
+  std::vector<DualResult> open_results;
+  for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
+    OpenCase& one = treated.node.cases[k];
+    DualResult& result = treated.results[k];
+    one.bound = result.bound;
+    if (result.bound > 0) {
+      const std::shared_ptr<const kernel::Scope> scope = tree_->scope_of(treated.node.record);
+      const std::vector<kernel::CaseMultipliers> multipliers{{one.position, result.parameters.weights}};
+      const kernel::Hints hints = to_hints(graph_, result.parameters);
+      if (scope != nullptr) {
+        Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints);
+        if (refutation.ok()) {
+          treated.steps.conclude(multipliers, hints);
+          std::optional<kernel::Refutation>& own = treated.node.record->own;
+          if (!own) {
+            own = std::move(refutation).value();
+          } else if (Outcome<kernel::Refutation> both = kernel::merge(*own, refutation.value()); both.ok()) {
+            own = std::move(both).value();
+          }
+          treated.closed.push_back(std::move(result));
+          continue;
+        }
+      }
+    } else if (try_minimiser(worker, one.position, result)) {
+      return;
+    }
+    one.parameters = std::make_shared<const DualParameters>(std::move(result.parameters));
+    open.push_back(std::move(one));
+    open_results.push_back(std::move(result));
+  }
+  treated.node.cases = std::move(open);
+  treated.results = std::move(open_results);
+}
+
+kernel::Literal Branching::literal_at(std::uint32_t slot) const {
+  const DualGraph::Activation& activation = graph_.activation_of(slot);
+  return {activation.operand, slot - activation.first_slot, false, 0};
+}
+
+// For a case that counted as closed until the kernel refused it.
+void Branching::score_by_depth(const DualBoxes& boxes, DualResult& result) const {
+  for (std::size_t s = 0; s < graph_.slot_count(); ++s) {
+    result.scores.push_back(boxes.is_undecided(s) ? static_cast<float>(std::min(-boxes.lo[s], boxes.hi[s])) : 0.0F);
+  }
+}
+
+// The most promising splits for the case that is furthest from closed; an input's middle where no activation is left.
+void Branching::propose_splits(Treated& treated, bool learning_here) const {
+  for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
+    if (treated.node.cases[k].bound < treated.node.cases[treated.worst].bound) treated.worst = k;
+  }
+  DualResult& result = treated.results[treated.worst];
+  if (result.scores.empty()) score_by_depth(treated.boxes, result);
+  const std::vector<float>& scores = result.scores;
+  const double bound = treated.node.cases[treated.worst].bound;
+  // A probed split that gains on some side needs no evaluation; it competes with the slots that could not be probed.
+  treated.probe = result.probe;
+  treated.probe_value = split_value(bound, result.probe.at_most, result.probe.at_least);
+  const bool probed = result.probe.slot != Probe::kNone;
+  if (!probed && (learning_here || relaxation_)) {
+    const std::uint32_t slot = most_active(result);
+    if (slot != Probe::kNone) {
+      treated.splits.push_back(literal_at(slot));
+      return;
+    }
+  }
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t slot = 0; slot < graph_.slot_count() && slot < scores.size(); ++slot) {
+    if (scores[slot] > 0 && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
+  }
+  const std::size_t keep = std::min(order.size(), static_cast<std::size_t>(options_.candidates));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(keep), order.end(),
+                    [&](std::uint32_t a, std::uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+  for (std::size_t k = 0; k < keep; ++k) treated.splits.push_back(literal_at(order[k]));
+  if (!treated.splits.empty() || probed) return;
+  double widest = 0;
+  for (const NodeId id : network_.problem()->graph().inputs) {
+    const std::size_t offset = network_.input_offset(id);
+    for (std::uint32_t i = 0; i < network_.problem()->graph().size(id); ++i) {
+      const double lo = treated.boxes.x_lo[offset + i], hi = treated.boxes.x_hi[offset + i];
+      const double weight = scores.size() > graph_.slot_count() ? static_cast<double>(scores[graph_.slot_count() + offset + i]) : hi - lo;
+      const double middle = 0.5 * (lo + hi);
+      if (!(middle > lo && middle < hi) || weight < widest) continue;
+      widest = weight;
+      treated.splits.assign(1, {id, i, false, middle});
+    }
+  }
+}
+
+void Branching::choose_and_split(Worker& worker) {
+  const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
+  const auto needs_evaluation = [](const Treated& treated) {
+    return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1;
+  };
+  // Both children of every candidate, one step each. Their boxes and literals must not move: reserved.
+  std::size_t count = 0;
+  for (const Treated& treated : worker.batch) count += 2 * treated.splits.size();
+  std::vector<DualBoxes> boxes;
+  std::vector<std::vector<kernel::Literal>> literals;
+  boxes.reserve(count);
+  literals.reserve(count);
+  std::vector<DualTask> tasks;
+  for (Treated& treated : worker.batch) {
+    if (!needs_evaluation(treated)) continue;
+    const OpenCase& one = treated.node.cases[treated.worst];
+    for (const kernel::Literal& split : treated.splits) {
+      for (const bool at_least : {false, true}) {
+        kernel::Literal literal = split;
+        literal.at_least = at_least;
+        boxes.push_back(treated.boxes);
+        boxes.back().meet(graph_, literal);
+        literals.push_back(treated.literals);
+        literals.back().push_back(literal);
+        tasks.push_back({&network_.rows(cases[one.position]), &boxes.back(), literals.back(), one.parameters.get(), 0, nullptr});
+      }
+    }
+  }
+  std::vector<DualResult> results(tasks.size());
+  DualOptions options;
+  options.iterations = 1;
+  worker.ascent.run(tasks, options, results);
+  std::size_t at = 0;
+  std::uint64_t splits = 0, blind = 0;
+  std::vector<OpenNode> children;
+  for (Treated& treated : worker.batch) {
+    if (treated.node.cases.empty()) continue;
+    const bool probed = treated.probe.slot != Probe::kNone;
+    kernel::Literal best = probed ? literal_at(treated.probe.slot) : treated.splits[0];
+    double best_value = probed ? treated.probe_value : kNoBound;
+    bool by_probe = probed;
+    for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
+      const double value = split_value(treated.node.cases[treated.worst].bound, results[at].bound, results[at + 1].bound);
+      if (!(value > best_value)) continue;
+      best_value = value;
+      best = treated.splits[k];
+      by_probe = false;
+    }
+    const double bound = treated.node.cases[treated.worst].bound;
+    const bool is_blind = !(best_value > 1.01 * split_value(bound, bound, bound));
+    split(treated, best, by_probe, is_blind, children);
+    ++splits;
+    if (is_blind) ++blind;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    splits_ += splits;
+    blind_splits_ += blind;
+    learning_ = !relaxation_ && splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
+  }
+  push(std::move(children));
+}
+
+void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children) {
+  const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
+  for (const Record& record : records) {
+    OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases});
+    child.by_program = relaxation_ != nullptr && (blind || (by_probe && treated.probe.by_program));
+    for (OpenCase& one : child.cases) one.last_beta = 0;
+    if (by_probe)
+      child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
+  }
+}
+
+void Branching::close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
+  const BranchTree::Closed closed = tree_->close(record, std::move(refutation), steps);
+  const std::lock_guard lock(mutex_);
+  ++leaves_;
+  ++round_leaves_;
+  if (closed == BranchTree::Closed::below) return;
+  if (closed == BranchTree::Closed::refused) reason_ = tree_->refusal();
+  finished_ = true;
+  changed_.notify_all();
+}
+
+void Branching::work() {
+  Worker worker(graph_, limit_);
+  while (pop(worker)) {
+    if (!limit_.reached()) evaluate(worker);
+    for (Treated& treated : worker.batch) {
+      if (limit_.reached()) return finish("time");  // also what was evaluated may be cut short
+      const std::vector<OpenCase> before = treated.node.cases;
+      if (!close_empty(treated)) close_cases(worker, treated);
+      bool learning = false;
+      {
+        const std::lock_guard lock(mutex_);
+        if (finished_) return;
+        learning = learning_;
+      }
+      if (limit_.reached()) return finish("time");
+      if (treated.node.cases.empty()) {
+        const bool alone = before.size() == 1 && treated.closed.size() == 1 && treated.closed[0].needed.size() == treated.literals.size();
+        treated.node.cases = before;
+        if ((learning || relaxation_) && alone)
+          jump_back(worker, treated);
+        else
+          close(treated.node.record, std::nullopt, treated.steps);
+        treated.node.cases.clear();
+        continue;
+      }
+      tree_->append(treated.node.record, treated.steps);
+      {
+        const std::lock_guard lock(mutex_);
+        propose_splits(treated, learning);
+      }
+      if (treated.splits.empty() && treated.probe.slot == Probe::kNone) {
+        finish("a node without anything to split stays open");
+        return;
+      }
+    }
+    choose_and_split(worker);
+    const std::lock_guard lock(mutex_);
+    in_work_ -= worker.batch.size();
+    if (learning_ && round_leaves_ >= round_limit_ && !finished_) restart_ = finished_ = true;
+    changed_.notify_all();
+  }
+}
+
+void Branching::report(double seconds) const {
+  if (!options_.on_progress) return;
+  Progress progress;
+  {
+    const std::lock_guard lock(mutex_);
+    progress.seconds = seconds;
+    progress.phase = "relu splitting";
+    progress.closed = leaves_;
+    progress.open = open_.size() + in_work_;
+    // The oldest nodes of the stack are the least treated ones.
+    for (std::size_t k = 0; k < std::min<std::size_t>(open_.size(), 16); ++k) {
+      for (const OpenCase& one : open_[k].cases) progress.worst_bound = std::min(progress.worst_bound, one.bound);
+    }
+  }
+  options_.on_progress(progress);
+}
+
+void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_point start) {
+  tree_ = std::make_unique<BranchTree>(root_scope_);
+  OpenNode first{tree_->root(), {}, relaxation_ != nullptr};
+  for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr, 0});
+  open_.clear();
+  open_.push_back(std::move(first));
+  in_work_ = 0;
+  round_leaves_ = 0;
+  finished_ = restart_ = halt_ = false;
+  std::vector<std::jthread> threads;
+  for (int k = 0; k < std::max(1, options_.threads); ++k) {
+    threads.emplace_back([this] {
+      try {
+        work();
+      } catch (const std::bad_alloc&) {
+        finish("memory");
+      }
+    });
+  }
+  std::unique_lock lock(mutex_);
+  while (!finished_ && !(open_.empty() && in_work_ == 0)) {
+    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    lock.unlock();
+    report(seconds_since(start));
+    lock.lock();
+  }
+  halt_ = true;
+}
+
+Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
+  const Clock::time_point start = Clock::now();
+  round_limit_ = kFirstRound;
+  do {
+    run_round(positions, start);
+    round_limit_ *= 2;
+  } while (restart_ && reason_.empty() && !witness_);
+  statistics_.nodes += nodes_;
+  statistics_.leaves += leaves_;
+  GroupResult result;
+  result.refutation = tree_->refutation();
+  result.witness = std::move(witness_);
+  result.tree = tree_->take_proof();
+  if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;
+  return result;
+}
+
+Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
+                                    std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                                    Statistics& statistics) {
+  if (!graph.supported()) {
+    return Rejection{Rejection::Kind::declined,
+                     "search.lines",
+                     "graph",
+                     "only affine and elementwise ops between inputs and outputs",
+                     "another op",
+                     "use input splitting for this network"};
+  }
+  return Branching(graph, group, root, options, stop, statistics).run(positions);
+}
+
+}  // namespace assay::search

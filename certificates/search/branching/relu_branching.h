@@ -1,0 +1,47 @@
+// relu_branching(): branch and bound on one group by splits of activations, beta-CROWN bounds at the nodes.
+//
+// Every node inherits the root scope's boxes met with its literals. A case is closed at a node only when the kernel's own
+// conclude accepts the bound there; refutations are merged and joined up to the root, and the accepted steps are kept in
+// a ProofTree for the writer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "certificates/search/ascent/dual_ascent.h"
+#include "certificates/search/branching/proof_tree.h"
+#include "certificates/search/search.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+struct BranchingOptions {
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  int threads = 2;
+  std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
+  bool root_is_refined = false;          // another sweep of the root would find nothing new
+  int root_iterations = 60, node_iterations = 16;
+  int candidates = 8;                                // splits that are evaluated one step ahead
+  std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
+};
+
+struct GroupResult {
+  std::optional<kernel::Refutation> refutation;  // of the cases asked for, in the root scope's context
+  std::optional<kernel::Theorem> witness;
+  std::unique_ptr<ProofTree> tree;  // steps below the root scope; complete iff refutation is set
+  std::string reason;               // neither: what ran out
+};
+
+// `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs
+// a box at `root`. Declined (code "search.lines") when some op of the graph has no lines in DualGraph.
+Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
+                                    std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
+                                    Statistics& statistics);
+
+}  // namespace assay::search

@@ -1,0 +1,28 @@
+// Values and cotangents of the non-affine ops in plain double arithmetic (search only; the meaning is semantics/ops).
+#pragma once
+
+#include <cstddef>
+
+#include "certificates/search/network/network.h"
+
+namespace assay::search {
+
+[[nodiscard]] bool is_unary(Op op);
+[[nodiscard]] bool is_binary(Op op);
+
+// f(z) of a unary step, and f'(z) given z and y = f(z).
+[[nodiscard]] double unary_value(const Step& step, double z);
+[[nodiscard]] double unary_derivative(const Step& step, double z, double y);
+
+void apply_unary(const Step& step, std::size_t count, const double* z, double* y);
+void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
+void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
+void apply_softmax(const Step& step, std::size_t batch, const double* z, double* y);
+
+// All accumulate into the cotangents of the operands.
+void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar);
+void pull_binary(const Step& step, std::size_t batch, Workspace& workspace);
+void pull_max_pool(const Step& step, std::size_t batch, Workspace& workspace);
+void pull_softmax(const Step& step, std::size_t batch, const double* y, const double* y_bar, double* z_bar);
+
+}  // namespace assay::search

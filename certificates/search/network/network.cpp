@@ -1,0 +1,376 @@
+#include "certificates/search/network/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "certificates/search/network/elementwise.h"
+#include "semantics/interrupt.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::search {
+namespace {
+
+std::vector<std::size_t> strides_of(const Shape& shape) {
+  std::vector<std::size_t> strides(shape.size(), 1);
+  for (std::size_t k = shape.size(); k-- > 1;) strides[k - 1] = strides[k] * static_cast<std::size_t>(shape[k]);
+  return strides;
+}
+
+// Element of an operand of shape `from` that meets each element of the broadcast result.
+std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& result) {
+  if (from == result) return {};
+  const std::vector<std::size_t> from_strides = strides_of(from), result_strides = strides_of(result);
+  const std::size_t missing = result.size() - from.size();
+  std::vector<std::uint32_t> elements(element_count(result));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::size_t element = 0;
+    for (std::size_t axis = missing; axis < result.size(); ++axis) {
+      const std::size_t at = i / result_strides[axis] % static_cast<std::size_t>(result[axis]);
+      if (from[axis - missing] != 1) element += at * from_strides[axis - missing];
+    }
+    elements[i] = static_cast<std::uint32_t>(element);
+  }
+  return elements;
+}
+
+// Operand elements of every pooling window, padding left out.
+void list_windows(const WindowAttributes& w, const Shape& operand, const Shape& result, Step& step) {
+  const std::size_t axes = w.kernel.size();
+  const std::vector<std::size_t> from = strides_of(operand), to = strides_of(result);
+  std::size_t taps = 1;
+  for (const std::int64_t extent : w.kernel) taps *= static_cast<std::size_t>(extent);
+  for (std::size_t i = 0; i < element_count(result); ++i) {
+    step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      std::size_t rest = tap, element = i / to[0] * from[0] + i / to[1] % static_cast<std::size_t>(result[1]) * from[1];
+      bool inside = true;
+      for (std::size_t k = axes; k-- > 0;) {
+        const auto offset = static_cast<std::int64_t>(rest % static_cast<std::size_t>(w.kernel[k]));
+        rest /= static_cast<std::size_t>(w.kernel[k]);
+        const auto at = static_cast<std::int64_t>(i / to[k + 2] % static_cast<std::size_t>(result[k + 2]));
+        const std::int64_t dilation = w.dilations.empty() ? 1 : w.dilations[k];
+        const std::int64_t position =
+            at * (w.strides.empty() ? 1 : w.strides[k]) - (w.pads_begin.empty() ? 0 : w.pads_begin[k]) + offset * dilation;
+        inside = inside && position >= 0 && position < operand[k + 2];
+        if (inside) element += static_cast<std::size_t>(position) * from[k + 2];
+      }
+      if (inside) step.window.push_back(static_cast<std::uint32_t>(element));
+    }
+  }
+  step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
+}
+
+constexpr std::size_t kDenotationWork = 100;  // multiply-adds that one element of a denotation's operands or result costs, about
+
+double nearest_double(const Rational& value) { return 0.5 * value.double_down() + 0.5 * value.double_up(); }
+
+}  // namespace
+
+double slack(const RowView& row, const double* outputs, const double* inputs) {
+  double sum = row.bound;
+  for (const auto& [element, coefficient] : row.outputs) sum -= coefficient * outputs[element];
+  for (const auto& [element, coefficient] : row.inputs) sum -= coefficient * inputs[element];
+  return sum;
+}
+
+Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std::move(problem)) {
+  const Graph& graph = problem_->graph();
+  input_offset_.assign(graph.nodes.size(), 0);
+  for (const NodeId id : graph.inputs) {
+    input_offset_[id] = input_size_;
+    input_size_ += graph.size(id);
+  }
+  for (const NodeId id : graph.outputs) output_size_ += graph.size(id);
+  make_constants();
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) steps_.push_back(make_step(id));
+  fold();
+  remove_dead_steps();
+  for (const Step& step : steps_) {
+    has_gradient_ = has_gradient_ && step.kind != Step::Kind::denotation;
+    work_ += step.size;
+    for (const Step::Part& part : step.parts) work_ += part.map->work();
+    if (step.kind != Step::Kind::denotation) continue;
+    work_ += kDenotationWork * step.size;
+    for (const NodeId operand : step.operands) work_ += kDenotationWork * problem_->graph().size(operand);
+  }
+  make_rows();
+}
+
+// Weights are not needed beside the maps that hold them: only constants that meet a non-linear op, or are outputs, stay.
+void Network::make_constants() {
+  const Graph& graph = problem_->graph();
+  std::vector<bool> wanted(graph.nodes.size(), false);
+  for (const NodeId id : graph.outputs) wanted[id] = true;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (problem_->is_constant(id) || problem_->affine(id) != nullptr) continue;
+    for (const NodeId operand : graph.node(id).operands) wanted[operand] = true;
+  }
+  std::vector<bool> kept = wanted;
+  for (std::size_t id = graph.nodes.size(); id-- > 0;) {
+    if (!wanted[id] || !problem_->is_constant(static_cast<NodeId>(id))) continue;
+    for (const NodeId operand : graph.nodes[id].operands) wanted[operand] = true;
+  }
+  std::vector<std::optional<Array<double>>> values(graph.nodes.size());
+  constants_.resize(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (!wanted[id] || !problem_->is_constant(id)) continue;
+    if (node.op == Op::constant) {
+      values[id] = lift<double>(node.value);
+    } else {
+      std::vector<const Array<double>*> operands;
+      for (const NodeId operand : node.operands) operands.push_back(&*values[operand]);
+      Outcome<Array<double>> value = denote<double>(node, operands);
+      values[id] = value.ok() ? std::move(value).value() : Array<double>{node.shape, std::vector<double>(graph.size(id), std::nan(""))};
+    }
+    if (kept[id]) constants_[id] = values[id]->values;
+  }
+}
+
+Step Network::make_step(NodeId id) const {
+  const Graph& graph = problem_->graph();
+  const Node& node = graph.node(id);
+  Step step;
+  step.node = id;
+  step.op = node.op;
+  step.size = graph.size(id);
+  if (node.op == Op::input) {
+    step.kind = Step::Kind::input;
+  } else if (problem_->is_constant(id)) {
+    step.kind = Step::Kind::constant;
+  } else if (const kernel::AffineForm* form = problem_->affine(id)) {
+    step.kind = Step::Kind::affine;
+    for (const auto& part : form->parts) step.parts.push_back({part.operand, std::make_shared<const FastMap>(part.map)});
+    step.bias = form->bias;
+  } else {
+    step.operands = node.operands;
+    if (is_unary(node.op)) {
+      step.kind = Step::Kind::unary;
+      if (const auto* leaky = std::get_if<LeakyReluAttributes>(&node.attributes)) step.first = leaky->slope;
+      if (const auto* power = std::get_if<PowAttributes>(&node.attributes)) step.first = nearest_double(power->exponent);
+      if (const auto* clip = std::get_if<ClipAttributes>(&node.attributes)) {
+        step.first = clip->lo;
+        step.second = clip->hi;
+      }
+    } else if (is_binary(node.op) && node.operands.size() == 2) {
+      step.kind = Step::Kind::binary;
+      for (const NodeId operand : node.operands) step.broadcast.push_back(broadcast_elements(graph.node(operand).shape, node.shape));
+    } else if (node.op == Op::max_pool) {
+      step.kind = Step::Kind::max_pool;
+      list_windows(std::get<WindowAttributes>(node.attributes), graph.node(node.operands[0]).shape, node.shape, step);
+    } else if (node.op == Op::softmax) {
+      step.kind = Step::Kind::softmax;
+      const auto axis = static_cast<std::size_t>(std::get<SoftmaxAttributes>(node.attributes).axis);
+      step.inner = strides_of(node.shape)[axis];
+      step.extent = static_cast<std::size_t>(node.shape[axis]);
+    }
+  }
+  return step;
+}
+
+// Replaces a part that is an identity by what lies behind it: the parts of an affine step that nothing else reads, or, for
+// a plain copy (no bias), its operand.
+void Network::fold() {
+  const Graph& graph = problem_->graph();
+  std::vector<std::uint32_t> readers(graph.nodes.size(), 0);
+  for (const Step& step : steps_) {
+    for (const Step::Part& part : step.parts) ++readers[part.operand];
+    for (const NodeId operand : step.operands) readers[operand] += 2;  // an operand of a non-linear op is never folded away
+  }
+  for (const NodeId id : graph.outputs) readers[id] += 2;
+  for (Step& step : steps_) {
+    std::vector<Step::Part> parts;
+    for (const Step::Part& part : step.parts) {
+      const Step& operand = steps_[part.operand];
+      bool copy = operand.kind == Step::Kind::affine && operand.parts.size() == 1 && operand.parts[0].map->is_identity();
+      for (std::size_t k = 0; copy && k < operand.bias.size(); ++k) copy = operand.bias[k] == 0;
+      if (part.map->is_identity() && operand.kind == Step::Kind::affine && readers[part.operand] == 1) {
+        parts.insert(parts.end(), operand.parts.begin(), operand.parts.end());
+        for (std::size_t k = 0; k < step.size; ++k) step.bias[k] += operand.bias[k];
+      } else if (copy) {
+        parts.push_back({operand.parts[0].operand, part.map});
+        ++readers[operand.parts[0].operand];
+      } else {
+        parts.push_back(part);
+      }
+    }
+    step.parts = std::move(parts);
+  }
+}
+
+void Network::remove_dead_steps() {
+  const Graph& graph = problem_->graph();
+  std::vector<bool> live(graph.nodes.size(), false);
+  for (const NodeId id : graph.inputs) live[id] = true;
+  for (const NodeId id : graph.outputs) live[id] = true;
+  for (std::size_t k = steps_.size(); k-- > 0;) {
+    if (!live[k]) continue;
+    for (const Step::Part& part : steps_[k].parts) live[part.operand] = true;
+    for (const NodeId operand : steps_[k].operands) live[operand] = true;
+  }
+  step_of_.assign(graph.nodes.size(), kNone);
+  std::vector<Step> kept;
+  for (std::size_t k = 0; k < steps_.size(); ++k) {
+    if (!live[k]) continue;
+    step_of_[k] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(std::move(steps_[k]));
+  }
+  steps_ = std::move(kept);
+}
+
+void Network::make_rows() {
+  const Graph& graph = problem_->graph();
+  std::vector<std::uint64_t> input_offset, output_offset;
+  std::uint64_t total = 0;
+  for (const NodeId id : graph.inputs) {
+    input_offset.push_back(total);
+    total += graph.size(id);
+  }
+  total = 0;
+  for (const NodeId id : graph.outputs) {
+    output_offset.push_back(total);
+    total += graph.size(id);
+  }
+  for (const kernel::Case& one : problem_->statement().property.cases) {
+    std::vector<RowView>& views = rows_.emplace_back();
+    for (const kernel::Row& row : one.rows) {
+      RowView view;
+      view.bound = nearest_double(row.bound);
+      view.strict = row.strict;
+      double squares = 0;
+      for (const kernel::Term& term : row.terms) {
+        const bool input = term.variable.side == kernel::Variable::Side::input;
+        const std::uint64_t offset = (input ? input_offset : output_offset)[term.variable.tensor] + term.variable.element;
+        const double coefficient = nearest_double(term.coefficient);
+        (input ? view.inputs : view.outputs).emplace_back(static_cast<std::uint32_t>(offset), coefficient);
+        squares += coefficient * coefficient;
+      }
+      view.scale = squares > 0 ? std::sqrt(squares) : 1;
+      views.push_back(std::move(view));
+    }
+  }
+}
+
+bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const try {
+  const std::function<bool()> question = workspace.limit.question();
+  const StopScope watch(question);
+  workspace.values.resize(problem_->graph().nodes.size());
+  for (const Step& step : steps_) {
+    if (workspace.limit.reached()) return false;
+    std::vector<double>& value = workspace.values[step.node];
+    value.resize(batch * step.size);
+    switch (step.kind) {
+      case Step::Kind::input: {
+        const std::size_t offset = input_offset(step.node);
+        for (std::size_t b = 0; b < batch; ++b) std::copy_n(x + b * input_size_ + offset, step.size, value.data() + b * step.size);
+        break;
+      }
+      case Step::Kind::constant:
+        for (std::size_t b = 0; b < batch; ++b) std::copy_n(constants_[step.node].data(), step.size, value.data() + b * step.size);
+        break;
+      case Step::Kind::affine:
+        for (std::size_t b = 0; b < batch; ++b) std::copy_n(step.bias.data(), step.size, value.data() + b * step.size);
+        for (const Step::Part& part : step.parts) part.map->apply(batch, workspace.values[part.operand].data(), value.data());
+        break;
+      case Step::Kind::unary:
+        apply_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), value.data());
+        break;
+      case Step::Kind::binary:
+        apply_binary(step, batch, workspace, value.data());
+        break;
+      case Step::Kind::max_pool:
+        apply_max_pool(step, batch, workspace, value.data());
+        break;
+      case Step::Kind::softmax:
+        apply_softmax(step, batch, workspace.values[step.operands[0]].data(), value.data());
+        break;
+      case Step::Kind::denotation:
+        if (!evaluate_denotation(step, batch, workspace)) return false;
+        break;
+    }
+  }
+  return true;
+} catch (const Stopped&) {
+  return false;
+}
+
+bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
+  const Graph& graph = problem_->graph();
+  std::vector<Array<double>> operands(step.operands.size());
+  std::vector<const Array<double>*> pointers;
+  for (const Array<double>& operand : operands) pointers.push_back(&operand);
+  std::vector<double>& value = workspace.values[step.node];
+  for (std::size_t b = 0; b < batch; ++b) {
+    if (workspace.limit.reached()) return false;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const std::size_t size = graph.size(step.operands[k]);
+      const double* from = workspace.values[step.operands[k]].data() + b * size;
+      operands[k] = {graph.node(step.operands[k]).shape, std::vector<double>(from, from + size)};
+    }
+    const Outcome<Array<double>> result = denote<double>(graph.node(step.node), pointers);
+    for (std::size_t i = 0; i < step.size; ++i) value[b * step.size + i] = result.ok() ? result.value().values[i] : std::nan("");
+  }
+  return true;
+}
+
+void Network::outputs(std::size_t batch, const Workspace& workspace, double* y) const {
+  std::size_t offset = 0;
+  for (const NodeId id : problem_->graph().outputs) {
+    const std::size_t size = problem_->graph().size(id);
+    for (std::size_t b = 0; b < batch; ++b) std::copy_n(workspace.values[id].data() + b * size, size, y + b * output_size_ + offset);
+    offset += size;
+  }
+}
+
+bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const try {
+  const std::function<bool()> question = workspace.limit.question();
+  const StopScope watch(question);
+  const Graph& graph = problem_->graph();
+  workspace.bars.resize(graph.nodes.size());
+  for (const Step& step : steps_) workspace.bars[step.node].assign(batch * step.size, 0);
+  std::size_t offset = 0;
+  for (const NodeId id : graph.outputs) {
+    const std::size_t size = graph.size(id);
+    for (std::size_t b = 0; b < batch; ++b) {
+      for (std::size_t i = 0; i < size; ++i) workspace.bars[id][b * size + i] += y_bar[b * output_size_ + offset + i];
+    }
+    offset += size;
+  }
+  for (std::size_t k = steps_.size(); k-- > 0;) {
+    if (workspace.limit.reached()) return false;
+    const Step& step = steps_[k];
+    const double* bar = workspace.bars[step.node].data();
+    switch (step.kind) {
+      case Step::Kind::input: {
+        const std::size_t at = input_offset(step.node);
+        for (std::size_t b = 0; b < batch; ++b) std::copy_n(bar + b * step.size, step.size, x_bar + b * input_size_ + at);
+        break;
+      }
+      case Step::Kind::affine:
+        for (const Step::Part& part : step.parts) part.map->transpose(batch, bar, workspace.bars[part.operand].data());
+        break;
+      case Step::Kind::unary:
+        pull_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), workspace.values[step.node].data(), bar,
+                   workspace.bars[step.operands[0]].data());
+        break;
+      case Step::Kind::binary:
+        pull_binary(step, batch, workspace);
+        break;
+      case Step::Kind::max_pool:
+        pull_max_pool(step, batch, workspace);
+        break;
+      case Step::Kind::softmax:
+        pull_softmax(step, batch, workspace.values[step.node].data(), bar, workspace.bars[step.operands[0]].data());
+        break;
+      case Step::Kind::constant:
+      case Step::Kind::denotation:
+        break;
+    }
+  }
+  return true;
+} catch (const Stopped&) {
+  return false;
+}
+
+}  // namespace assay::search

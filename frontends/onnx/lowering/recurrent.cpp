@@ -1,0 +1,288 @@
+// RNN, GRU and LSTM: unrolled, one step after the other, into products and activations.
+//
+// Shapes here: x [T, N, I] in processing order, state [N, H], gates [N, G * H] in the order of the standard (GRU z r h, LSTM
+// i o f c). A direction that runs backwards reads each sequence from its own last element.
+#include <algorithm>
+#include <bit>
+#include <cctype>
+
+#include "frontends/onnx/lowering/compose.h"
+
+namespace assay::onnx {
+namespace {
+
+constexpr std::int64_t kMostSteps = 4096;  // unrolled steps of one node
+
+struct Activation {
+  std::string name;  // lower case
+  double alpha = 0, beta = 0;
+};
+
+struct ActivationRow {
+  std::string_view name;
+  bool has_alpha, has_beta;
+  float alpha, beta;   // defaults of the operator of that name
+  bool must_be_given;  // no operator of that name, hence no default
+};
+constexpr ActivationRow kActivations[] = {
+    {"relu", false, false, 0, 0, false},         {"tanh", false, false, 0, 0, false},
+    {"sigmoid", false, false, 0, 0, false},      {"affine", true, true, 0, 0, true},
+    {"leakyrelu", true, false, 0.01F, 0, false}, {"thresholdedrelu", true, false, 1, 0, false},
+    {"scaledtanh", true, true, 0, 0, true},      {"hardsigmoid", true, true, 0.2F, 0.5F, false},
+    {"elu", true, false, 1, 0, false},           {"softsign", false, false, 0, 0, false},
+    {"softplus", false, false, 0, 0, false},
+};
+
+Operand activate(Call& call, const Activation& f, Operand x, double clip) {
+  if (clip > 0) x = call.emit(Op::clip, {x}, ClipAttributes{-clip, clip});
+  if (f.name == "relu") return call.emit(Op::relu, {x});
+  if (f.name == "tanh") return call.emit(Op::tanh, {x});
+  if (f.name == "sigmoid") return call.emit(Op::sigmoid, {x});
+  if (f.name == "softsign") return call.emit(Op::softsign, {x});
+  if (f.name == "softplus") return call.emit(Op::softplus, {x});
+  if (f.name == "leakyrelu") return call.emit(Op::leaky_relu, {x}, LeakyReluAttributes{f.alpha});
+  if (f.name == "affine") return call.emit(Op::add, {scaled(call, x, f.alpha), reals_like(call, x, {}, {f.beta})});
+  if (f.name == "scaledtanh") return scaled(call, call.emit(Op::tanh, {scaled(call, x, f.beta)}), f.alpha);
+  const Op op = f.name == "elu" ? Op::elu : f.name == "hardsigmoid" ? Op::hard_sigmoid : Op::thresholded_relu;
+  return call.emit(op, {x}, ActivationAttributes{f.alpha, f.beta});
+}
+
+std::vector<double> float_list(const Call& call, std::string_view name) {
+  std::vector<double> values;
+  if (const AttributeProto* found = call.find(name, AttributeKind::reals)) {
+    for (const std::uint32_t bits : found->reals) values.push_back(static_cast<double>(std::bit_cast<float>(bits)));
+  }
+  return values;
+}
+
+// The functions in order; each that has an alpha (beta) takes the next one listed, or its default.
+std::vector<Activation> activations_of(const Call& call, std::vector<std::string> names) {
+  if (const AttributeProto* given = call.find("activations", AttributeKind::texts)) {
+    if (given->texts.size() != names.size())
+      call.malformed("onnx.attribute", std::to_string(names.size()) + " activations", std::to_string(given->texts.size()));
+    names = given->texts;
+  }
+  const std::vector<double> alphas = float_list(call, "activation_alpha"), betas = float_list(call, "activation_beta");
+  std::size_t next_alpha = 0, next_beta = 0;
+  std::vector<Activation> activations;
+  for (std::string& name : names) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto* row =
+        std::find_if(std::begin(kActivations), std::end(kActivations), [&](const ActivationRow& one) { return one.name == name; });
+    if (row == std::end(kActivations)) call.malformed("onnx.attribute", "an activation of the standard's list", printable(name));
+    const bool has_alpha = next_alpha < alphas.size(), has_beta = next_beta < betas.size();
+    if (row->must_be_given && !(has_alpha && has_beta))
+      call.malformed("onnx.attribute", "activation_alpha and activation_beta for " + name, "none");
+    Activation f{name, static_cast<double>(row->alpha), static_cast<double>(row->beta)};
+    if (row->has_alpha && has_alpha) f.alpha = alphas[next_alpha++];
+    if (row->has_beta && has_beta) f.beta = betas[next_beta++];
+    activations.push_back(std::move(f));
+  }
+  return activations;
+}
+
+// One direction of one node.
+struct Cell {
+  std::string type;
+  Operand r;     // [H, G * H], transposed
+  Operand rb;    // bias of the recurrent products that is not part of x; GRU with linear_before_reset only
+  Operand peep;  // [3 * H]: i o f; LSTM only
+  std::vector<Activation> f;
+  double clip = 0;
+  bool linear_before_reset = false, input_forget = false;
+};
+struct State {
+  Operand h, c;  // c: LSTM only
+};
+
+Operand sum(Call& call, const Operand& a, const Operand& b) { return b == nullptr ? a : call.emit(Op::add, {a, b}); }
+Operand product(Call& call, const Operand& a, const Operand& b) { return call.emit(Op::mul, {a, b}); }
+Operand one_minus(Call& call, const Operand& x) { return call.emit(Op::sub, {reals_like(call, x, {}, {1}), x}); }
+
+// H = f(x + H R)
+State rnn_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
+  const Operand gates = sum(call, x, call.emit(Op::matmul, {s.h, cell.r}));
+  return {activate(call, cell.f[0], gates, cell.clip), nullptr};
+}
+
+// z = f(.), r = f(.), h = g(x + (r H) R) or g(x + r (H R + b)), H = (1 - z) h + z H
+State gru_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
+  const std::vector<Operand> xs = split_axis(call, x, 1, 3), rs = split_axis(call, cell.r, 1, 3);
+  const auto recurrent = [&](std::size_t gate, const Operand& h) {
+    const Operand y = call.emit(Op::matmul, {h, rs[gate]});
+    return cell.rb == nullptr ? y : sum(call, y, split_axis(call, cell.rb, 0, 3)[gate]);
+  };
+  const Operand z = activate(call, cell.f[0], sum(call, xs[0], recurrent(0, s.h)), cell.clip);
+  const Operand r = activate(call, cell.f[0], sum(call, xs[1], recurrent(1, s.h)), cell.clip);
+  const Operand inner = cell.linear_before_reset ? product(call, r, recurrent(2, s.h)) : recurrent(2, product(call, r, s.h));
+  const Operand h = activate(call, cell.f[1], sum(call, xs[2], inner), cell.clip);
+  return {sum(call, product(call, one_minus(call, z), h), product(call, z, s.h)), nullptr};
+}
+
+// i = f(. + P C), f = f(. + P C), c = g(.), C = f C + i c, o = f(. + P C), H = o h(C)
+State lstm_step(Call& call, const Cell& cell, const Operand& x, const State& s) {
+  const std::vector<Operand> gates = split_axis(call, sum(call, x, call.emit(Op::matmul, {s.h, cell.r})), 1, 4);
+  const std::vector<Operand> peep = cell.peep ? split_axis(call, cell.peep, 0, 3) : std::vector<Operand>(3);
+  const auto gate = [&](std::size_t which, const Operand& p, const Operand& c) {
+    return activate(call, cell.f[0], p ? sum(call, gates[which], product(call, p, c)) : gates[which], cell.clip);
+  };
+  const Operand i = gate(0, peep[0], s.c);
+  const Operand f = cell.input_forget ? one_minus(call, i) : gate(2, peep[2], s.c);
+  const Operand c = sum(call, product(call, f, s.c), product(call, i, activate(call, cell.f[1], gates[3], cell.clip)));
+  const Operand o = gate(1, peep[1], c);
+  return {product(call, o, activate(call, cell.f[2], c, 0)), c};
+}
+
+State step(Call& call, const Cell& cell, const Operand& x, const State& s) {
+  if (cell.type == "RNN") return rnn_step(call, cell, x, s);
+  return cell.type == "GRU" ? gru_step(call, cell, x, s) : lstm_step(call, cell, x, s);
+}
+
+// Rows of `now` where the sequence has a step t, else of `before`.
+Operand where_running(Call& call, const Operand& now, const Operand& before, const Ints& lengths, std::int64_t t) {
+  if (now == nullptr || std::all_of(lengths.begin(), lengths.end(), [t](std::int64_t length) { return t < length; })) return now;
+  Ints rows;
+  const auto n = static_cast<std::int64_t>(lengths.size());
+  for (std::int64_t i = 0; i < n; ++i) rows.push_back(t < lengths[static_cast<std::size_t>(i)] ? i : n + i);
+  return gather_axis(call, concat(call, {now, before}, 0), 0, std::move(rows));
+}
+
+// x [T, N, F] with each sequence backwards from its last element.
+Operand backwards(Call& call, const Operand& x, const Ints& lengths) {
+  const std::int64_t steps = x->shape[0], n = x->shape[1], width = x->shape[2];
+  Ints from;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t length = lengths[static_cast<std::size_t>(i)];
+      from.push_back((t < length ? length - 1 - t : t) * n + i);
+    }
+  }
+  return call.reshape(gather_axis(call, call.reshape(x, {steps * n, width}), 0, std::move(from)), x->shape);
+}
+
+struct RecurrentSizes {
+  std::int64_t steps, batch, inputs, hidden, gates, directions;
+};
+
+struct Run {
+  Operand y;  // [T, 1, N, H]
+  State last;
+};
+
+Operand row(Call& call, const Operand& x, std::int64_t i, Shape shape) {
+  return call.reshape(slice_axis(call, x, 0, i, 1), std::move(shape));
+}
+
+// Direction d from its first state: all hidden states, zero behind the end of a sequence.
+Run run(Call& call, Cell cell, const RecurrentSizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths, State state) {
+  const std::int64_t width = size.gates * size.hidden;
+  const Operand w = permute(call, row(call, call.in(1), d, {width, size.inputs}), {1, 0});
+  cell.r = permute(call, row(call, call.in(2), d, {width, size.hidden}), {1, 0});
+  Operand gates = call.emit(Op::matmul, {reverse ? backwards(call, x, lengths) : x, w});
+  if (call.has(3)) {
+    const std::vector<Operand> bias = split_axis(call, row(call, call.in(3), d, {2 * width}), 0, 2);
+    gates = sum(call, gates, bias[0]);
+    if (cell.linear_before_reset)
+      cell.rb = bias[1];
+    else
+      gates = sum(call, gates, bias[1]);
+  }
+  if (cell.type == "LSTM" && call.has(7)) cell.peep = row(call, call.in(7), d, {3 * size.hidden});
+  const Operand zeros = expand(call, reals_like(call, x, {}, {0}), {size.batch, size.hidden});
+  std::vector<Operand> states;
+  for (std::int64_t t = 0; t < size.steps; ++t) {
+    const State next = step(call, cell, row(call, gates, t, {size.batch, width}), state);
+    states.push_back(call.reshape(where_running(call, next.h, zeros, lengths, t), {1, size.batch, size.hidden}));
+    state = {where_running(call, next.h, state.h, lengths, t), where_running(call, next.c, state.c, lengths, t)};
+  }
+  Operand y = concat(call, states, 0);
+  if (reverse) y = backwards(call, y, lengths);
+  return {call.reshape(y, {size.steps, 1, size.batch, size.hidden}), state};
+}
+
+RecurrentSizes sizes_of(const Call& call, std::int64_t gates, std::int64_t directions, const Shape& x) {
+  const Shape& r = call.shape(2);
+  const bool ranks = x.size() == 3 && call.shape(1).size() == 3 && r.size() == 3;
+  RecurrentSizes size{};
+  if (ranks) size = {x[0], x[1], x[2], r[2], gates, directions};
+  const std::int64_t h = size.hidden, width = gates * h;
+  bool fits = ranks && size.steps >= 1 && h >= 1 && call.attribute("hidden_size", h) == h;
+  fits = fits && call.shape(1) == Shape{directions, width, size.inputs} && r == Shape{directions, width, h};
+  fits = fits && (!call.has(3) || call.shape(3) == Shape{directions, 2 * width}) &&
+         (!call.has(7) || call.shape(7) == Shape{directions, 3 * h});
+  if (!fits)
+    call.malformed(
+        "onnx.shape",
+        "X [T, N, I], W [D, G H, I], R [D, G H, H], B [D, 2 G H] with G = " + std::to_string(gates) + ", D = " + std::to_string(directions),
+        to_string(x) + ", " + to_string(call.shape(1)) + ", " + to_string(r));
+  if (size.steps > kMostSteps) call.unsupported("onnx.limit", "at most 4096 steps", std::to_string(size.steps), "shorten the sequence");
+  return size;
+}
+
+Ints lengths_of(const Call& call, const RecurrentSizes& size) {
+  if (!call.has(4)) return Ints(static_cast<std::size_t>(size.batch), size.steps);
+  const Ints lengths = call.ints(4, "lengths of the sequences");
+  bool fits = static_cast<std::int64_t>(lengths.size()) == size.batch;
+  for (const std::int64_t length : lengths) fits = fits && length >= 1 && length <= size.steps;
+  if (!fits) call.malformed("onnx.input", "one length from 1 to " + std::to_string(size.steps) + " per sequence", to_string(lengths));
+  return lengths;
+}
+
+Operand first_state(Call& call, std::size_t input, const RecurrentSizes& size, std::int64_t d, bool batch_first) {
+  if (!call.has(input)) return expand(call, reals_like(call, call.in(0), {}, {0}), {size.batch, size.hidden});
+  const Operand state = batch_first ? permute(call, call.in(input), {1, 0, 2}) : call.in(input);
+  if (state->shape != Shape{size.directions, size.batch, size.hidden})
+    call.malformed("onnx.shape", "a state per direction, sequence and hidden unit", to_string(call.shape(input)));
+  return row(call, state, d, {size.batch, size.hidden});
+}
+
+Cell cell_of(const Call& call) {
+  Cell cell;
+  cell.type = call.node.op_type;
+  cell.clip = static_cast<double>(call.attribute("clip", 0.0F));
+  cell.linear_before_reset = call.attribute("linear_before_reset", std::int64_t{0}) != 0;
+  cell.input_forget = call.attribute("input_forget", std::int64_t{0}) != 0;
+  return cell;
+}
+
+}  // namespace
+
+Results lower_recurrent(Call& call) {
+  const std::string direction = call.attribute("direction", "forward"), &type = call.node.op_type;
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    call.malformed("onnx.attribute", "direction forward, reverse or bidirectional", printable(direction));
+  const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
+  const bool batch_first = call.attribute("layout", std::int64_t{0}) != 0;
+  const Operand x = batch_first && call.shape(0).size() == 3 ? permute(call, call.in(0), {1, 0, 2}) : call.in(0);
+  const RecurrentSizes size = sizes_of(call, type == "RNN" ? 1 : type == "GRU" ? 3 : 4, directions, x->shape);
+  const Ints lengths = lengths_of(call, size);
+  std::vector<std::string> names = type == "RNN"   ? std::vector<std::string>{"tanh"}
+                                   : type == "GRU" ? std::vector<std::string>{"sigmoid", "tanh"}
+                                                   : std::vector<std::string>{"sigmoid", "tanh", "tanh"};
+  const std::size_t per_direction = names.size();
+  names.resize(per_direction * static_cast<std::size_t>(directions));
+  std::copy_n(names.begin(), directions == 2 ? per_direction : 0, names.begin() + static_cast<std::ptrdiff_t>(per_direction));
+  const std::vector<Activation> all = activations_of(call, names);
+  std::vector<Operand> ys, hs, cs;
+  for (std::int64_t d = 0; d < directions; ++d) {
+    Cell cell = cell_of(call);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(per_direction) * d;
+    cell.f.assign(first, first + static_cast<std::ptrdiff_t>(per_direction));
+    State state{first_state(call, 5, size, d, batch_first), type == "LSTM" ? first_state(call, 6, size, d, batch_first) : nullptr};
+    const Run result = run(call, cell, size, d, d == 1 || direction == "reverse", x, lengths, state);
+    const Shape one = {1, size.batch, size.hidden};
+    ys.push_back(result.y);
+    hs.push_back(call.reshape(result.last.h, one));
+    if (result.last.c) cs.push_back(call.reshape(result.last.c, one));
+  }
+  const auto last = [&](const std::vector<Operand>& states) {
+    const Operand joined = concat(call, states, 0);
+    return batch_first ? permute(call, joined, {1, 0, 2}) : joined;
+  };
+  const Operand y = concat(call, ys, 1);
+  Results results = {batch_first ? permute(call, y, {2, 0, 1, 3}) : y, last(hs)};
+  if (!cs.empty()) results.push_back(last(cs));
+  return results;
+}
+
+}  // namespace assay::onnx

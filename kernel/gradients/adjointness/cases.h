@@ -1,0 +1,13 @@
+// The representative set: for every op applications that between them use every alternative of its attributes and of its gradient.
+#pragma once
+
+#include <vector>
+
+#include "kernel/gradients/adjointness/adjointness.h"
+
+namespace assay::kernel {
+
+// Empty for leaves and for ops whose results are integers or truth values, which have no derivative.
+[[nodiscard]] std::vector<AdjointCase> adjoint_cases(Op op);
+
+}  // namespace assay::kernel

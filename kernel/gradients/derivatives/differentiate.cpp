@@ -1,0 +1,228 @@
+#include "kernel/gradients/derivatives/differentiate.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semantics/demand.h"
+#include "kernel/gradients/derivatives/rules.h"
+
+namespace assay {
+
+namespace derivatives {
+
+namespace {
+
+using Cotangent = std::optional<Value>;
+
+// Adds to `graph` the nodes that turn a cotangent of `target` into cotangents of the nodes `from`; the ids of those.
+Outcome<std::vector<NodeId>> reverse(Graph& graph, NodeId target, NodeId target_bar, const std::vector<NodeId>& from) {
+  Builder builder(graph);
+  std::vector<bool> reached(target + 1, false);  // depends on one of `from` through float tensors
+  for (const NodeId id : from) {
+    if (id <= target) reached[id] = true;
+  }
+  for (NodeId id = 0; id <= target; ++id) {
+    for (const NodeId operand : graph.node(id).operands) reached[id] = reached[id] || (reached[operand] && is_float(graph.node(id).dtype));
+  }
+  std::vector<Cotangent> bars(target + 1);
+  if (reached[target]) bars[target] = builder.node(target_bar);
+  for (NodeId id = target + 1; id-- > 0;) {
+    if (!bars[id] || !reached[id] || op_row(graph.node(id).op).op_class == OpClass::leaf) continue;
+    const Cotangents operands = vjp_of(builder.node(id), *bars[id]);
+    if (builder.rejection()) return *builder.rejection();
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const NodeId operand = graph.node(id).operands[k];
+      if (!operands[k] || !reached[operand]) continue;
+      bars[operand] = bars[operand] ? *bars[operand] + *operands[k] : *operands[k];
+    }
+  }
+  std::vector<NodeId> result;
+  for (const NodeId id : from) {
+    const bool depends = id <= target && bars[id].has_value();
+    result.push_back(depends ? bars[id]->id() : builder.zeros(graph.node(id).shape, graph.node(id).dtype).id());
+  }
+  if (builder.rejection()) return *builder.rejection();
+  return result;
+}
+
+Outcome<Done> check(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
+  const auto malformed = [](std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "derivative.arguments", "differentiate", std::move(required), std::move(found), {}};
+  };
+  if (output >= graph.outputs.size()) return malformed("an output of the graph", std::to_string(output));
+  for (const std::size_t input : inputs) {
+    if (input >= graph.inputs.size()) return malformed("inputs of the graph", std::to_string(input));
+    if (!is_float(graph.node(graph.inputs[input]).dtype)) return malformed("inputs of reals", "'" + graph.input_names[input] + "'");
+  }
+  if (!is_float(graph.node(graph.outputs[output]).dtype)) return malformed("an output of reals", "'" + graph.output_names[output] + "'");
+  return Done{};
+}
+
+}  // namespace
+
+Cotangents vjp_of(const Value& y, const Value& y_bar) {
+  switch (node_of(y).op) {
+    case Op::reshape:
+    case Op::permute:
+    case Op::slice:
+    case Op::concat:
+    case Op::pad:
+    case Op::gather:
+    case Op::place:
+    case Op::expand:
+      return vjp_of_layout(y, y_bar);
+    case Op::add:
+    case Op::sub:
+    case Op::neg:
+    case Op::scale:
+    case Op::mul:
+    case Op::div:
+    case Op::gemm:
+    case Op::matmul:
+    case Op::batch_norm:
+    case Op::reduce_sum:
+    case Op::reduce_mean:
+    case Op::cumsum:
+    case Op::weighted_gather:
+      return vjp_of_linear(y, y_bar);
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::avg_pool:
+    case Op::max_pool:
+      return vjp_of_window(y, y_bar);
+    case Op::relu:
+    case Op::leaky_relu:
+    case Op::sigmoid:
+    case Op::tanh:
+    case Op::abs:
+    case Op::clip:
+    case Op::sqrt:
+    case Op::pow:
+    case Op::exp:
+    case Op::log:
+    case Op::sin:
+    case Op::cos:
+    case Op::reciprocal:
+    case Op::erf:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::mod:
+    case Op::power:
+    case Op::cast:
+    case Op::softplus:
+      return vjp_of_elementwise(y, y_bar);
+    case Op::min:
+    case Op::max:
+    case Op::reduce_max:
+    case Op::reduce_min:
+    case Op::where:
+    case Op::take:
+    case Op::sort:
+      return vjp_of_selection(y, y_bar);
+    case Op::softmax:
+    case Op::log_softmax:
+    case Op::log_sum_exp:
+    case Op::softsign:
+    case Op::elu:
+    case Op::selu:
+    case Op::celu:
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::hard_sigmoid:
+    case Op::hard_swish:
+    case Op::thresholded_relu:
+    case Op::shrink:
+    case Op::prelu:
+    case Op::reduce_prod:
+    case Op::normalise:
+    case Op::cumprod:
+    case Op::local_response:
+    case Op::masked_softmax:
+      return vjp_of_defined(y, y_bar);
+    // Constant off their jumps.
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+    case Op::bitwise_and:
+    case Op::bitwise_or:
+    case Op::bitwise_xor:
+    case Op::equal:
+    case Op::less:
+    case Op::less_equal:
+    case Op::logical_not:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::is_nan:
+    case Op::is_inf:
+    case Op::arg_max:
+    case Op::arg_min:
+    case Op::arg_sort:
+    case Op::step:
+    case Op::max_weight:
+      return Cotangents(node_of(y).operands.size());
+    case Op::input:
+    case Op::constant:
+      break;
+  }
+  demand(false, "vjp_of: a leaf has no operands");
+  return {};
+}
+
+}  // namespace derivatives
+
+Outcome<Graph> differentiate(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
+  if (Outcome<Done> fine = derivatives::check(graph, output, inputs); !fine) return fine.rejection();
+  Graph result = graph;
+  const NodeId target = graph.outputs[output];
+  const NodeId bar = result.append_input(graph.node(target).dtype, graph.node(target).shape, graph.output_names[output] + "_bar");
+  std::vector<NodeId> from;
+  for (const std::size_t input : inputs) from.push_back(graph.inputs[input]);
+  const Outcome<std::vector<NodeId>> bars = derivatives::reverse(result, target, bar, from);
+  if (!bars) return bars.rejection();
+  result.outputs.clear();
+  result.output_names.clear();
+  for (std::size_t k = 0; k < inputs.size(); ++k) result.mark_output(bars.value()[k], graph.input_names[inputs[k]] + "_bar");
+  return without_dead_nodes(result);
+}
+
+Outcome<Graph> jvp(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
+  Outcome<Graph> vjp = differentiate(graph, output, inputs);
+  if (!vjp) return vjp;
+  Graph result = std::move(vjp).value();
+  const NodeId bar = result.inputs.back();
+  std::optional<derivatives::Value> y_dot;
+  derivatives::Builder builder(result);
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const NodeId x_bar = result.outputs[k];
+    const NodeId x_dot = result.append_input(result.node(x_bar).dtype, result.node(x_bar).shape, graph.input_names[inputs[k]] + "_dot");
+    const Outcome<std::vector<NodeId>> part = derivatives::reverse(result, x_bar, x_dot, {bar});
+    if (!part) return part.rejection();
+    const derivatives::Value term = builder.node(part.value()[0]);
+    y_dot = y_dot ? *y_dot + term : term;
+  }
+  const NodeId target = graph.outputs[output];
+  if (!y_dot) y_dot = builder.zeros(graph.node(target).shape, graph.node(target).dtype);
+  if (builder.rejection()) return *builder.rejection();
+  // The cotangent itself is gone from the Jacobian: a constant in its place, so that it is no input of the result.
+  result.nodes[bar] = result.node(builder.zeros(result.node(bar).shape, result.node(bar).dtype).id());
+  const auto position = static_cast<std::ptrdiff_t>(graph.inputs.size());
+  result.inputs.erase(result.inputs.begin() + position);
+  result.input_names.erase(result.input_names.begin() + position);
+  result.outputs.clear();
+  result.output_names.clear();
+  result.mark_output(y_dot->id(), graph.output_names[output] + "_dot");
+  return without_dead_nodes(result);
+}
+
+}  // namespace assay

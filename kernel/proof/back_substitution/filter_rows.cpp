@@ -1,0 +1,264 @@
+// The double filter: back-substitution in double with one slack per row.
+//
+// u = 2^-53. A computed sum of n products differs from the exact one by at most (n + 2) u sum|terms| (1 + 2^-30) for
+// n < 2^20, any order, with or without FMA (Jeannerod and Rump 2013), plus one smallest subnormal per product, for which
+// kUnderflow stands generously. All slack sums are of non-negative terms; kInflate covers their own rounding.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernel/proof/back_substitution/rows.h"
+#include "semantics/demand.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr double kUnit = 0x1p-53;         // unit roundoff of double
+constexpr double kInflate = 1 + 0x1p-26;  // rounding of the slack sums themselves, up to 2^25 terms
+constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below the normal range, per product; itself normal
+
+double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
+
+double sum_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v;
+  return sum * kInflate;
+}
+
+}  // namespace
+
+std::vector<double> magnitudes(const Box& box) {
+  std::vector<double> result(box.lo.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
+  return result;
+}
+
+// Prices of one element are floored at kUnderflow per product: a price that vanished would be missing |A| times.
+Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<double>>& x) {
+  const std::size_t size = form.bias.size();
+  Penalty penalty{std::vector<double>(size, 0.0), 0.0};
+  std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
+  for (const AffineForm::Part& part : form.parts) most += std::max(part.map->fan_in(), part.map->fan_out());
+  std::vector<double> product(size), error(size);
+  for (std::size_t p = 0; p < form.parts.size(); ++p) {
+    const LinearMap& map = *form.parts[p].map;
+    std::fill(product.begin(), product.end(), 0.0);
+    map.apply_magnitude(x[p].data(), product.data());
+    // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
+    const double factor = 2 * terms(most);
+    for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += factor * product[i] * kInflate;
+    if (form.parts[p].error) {
+      std::fill(error.begin(), error.end(), 0.0);
+      form.parts[p].error->apply_magnitude(x[p].data(), error.data());
+      for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += error[i] * kInflate;
+    }
+    penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
+  }
+  // The bias is one of `size` terms of a row's constant, and the first of `most` + 1 terms of apply.
+  const double bias_factor = terms(std::max(size, most));
+  for (std::size_t i = 0; i < size; ++i) {
+    penalty.per_element[i] += bias_factor * std::fabs(form.bias[i]);
+    if (!form.bias_error.empty()) penalty.per_element[i] += form.bias_error[i];
+    penalty.per_element[i] = penalty.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
+  }
+  penalty.absolute += kUnderflow * static_cast<double>(size);
+  return penalty;
+}
+
+Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>& x) {
+  const std::size_t size = r.lower_intercept.size();
+  Penalty penalty{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
+  std::size_t products = 0;  // of one element
+  for (std::size_t p = 0; p < r.parts.size(); ++p) {
+    const Relaxation::Part& part = r.parts[p];
+    std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
+    std::size_t most = 1;
+    for (const std::uint32_t i : part.index) most = std::max(most, ++uses[i]);
+    std::size_t longest = 0;
+    for (std::size_t j = 0; j < size; ++j) {
+      longest = std::max(longest, part.last(j) - part.first(j));
+      for (std::size_t k = part.first(j); k < part.last(j); ++k) {
+        const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
+        if (slope > 0) penalty.per_element[j] += terms(most) * slope * x[p][part.element(k)];
+      }
+    }
+    products += longest;
+    penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
+  }
+  const double least = kUnderflow * static_cast<double>(products + 1);
+  for (std::size_t j = 0; j < size; ++j) {
+    const double intercept = std::max(std::fabs(r.lower_intercept[j]), std::fabs(r.upper_intercept[j]));
+    penalty.per_element[j] = (penalty.per_element[j] + terms(size) * intercept) * kInflate + least;
+  }
+  return penalty;
+}
+
+FilterRows::FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs)
+    : graph_(graph),
+      boxes_(boxes),
+      rows_(rows),
+      blocks_(graph.nodes.size()),
+      constant_(rows, 0.0),
+      slack_(rows, 0.0),
+      sums_(rows),
+      keep_inputs_(keep_inputs),
+      inputs_(keep_inputs ? graph.nodes.size() : 0) {}
+
+std::vector<double> FilterRows::input_coefficients(std::size_t row) const {
+  std::vector<double> result;
+  for (const NodeId id : graph_.inputs) {
+    const std::size_t size = graph_.size(id);
+    if (inputs_[id].empty())
+      result.resize(result.size() + size, 0.0);
+    else
+      result.insert(result.end(), inputs_[id].begin() + row * size, inputs_[id].begin() + (row + 1) * size);
+  }
+  return result;
+}
+
+std::vector<double> FilterRows::take(std::size_t size) {
+  std::vector<double> block;
+  if (!spare_.empty()) {
+    block = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  block.resize(rows_ * size);
+  return block;
+}
+
+std::vector<double> FilterRows::consume(NodeId node) {
+  --open_;
+  return std::exchange(blocks_[node], {});
+}
+
+void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error) {
+  const std::size_t size = graph_.size(node);
+  if (blocks_[node].empty()) {
+    blocks_[node].assign(rows_ * size, 0.0);
+    ++open_;
+  }
+  double& slot = blocks_[node][row * size + element];
+  const Box& box = *boxes_[node];
+  const double magnitude = std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]));
+  const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
+  slot += coefficient;
+  if (rounding > 0) slack_[row] += rounding * magnitude * kInflate;
+}
+
+void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
+  for (std::size_t row = 0; row < rows_; ++row) {
+    add(row, node, element, at_least ? -beta : beta, 0.0);
+    const double product = at_least ? beta * threshold : -beta * threshold;
+    constant_[row] += product;
+    slack_[row] += 2 * kUnit * (std::fabs(product) + std::fabs(constant_[row])) * kInflate + kUnderflow;
+  }
+}
+
+void FilterRows::merge(NodeId node, std::vector<double> fresh) {
+  if (fresh.empty()) return;
+  std::vector<double>& to = blocks_[node];
+  if (to.empty()) {
+    to = std::move(fresh);
+    ++open_;
+    return;
+  }
+  const std::vector<double> x = magnitudes(*boxes_[node]);
+  for (std::size_t row = 0; row < rows_; ++row) {
+    poll(x.size());
+    double* a = to.data() + row * x.size();
+    const double* b = fresh.data() + row * x.size();
+    double price = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      a[i] += b[i];
+      if (a[i] != 0) price += std::fabs(a[i]) * x[i];
+    }
+    slack_[row] += 2 * kUnit * price * kInflate;
+  }
+  spare_.push_back(std::move(fresh));
+}
+
+// constant += value; the price is that of a node plus what does not depend on the row.
+void FilterRows::collect(double absolute) {
+  poll(100 * rows_);
+  for (std::size_t row = 0; row < rows_; ++row) {
+    constant_[row] += sums_[row].value;
+    slack_[row] += (sums_[row].price + absolute + 2 * kUnit * std::fabs(constant_[row])) * kInflate;
+  }
+}
+
+void FilterRows::through(NodeId node, const LinearStep& step) {
+  std::vector<double> a = consume(node);
+  const std::vector<double>& bias = step.form->bias;
+  pass_constants(rows_, bias.size(), a.data(), {bias.data(), bias.data()}, step.penalty->per_element.data(), sums_.data());
+  collect(step.penalty->absolute);
+  for (const AffineForm::Part& part : step.form->parts) {
+    if (part.map->is_identity()) {
+      merge(part.operand, a);
+      continue;
+    }
+    std::vector<double> fresh = take(part.map->columns());
+    std::fill(fresh.begin(), fresh.end(), 0.0);
+    part.map->transpose(rows_, a.data(), fresh.data());
+    merge(part.operand, std::move(fresh));
+  }
+  spare_.push_back(std::move(a));
+}
+
+void FilterRows::relax(NodeId node, const Line& line) {
+  std::vector<double> a = consume(node);
+  const Relaxation& r = line.relaxation;
+  const std::size_t size = r.lower_intercept.size();
+  const Sides intercept{r.lower_intercept.data(), r.upper_intercept.data()};
+  if (r.parts.size() == 1 && r.parts[0].index.empty() && r.parts[0].start.empty()) {
+    std::vector<double> fresh = take(size);
+    pass_lines(rows_, size, a.data(), intercept, line.penalty.per_element.data(), {r.parts[0].lower.data(), r.parts[0].upper.data()},
+               fresh.data(), sums_.data());
+    collect(line.penalty.absolute);
+    merge(r.parts[0].operand, std::move(fresh));
+  } else {
+    pass_constants(rows_, size, a.data(), intercept, line.penalty.per_element.data(), sums_.data());
+    collect(line.penalty.absolute);
+    for (const Relaxation::Part& part : r.parts) {
+      const std::size_t columns = graph_.size(part.operand);
+      std::vector<double> fresh = take(columns);
+      std::fill(fresh.begin(), fresh.end(), 0.0);
+      for (std::size_t row = 0; row < rows_; ++row) {
+        poll(size + part.lower.size());
+        for (std::size_t j = 0; j < size; ++j) {
+          const double c = a[row * size + j];
+          if (c == 0) continue;
+          const std::vector<double>& slopes = c > 0 ? part.lower : part.upper;
+          for (std::size_t k = part.first(j); k < part.last(j); ++k) fresh[row * columns + part.element(k)] += c * slopes[k];
+        }
+      }
+      merge(part.operand, std::move(fresh));
+    }
+  }
+  spare_.push_back(std::move(a));
+}
+
+void FilterRows::concretize(NodeId node) {
+  std::vector<double> a = consume(node);
+  const Box& box = *boxes_[node];
+  const std::size_t size = box.lo.size();
+  pass_constants(rows_, size, a.data(), {box.lo.data(), box.hi.data()}, magnitudes(box).data(), sums_.data());
+  for (RowSums& sums : sums_) sums.price *= terms(size);
+  collect(kUnderflow * static_cast<double>(size));
+  if (keep_inputs_ && graph_.node(node).op == Op::input)
+    inputs_[node] = std::move(a);
+  else
+    spare_.push_back(std::move(a));
+}
+
+double FilterRows::lower(std::size_t row) const {
+  demand(open_ == 0, "a lower bound was asked for before every block was consumed");
+  const double bound = sub_down(constant_[row], slack_[row] * kInflate);
+  return bound == bound ? bound : -INFINITY;
+}
+
+double FilterRows::estimate(std::size_t row) const { return constant_[row]; }
+
+}  // namespace assay::kernel

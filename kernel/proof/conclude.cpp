@@ -1,0 +1,116 @@
+// The rules that close a scope: conclude and empty.
+
+#include <algorithm>
+#include <map>
+
+#include "kernel/proof/scope_parts.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+
+constexpr double kTermWork = 100;  // multiply-adds that adding one exact term of a row takes as long as
+
+// Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
+// S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
+// a strict row takes part), so not all rows can hold.
+Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const auto& group = problem_->group_cases(context_->group);
+  if (diagnosis != nullptr) *diagnosis = {};
+  if (contradiction_) return empty();
+  Targets targets;
+  std::vector<Rational> required;
+  std::vector<bool> strict;
+  for (const CaseMultipliers& c : cases) {
+    if (!(c.position < group.size()))
+      return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
+    const std::vector<Row>& rows = problem_->statement().property.cases[group[c.position]].rows;
+    const bool single = c.rows.empty() && rows.size() == 1;
+    if (!single && c.rows.size() != rows.size())
+      return reject("conclude.S1", "case " + std::to_string(c.position), std::to_string(rows.size()) + " multipliers",
+                    std::to_string(c.rows.size()));
+    if (!usable(c.rows))
+      return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
+    std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
+    Rational right;
+    bool any_strict = false;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (auto paid = pay(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !paid) return paid.rejection();
+      const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
+      if (m.sign() == 0) continue;
+      right += m * rows[r].bound;
+      any_strict = any_strict || rows[r].strict;
+      for (const Term& term : rows[r].terms) {
+        sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
+      }
+    }
+    for (const auto& [key, coefficient] : sum) {
+      if (!boxes_[key.first]) return not_derived(key.first);
+      const double down = coefficient.double_down(), up = coefficient.double_up();
+      targets.entries.push_back({targets.rows, key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
+      targets.start = std::max(targets.start, key.first);
+    }
+    ++targets.rows;
+    required.push_back(std::move(right));
+    strict.push_back(any_strict);
+  }
+  const auto proved = [&](double lower, std::size_t k) {
+    const auto value = Rational::from_double(lower);
+    return value.has_value() && (*value > required[k] || (strict[k] && *value == required[k]));
+  };
+  auto bounds = bound(targets, hints, diagnosis);
+  if (!bounds) return bounds.rejection();
+  for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
+    diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
+  }
+  std::uint64_t budget = problem_->options().exact_budget;
+  for (std::size_t k = 0; k < required.size(); ++k) {
+    if (proved(bounds.value()[k].lower, k)) continue;
+    const Bound& b = bounds.value()[k];
+    if (proved(settled(targets, k, hints, b, required[k].double_down(), budget), k)) continue;
+    return reject("conclude.S3",
+                  "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
+                      std::to_string(context_->depth),
+                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(),
+                  "a lower bound of " + exact(b.lower));
+  }
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(group.size(), false);
+  for (const CaseMultipliers& c : cases) refutation.cases_[c.position] = true;
+  return refutation;
+} catch (const Stopped&) {
+  return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
+}
+
+// A lower bound of one row after the filter's did not do: where `required` lies in the band that the slack leaves open, from
+// integers, within the budget.
+double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
+                      std::uint64_t& budget) const {
+  if (!(bound.slack > 0 && add_up(bound.estimate, bound.slack) >= required)) return bound.lower;
+  const NodeId start = top(targets.start, priced_literals(hints), hints);
+  const double cost = problem_->row_work(start);
+  if (!(cost <= static_cast<double>(budget)) || !pay(cost)) return bound.lower;
+  budget -= static_cast<std::uint64_t>(cost);
+  ExactRows rows(problem_->graph(), boxes_, 1);
+  for (const Targets::Entry& e : targets.entries) {
+    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  }
+  return walk(rows, start, hints, lines_below(start, hints)) ? rows.lower(0) : bound.lower;
+}
+
+// Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).
+Outcome<Refutation> Scope::empty() const {
+  if (!contradiction_)
+    return reject("empty.S1", "group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth),
+                  "a box with lo > hi", "none");
+  Refutation refutation;
+  refutation.context_ = context_;
+  refutation.cases_.assign(problem_->group_cases(context_->group).size(), true);
+  refutation.vacuous_ = problem_->group_is_empty(context_->group);
+  return refutation;
+}
+
+}  // namespace assay::kernel

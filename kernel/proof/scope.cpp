@@ -1,0 +1,321 @@
+// The rules that derive facts: case, split (one side), meet, box, back-substitution.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/proof/scope_parts.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kMaxDepth = 10000;        // literals of one scope
+constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+
+}  // namespace
+
+Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  if (group >= problem->group_count())
+    return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+  Scope scope;
+  scope.boxes_ = problem->root_boxes(group);
+  scope.penalties_.resize(problem->graph().nodes.size());
+  scope.lines_.resize(problem->graph().nodes.size());
+  scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
+  scope.contradiction_ = problem->group_is_empty(group);
+  scope.problem_ = std::move(problem);
+  return scope;
+}
+
+std::size_t Scope::group() const { return context_->group; }
+
+Outcome<Done> Scope::pay(double work) const {
+  if (work_ != nullptr && !(work <= *work_)) {
+    char found[80];
+    std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, *work_);
+    return Rejection{Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
+  }
+  if (work_ != nullptr) *work_ -= work;
+  return Done{};
+}
+
+std::vector<Literal> Scope::literals() const {
+  std::vector<Literal> result;
+  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) result.push_back(c->literal);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+// The literals that have a multiplier.
+std::vector<Literal> Scope::priced_literals(const Hints& hints) const {
+  if (hints.beta.empty()) return {};
+  std::vector<Literal> result = literals();
+  result.resize(std::min(result.size(), hints.beta.size()));
+  return result;
+}
+
+// Rule split, one side. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+// An element of an integer input takes integers only, so that its box ends in integers: x <= 1.5 is x <= 1.
+Outcome<Done> Scope::assume(const Literal& literal) {
+  const Graph& graph = problem_->graph();
+  if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
+    return reject("split.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
+  }
+  if (!std::isfinite(literal.threshold))
+    return reject("split.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
+  if (context_->depth >= kMaxDepth)
+    return reject("split.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
+  context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
+  if (!boxes_[literal.node]) return Done{};
+  Box box = *boxes_[literal.node];
+  const Node& node = graph.node(literal.node);
+  const bool whole = node.op == Op::input && !is_float(node.dtype);  // then no value lies between the threshold and the next integer
+  double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+  const double least = whole ? std::ceil(literal.threshold) : literal.threshold;
+  const double most = whole ? std::floor(literal.threshold) : literal.threshold;
+  end = literal.at_least ? std::max(end, least) : std::min(end, most);
+  contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
+  boxes_[literal.node] = std::make_shared<Box>(std::move(box));
+  return Done{};
+}
+
+Rejection Scope::not_derived(NodeId node) const {
+  return reject("box.premise", at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
+}
+
+// The literals of the scope also bound nodes whose box was not there when they were assumed.
+void Scope::meet(NodeId node, Box box) {
+  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) {
+    const Literal& literal = c->literal;
+    if (literal.node != node) continue;
+    double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
+    end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
+  }
+  if (const Box* old = boxes_[node].get(); old != nullptr) {
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
+      box.lo[i] = std::max(box.lo[i], old->lo[i]);
+      box.hi[i] = std::min(box.hi[i], old->hi[i]);
+    }
+  }
+  bool crossed = false;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
+  contradiction_ = contradiction_ || crossed;
+  boxes_[node] = std::make_shared<Box>(std::move(box));
+}
+
+// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection.
+Outcome<Done> Scope::meet(const Scope& other) {
+  if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
+  for (NodeId node = 0; node < boxes_.size(); ++node) {
+    if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
+  }
+  return Done{};
+}
+
+// Rule box. S1: every operand has a box. S2: the op's result is defined on them.
+Outcome<Done> Scope::derive_box(NodeId node) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
+  if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
+  if (auto paid = pay(problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0)); !paid) return paid;
+  const AffineForm* form = problem_->affine(node);
+  if (form != nullptr) {
+    std::vector<std::vector<double>> x;
+    for (const AffineForm::Part& part : form->parts) {
+      if (!boxes_[part.operand]) return not_derived(part.operand);
+      if (!penalties_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
+    }
+    if (!penalties_[node]) penalties_[node] = std::make_shared<Penalty>(affine_penalty(*form, x));
+    meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *penalties_[node]) : copied_box(*form, boxes_));
+    return Done{};
+  }
+  std::vector<Array<Interval>> operands;
+  for (const NodeId operand : graph.node(node).operands) {
+    if (!boxes_[operand]) return not_derived(operand);
+    Array<Interval> values{graph.node(operand).shape, {}};
+    values.values.reserve(boxes_[operand]->lo.size());
+    for (std::size_t i = 0; i < boxes_[operand]->lo.size(); ++i) values.values.emplace_back(boxes_[operand]->lo[i], boxes_[operand]->hi[i]);
+    operands.push_back(std::move(values));
+  }
+  std::vector<const Array<Interval>*> pointers;
+  for (const auto& operand : operands) pointers.push_back(&operand);
+  const auto result = denote<Interval>(graph.node(node), pointers);
+  if (!result) return result.rejection();
+  Box box;
+  for (const Interval& value : result.value().values) {
+    if (value.is_undefined())
+      return reject("box.S2", at(graph, node, box.lo.size()),
+                    "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
+    box.lo.push_back(value.lo());
+    box.hi.push_back(value.hi());
+  }
+  meet(node, std::move(box));
+  return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
+}
+
+std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selection) const {
+  std::vector<std::uint32_t> result;
+  if (!has_box(node)) return result;
+  const Box& box = *boxes_[node];
+  const bool kink_at_zero = problem_->kink_at_zero(node);
+  for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+    const bool unstable = kink_at_zero ? box.lo[i] < 0 && box.hi[i] > 0 : box.lo[i] < box.hi[i];
+    const bool take = selection.kind == Selection::Kind::all || (selection.kind == Selection::Kind::unstable && unstable) ||
+                      (selection.kind == Selection::Kind::mask && i < selection.mask.size() && selection.mask[i]);
+    if (take) result.push_back(i);
+  }
+  return result;
+}
+
+// The line of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
+std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
+  const Node& n = problem_->graph().node(node);
+  SlopeHints slopes;
+  const bool has_lower = node < hints.lower.size() && !hints.lower[node].empty();
+  const bool has_upper = node < hints.upper.size() && !hints.upper[node].empty();
+  if (has_lower) slopes.lower = hints.lower[node];
+  if (has_upper) slopes.upper = hints.upper[node];
+  const bool policy = !has_lower && !has_upper;
+  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
+  if (policy && lines_[node] && std::ranges::equal(n.operands, lines_[node]->operands, unchanged)) return lines_[node];
+  std::vector<const Box*> boxes;
+  for (const NodeId operand : n.operands) {
+    if (!boxes_[operand]) return nullptr;
+    boxes.push_back(boxes_[operand].get());
+  }
+  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
+  if (!relaxation) return nullptr;
+  std::vector<std::vector<double>> x;
+  for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
+  auto result = std::make_shared<Line>();
+  result->penalty = line_penalty(*relaxation, x);
+  if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
+  result->relaxation = *std::move(relaxation);
+  for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
+  return result;
+}
+
+// Lines of the non-linear nodes below `start` (`start` included), by node.
+std::vector<std::shared_ptr<const Line>> Scope::lines_below(NodeId start, const Hints& hints) const {
+  std::vector<std::shared_ptr<const Line>> lines(problem_->graph().nodes.size());
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node > start) break;
+    if (boxes_[node] && problem_->affine(node) == nullptr && problem_->graph().node(node).op != Op::input) lines[node] = line(node, hints);
+  }
+  return lines;
+}
+
+Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
+  const Graph& graph = problem_->graph();
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    for (const auto* slopes : {&hints.lower, &hints.upper}) {
+      if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
+        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0),
+                      std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
+      }
+    }
+  }
+  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
+  const NodeId start = top(targets.start, priced_literals(hints), hints);
+  // The lines below the start cost about as much as a row.
+  const double rows_work =
+      static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
+  if (auto paid = pay(rows_work); !paid) return paid.rejection();
+  const auto lines = lines_below(start, hints);
+  std::size_t widest = 1;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node <= start) widest = std::max(widest, graph.size(node));
+  }
+  const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  std::vector<Bound> bounds;
+  auto entry = targets.entries.begin();
+  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
+    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
+      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
+    }
+    if (!walk(rows, start, hints, lines)) return false;
+    for (std::size_t row = 0; row < count; ++row) {
+      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
+      if constexpr (std::is_same_v<Rows, FilterRows>)
+        bounds.push_back({rows.lower(row), rows.estimate(row), rows.slack(row)});
+      else
+        bounds.push_back({rows.lower(row), rows.lower(row), 0});
+    }
+    return true;
+  };
+  for (std::size_t first = 0; first < targets.rows; first += tile) {
+    if (stop_ && stop_()) return stopped(at(graph, start, 0));
+    const std::size_t count = std::min(tile, targets.rows - first);
+    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
+                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
+    if (!done) return not_derived(start);
+  }
+  return bounds;
+}
+
+// Rule back-substitution as a fact. S1: the node has a box. S2: the mask and the claims have one entry per element they
+// speak of. S3: each claimed bound is implied by the derived one.
+Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (!(node < graph.nodes.size()) || problem_->is_constant(node))
+    return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
+  if (contradiction_) return Done{};
+  if (!boxes_[node]) return not_derived(node);
+  if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {
+    return reject("refine.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries",
+                  std::to_string(selection.mask.size()));
+  }
+  const std::vector<std::uint32_t> elements = selected(node, selection);
+  if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size())) {
+    return reject("refine.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
+  }
+  if (elements.empty()) return Done{};
+  for (const NodeId below : problem_->active_nodes()) {
+    if (below > node) break;
+    if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input) lines_[below] = line(below, {});
+  }
+  Targets targets{node, 0, {}};
+  for (const std::uint32_t e : elements) {
+    targets.entries.push_back({targets.rows++, node, e, 1.0, 0.0});
+    targets.entries.push_back({targets.rows++, node, e, -1.0, 0.0});
+  }
+  const auto bounds = bound(targets, hints);
+  if (!bounds) return bounds.rejection();
+  Box box = *boxes_[node];
+  std::uint64_t budget = problem_->options().exact_budget;
+  // The box already derived may imply a claim as well.
+  const auto implied = [&](std::size_t row, double known, double claim) {
+    const Bound& b = bounds.value()[row];
+    return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
+  };
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
+    if (claims != nullptr) {
+      if (!implied(2 * k, box.lo[elements[k]], claims->lo[k]))
+        return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+      if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))
+        return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+      lo = claims->lo[k];
+      hi = claims->hi[k];
+    } else if (round_to_float) {
+      lo = float_down(lo);
+      hi = float_up(hi);
+    }
+    box.lo[elements[k]] = lo;
+    box.hi[elements[k]] = hi;
+  }
+  meet(node, std::move(box));
+  return Done{};
+} catch (const Stopped&) {
+  return stopped(at(problem_->graph(), node, 0));
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,174 @@
+// Regions and vector-Jacobian products: graphs executed op by op on sets.
+#include "kernel/gradients/derivatives/differentiate.h"
+#include "semantics/ops/denote.h"
+#include "tests/audit/contracts/executions.h"
+
+namespace assay::test {
+namespace {
+
+std::vector<Admissible> region_sets(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& inputs) {
+  Outcome<std::vector<Admissible>> result = contracts::admissible(graph, model, inputs);
+  if (!result) FAIL(result.rejection().to_text());
+  return std::move(result).value();
+}
+
+TEST_CASE("a product that feeds a sum may be fused with it, if the model says so", "[contracts]") {
+  Graph graph;
+  const NodeId a = graph.append_input(DType::float32, {64}, "a"), b = graph.append_input(DType::float32, {64}, "b");
+  const NodeId c = graph.append_input(DType::float32, {64}, "c");
+  const NodeId product = graph.append(Op::mul, {a, b}).value();
+  graph.mark_output(graph.append(Op::add, {product, c}).value(), "sum");
+  graph.mark_output(graph.append(Op::sub, {c, product}).value(), "difference");
+  std::mt19937_64 random(91);
+  const Floats x = gaussians(random, 64), y = gaussians(random, 64);
+  Floats z;
+  for (std::size_t i = 0; i < 64; ++i) z.push_back(-x[i] * y[i] + 1e-4F * gaussian(random));
+  Floats plain, fused, minus, minus_fused;
+  for (std::size_t i = 0; i < 64; ++i) {
+    plain.push_back(x[i] * y[i] + z[i]);
+    fused.push_back(std::fma(x[i], y[i], z[i]));
+    minus.push_back(z[i] - x[i] * y[i]);
+    minus_fused.push_back(std::fma(-x[i], y[i], z[i]));
+  }
+  ExecutionModel strict = float_model("");
+  strict.fused_multiply_add = false;
+  const std::vector<Tensor> inputs = {vector_of(x), vector_of(y), vector_of(z)};
+  const std::vector<Admissible> weak = region_sets(graph, float_model(""), inputs), sharp = region_sets(graph, strict, inputs);
+  CHECK(within(weak[0], plain));
+  CHECK(within(weak[0], fused));
+  CHECK(within(weak[1], minus));
+  CHECK(within(weak[1], minus_fused));
+  CHECK(within(sharp[0], plain));
+  CHECK(within(sharp[1], minus));
+  CHECK(judged(sharp[0], fused).failed > 5);
+  CHECK(judged(sharp[1], minus_fused).failed > 5);
+}
+
+// A two-layer network with a softmax and a cross entropy: all its gradients.
+struct Net {
+  Graph graph;
+  Net() {
+    const NodeId x = graph.append_input(DType::float32, {5, 7}, "x"), w1 = graph.append_input(DType::float32, {7, 9}, "w1");
+    const NodeId b1 = graph.append_input(DType::float32, {9}, "b1"), w2 = graph.append_input(DType::float32, {9, 4}, "w2");
+    const NodeId hidden = graph.append(Op::gemm, {x, w1, b1}, GemmAttributes{}).value();
+    const NodeId active = graph.append(Op::tanh, {hidden}).value();
+    const NodeId scores = graph.append(Op::matmul, {active, w2}).value();
+    graph.mark_output(graph.append(Op::log_softmax, {scores}, SoftmaxAttributes{1}).value(), "y");
+  }
+};
+
+TEST_CASE("recorded gradients are judged by the graph that differentiate gives", "[contracts]") {
+  std::mt19937_64 random(92);
+  const Net net;
+  const std::vector<std::size_t> inputs = {0, 1, 2, 3};
+  const Outcome<Graph> gradient = differentiate(net.graph, 0, inputs);
+  REQUIRE(gradient.ok());
+  const std::vector<Shape> shapes = {{5, 7}, {7, 9}, {9}, {9, 4}, {5, 4}};
+  std::size_t elements = 0, vacuous = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Tensor> operands;
+    std::vector<Array<float>> values;
+    for (const Shape& shape : shapes) {
+      values.push_back({shape, gaussians(random, element_count(shape), 0.7F)});
+      operands.push_back(tensor(shape, values.back().values));
+    }
+    const std::vector<Admissible> sets = region_sets(gradient.value(), float_model(), operands);
+    const std::vector<Array<float>> run = evaluate<float>(gradient.value(), values).value();
+    for (std::size_t k = 0; k < sets.size(); ++k) {
+      const Floats& y = run[gradient.value().outputs[k]].values;
+      CHECK(within(sets[k], y));
+      elements += y.size();
+      vacuous += judged(sets[k], y).vacuous;
+      Floats wrong = y;
+      const std::size_t at = random() % wrong.size();
+      wrong[at] = wrong[at] * 1.05F + 0.05F;
+      CHECK(judged(sets[k], wrong).failed == 1);
+    }
+  }
+  CHECK(vacuous < elements / 20);
+}
+
+TEST_CASE("the gradient of relu at its kink is a set, elsewhere a number", "[contracts]") {
+  Graph graph;
+  graph.mark_output(graph.append(Op::relu, {graph.append_input(DType::float32, {3}, "x")}).value(), "y");
+  const std::size_t first = 0;
+  const Graph gradient = differentiate(graph, 0, std::span(&first, 1)).value();
+  const Admissible sets = region_sets(gradient, float_model(""), {vector_of({1, -1, 0}), vector_of({3, 3, 3})})[0];
+  for (const float convention : {0.0F, 1.5F, 3.0F}) CHECK(judged(sets, {3, 0, convention}).failed == 0);
+  CHECK(judged(sets, {3, 0, 3.5F}).first_failure == 2U);
+  CHECK(judged(sets, {3, 1, 0}).first_failure == 1U);
+  CHECK(judged(sets, {0, 0, 0}).first_failure == 0U);
+}
+
+TEST_CASE("a reduction over products may be fused with them", "[contracts]") {
+  std::mt19937_64 random(93);
+  Graph graph;
+  const NodeId a = graph.append_input(DType::float32, {20}, "a"), b = graph.append_input(DType::float32, {20}, "b");
+  const NodeId minus = graph.append(Op::neg, {graph.append(Op::mul, {a, b}).value()}).value();
+  graph.mark_output(graph.append(Op::reduce_sum, {minus}, ReduceAttributes{{0}, false}).value(), "y");
+  graph.mark_output(graph.append(Op::add, {minus, a}).value(), "z");
+  ExecutionModel strict = float_model("");
+  strict.fused_multiply_add = false;
+  std::size_t flagged = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Floats x = gaussians(random, 20), y = sparse(random, 20, 3);
+    Floats minus_x = x, fused;
+    for (float& value : minus_x) value = -value;
+    for (std::size_t i = 0; i < 20; ++i) fused.push_back(std::fma(minus_x[i], y[i], x[i]));
+    const std::vector<Admissible> sets = region_sets(graph, float_model(""), {vector_of(x), vector_of(y)});
+    CHECK(within(sets[0], {fused_dot(minus_x, y)}));
+    CHECK(within(sets[0], {in_order(products(minus_x, y))}));
+    CHECK(within(sets[1], fused));
+    const std::vector<Admissible> sharp = region_sets(graph, strict, {vector_of(x), vector_of(y)});
+    CHECK(within(sharp[0], {in_order(products(minus_x, y))}));
+    flagged += judged(sharp[1], fused).failed;
+  }
+  CHECK(flagged > 0);
+}
+
+TEST_CASE("a recorded intermediate result is what later nodes are judged by", "[contracts]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {3}, "x");
+  const NodeId e = graph.append(Op::exp, {x}).value();
+  graph.mark_output(e, "e");
+  graph.mark_output(graph.append(Op::mul, {e, e}).value(), "y");
+  const Floats input = {0.5F, 1.5F, -2.0F};
+  Floats saved, result;
+  for (const float value : input) {
+    saved.push_back(std::exp(value));
+    result.push_back(saved.back() * saved.back());
+  }
+  const std::vector<Tensor> inputs = {vector_of(input)};
+  const auto sets_with = [&](const Floats& value) {
+    const contracts::Recording recording{e, vector_of(value)};
+    return contracts::admissible(graph, float_model(), inputs, std::span(&recording, 1)).value();
+  };
+  const std::vector<Admissible> loose = region_sets(graph, float_model(), inputs), sharp = sets_with(saved);
+  CHECK(within(loose[1], result));
+  CHECK(loose[1].sets.values[0].lo < loose[1].sets.values[0].hi);
+  CHECK(within(sharp[0], saved));
+  CHECK(within(sharp[1], result));
+  CHECK(sharp[1].sets.values[0].is_point());
+  Floats off = saved;
+  off[0] *= 2;
+  CHECK(judged(sets_with(off)[0], off).first_failure == 0U);
+  const contracts::Recording misfit{e, vector_of({1})};
+  CHECK(contracts::admissible(graph, float_model(), inputs, std::span(&misfit, 1)).rejection().code == "contract.inputs");
+  const contracts::Recording nowhere{99, vector_of({1})};
+  CHECK(contracts::admissible(graph, float_model(), inputs, std::span(&nowhere, 1)).rejection().code == "contract.recording");
+}
+
+TEST_CASE("an overflow inside a region is carried on, and admitted only then", "[contracts]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {2}, "x");
+  const NodeId square = graph.append(Op::mul, {x, x}).value();
+  graph.mark_output(graph.append(Op::sub, {square, square}).value(), "y");
+  const Admissible sets = region_sets(graph, float_model(""), {vector_of({0x1p100F, 2})})[0];
+  CHECK(judged(sets, {NAN, 0}).failed == 0);
+  CHECK(judged(sets, {INFINITY, 0}).failed == 0);  // fused: x x is exact, and minus infinity is not
+  CHECK(judged(sets, {NAN, NAN}).first_failure == 1U);
+  CHECK(judged(sets, {0, 0}).first_failure == 0U);
+}
+
+}  // namespace
+}  // namespace assay::test

@@ -88,7 +88,7 @@ void evaluate_erfc_tail(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {
   mpfr_const_pi(power.value, other);
   mpfr_sqrt(power.value, power.value, other);
   mpfr_mul(t.value, t.value, power.value, other);
-  mpfr_sqr(square.value, x, MPFR_RNDN);  // exact
+  mpfr_sqr(square.value, x, other);  // exact, or beyond MPFR's exponents: a finite square keeps an upper bound above 0
   mpfr_neg(square.value, square.value, MPFR_RNDN);
   mpfr_exp(power.value, square.value, direction);
   mpfr_div(out, power.value, t.value, direction);

@@ -162,6 +162,21 @@ TEST_CASE("wide interval: agrees with Interval, and is narrower", "[numbers]") {
   CHECK(result.failed() == 0);
 }
 
+TEST_CASE("wide interval: erf reaches its limits nowhere, not even where the square of its argument is beyond MPFR", "[numbers]") {
+  const WideInterval zero, one(1.0);
+  for (const double power : {3e8, 4e8, 7e8}) {  // exp(7e8) is near the largest number, exp(4e8) beyond its root
+    CAPTURE(power);
+    const WideInterval x = exp(WideInterval(power)), upper = apply(Function::erfc, x);
+    REQUIRE(x.is_bounded());
+    CHECK(upper.contains(0.0));
+    CHECK(certainly_less(zero, upper.upper_end()));
+    CHECK(certainly_less(erf(x).lower_end(), one));
+    CHECK(erf(x).contains(1.0));
+    CHECK(certainly_less(-one, erf(-x).upper_end()));
+    CHECK(certainly_less(apply(Function::erfc, -x).lower_end(), one + one));
+  }
+}
+
 TEST_CASE("wide interval: identities between functions meet", "[numbers]") {
   Operands operands(54);
   Mismatches result;

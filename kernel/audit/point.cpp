@@ -40,6 +40,7 @@ bool is_analytic(const Node& node, bool divides_by_constant) {
     case Op::reciprocal:
     case Op::batch_norm:
     case Op::tan:
+    case Op::atanh:  // defined between -1 and 1 only
     case Op::local_response:
     case Op::softsign:
       return false;

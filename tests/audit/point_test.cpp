@@ -167,6 +167,30 @@ TEST_CASE("point: a value inside of a fused region", "[gradients]") {
   }
 }
 
+TEST_CASE("point: no value inside of a fused region, at the end of a function's domain", "[gradients]") {
+  // y = s^2 with s = 2 x. The cotangent of s, which nobody recorded, has a term atanh(s) - atanh(s): 0 where |s| < 1, no number at 1.
+  for (const float at : {0.5F, 0.125F}) {
+    Builder b{{}, 2};
+    const NodeId x = b.input("x"), y_bar = b.input("y_bar"), s = b.apply(Op::scale, {x}, ScaleAttributes{2}), y = b.apply(Op::mul, {s, s});
+    const NodeId inverse = b.apply(Op::atanh, {s}), none = b.apply(Op::sub, {inverse, inverse});
+    const NodeId slope = b.apply(Op::add, {b.apply(Op::scale, {s}, ScaleAttributes{2}), none});
+    const NodeId s_bar = b.apply(Op::mul, {y_bar, slope}), x_bar = b.apply(Op::scale, {s_bar}, ScaleAttributes{2});
+    b.graph.mark_output(y, "y");
+    b.graph.mark_output(x_bar, "x_bar");
+    Trace trace;
+    trace.tensors = {{"x", Trace::Origin::input, vector_of({0, at})},
+                     {"y", Trace::Origin::result, vector_of({0, 4 * at * at})},
+                     {"y_bar", Trace::Origin::input, vector_of({1, 1})},
+                     {"x_bar", Trace::Origin::result, vector_of({0, at == 0.5F ? kNaN : 8 * at})}};
+    trace.regions = {{"all", b.graph, float_model(), {0, 2}, {1, 3}}};
+    trace.outputs = {1, 3};
+    trace.inner = {{"s_bar", 0, s_bar}};
+    trace.vjps = {{0, 0, 2, {{0, kFirstInner}}, y}, {0, 0, kFirstInner, {{0, 3}}, s}};
+    trace.gradients = {{1, 2, {{0, 3}}}};
+    CHECK(verdict(trace) == (at == 0.5F ? "(gradient.value)" : "right"));
+  }
+}
+
 TEST_CASE("point: branches and conventions of right programs stay right", "[gradients]") {
   // relu as a choice, at 0, with either one-sided slope and with what lies between.
   Builder forward{{}, 3};

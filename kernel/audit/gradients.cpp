@@ -6,12 +6,13 @@
 #include <limits>
 #include <utility>
 
-#include "kernel/gradients/adjointness/sample.h"
 #include "kernel/audit/kinks.h"
 #include "kernel/audit/opened.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
+#include "kernel/gradients/adjointness/sample.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "kernel/gradients/numbers/modular.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::kernel {

@@ -86,7 +86,7 @@ struct LeakyReluAttributes { double slope = 0.01; };
 struct ClipAttributes { double lo, hi; };                            // may be infinite; lo <= hi
 struct PowAttributes { Rational exponent; };                         // constant exponent
 struct SoftmaxAttributes { std::int64_t axis = 0; };                 // softmax, log_softmax
-struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers of semantics/ops/activation.cpp; exact
+struct ActivationAttributes { double alpha = 1, beta = 0; };         // the two numbers of semantics/ops/activation.h; exact
 struct GeluAttributes { bool tanh_form = false; };                   // the approximation by tanh instead of erf
 struct IsInfAttributes { bool positive = true, negative = true; };   // which infinities is_inf tells, over float and double
 struct CastAttributes { std::uint8_t to = 0; };                      // the result's DType (tensor.h)
@@ -104,7 +104,7 @@ struct NormaliseAttributes {
   double epsilon = 0;
   Form form = Form::centered;
 };
-struct LocalResponseAttributes {                                     // semantics/ops/local_response.cpp; exact numbers
+struct LocalResponseAttributes {                                     // semantics/ops/local_response.h; exact numbers
   std::int64_t size = 1;
   double alpha = 1e-4, beta = 0.75, bias = 1;
 };

@@ -11,7 +11,7 @@ bool is_finite(double value) { return value - value == 0; }  // false for NaN an
 
 }  // namespace
 
-// semantics/ops/arithmetic.cpp, piecewise.cpp, rounding.cpp, activation.cpp: S1, S2; prelu: S3.
+// semantics/ops/arithmetic.h, piecewise.h, rounding.h, activation.h: S1, S2; prelu: S3.
 Outcome<Shape> broadcast_shape(const Call& call) {
   Shape result = call.shape(0);
   for (std::size_t operand = 1; operand < call.operands.size(); ++operand) {
@@ -31,7 +31,7 @@ Outcome<Shape> broadcast_shape(const Call& call) {
 
 namespace {
 
-// semantics/ops/product.cpp
+// semantics/ops/product.h
 Outcome<Shape> gemm_shape(const Call& call) {
   const Shape &a = call.shape(0), &b = call.shape(1);
   const auto& attributes = call.get<GemmAttributes>();
@@ -52,7 +52,7 @@ Outcome<Shape> gemm_shape(const Call& call) {
   return result;
 }
 
-// semantics/ops/product.cpp
+// semantics/ops/product.h
 Outcome<Shape> matmul_shape(const Call& call) {
   Shape a = call.shape(0), b = call.shape(1);
   if (a.empty() || b.empty()) return violated(call, 1, "rank >= 1", to_string(a) + " and " + to_string(b));
@@ -74,7 +74,7 @@ Outcome<Shape> matmul_shape(const Call& call) {
 
 Outcome<Shape> product_shape(const Call& call) { return call.op == Op::gemm ? gemm_shape(call) : matmul_shape(call); }
 
-// semantics/ops/batch_norm.cpp
+// semantics/ops/batch_norm.h
 Outcome<Shape> normalise_shape(const Call& call) {
   const Shape& x = call.shape(0);
   if (x.size() < 2) return violated(call, 1, "x has a batch and a channel axis", to_string(x));
@@ -118,7 +118,7 @@ Shape without(const Shape& x, const std::vector<std::int64_t>& axes, bool keep_d
 
 }  // namespace
 
-// semantics/ops/reduce.cpp, softmax.cpp, extremum.cpp
+// semantics/ops/reduce.h, softmax.h, extremum.h
 Outcome<Shape> reduce_shape(const Call& call) {
   const auto& [axes, keep_dims] = call.get<ReduceAttributes>();
   const Outcome<std::size_t> terms = terms_along(call, axes);
@@ -128,7 +128,7 @@ Outcome<Shape> reduce_shape(const Call& call) {
   return without(call.shape(0), axes, keep_dims);
 }
 
-// semantics/ops/extremum.cpp
+// semantics/ops/extremum.h
 Outcome<Shape> position_shape(const Call& call) {
   const auto& [axis, keep_dims, last] = call.get<ArgAttributes>();
   const Outcome<std::size_t> terms = terms_along(call, {axis});
@@ -137,7 +137,7 @@ Outcome<Shape> position_shape(const Call& call) {
   return without(call.shape(0), {axis}, keep_dims);
 }
 
-// semantics/ops/masked_softmax.cpp
+// semantics/ops/masked_softmax.h
 Outcome<Shape> masked_shape(const Call& call) {
   const Shape& x = call.shape(0);
   const std::int64_t axis = call.get<MaskedSoftmaxAttributes>().axis;
@@ -149,7 +149,7 @@ Outcome<Shape> masked_shape(const Call& call) {
   return x;
 }
 
-// semantics/ops/normalise.cpp
+// semantics/ops/normalise.h
 Outcome<Shape> normalise_axes_shape(const Call& call) {
   const auto& attributes = call.get<NormaliseAttributes>();
   const Outcome<std::size_t> terms = terms_along(call, attributes.axes);
@@ -163,7 +163,7 @@ Outcome<Shape> normalise_axes_shape(const Call& call) {
 
 namespace {
 
-// semantics/ops/activation.cpp
+// semantics/ops/activation.h
 Outcome<Shape> activation_shape(const Call& call) {
   const auto& [alpha, beta] = call.get<ActivationAttributes>();
   if (!is_finite(alpha) || !is_finite(beta)) {
@@ -176,7 +176,7 @@ Outcome<Shape> activation_shape(const Call& call) {
 
 }  // namespace
 
-// semantics/ops/piecewise.cpp, transcendental.cpp, arithmetic.cpp, softmax.cpp, rounding.cpp
+// semantics/ops/piecewise.h, transcendental.h, arithmetic.h, softmax.h, rounding.h
 Outcome<Shape> elementwise_shape(const Call& call) {
   const Shape& x = call.shape(0);
   if (std::holds_alternative<ActivationAttributes>(call.attributes)) return activation_shape(call);

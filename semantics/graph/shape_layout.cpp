@@ -1,4 +1,4 @@
-// Shape rules of the layout ops (side conditions: semantics/ops/layout.cpp).
+// Shape rules of the layout ops (side conditions: semantics/ops/layout.h).
 #include <algorithm>
 
 #include "semantics/graph/shape_rules.h"

@@ -1,4 +1,4 @@
-// Shape rules of weighted_gather, take, sort and arg_sort (side conditions: semantics/ops/weighted_gather.cpp, order.cpp).
+// Shape rules of weighted_gather, take, sort and arg_sort (side conditions: semantics/ops/weighted_gather.h, order.h).
 #include "semantics/graph/shape_rules.h"
 
 namespace assay::shape_rules {

@@ -68,7 +68,7 @@ inline Value square(const Value& x) { return x * x; }
 inline Value sqrt(const Value& x) { return apply(Op::sqrt, x); }
 inline Value exp(const Value& x) { return apply(Op::exp, x); }
 inline Value sigmoid(const Value& x) { return apply(Op::sigmoid, x); }
-// 1 above 0, 0 below; the Clarke set at 0 (semantics/ops/selector.cpp).
+// 1 above 0, 0 below; the Clarke set at 0 (semantics/ops/selector.h).
 inline Value step(const Value& x) { return apply(Op::step, x); }
 
 [[nodiscard]] Value reshaped(const Value& x, const Shape& shape);

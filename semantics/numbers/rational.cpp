@@ -61,9 +61,7 @@ bool within_exact_work(double work, const std::function<void()>& body) try {
   return false;
 }
 
-void Rational::BigDelete::operator()(Big* big) const noexcept {
-  delete big;
-}
+void Rational::BigDelete::operator()(Big* big) const noexcept { delete big; }
 Rational::BigPointer Rational::clone(const Big& big) {
   pay(big.value);
   return BigPointer(new Big(big));
@@ -75,12 +73,8 @@ constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr long kMaxPowerBits = long{1} << 20;  // of the result of an exact power
 
-bool fits(Int128 value) {
-  return kMin <= value && value <= kMax;
-}
-bool fits(mpz_srcptr value) {
-  return mpz_fits_slong_p(value) != 0;
-}
+bool fits(Int128 value) { return kMin <= value && value <= kMax; }
+bool fits(mpz_srcptr value) { return mpz_fits_slong_p(value) != 0; }
 static_assert(sizeof(long) == sizeof(std::int64_t), "GMP's long conversions are used for int64");
 
 std::uint64_t magnitude(std::int64_t value) {
@@ -206,17 +200,11 @@ std::optional<Rational> Rational::from_double(double value) {
   return RationalAccess::from_canonical(result.value);
 }
 
-int Rational::sign() const {
-  return big_ ? big_->value.sign() : (numerator_ > 0) - (numerator_ < 0);
-}
+int Rational::sign() const { return big_ ? big_->value.sign() : (numerator_ > 0) - (numerator_ < 0); }
 
-bool Rational::is_integer() const {
-  return big_ ? mpz_cmp_ui(mpq_denref(big_->value.backend().data()), 1) == 0 : denominator_ == 1;
-}
+bool Rational::is_integer() const { return big_ ? mpz_cmp_ui(mpq_denref(big_->value.backend().data()), 1) == 0 : denominator_ == 1; }
 
-std::optional<std::int64_t> Rational::to_int64() const {
-  return !big_ && denominator_ == 1 ? std::optional(numerator_) : std::nullopt;
-}
+std::optional<std::int64_t> Rational::to_int64() const { return !big_ && denominator_ == 1 ? std::optional(numerator_) : std::nullopt; }
 
 Rational Rational::operator-() const {
   if (!big_) {
@@ -274,15 +262,9 @@ std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
   return Int128{a.numerator_} * b.denominator_ <=> Int128{b.numerator_} * a.denominator_;
 }
 
-Rational square(const Rational& x) {
-  return x * x;
-}
-Rational abs(const Rational& x) {
-  return x.sign() < 0 ? -x : x;
-}
-Rational sign(const Rational& x) {
-  return Rational(x.sign());
-}
+Rational square(const Rational& x) { return x * x; }
+Rational abs(const Rational& x) { return x.sign() < 0 ? -x : x; }
+Rational sign(const Rational& x) { return Rational(x.sign()); }
 Rational round(const Rational& x) {
   const Rational below = floor(x);
   const Rational rest = x - below, half(1, 2);
@@ -290,12 +272,8 @@ Rational round(const Rational& x) {
   return above ? below + Rational(1) : below;
 }
 
-Rational min(const Rational& a, const Rational& b) {
-  return b < a ? b : a;
-}
-Rational max(const Rational& a, const Rational& b) {
-  return a < b ? b : a;
-}
+Rational min(const Rational& a, const Rational& b) { return b < a ? b : a; }
+Rational max(const Rational& a, const Rational& b) { return a < b ? b : a; }
 
 Rational floor(const Rational& x) {
   const ExactFraction source(x);
@@ -334,6 +312,11 @@ Rational pow(const Rational& x, std::int64_t n) {
     }
   }
   return result;
+}
+
+FractionResidues residues_of(const Rational& value, std::uint64_t modulus) {
+  const ExactFraction exact(value);
+  return {mpz_fdiv_ui(mpq_numref(exact.value), modulus), mpz_fdiv_ui(mpq_denref(exact.value), modulus)};
 }
 
 }  // namespace assay

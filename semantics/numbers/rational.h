@@ -79,4 +79,10 @@ class Rational {
 [[nodiscard]] Rational pow(const Rational& x, std::int64_t n);
 [[nodiscard]] bool may_raise_exactly(const Rational& x, std::int64_t n);
 
+// Numerator and denominator, in lowest terms with a positive denominator, modulo a number.
+struct FractionResidues {
+  std::uint64_t numerator, denominator;
+};
+[[nodiscard]] FractionResidues residues_of(const Rational& value, std::uint64_t modulus);
+
 }  // namespace assay

@@ -30,24 +30,15 @@ void round_to_odd(mpfr_ptr out, const Rational& value) {
 
 }  // namespace
 
-bool ScalarTraits<Rational>::can_hold(double value) {
-  return std::isfinite(value);
-}
+bool ScalarTraits<Rational>::can_hold(double value) { return std::isfinite(value); }
 Rational ScalarTraits<Rational>::from_double(double value) {
   const std::optional<Rational> exact = Rational::from_double(value);
   demand(exact.has_value(), "ScalarTraits<Rational>::from_double: not finite");
   return *exact;
 }
 
-bool ScalarTraits<Modular>::can_hold(double value) {
-  return std::isfinite(value);
-}
-bool ScalarTraits<Interval>::can_hold(double value) {
-  return !std::isnan(value);
-}
-bool ScalarTraits<WideInterval>::can_hold(double value) {
-  return !std::isnan(value);
-}
+bool ScalarTraits<Interval>::can_hold(double value) { return !std::isnan(value); }
+bool ScalarTraits<WideInterval>::can_hold(double value) { return !std::isnan(value); }
 
 double ScalarTraits<double>::from_rational(const Rational& value) {
   mpfr::Number odd(kStickyBits);
@@ -55,9 +46,7 @@ double ScalarTraits<double>::from_rational(const Rational& value) {
   return mpfr_get_d(odd.value, MPFR_RNDN);
 }
 
-float ScalarTraits<float>::from_double(double value) {
-  return static_cast<float>(value);
-}
+float ScalarTraits<float>::from_double(double value) { return static_cast<float>(value); }
 float ScalarTraits<float>::from_rational(const Rational& value) {
   mpfr::Number odd(kStickyBits);
   round_to_odd(odd.value, value);

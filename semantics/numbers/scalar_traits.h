@@ -2,6 +2,7 @@
 //
 //   is_ordered          < is a total order on values (branching on them is meaningful)
 //   has_piecewise       abs, sign, floor, min, max exist
+//   has_residues        values are residues: without width, sign or digits
 //   has_transcendental  sqrt, exp, log, tanh, sigmoid, erf, sin, cos, pow with a rational exponent exist
 //   is_exact            + - * / give the exact value
 //   is_enclosure        values are sets that contain the exact value
@@ -16,8 +17,6 @@
 #include "semantics/numbers/dual.h"
 #include "semantics/numbers/floating.h"
 #include "semantics/numbers/interval.h"
-#include "semantics/numbers/modular.h"
-#include "semantics/numbers/opaque.h"
 #include "semantics/numbers/rational.h"
 #include "semantics/numbers/symbolic.h"
 #include "semantics/numbers/wide_interval.h"
@@ -30,7 +29,7 @@ struct ScalarTraits;
 template <>
 struct ScalarTraits<Rational> {
   static constexpr const char* name = "Rational";
-  static constexpr bool is_ordered = true, has_piecewise = true, has_transcendental = false;
+  static constexpr bool is_ordered = true, has_piecewise = true, has_residues = false, has_transcendental = false;
   static constexpr bool is_exact = true, is_enclosure = false;
   static bool can_hold(double value);
   static Rational from_double(double value);  // can_hold(value) is demanded
@@ -40,21 +39,9 @@ struct ScalarTraits<Rational> {
 };
 
 template <>
-struct ScalarTraits<Modular> {
-  static constexpr const char* name = "Modular";
-  static constexpr bool is_ordered = false, has_piecewise = false, has_transcendental = false;
-  static constexpr bool is_exact = true, is_enclosure = false;
-  static bool can_hold(double value);
-  static Modular from_double(double value) { return Modular::from_double(value); }
-  static Modular from_rational(const Rational& value) { return Modular::from_rational(value); }
-  static bool may_divide_by(Modular) { return true; }
-  static bool may_raise(Modular, std::int64_t) { return true; }
-};
-
-template <>
 struct ScalarTraits<Interval> {
   static constexpr const char* name = "Interval";
-  static constexpr bool is_ordered = false, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_ordered = false, has_piecewise = true, has_residues = false, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = true;
   static bool can_hold(double value);
   static Interval from_double(double value) { return Interval(value); }
@@ -66,7 +53,7 @@ struct ScalarTraits<Interval> {
 template <>
 struct ScalarTraits<WideInterval> {
   static constexpr const char* name = "WideInterval";
-  static constexpr bool is_ordered = false, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_ordered = false, has_piecewise = true, has_residues = false, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = true;
   static bool can_hold(double value);
   static WideInterval from_double(double value) { return WideInterval(value); }
@@ -78,7 +65,7 @@ struct ScalarTraits<WideInterval> {
 template <>
 struct ScalarTraits<double> {
   static constexpr const char* name = "double";
-  static constexpr bool is_ordered = true, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_ordered = true, has_piecewise = true, has_residues = false, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = false;
   static bool can_hold(double) { return true; }
   static double from_double(double value) { return value; }
@@ -90,7 +77,7 @@ struct ScalarTraits<double> {
 template <>
 struct ScalarTraits<float> {
   static constexpr const char* name = "float";
-  static constexpr bool is_ordered = true, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_ordered = true, has_piecewise = true, has_residues = false, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = false;
   static bool can_hold(double) { return true; }
   static float from_double(double value);             // nearest, ties to even
@@ -103,7 +90,7 @@ struct ScalarTraits<float> {
 template <>
 struct ScalarTraits<Symbolic> {
   static constexpr const char* name = "Symbolic";
-  static constexpr bool is_ordered = false, has_piecewise = true, has_transcendental = true;
+  static constexpr bool is_ordered = false, has_piecewise = true, has_residues = false, has_transcendental = true;
   static constexpr bool is_exact = false, is_enclosure = true;
   static bool can_hold(double value) { return ScalarTraits<Interval>::can_hold(value); }
   static Symbolic from_double(double value) { return Symbolic(value); }
@@ -112,24 +99,13 @@ struct ScalarTraits<Symbolic> {
   static bool may_raise(const Symbolic&, std::int64_t) { return true; }
 };
 
-template <>
-struct ScalarTraits<Opaque> {
-  static constexpr const char* name = "Opaque";
-  static constexpr bool is_ordered = false, has_piecewise = true, has_transcendental = true;
-  static constexpr bool is_exact = true, is_enclosure = false;
-  static bool can_hold(double value) { return ScalarTraits<Rational>::can_hold(value); }
-  static Opaque from_double(double value) { return Opaque(ScalarTraits<Rational>::from_double(value)); }
-  static Opaque from_rational(const Rational& value) { return Opaque(value); }
-  static bool may_divide_by(const Opaque&) { return true; }
-  static bool may_raise(const Opaque&, std::int64_t) { return true; }
-};
-
 template <class S>
 struct ScalarTraits<Dual<S>> {
   using Base = ScalarTraits<S>;
   static constexpr const char* name = "Dual";
   static constexpr bool is_ordered = false;  // compare value() where S is ordered
-  static constexpr bool has_piecewise = Base::has_piecewise, has_transcendental = Base::has_transcendental;
+  static constexpr bool has_piecewise = Base::has_piecewise, has_residues = Base::has_residues,
+                        has_transcendental = Base::has_transcendental;
   static constexpr bool is_exact = Base::is_exact, is_enclosure = Base::is_enclosure;
   static bool can_hold(double value) { return Base::can_hold(value); }
   static Dual<S> from_double(double value) { return Dual<S>(Base::from_double(value)); }

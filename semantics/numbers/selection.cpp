@@ -47,26 +47,11 @@ Order compare(const Symbolic& a, const Symbolic& b) {
   return compare(a.constant(), b.constant());
 }
 
-// At a tie both are the same number, by its residues: then the sides decide, and points beside each other may be equal.
-Order compare(const Opaque& a, const Opaque& b) {
-  const Order guides = compare(a.guide(), b.guide());
-  if (!guides.may_be_equal) return guides;
-  if (!(a == b)) return {};
-  const Order sides = compare(a.side(), b.side());
-  const bool equal = a.side().is_point() && b.side().is_point() && sides.may_be_equal;
-  return equal || !sides.may_be_equal ? sides : Order{};
-}
-
 Rational select(const Rational& condition, const Rational& a, const Rational& b) { return condition.sign() != 0 ? a : b; }
 double select(double condition, double a, double b) { return condition != 0 ? a : b; }
 float select(float condition, float a, float b) { return condition != 0 ? a : b; }
 Interval select(const Interval& condition, const Interval& a, const Interval& b) { return choice(condition, a, b); }
 WideInterval select(const WideInterval& condition, const WideInterval& a, const WideInterval& b) { return choice(condition, a, b); }
-Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b) {
-  const Order order = compare(condition, Opaque());
-  if (order.may_be_equal) return b;
-  return order.may_be_less || order.may_be_greater ? a : Opaque::undefined();
-}
 Symbolic select(const Symbolic& condition, const Symbolic& a, const Symbolic& b) {
   const Order order = compare(Symbolic(0.0), condition);
   if (order.may_be_less && !order.may_be_equal) {
@@ -87,9 +72,6 @@ double truth(bool may_hold, bool, const double*) { return may_hold ? 1 : 0; }
 float truth(bool may_hold, bool, const float*) { return may_hold ? 1 : 0; }
 Interval truth(bool may_hold, bool may_fail, const Interval*) { return set_of_truths<Interval>(may_hold, may_fail); }
 WideInterval truth(bool may_hold, bool may_fail, const WideInterval*) { return set_of_truths<WideInterval>(may_hold, may_fail); }
-Opaque truth(bool may_hold, bool may_fail, const Opaque*) {
-  return may_hold == may_fail ? Opaque::undefined() : Opaque(Rational(may_hold ? 1 : 0));
-}
 Symbolic truth(bool may_hold, bool may_fail, const Symbolic*) {
   return may_hold && may_fail ? Symbolic::nonlinear() : Symbolic(set_of_truths<Interval>(may_hold, may_fail));
 }

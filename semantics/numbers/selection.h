@@ -3,8 +3,7 @@
 //   less(a, b), less_equal(a, b), equal(a, b)   1 where the relation holds, 0 where it does not; sets: {0}, {1} or [0, 1]
 //   select(c, a, b)                             a where c = 1, b where c = 0; sets: the hull of what c allows
 // Over double and float NaN compares false. A set that may be undefined gives the undefined value. Dual: the tangent of
-// the branch taken; where the choice is open it is undefined (a jump may lie there). Symbolic: of constants only. Opaque: as the guides
-// say, at a tie (equal residues) the sides; no relation where they do not tell.
+// the branch taken; where the choice is open it is undefined (a jump may lie there). Symbolic: of constants only.
 #pragma once
 
 #include "semantics/numbers/scalar_traits.h"
@@ -22,7 +21,6 @@ struct Order {
 [[nodiscard]] Order compare(const Interval& a, const Interval& b);
 [[nodiscard]] Order compare(const WideInterval& a, const WideInterval& b);
 [[nodiscard]] Order compare(const Symbolic& a, const Symbolic& b);
-[[nodiscard]] Order compare(const Opaque& a, const Opaque& b);
 template <class S>
 [[nodiscard]] Order compare(const Dual<S>& a, const Dual<S>& b) {
   return compare(a.value(), b.value());
@@ -34,7 +32,6 @@ template <class S>
 [[nodiscard]] Interval select(const Interval& condition, const Interval& a, const Interval& b);
 [[nodiscard]] WideInterval select(const WideInterval& condition, const WideInterval& a, const WideInterval& b);
 [[nodiscard]] Symbolic select(const Symbolic& condition, const Symbolic& a, const Symbolic& b);
-[[nodiscard]] Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b);
 
 // 0 or 1 where the answer is known; else S's set [0, 1], or its undefined value if neither is possible.
 [[nodiscard]] Rational truth(bool may_hold, bool may_fail, const Rational*);
@@ -43,7 +40,6 @@ template <class S>
 [[nodiscard]] Interval truth(bool may_hold, bool may_fail, const Interval*);
 [[nodiscard]] WideInterval truth(bool may_hold, bool may_fail, const WideInterval*);
 [[nodiscard]] Symbolic truth(bool may_hold, bool may_fail, const Symbolic*);
-[[nodiscard]] Opaque truth(bool may_hold, bool may_fail, const Opaque*);
 template <class S>
 [[nodiscard]] Dual<S> truth(bool may_hold, bool may_fail, const Dual<S>*) {
   const S value = truth(may_hold, may_fail, static_cast<const S*>(nullptr));

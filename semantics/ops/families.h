@@ -1,8 +1,8 @@
-// The families of ops, one .cpp file each; denote() (evaluate.cpp) dispatches to them. Private to semantics/ops (contracts
-// read function_of).
+// What the families of ops share: one header and one namespace each, whose denote<S>() the dispatch of denotation.h calls. Private to
+// semantics/ops and the files that instantiate a scalar (contracts read function_of).
 //
-// The node is valid and the operands have the shapes that its inference saw. Each file opens its ops with the headings
-// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source, and ends with the list of scalars.
+// The node is valid and the operands have the shapes that its inference saw. Each family opens its ops with the headings
+// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source.
 #pragma once
 
 #include <span>
@@ -20,53 +20,6 @@ namespace assay::ops {
 
 template <class S>
 using Operands = std::span<const Array<S>* const>;
-
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_layout(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_arithmetic(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_product(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_convolution(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_pool(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_batch_norm(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_reduce(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_piecewise(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_transcendental(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_softmax(const Node& node, Operands<S> operands);
-
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_rounding(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_activation(const Node& node, Operands<S> operands);
-
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_choice(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_extremum(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_place(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_selector(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_weighted_gather(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_order(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_normalise(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_bitwise(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_local_response(const Node& node, Operands<S> operands);
-template <class S>
-[[nodiscard]] Outcome<Array<S>> denote_masked_softmax(const Node& node, Operands<S> operands);
 
 // f on every element.
 template <class S, class F>

@@ -1,14 +1,7 @@
-// Sums of products, from left to right. Private to this folder.
-//
-// Over Modular, where no order and no grouping changes the result, many products are added as integers before one reduction: residues are
-// below 2^61, products below 2^122, so kMost of them and what is left of earlier ones (below 2^68) stay below 2^128. An undefined operand
-// makes the sum undefined, as it does product by product.
+// Sums of products, from left to right; a scalar whose sums can be taken faster specialises it.
 #pragma once
 
 #include <utility>
-
-#include "semantics/numbers/dual.h"
-#include "semantics/numbers/modular.h"
 
 namespace assay::ops {
 
@@ -20,48 +13,6 @@ class ProductSum {
 
  private:
   S sum_{};
-};
-
-template <>
-class ProductSum<Modular> {
- public:
-  void add(Modular a, Modular b) {
-    undefined_ = undefined_ || a.is_undefined() || b.is_undefined();
-    sum_ += static_cast<UInt128>(a.value()) * b.value();
-    if (++count_ == kMost) reduce();
-  }
-  Modular take() {
-    reduce();
-    reduce();  // below 2^61 + 2^7
-    return undefined_ ? Modular::undefined() : Modular(static_cast<std::int64_t>(sum_));
-  }
-
- private:
-  __extension__ using UInt128 = unsigned __int128;
-  static constexpr int kMost = 32;
-  // 2^61 = 1 modulo p.
-  void reduce() {
-    sum_ = (sum_ & Modular::kPrime) + (sum_ >> 61);
-    count_ = 0;
-  }
-
-  UInt128 sum_ = 0;
-  int count_ = 0;
-  bool undefined_ = false;
-};
-
-template <>
-class ProductSum<Dual<Modular>> {
- public:
-  void add(const Dual<Modular>& a, const Dual<Modular>& b) {
-    value_.add(a.value(), b.value());
-    tangent_.add(a.value(), b.tangent());
-    tangent_.add(a.tangent(), b.value());
-  }
-  Dual<Modular> take() { return {value_.take(), tangent_.take()}; }
-
- private:
-  ProductSum<Modular> value_, tangent_;
 };
 
 }  // namespace assay::ops

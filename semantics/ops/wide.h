@@ -10,10 +10,6 @@ namespace assay::ops {
 
 inline WideInterval widened(const Interval& x) { return WideInterval(x); }
 inline Dual<WideInterval> widened(const Dual<Interval>& x) { return {WideInterval(x.value()), WideInterval(x.tangent())}; }
-inline Opaque widened(const Opaque& x) { return x; }  // exact already
-inline Dual<Opaque> widened(const Dual<Opaque>& x) { return x; }
-inline Opaque narrowed(const Opaque& x) { return x; }
-inline Dual<Opaque> narrowed(const Dual<Opaque>& x) { return x; }
 inline Interval narrowed(const WideInterval& x) { return x.to_interval(); }
 inline Dual<Interval> narrowed(const Dual<WideInterval>& x) { return {x.value().to_interval(), x.tangent().to_interval()}; }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/gradients/adjointness/adjointness.h"
-#include "semantics/numbers/opaque.h"
+#include "kernel/gradients/numbers/opaque.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 

@@ -2,6 +2,7 @@
 #include <limits>
 #include <random>
 
+#include "kernel/gradients/numbers/modular.h"
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
 

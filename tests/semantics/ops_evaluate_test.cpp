@@ -1,4 +1,5 @@
 // lift and evaluate: constants on every scalar, whole graphs.
+#include "kernel/gradients/numbers/modular.h"
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
 

@@ -1,7 +1,7 @@
 // Contracts of normalise (the centre of layer, instance, group, RMS and Lp normalisation), batch_norm and local_response.
 //
 // Meaning.     m the mean of the n elements of a group, v the mean of (x_i - m)^2; y_i = (x_i - m) / sqrt(v + epsilon), and so on
-//              (semantics/ops/normalise.cpp).
+//              (semantics/ops/normalise.h).
 // Algorithms.  The mean: a sum in any order and a division. Then the moments by their class:
 //   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. Since the mean of (x_i - m')^2 is v + (m - m')^2,
 //              v <= exact v' <= v + e^2 for |m' - m| <= e, and rounding changes it by a factor in 1 -+ gamma_k, k = n + 4 (all terms are >=

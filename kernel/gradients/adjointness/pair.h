@@ -8,8 +8,8 @@
 
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "kernel/gradients/adjointness/jacobian.h"
-#include "semantics/numbers/modular.h"
-#include "semantics/numbers/opaque.h"
+#include "kernel/gradients/numbers/modular.h"
+#include "kernel/gradients/numbers/opaque.h"
 #include "semantics/numbers/rational.h"
 #include "semantics/numbers/selection.h"
 
@@ -54,7 +54,11 @@ inline bool must_differ(const Opaque& a, const Opaque& b) {
 }
 
 inline Rejection broken(const char* code, const AdjointCase& one, std::string place, const char* required, std::string found) {
-  return {Rejection::Kind::rejected,         code, "case '" + one.name + "', " + std::move(place), required, std::move(found),
+  return {Rejection::Kind::rejected,
+          code,
+          "case '" + one.name + "', " + std::move(place),
+          required,
+          std::move(found),
           "kernel/gradients/adjointness/adjointness.h"};
 }
 

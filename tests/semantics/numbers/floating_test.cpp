@@ -1,4 +1,5 @@
 // Reference execution: correctly rounded functions, and the nearest conversions of ScalarTraits.
+#include "kernel/gradients/numbers/modular.h"
 #include "semantics/numbers/floating.h"
 
 #include <vector>

@@ -1,0 +1,9 @@
+#include "kernel/gradients/numbers/product_sum.h"
+#include "semantics/ops/denotation.h"
+
+namespace assay {
+
+ASSAY_DENOTE_OVER(Modular);
+ASSAY_DENOTE_OVER(Dual<Modular>);
+
+}  // namespace assay

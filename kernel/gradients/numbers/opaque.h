@@ -1,0 +1,118 @@
+// Opaque: a real number whose functions are random, for exact identity tests of formulas with exp, roots, erf and the like.
+//
+// Meaning. The value is known modulo the prime p = 2q + 1, where sums, products and quotients are exact. q is prime too, so that the
+// squares modulo p are a group of prime order, in which every element has exactly one root of each order: they play the positive numbers.
+// A second residue, the twin, is the same formula modulo q, and exp is a homomorphism: exp(x) = gamma^twin(x) modulo p. So
+// exp(a + b) = exp(a) exp(b), exp(r a) = exp(a)^r and exp(log x) = x hold for all a, b, x and rational r, and a root is a power. All
+// other functions have pseudo-random values, fixed once for each argument, and tied by: sigmoid, tanh, sinh, cosh, expm1, softplus
+// as formulas in exp, the last with log; log1p(x) = log(1 + x); erfc = 1 - erf; erf, sin, tan, asin, atan, asinh, atanh odd;
+// sin^2 + cos^2 = 1; tan = sin / cos; asin + acos = pi / 2; acos(-x) = pi - acos(x).
+// All ties are true for real numbers. So formulas that agree at random residues are equal by these ties and algebra (but for a
+// coincidence modulo p); formulas that differ may yet be equal, by an identity that is not listed.
+// Branches are decided by the guide, an interval that encloses the real value at some point of the domain, and at a tie by the side: the
+// guide of the derivative in the direction of an infinitesimal displacement. Residues at a kink are then one-sided values. What the guide
+// cannot decide has no residue.
+// Domain. Outside f's domain the guide is undefined; the residue is undefined for a quotient by 0 and for a root of what is no
+// square modulo p (half of all numbers): then another point has to be drawn.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "semantics/numbers/function.h"
+#include "semantics/numbers/interval.h"
+#include "semantics/numbers/rational.h"
+#include "semantics/numbers/selection.h"
+
+namespace assay {
+
+class Opaque {
+ public:
+  static constexpr std::uint64_t kPrime = 4611686018427291359;      // 2^62 - 96545 = 2q + 1; 2, 3, 5, 7, 11, 13 are squares
+  static constexpr std::uint64_t kTwinPrime = 2305843009213645679;  // q
+
+  Opaque() = default;                                       // 0
+  explicit Opaque(const Rational& value, double side = 0);  // exactly; displaced to that side by an infinitesimal
+  // Random residues; a square where the guide is positive, minus a square else. Of a form x for which roots exist: sine has one of
+  // 1 - x^2 for |guide| < 1, and beyond of x^2 - 1, x - 1 and x + 1; sinh has one of 1 + x^2. Such x are all points of these curves.
+  enum class Draw : std::uint8_t { any, sine, sinh };
+  static Opaque drawn(double guide, std::uint64_t seed, Draw draw = Draw::any);
+  static Opaque pi();
+  static Opaque undefined();  // no residue, and any real number for a guide
+
+  [[nodiscard]] bool has_residue() const { return residues_.value < kPrime; }
+  [[nodiscard]] std::uint64_t residue() const { return residues_.value; }
+  [[nodiscard]] const Interval& guide() const {
+    if (pending_) settle();
+    return guide_;
+  }
+  [[nodiscard]] const Interval& side() const { return side_; }
+  // Equal residues; false if one has none.
+  friend bool operator==(const Opaque& a, const Opaque& b) { return a.has_residue() && a.residues_.value == b.residues_.value; }
+
+  Opaque operator-() const;
+  friend Opaque operator+(const Opaque& a, const Opaque& b);
+  friend Opaque operator-(const Opaque& a, const Opaque& b);
+  friend Opaque operator*(const Opaque& a, const Opaque& b);
+  friend Opaque operator/(const Opaque& a, const Opaque& b);
+  Opaque& operator+=(const Opaque& other) { return *this = *this + other; }
+  Opaque& operator-=(const Opaque& other) { return *this = *this - other; }
+  Opaque& operator*=(const Opaque& other) { return *this = *this * other; }
+
+  // exp of the number is gamma^twin power: the power is 1 but for logarithms and what is made from them, and 0 where it is not known.
+  struct Residues {
+    std::uint64_t value = 0, twin = 0, power = 1;
+  };
+
+ private:
+  Opaque(const Residues& residues, const Interval& guide, const Interval& side) : residues_(residues), guide_(guide), side_(side) {}
+  void settle() const;
+  friend Opaque apply(Function f, const Opaque& x);
+  friend Opaque pow(const Opaque& x, std::int64_t n);
+  friend Opaque pow(const Opaque& x, const Rational& r);
+  friend Opaque floor(const Opaque& x);
+
+  Residues residues_;
+  mutable Interval guide_;                        // of the argument while
+  mutable std::optional<Function> pending_ = {};  // this function is not yet applied to it
+  Interval side_;
+};
+
+[[nodiscard]] Opaque apply(Function f, const Opaque& x);
+[[nodiscard]] Opaque square(const Opaque&);
+[[nodiscard]] Opaque abs(const Opaque&);
+[[nodiscard]] Opaque sign(const Opaque&);
+[[nodiscard]] Opaque floor(const Opaque&);
+[[nodiscard]] Opaque round(const Opaque&);  // to the nearest integer; undefined at ties
+[[nodiscard]] Opaque min(const Opaque&, const Opaque&);
+[[nodiscard]] Opaque max(const Opaque&, const Opaque&);
+[[nodiscard]] Opaque sqrt(const Opaque&);
+[[nodiscard]] Opaque pow(const Opaque&, std::int64_t n);
+[[nodiscard]] Opaque pow(const Opaque&, const Rational& r);
+[[nodiscard]] inline Opaque exp(const Opaque& x) { return apply(Function::exp, x); }
+[[nodiscard]] inline Opaque log(const Opaque& x) { return apply(Function::log, x); }
+[[nodiscard]] inline Opaque tanh(const Opaque& x) { return apply(Function::tanh, x); }
+[[nodiscard]] inline Opaque sigmoid(const Opaque& x) { return apply(Function::sigmoid, x); }
+[[nodiscard]] inline Opaque erf(const Opaque& x) { return apply(Function::erf, x); }
+[[nodiscard]] inline Opaque sin(const Opaque& x) { return apply(Function::sin, x); }
+[[nodiscard]] inline Opaque cos(const Opaque& x) { return apply(Function::cos, x); }
+
+// Order and choice (semantics/numbers/selection.h): as the guides say, at a tie (equal residues) the sides; no relation where they do
+// not tell.
+[[nodiscard]] Order compare(const Opaque& a, const Opaque& b);
+[[nodiscard]] Opaque select(const Opaque& condition, const Opaque& a, const Opaque& b);
+[[nodiscard]] Opaque truth(bool may_hold, bool may_fail, const Opaque*);
+
+template <>
+struct ScalarTraits<Opaque> {
+  static constexpr const char* name = "Opaque";
+  static constexpr bool is_ordered = false, has_piecewise = true, has_residues = true, has_transcendental = true;
+  static constexpr bool is_exact = true, is_enclosure = false;
+  static bool can_hold(double value) { return ScalarTraits<Rational>::can_hold(value); }
+  static Opaque from_double(double value) { return Opaque(ScalarTraits<Rational>::from_double(value)); }
+  static Opaque from_rational(const Rational& value) { return Opaque(value); }
+  static bool may_divide_by(const Opaque&) { return true; }
+  static bool may_raise(const Opaque&, std::int64_t) { return true; }
+};
+
+}  // namespace assay

@@ -1,0 +1,103 @@
+// Comparison, logic, choice and conversion: equal, less, less_equal, logical_not/and/or/xor, where, cast, is_nan, is_inf.
+//
+// Meaning.     equal: a = b.  less: a < b.  less_equal: a <= b.  logical_*: on truth values 0 and 1.  where: a where the condition
+//              is 1, b where it is 0.  cast to a float type: x itself (no rounding in real arithmetic); to an integer type:
+//              x rounded towards zero; to boolean: x != 0.  is_nan, is_inf: 0, for a real number is neither.
+// Shapes.      broadcast of the operands; one operand: S -> S
+// Domain.      All reals. cast to an integer type: the rounded value lies in the type's range (a domain fault otherwise, as for all
+//              integer results, see denote.h). where discards an undefined value that is not chosen, over sets. Over float
+//              and double NaN compares false and is_nan, is_inf tell what they see. Scalars without an order have none of
+//              these ("denote.scalar").
+// Side conditions. S1 the shapes broadcast, S2 the result is possible. Types: see Elements in op.h.
+// Derivative.  Truth values: 0, undefined over sets that hold both; where: of the chosen branch; cast to float: 1.
+// Rounding.    None. Over sets: {0}, {1} or [0, 1]; where takes the hull of both branches if the condition is open.
+// Source.      ONNX Equal, Less, LessOrEqual, Greater, GreaterOrEqual, Not, And, Or, Xor, Where, Cast, IsNaN, IsInf
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+#include "semantics/demand.h"
+#include "semantics/numbers/selection.h"
+#include "semantics/ops/families.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::ops::choice {
+
+template <class S, class F>
+Array<S> combine(const Node& node, Operands<S> operands, const F& f) {
+  Array<S> y{node.shape, {}};
+  const std::size_t count = element_count(node.shape);
+  y.values.reserve(count);
+  Walk first(node.shape, broadcast_strides(operands[0]->shape, node.shape));
+  Walk second(node.shape, broadcast_strides(operands[1]->shape, node.shape));
+  for (std::size_t i = 0; i < count; ++i, first.next(), second.next()) {
+    y.values.push_back(f(operands[0]->values[first.offset()], operands[1]->values[second.offset()]));
+  }
+  return y;
+}
+
+template <class S>
+Array<S> where(const Node& node, Operands<S> operands) {
+  Array<S> y{node.shape, {}};
+  const std::size_t count = element_count(node.shape);
+  y.values.reserve(count);
+  Walk at_condition(node.shape, broadcast_strides(operands[0]->shape, node.shape));
+  Walk at_a(node.shape, broadcast_strides(operands[1]->shape, node.shape)),
+      at_b(node.shape, broadcast_strides(operands[2]->shape, node.shape));
+  for (std::size_t i = 0; i < count; ++i, at_condition.next(), at_a.next(), at_b.next()) {
+    y.values.push_back(
+        select(operands[0]->values[at_condition.offset()], operands[1]->values[at_a.offset()], operands[2]->values[at_b.offset()]));
+  }
+  return y;
+}
+
+template <class S>
+S converted(const S& x, DType to) {
+  if (is_float(to)) return x;
+  if (to == DType::boolean) return S(ScalarTraits<S>::from_double(1) - equal(x, ScalarTraits<S>::from_double(0)));
+  return truncate(x);
+}
+
+// 0 on every set of reals; an undefined one stays undefined.
+template <class S>
+S never(const S& x) {
+  return truth(false, compare(x, x).may_be_equal, static_cast<const S*>(nullptr));
+}
+
+template <class S>
+S is_special(const Node& node, const S& x) {
+  if constexpr (std::is_floating_point_v<S>) {
+    if (node.op == Op::is_nan) return std::isnan(x) ? S(1) : S(0);
+    const auto& [positive, negative] = std::get<IsInfAttributes>(node.attributes);
+    return std::isinf(x) && (x > 0 ? positive : negative) ? S(1) : S(0);
+  } else {
+    return never(x);
+  }
+}
+
+template <class S>
+Array<S> apply(const Node& node, Operands<S> operands) {
+  if (node.op == Op::equal) return combine<S>(node, operands, [](const S& a, const S& b) { return equal(a, b); });
+  if (node.op == Op::less) return combine<S>(node, operands, [](const S& a, const S& b) { return less(a, b); });
+  if (node.op == Op::less_equal) return combine<S>(node, operands, [](const S& a, const S& b) { return less_equal(a, b); });
+  if (node.op == Op::logical_and) return combine<S>(node, operands, [](const S& a, const S& b) { return S(min(a, b)); });
+  if (node.op == Op::logical_or) return combine<S>(node, operands, [](const S& a, const S& b) { return S(max(a, b)); });
+  if (node.op == Op::logical_xor) return combine<S>(node, operands, [](const S& a, const S& b) { return S(abs(S(a - b))); });
+  if (node.op == Op::logical_not) return map(*operands[0], [](const S& a) { return S(ScalarTraits<S>::from_double(1) - a); });
+  if (node.op == Op::where) return where<S>(node, operands);
+  if (node.op == Op::cast) return map(*operands[0], [&](const S& x) { return converted(x, node.dtype); });
+  demand(node.op == Op::is_nan || node.op == Op::is_inf, "denote_choice: not a comparison, choice or conversion");
+  return map(*operands[0], [&](const S& x) { return is_special(node, x); });
+}
+
+template <class S>
+Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
+  if constexpr (!ScalarTraits<S>::has_piecewise) {
+    return no_function(node, ScalarTraits<S>::name);
+  } else {
+    return apply<S>(node, operands);
+  }
+}
+
+}  // namespace assay::ops::choice

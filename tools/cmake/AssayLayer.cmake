@@ -45,7 +45,7 @@ function(assay_loops)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endfunction()
 # Several files of one target as one compilation unit, which parses their headers once: the readers of statements take a third of the
-# time. Trusted files stay units of their own.
+# time. Semantics and the proof core stay one unit per file.
 function(assay_units TARGET)
   set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${ASSAY_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()

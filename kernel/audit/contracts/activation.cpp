@@ -21,7 +21,6 @@ namespace assay::contracts {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kThreshold = 20;  // exp(20) is far from overflow, and 1 + exp(-20) rounds to 1 in binary32
 
 FloatSet one(const Arithmetic& a) { return point(a.format(), 1); }

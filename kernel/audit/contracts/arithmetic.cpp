@@ -14,8 +14,6 @@ namespace assay::contracts {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The lower and upper end of one operation on two numbers: the same nearest value in a format, directed over the reals.
 struct Ends {
   double down, up;

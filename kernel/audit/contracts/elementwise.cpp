@@ -14,7 +14,6 @@ namespace {
 // f is exact and does not decrease; NaN stays NaN. Zeros may have either sign.
 template <class F>
 FloatSet monotone(const FloatSet& x, const F& f) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   FloatSet y;
   if (x.has_finite()) y.include(Format::real, f(x.lo), f(x.hi));
   if (x.plus_infinity) y.include(Format::real, f(kInfinity), f(kInfinity));
@@ -25,7 +24,6 @@ FloatSet monotone(const FloatSet& x, const F& f) {
 
 // x above 0, slope x below.
 FloatSet rectified(const Arithmetic& a, const FloatSet& x, const FloatSet& slope) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   FloatSet y = part_of(x, 0, kInfinity);
   y.nan = x.nan;
   const FloatSet below = part_of(x, -kInfinity, 0);

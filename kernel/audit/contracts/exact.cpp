@@ -15,8 +15,6 @@ namespace assay::contracts {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double low(const FloatSet& x) { return x.minus_infinity ? -kInfinity : x.has_finite() ? x.lo : kInfinity; }
 double high(const FloatSet& x) { return x.plus_infinity ? kInfinity : x.has_finite() ? x.hi : -kInfinity; }
 

@@ -13,8 +13,6 @@ namespace assay::contracts {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double lesser(double a, double b) { return before(b, a) ? b : a; }
 double greater(double a, double b) { return before(a, b) ? b : a; }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "semantics/numbers/interval.h"
 
 namespace assay::contracts {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // `real` is no format: sets are then enclosures of the exact value, with double ends, and no operation rounds.
 enum class Format : std::uint8_t { binary32, binary64, real };

@@ -15,8 +15,6 @@ namespace assay::contracts {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{
     {Function::exp, "exp"},     {Function::log, "log"},     {Function::tanh, "tanh"},   {Function::sigmoid, "sigmoid"},
     {Function::erf, "erf"},     {Function::sin, "sin"},     {Function::cos, "cos"},     {Function::tan, "tan"},
@@ -110,9 +108,7 @@ FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const In
   return anything(format_);  // some argument has no row
 }
 
-Interval Arithmetic::exact(Function f, const FloatSet& x) const {
-  return apply(f, Interval(x.lo, x.hi));
-}
+Interval Arithmetic::exact(Function f, const FloatSet& x) const { return apply(f, Interval(x.lo, x.hi)); }
 
 FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   const std::string_view name = std::find_if(kNames.begin(), kNames.end(), [f](const auto& entry) { return entry.first == f; })->second;

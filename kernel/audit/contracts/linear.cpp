@@ -287,7 +287,7 @@ FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
 // where the finite terms may overflow to the other infinity first.
 void put_specials(const Call& call, const std::vector<Sets>& operands, std::vector<FloatSet>& results) {
   const bool recorded = all_of(operands, &FloatSet::is_single);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const auto sign_of = [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; };
   const Doubles signs = mapped<double>(operands, [&](const FloatSet& set) {
     if (set.is_finite()) return recorded ? sign_of(set.lo) : 1.0;

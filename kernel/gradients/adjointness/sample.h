@@ -5,6 +5,8 @@
 
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "kernel/gradients/adjointness/jacobian.h"
+#include "kernel/gradients/numbers/modular.h"
+#include "kernel/gradients/numbers/opaque.h"
 #include "semantics/demand.h"
 
 namespace assay::kernel::adjointness {

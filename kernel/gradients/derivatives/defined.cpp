@@ -1,8 +1,8 @@
 // Derivatives of the defined ops. Each rule quotes the definition that it differentiates.
 #include <algorithm>
 
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay::derivatives {
 
@@ -46,7 +46,7 @@ Value slope_of_elu(const Value& x, double a, double d) {
   return (1.0 - step(x)) * (a / x.number(d) * below - 1.0) + 1.0;
 }
 
-std::optional<Value> slope(const Value& y, const Value& x) {
+std::optional<Value> slope_of_function(const Value& y, const Value& x) {
   const auto number = [&](double value) { return x.number(value); };
   const auto alpha = [&] { return attributes_of<ActivationAttributes>(y).alpha; };
   switch (node_of(y).op) {
@@ -210,7 +210,7 @@ Cotangents vjp_of_defined(const Value& y, const Value& y_bar) {
       return {y * (y_bar - sum_over(y_bar * y, axes)), std::nullopt};
     }
     default:
-      return {y_bar * *slope(y, operand(y, 0))};
+      return {y_bar * *slope_of_function(y, operand(y, 0))};
   }
 }
 

@@ -1,6 +1,6 @@
 // Derivatives of choices: the cotangent goes to the element that was chosen. At ties the weights are the Clarke set.
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay::derivatives {
 
@@ -24,7 +24,7 @@ Cotangents of_extremum(const Value& y, const Value& y_bar) {
   return result;
 }
 
-Value of_reduction(const Value& y, const Value& y_bar) {
+Value of_reduced_extremum(const Value& y, const Value& y_bar) {
   const Value x = operand(y, 0);
   const auto axes = attributes_of<ReduceAttributes>(y).axes;
   const Value ordered = node_of(y).op == Op::reduce_max ? x : -x;
@@ -88,7 +88,7 @@ Cotangents vjp_of_selection(const Value& y, const Value& y_bar) {
       return of_extremum(y, y_bar);
     case Op::reduce_max:
     case Op::reduce_min:
-      return {of_reduction(y, y_bar)};
+      return {of_reduced_extremum(y, y_bar)};
     case Op::take:
       return {std::nullopt, of_take(operand(y, 0), y_bar, operand(y, 1).shape(), attributes_of<ConcatAttributes>(y).axis)};
     case Op::sort:

@@ -44,7 +44,7 @@ inline constexpr double kVacuousShare = 0x1p-8;
 
 struct Admissible {
   Sets sets;                    // with the output's type and shape
-  std::vector<Interval> exact;  // contains the denotation's value at the recorded operands; undefined where that has none
+  std::vector<Interval> exact;  // contains the denotation's value at the recorded operands, factors as the model rounds them (factors.h)
   std::vector<double> scales;   // sums: S, the sum of |terms|; else the largest magnitude of the set (docs/contracts/README.md)
 
   [[nodiscard]] bool is_vacuous(std::size_t element) const;

@@ -1,8 +1,8 @@
 // Denotations: the one meaning of every op, written once as a template over the scalar.
 //
 // Each scalar is instantiated in one file, and a program links those that it computes with. semantics/ops/over: Rational, Interval,
-// WideInterval, double, float, Symbolic, Dual<Interval>; kernel/gradients/numbers: Modular, Opaque and their duals. Ops whose function
-// a scalar lacks (exp over Rational, ...) give a Rejection of kind `declined` with code "denote.scalar".
+// WideInterval, double, float, Symbolic, Dual<Interval>; kernel/gradients/numbers: Modular, Opaque, duals of both and of Rational. Ops
+// whose function a scalar lacks (exp over Rational, ...) give a Rejection of kind `declined` with code "denote.scalar".
 // Integer and boolean tensors hold exact integers; an integer result (of any but a layout op) outside its type's range is a domain
 // fault: undefined over the enclosing scalars, the rejection "<op>.domain" over the others, never a wrapped number. double and
 // float decline integers beyond 2^53 and 2^24.

@@ -4,16 +4,8 @@
 
 #include "kernel/gradients/numbers/modular.h"
 #include "kernel/gradients/numbers/opaque.h"
-#include "semantics/ops/denotation.h"
 #include "tests/catch.h"
 #include "tests/semantics/ops_catalogue.h"
-
-// Only this test computes over it.
-namespace assay {
-
-ASSAY_DENOTE_OVER(Dual<Rational>);
-
-}  // namespace assay
 
 using namespace assay;
 using namespace assay::test;

@@ -1,0 +1,7 @@
+#include "semantics/ops/denotation.h"
+
+namespace assay {
+
+ASSAY_DENOTE_OVER(Dual<Rational>);
+
+}  // namespace assay

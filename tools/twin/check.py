@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""check.py MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--statement-bytes FILE]
+
+A second checker of Assay's certificates, in exact rational arithmetic. The first word on stdout is accepted (exit 0), rejected (exit 1; 4 if the
+certificate cannot be decoded) or declined (exit 3; 4 if model or property are malformed)."""
+import hashlib
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from certificate import read_certificate  # noqa: E402
+from errors import Declined, Malformed, Refusal, Rejected  # noqa: E402
+from graph import statement_bytes  # noqa: E402
+from lowering import Model  # noqa: E402
+from replay import Replay  # noqa: E402
+from vnnlib import Property, read_text  # noqa: E402
+
+
+def read_statement(model_path, property_path):
+    model = Model(model_path)
+    digest = hashlib.sha256(model.bytes).digest()
+    property_ = Property(read_text(property_path), model.input_types, model.output_types)
+    return model, property_, digest, statement_bytes(digest, property_.cases)
+
+
+def check(model_path, property_path, certificate_path, statement_path=None):
+    """(word, exit status, lines)"""
+    try:
+        model, property_, graph, statement = guarded(read_statement, model_path, property_path)
+    except Refusal as refusal:
+        return "declined", 3 if refusal.status == 3 else 4, [str(refusal)]
+    digest = hashlib.sha256(statement).digest()
+    lines = [f"sha256 of the canonical graph: {graph.hex()}", f"sha256 of the statement: {digest.hex()}"]
+    try:
+        if statement_path:
+            with open(statement_path, "wb") as file:
+                file.write(statement)
+        with open(certificate_path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        return "declined", 3, [f"certificate.io: {error}"]
+    try:
+        answer = guarded(replay, model, property_, digest, data)
+    except Refusal as refusal:
+        return refusal.word, refusal.status, [str(refusal)] + lines
+    theorem = {"sat": "sat: the witness lies in the box of a case and satisfies its rows",
+               "unsat": "unsat: no point of any case's input box satisfies its rows"}[answer]
+    return "accepted", 0, [f"theorem: {theorem}"] + lines
+
+
+def replay(model, property_, digest, data):
+    stored, semantics, frames = read_certificate(data)
+    if semantics != b"real arithmetic":
+        raise Declined("certificate.semantics", repr(semantics))
+    if stored != digest:
+        raise Rejected("certificate.digest", f"the certificate is for {stored.hex()}, this is {digest.hex()}")
+    return Replay(model, property_).run(frames)
+
+
+def guarded(function, *arguments):
+    """Whatever bent input makes go wrong becomes a refusal, never a traceback."""
+    try:
+        return function(*arguments)
+    except Refusal:
+        raise
+    except (MemoryError, RecursionError) as error:
+        raise Declined("twin.limit", type(error).__name__) from None
+    except (ValueError, KeyError, IndexError, TypeError, ArithmeticError, AttributeError, OSError, EOFError) as error:
+        if os.environ.get("TWIN_TRACE"):
+            raise
+        raise Malformed("twin.malformed", f"{type(error).__name__}: {error}") from None
+
+
+def main(arguments):
+    statement = None
+    if "--statement-bytes" in arguments[:-1]:
+        at = arguments.index("--statement-bytes")
+        statement = arguments[at + 1]
+        del arguments[at:at + 2]
+    if len(arguments) != 3 or any(a.startswith("--") for a in arguments):
+        print(__doc__, file=sys.stderr)
+        return 2
+    word, status, lines = check(*arguments, statement)
+    print("\n".join([word, *lines]))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

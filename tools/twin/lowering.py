@@ -102,7 +102,7 @@ class Model:
     def type_of(self, value):
         return value if isinstance(value, Constant) else self.nodes[value]
 
-    def emit(self, op, operands, shape, dtype=None, **attributes):
+    def emit(self, op, operands, shape, /, dtype=None, **attributes):
         """A node, or a constant where layout moves constants only."""
         if op in LAYOUT and all(isinstance(o, Constant) for o in operands):
             places = layout_map(op, attributes, [o.shape for o in operands], shape)
@@ -291,7 +291,7 @@ class Lowering:
             begin, end = (small, large) if auto == b"SAME_UPPER" else (large, small)
         elif auto == b"VALID":
             begin, end = [0] * rank, [0] * rank
-        return {"kernel": list(kernel), **given, "pads_begin": begin, "pads_end": end, "output_padding": [0] * rank, "groups": 1,
+        return {"kernel": list(kernel), **given, "pads_begin": begin, "pads_end": end, "output_padding": [], "groups": 1,
                 "count_include_pad": False, "ceil_mode": False}
 
     def extents(self, w, ceiling=False):

@@ -113,6 +113,18 @@ class Ops:
 
     # Affine nodes.
 
+    def moves(self, v):
+        """The elements of one operand in another order."""
+        return self.nodes[v].op in ("reshape", "permute")
+
+    def shifts(self, v):
+        """x + constant, x - constant"""
+        node = self.nodes[v]
+        if node.op not in ("add", "sub"):
+            return False
+        x = [o for o in node.operands if not self.is_constant(o)]
+        return len(x) == 1 and self.nodes[x[0]].shape == node.shape and (node.op == "add" or x[0] == node.operands[0])
+
     def exact(self, v):
         """The forms of all elements, or None where the node is not affine in what is not constant."""
         if v not in self.forms:
@@ -288,7 +300,7 @@ class Ops:
                     return self.form([(node.operands[p], e, ONE)])
         return None
 
-    def relax(self, v, element, boxes, lower, slope):
+    def relax(self, v, element, boxes, own, lower, slope):
         """A form below (lower) or above the element; `slope` is the hint or None."""
         node = self.nodes[v]
         operands = [boxes(o) for o in node.operands]
@@ -298,9 +310,9 @@ class Ops:
             l, u = operands[0][place]
             function.check(l, u)
             if slope is None:
-                slope = default_slope(node.op, function, l, u, lower)
+                slope = l + u if node.op == "mul" else default_slope(node.op, function, l, u, lower)
             elif node.op == "mul":
-                slope = 2 * (slope * l + (1 - slope) * u)
+                slope = 2 * (slope * l + (1 - slope) * u) if lower else l + u
             constant = rounded(function.extreme(l, u, slope, lower), not lower, 400)
             terms, extra = self.form([(node.operands[0], place, slope)])
             return terms, constant + extra
@@ -312,7 +324,7 @@ class Ops:
             return self.relax_prelu(v, element, operands, lower, slope)
         if node.op == "batch_norm":
             return self.relax_batch_norm(v, element, operands, lower)
-        raise Declined("twin.relaxation", node.op)
+        return [], own(v)[element][0 if lower else 1]
 
     def relax_prelu(self, v, element, operands, lower, slope):
         place, at = [m[element] for m in self.operand_maps(v)]
@@ -329,14 +341,20 @@ class Ops:
         node, sign = self.nodes[v], MAXIMA[self.nodes[v].op]
         candidates = self.candidates(v)[element]
         boxes = [operands[p][e] if sign > 0 else (-operands[p][e][1], -operands[p][e][0]) for p, e in candidates]
-        best = max(range(len(boxes)), key=lambda k: (boxes[k][0], boxes[k][1]))
+        best = max(range(len(boxes)), key=lambda k: (boxes[k][0] + boxes[k][1], k))
         if lower == (sign > 0):
             chosen = best if slope is None else int(slope)
             if slope is not None and (slope != chosen or not 0 <= chosen < len(candidates)):
                 raise Rejected("certificate.hint", "no such candidate")
             p, e = candidates[chosen]
             return self.form([(node.operands[p], e, ONE)])
-        return self.form([]) [:1] + (sign * max(b[1] for b in boxes),)
+        first, second, *_ = *sorted(range(len(boxes)), key=lambda k: -boxes[k][1]), None
+        (l, u), rest = boxes[first], max([b[1] for k, b in enumerate(boxes) if k != first], default=boxes[first][0])
+        p, e = candidates[first]
+        rest = max(l, rest)
+        slope = (u - rest) / (u - l)
+        terms, extra = self.form([(node.operands[p], e, slope)])
+        return terms, extra + sign * (rest - slope * l)
 
     def relax_products(self, v, element, operands, lower, slope):
         node = self.nodes[v]
@@ -371,32 +389,48 @@ class Ops:
 def plane(x, y, lower, mix):
     """A plane below or above x y with slopes between those of the two McCormick planes, its constant from the corners."""
     (xl, xu), (yl, yu) = x, y
-    p = mix * yl + (1 - mix) * yu
-    q = mix * xl + (1 - mix) * xu if lower else mix * xu + (1 - mix) * xl
+    p = mix * yl + (1 - mix) * yu if lower else mix * yu + (1 - mix) * yl
+    q = mix * xl + (1 - mix) * xu
     corners = [a * b - p * a - q * b for a in x for b in y]
     return p, q, min(corners) if lower else max(corners)
 
 
 def default_slope(op, function, l, u, lower):
-    """The checker's own choice: the chord on the side where it bounds, else a line near the middle."""
+    """The slope where the certificate has no hint (FORMAT.md, section 2)."""
     if l == u:
         return ZERO
-    width = u - l
-    chord = rounded((function.extreme(u, u, ZERO, True) - function.extreme(l, l, ZERO, True)) / width, False, 53)
-    if op in ("relu", "leaky_relu"):
-        low, high = function.kinds
-        if lower == (high >= low):
-            return high if u > -l else low
+    sign, middle = 1 if lower else -1, (l + u) / 2
+    value = lambda x: sum(function.image(x, x)) / 2
+    chord = rounded((value(u) - value(l)) / (u - l), False, 60)
+    kinds = [kind for _, _, kind in function.pieces(l, u)] if function.kinds else []
+    bent = "convex" if lower else "concave"
+    if op == "relu" and kinds == [ZERO, ONE]:
+        return chord if not lower else ONE if u > -l else ZERO
+    if set(kinds) == {bent} and len(kinds) == 1:
+        return ZERO if op == "pow" and l < 0 < u else slope_at(function, middle)
+    if kinds == ["concave" if lower else "convex"]:
         return chord
-    middle = (l + u) / 2
-    candidates = {chord, ZERO}
-    if function.derivative:
-        for x in (l, middle, u):
-            if x not in function.breaks and (function.domain[0] is None or x > function.domain[0][0]):
-                candidates.add(rounded(sum(function.derivative(x)) / 2, False, 53))
-    candidates |= {k for k in function.kinds if not isinstance(k, str)}
-    sign = 1 if lower else -1
-    return max(candidates, key=lambda s: sign * (s * middle + function.extreme(l, u, s, lower)))
+    if kinds in (["convex", "concave"], ["concave", "convex"]):
+        chord = tangent(function, l, u, chord, kinds[0] == bent, sign, value)
+    candidates = {chord, ZERO} | {k for k in function.kinds if not isinstance(k, str) and op not in ("leaky_relu", "abs", "clip")}
+    return max(sorted(candidates), key=lambda s: sign * (s * middle + function.extreme(l, u, s, lower)))
+
+
+def slope_at(function, x):
+    return rounded(sum(function.derivative(x)) / 2, False, 60)
+
+
+def tangent(function, l, u, chord, left, sign, value):
+    """The line through the end on the other side that touches the bent piece (`left`: it is the left one), or the chord if that bounds."""
+    near, far = (l, u) if left else (u, l)
+    if sign * (slope_at(function, near) - chord) * (1 if left else -1) >= 0:
+        return chord
+    a, b, end = near, ZERO, value(far)
+    for _ in range(60):
+        touch = rounded((a + b) / 2, False, 70)
+        above = sign * (value(touch) + slope_at(function, touch) * (far - touch) - end) > 0
+        a, b = (a, touch) if above else (touch, b)
+    return slope_at(function, touch)
 
 
 def evaluate(terms, constant, boxes):

@@ -7,11 +7,16 @@ from certificate import Decoder
 from errors import Declined, Malformed, Rejected
 from functions import ONE, ZERO
 from graph import FLOATS
-from ops import MAXIMA, Ops
+from ops import MAXIMA, PRODUCTS, Ops
 from vnnlib import integer_box
 
 TYPES = ["", "begin_group", "end_group", "sweep", "box", "refine", "define_hints", "conclude", "conclude_with", "empty", "split_zero",
          "split_f32", "split_f64", "next", "done", "witness"]
+
+
+# Ops whose lines without hints FORMAT.md fixes; for others a step that fails is declined.
+KNOWN = PRODUCTS + ("relu", "leaky_relu", "abs", "clip", "sigmoid", "tanh", "erf", "atan", "softsign", "exp", "log", "sqrt", "reciprocal", "pow", "softplus",
+                    "batch_norm")
 
 
 def binary32(x, up):
@@ -70,7 +75,7 @@ class Replay:
         return "unsat"
 
     def step(self, name, reader):
-        self.decoder.values, self.doubts = 0, set()
+        self.decoder.values = 0
         if self.witnessed or (not self.stack) != (name in ("begin_group", "witness")):
             raise Malformed("certificate.structure", name)
         getattr(self, "step_" + name)(reader)
@@ -95,7 +100,7 @@ class Replay:
         branch = Branch(self.inputs, {})
         branch.empty = any(l > u for box in self.inputs.values() for l, u in box)
         self.decoder.force = branch.force
-        self.stack, self.splits = [branch], []
+        self.stack, self.splits, self.doubts = [branch], [], set()
 
     def step_end_group(self, reader):
         if self.splits:
@@ -121,9 +126,10 @@ class Replay:
         if isinf(threshold) or threshold != threshold:
             raise Malformed("certificate.value", "threshold")
         if element >= self.nodes[node].size:
-            raise Rejected("split", f"element {element}")
-        if node not in self.branch.boxes:
-            raise Rejected("split", f"no box of node {node}")
+            raise Malformed("certificate.value", f"element {element}")
+        if self.nodes[node].op == "constant":
+            raise Rejected("split.S1", "a constant")
+        self.boxes(node)
         self.splits.append([node, element, Fraction(threshold), True, None])
         self.begin_branch(True)
 
@@ -167,16 +173,21 @@ class Replay:
         if self.nodes[node].op == "constant":
             return [(c, c) for c in self.ops.constants(node)]
         if node not in self.branch.boxes:
-            raise Rejected("premise", f"no box of node {node}")
+            raise Rejected("box.premise", f"no box of node {node}")
         return self.branch.boxes[node]
 
-    def any_box(self, node):
-        """The box in force, or one derived on the way: what affine nodes that were left out have."""
-        if self.nodes[node].op == "constant" or node in self.branch.boxes:
-            return self.boxes(node)
-        if self.ops.exact(node) is None:
-            raise Rejected("premise", f"no box of node {node}")
-        return self.ops.image(node, self.any_box)
+    def operand_boxes(self, user):
+        """The boxes of the operands of `user`. Affine nodes that are joined with a node that moves or shifts their elements need none of their own."""
+        def boxes(node):
+            known = self.nodes[node].op == "constant" or node in self.branch.boxes
+            if known or not (self.ops.moves(node) or self.ops.exact(node) and (self.ops.moves(user) or self.ops.shifts(user))):
+                return self.boxes(node)
+            return self.ops.image(node, self.operand_boxes(user if self.ops.moves(node) else node))
+        return boxes
+
+    def is_joined(self, node):
+        users = self.nodes[node].users
+        return self.ops.moves(node) or self.ops.exact(node) and any(self.ops.moves(u) or self.ops.shifts(u) for u in users)
 
     def narrow(self, node, bounds):
         """Meets the box of the node with bounds of some elements."""
@@ -193,7 +204,7 @@ class Replay:
         op = self.nodes[node].op
         if op in ("constant", "input"):
             return
-        image = self.ops.image(node, self.any_box)
+        image = self.ops.image(node, self.operand_boxes(node))
         if node in self.branch.boxes:
             self.narrow(node, dict(enumerate(image)))
         else:
@@ -218,9 +229,14 @@ class Replay:
             if self.ops.exact(user) is not None:
                 continue
             for element, sources in enumerate(self.sources(user, node)):
-                if not found.issuperset(sources) and self.ops.is_linear(user, element, self.any_box) is None:
+                if not found.issuperset(sources) and self.is_linear(user, element) is None:
                     found |= set(sources)
         return sorted(found)
+
+    def is_linear(self, user, element):
+        if any(o not in self.branch.boxes and self.nodes[o].op != "constant" for o in self.nodes[user].operands):
+            return None
+        return self.ops.is_linear(user, element, self.boxes)
 
     def sources(self, user, node):
         """Per element of the user the elements of the operand `node` that it reads."""
@@ -236,8 +252,9 @@ class Replay:
         selection, size = flags >> 3 & 3, self.nodes[node].size
         if flags & 0x80 or selection == 3:
             raise Malformed("certificate.value", f"flags {flags}")
-        if node not in self.branch.boxes:
-            raise Rejected("premise", f"no box of node {node}")
+        if self.nodes[node].op == "constant":
+            raise Rejected("refine.S0", "a constant")
+        self.boxes(node)
         if selection == 2:
             mask = self.decoder.array(reader, size)
             if len(mask) != size:
@@ -261,7 +278,7 @@ class Replay:
             hi = -self.least({node: {element: -ONE}}, ZERO, hints)
             if claims:
                 old, claim = self.branch.boxes[node][element], claims[place]
-                if not (claim[0] <= max(lo, old[0]) and min(hi, old[1]) <= claim[1]):
+                if not (claim[0] <= lo and hi <= claim[1]):
                     raise Rejected("claim", f"element {element}: [{claim[0]}, {claim[1]}] does not hold [{float(lo)}, {float(hi)}]")
                 lo, hi = [old[k] if isinf(c) else Fraction(c) for k, c in enumerate(claim)]
             elif rounding:
@@ -295,6 +312,8 @@ class Replay:
         if op == "input":
             box = self.branch.boxes[node]
             return sum(c * box[e][0 if c > 0 else 1] for e, c in terms.items())
+        if not self.is_joined(node):
+            self.boxes(node)
         forms = self.ops.exact(node)
         for element, c in terms.items():
             if c == 0:
@@ -307,13 +326,13 @@ class Replay:
         return constant
 
     def line(self, node, element, lower, hints):
-        form = self.ops.is_linear(node, element, self.any_box)
+        form = self.ops.is_linear(node, element, self.operand_boxes(node))
         if form is not None:
             return form
-        slopes = (hints.lower if lower else hints.upper).get(node)
-        if slopes is None and self.nodes[node].op not in ("relu", "leaky_relu", "batch_norm"):
-            self.doubts.add(self.nodes[node].op)
-        return self.ops.relax(node, element, self.any_box, lower, None if slopes is None else Fraction(slopes[element]))
+        op, slopes = self.nodes[node].op, (hints.lower if lower else hints.upper).get(node)
+        if op in MAXIMA and lower != (MAXIMA[op] > 0) or op not in MAXIMA and op not in KNOWN and (slopes is None or not self.ops.function(node)):
+            self.doubts.add(op)
+        return self.ops.relax(node, element, self.operand_boxes(node), self.boxes, lower, None if slopes is None else Fraction(slopes[element]))
 
     # Conclusions.
 
@@ -355,7 +374,7 @@ class Replay:
                     target = total.setdefault((self.model.outputs if side else self.model.inputs)[tensor], {})
                     target[element] = target.get(element, ZERO) + m * coefficient
             least = self.least(total, constant, hints)
-            if not (least > 0 or strict and least == 0) and not self.branch.empty:
+            if not (least > 0 or strict and least == 0):
                 raise Rejected("conclude", f"case {position}: the least value is {float(least)}")
             self.branch.refuted.add(position)
 

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""corpus.py BIN [--networks N] [--first SEED] [--bends N] [--keep DIR] [--verbose]
+
+Makes small networks with properties, lets `assay verify --proof` answer, bends the certificates, and compares what tools/twin and `assay-check` say.
+Exit 1 if they disagree, or if the run decided too little to mean something."""
+import argparse
+import collections
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools" / "twin"), str(Path(__file__).resolve().parent)]
+
+from certificate import crc32c  # noqa: E402
+from check import check, read_statement  # noqa: E402
+from lowering import Model  # noqa: E402
+from networks import draw, property_text  # noqa: E402
+from ops import Ops  # noqa: E402
+from fractions import Fraction  # noqa: E402
+
+
+def run(*command, limit=60):
+    done = subprocess.run([str(c) for c in command], capture_output=True, timeout=limit)
+    return done.returncode, done.stdout.decode().split("\n")
+
+
+def samples(model, rng, bounds, count=12):
+    ops, found = Ops(model.nodes), []
+    for _ in range(count):
+        point = [Fraction(rng.choice((lo, hi, rng.uniform(lo, hi)))).limit_denominator(1000) for lo, hi in bounds]
+        boxes, place = {}, 0
+        for node in range(len(model.nodes)):
+            if node in model.inputs:
+                boxes[node] = [(v, v) for v in point[place:place + model.nodes[node].size]]
+                place += model.nodes[node].size
+            else:
+                boxes[node] = ops.image(node, boxes.__getitem__)
+        found.append([float(lo) for output in model.outputs for lo, _ in boxes[output]])
+    return found
+
+
+def with_checksums(header, payloads):
+    out = header + struct.pack("<I", crc32c(header))
+    for kind, payload in payloads:
+        frame = bytes([kind]) + varint(len(payload)) + payload
+        out += frame + struct.pack("<I", crc32c(frame))
+    return out
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def taken_apart(data):
+    length = 39 + data[38]
+    header, place, payloads = data[:length], length + 4, []
+    while place < len(data):
+        kind, size, shift = data[place], 0, 0
+        place += 1
+        while True:
+            size |= (data[place] & 127) << shift
+            shift, place = shift + 7, place + 1
+            if data[place - 1] < 128:
+                break
+        payloads.append((kind, data[place:place + size]))
+        place += size + 4
+    return header, payloads
+
+
+def bends(data, rng, count, other):
+    """Bent certificates, by name."""
+    header, payloads = taken_apart(data)
+    body = payloads[0][1]
+    yield "damaged byte", data[:-9] + bytes([data[-9] ^ 1 << rng.randrange(8)]) + data[-8:]
+    yield "cut off", data[:rng.randrange(len(data))]
+    yield "one byte more", data + b"\0"
+    if other:
+        yield "another statement's proof", with_checksums(header, taken_apart(other)[1])
+        yield "another statement", other
+    for _ in range(count):
+        bent = bytearray(body)
+        kind = rng.choice(("flip a bit", "flip a bit", "other byte", "drop a byte", "double a byte", "swap", "small step"))
+        at = rng.randrange(len(bent))
+        if kind == "flip a bit":
+            bent[at] ^= 1 << rng.randrange(8)
+        elif kind == "other byte":
+            bent[at] = rng.randrange(256)
+        elif kind == "drop a byte":
+            del bent[at]
+        elif kind == "double a byte":
+            bent.insert(at, bent[at])
+        elif kind == "small step":
+            bent[at] = bent[at] + rng.choice((-1, 1)) & 255
+        else:
+            to = rng.randrange(len(bent))
+            bent[at], bent[to] = bent[to], bent[at]
+        if bent != body:
+            yield kind, with_checksums(header, [(1, bytes(bent))] + payloads[1:])
+
+
+class Corpus:
+    def __init__(self, arguments):
+        self.bin, self.options = Path(arguments.bin), arguments
+        self.counts, self.declined, self.disagreements = collections.Counter(), collections.Counter(), []
+        self.folder = Path(arguments.keep or tempfile.mkdtemp(prefix="twin"))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.other = None
+
+    def compare(self, seed, family, what, paths):
+        status, lines = run(self.bin / "assay-check", *paths)
+        word, mine, notes = check(*map(str, paths))
+        theirs = lines[0].split(" ")[0]
+        if word == "declined" and "twin." in notes[0] + " ".join(notes):
+            kind = "declined by the twin"
+            self.declined[family, notes[0]] += 1
+        elif (word == "accepted") == (theirs == "accepted"):
+            kind = "both " + ("accept" if word == "accepted" else "refuse")
+        else:
+            kind = "disagree"
+            kept = self.folder / f"disagree_{len(self.disagreements)}.assay"
+            kept.write_bytes(Path(paths[2]).read_bytes())
+            self.disagreements.append(f"seed {seed} {family}, {what}: assay-check {theirs}, twin {notes[0] if word != 'accepted' else word}; "
+                                      f"{lines[1:2]} {paths[0]} {paths[1]} {kept}")
+            print(self.disagreements[-1], flush=True)
+        self.counts[kind, "bent" if what else "as written"] += 1
+        if self.options.verbose:
+            print(seed, family, what or "as written", kind, notes[0], flush=True)
+
+    def network(self, seed):
+        family, model_bytes, rng = draw(seed)
+        paths = [self.folder / f"{seed}.{end}" for end in ("onnx", "vnnlib", "assay")]
+        paths[0].write_bytes(model_bytes)
+        model = Model(str(paths[0]))
+        centre = [rng.uniform(-1, 1) for _ in range(sum(model.nodes[i].size for i in model.inputs))]
+        radius = rng.choice((0.1, 0.3, 0.6))
+        bounds = [(c - radius, c + radius) if rng.random() < 0.9 else (c, c) for c in centre]
+        outputs = samples(model, rng, bounds)
+        paths[1].write_text(property_text(rng, outputs, bounds, (len(centre), len(outputs[0]))))
+        digest = read_statement(str(paths[0]), str(paths[1]))[2].hex()
+        _, lines = run(self.bin / "assay", "inspect", paths[0])
+        if not any(line.startswith("digest") and digest in line for line in lines):
+            self.disagreements.append(f"seed {seed} {family}: another digest of the graph {paths[0]}")
+            print(self.disagreements[-1], flush=True)
+        more = rng.choice(([], ["--branching", "relu"], ["--branching", "input"])) + rng.choice(([], ["--no-attack"]))
+        paths[2].unlink(missing_ok=True)
+        _, lines = run(self.bin / "assay", "verify", *paths[:2], "--proof", paths[2], "--timeout", "5", "--threads", "1", "-q", *more)
+        self.counts["answer", lines[0].split(" ")[0]] += 1
+        if not paths[2].exists():
+            return
+        data = paths[2].read_bytes()
+        if len(data) > self.options.longest:
+            self.counts["answer", "too long"] += 1
+            return
+        self.compare(seed, family, "", paths)
+        bent_path = self.folder / f"{seed}_bent.assay"
+        draws = random.Random(seed)
+        for what, bent in bends(data, draws, self.options.bends, self.other):
+            bent_path.write_bytes(bent)
+            self.compare(seed, family, what, [paths[0], paths[1], bent_path])
+        self.other = data
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bin")
+    parser.add_argument("--networks", type=int, default=205)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--bends", type=int, default=6)
+    parser.add_argument("--longest", type=int, default=20000, help="bytes of a certificate")
+    parser.add_argument("--keep")
+    parser.add_argument("--verbose", action="store_true")
+    corpus = Corpus(parser.parse_args())
+    start = time.time()
+    for seed in range(corpus.options.first, corpus.options.first + corpus.options.networks):
+        corpus.network(seed)
+    for key, count in sorted(corpus.counts.items()):
+        print(f"{count:6}  {' '.join(key)}")
+    for (family, note), count in corpus.declined.most_common():
+        print(f"{count:6}  declined: {family}: {note[:150]}")
+    accepted = corpus.counts["both accept", "as written"]
+    refused = corpus.counts["both refuse", "bent"]
+    print(f"{len(corpus.disagreements)} disagreements, {time.time() - start:.0f} s")
+    enough = accepted * 2 >= corpus.options.networks and refused > accepted
+    return 0 if enough and not corpus.disagreements else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

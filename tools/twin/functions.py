@@ -111,6 +111,8 @@ def alternating(x, first, ratio):
 
 
 def atan(x):
+    if x.denominator.bit_length() > BITS:
+        return atan(rounded(x, False, BITS - 32))[0], atan(rounded(x, True, BITS - 32))[1]
     if x < 0:
         lo, hi = atan(-x)
         return -hi, -lo
@@ -138,6 +140,8 @@ def cos(x):
 
 
 def erf(x):
+    if x.denominator.bit_length() > BITS:
+        return erf(rounded(x, False, BITS - 32))[0], erf(rounded(x, True, BITS - 32))[1]
     if x < 0:
         lo, hi = erf(-x)
         return -hi, -lo
@@ -166,6 +170,22 @@ def inverse(i):
     if i[0] <= 0 <= i[1]:
         raise Rejected("domain", "division by an interval with 0")
     return 1 / i[1], 1 / i[0]
+
+
+def root_of(g, a, b):
+    """A point near a zero of the increasing function g in [a, b], by false position (Illinois): a choice, nothing rests on it."""
+    ga, gb, side, c = g(a) if a else -ONE, g(b) if b else ONE, 0, (a + b) / 2
+    for step in range(60):
+        c = (a + b) / 2 if step % 8 == 7 or gb <= ga else b - gb * (b - a) / (gb - ga)
+        c = min(max(rounded(c, False, 100), a), b)
+        gc = g(c)
+        if abs(gc) < Fraction(1, 1 << 80) or b - a < Fraction(1, 1 << 90):
+            break
+        if gc < 0:
+            a, ga, gb, side = c, gc, gb / 2 if side < 0 else gb, -1
+        else:
+            b, gb, ga, side = c, gc, ga / 2 if side > 0 else ga, 1
+    return c
 
 
 class Function:
@@ -224,17 +244,7 @@ class Function:
             return sign * ((lo + hi) / 2 - s)
         if a not in self.breaks and gradient(a) >= 0 or b not in self.breaks and gradient(b) <= 0:
             return None
-        low, high = float(a), float(b)
-        for _ in range(56):
-            middle = (low + high) / 2
-            low, high = (middle, high) if gradient(Fraction(middle)) < 0 else (low, middle)
-        c = min(max(Fraction(low + high) / 2, a), b)
-        width = (b - a) / (1 << 30)
-        p, q = max(a, c - width), min(b, c + width)
-        gp, gq = gradient(p), gradient(q)
-        if gp < gq:
-            c = min(max(rounded(p - gp * (q - p) / (gq - gp), False, 120), a), b)
-        return c
+        return root_of(gradient, a, b)
 
     def image(self, l, u):
         self.check(l, u)

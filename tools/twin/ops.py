@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from errors import Declined, Rejected
-from functions import ONE, ZERO, affine, exp, function_of, inverse, log, outward, product, rounded, sqrt
+from functions import ONE, ZERO, affine, exp, function_of, inverse, log, outward, product, root_of, rounded, sqrt
 from graph import FLOATS, LAYOUT, RANGES, broadcast, broadcast_map, flat, indices_of, layout_map, strides_of
 
 COMPOSED = ("softmax", "log_softmax", "log_sum_exp")
@@ -309,11 +309,10 @@ class Ops:
             place = self.operand_maps(v)[0][element] if node.op == "mul" else element
             l, u = operands[0][place]
             function.check(l, u)
-            if slope is None:
-                slope = l + u if node.op == "mul" else default_slope(node.op, function, l, u, lower)
-            elif node.op == "mul":
-                slope = 2 * (slope * l + (1 - slope) * u) if lower else l + u
-            constant = rounded(function.extreme(l, u, slope, lower), not lower, 400)
+            key = v, lower, l, u, slope
+            if key not in self.kept:
+                self.kept[key] = self.tangent_line(node.op, function, l, u, lower, slope)
+            slope, constant = self.kept[key]
             terms, extra = self.form([(node.operands[0], place, slope)])
             return terms, constant + extra
         if node.op in MAXIMA:
@@ -325,6 +324,13 @@ class Ops:
         if node.op == "batch_norm":
             return self.relax_batch_norm(v, element, operands, lower)
         return [], own(v)[element][0 if lower else 1]
+
+    def tangent_line(self, op, function, l, u, lower, slope):
+        if slope is None:
+            slope = l + u if op == "mul" else default_slope(op, function, l, u, lower)
+        elif op == "mul":
+            slope = 2 * (slope * l + (1 - slope) * u) if lower else l + u
+        return slope, rounded(function.extreme(l, u, slope, lower), not lower, 400)
 
     def relax_prelu(self, v, element, operands, lower, slope):
         place, at = [m[element] for m in self.operand_maps(v)]
@@ -412,6 +418,10 @@ def default_slope(op, function, l, u, lower):
         return chord
     if kinds in (["convex", "concave"], ["concave", "convex"]):
         chord = tangent(function, l, u, chord, kinds[0] == bent, sign, value)
+    if len(kinds) == 2 and kinds[0] == "convex" and lower:
+        smooth = tangent(function, l, u, chord, True, sign, value)
+        chord = (smooth + kinds[1]) / 2 if smooth == slope_at(function, ZERO) else smooth
+        return max((chord, ZERO), key=lambda s: s * middle + function.extreme(l, u, s, lower))
     candidates = {chord, ZERO} | {k for k in function.kinds if not isinstance(k, str) and op not in ("leaky_relu", "abs", "clip")}
     return max(sorted(candidates), key=lambda s: sign * (s * middle + function.extreme(l, u, s, lower)))
 
@@ -425,11 +435,8 @@ def tangent(function, l, u, chord, left, sign, value):
     near, far = (l, u) if left else (u, l)
     if sign * (slope_at(function, near) - chord) * (1 if left else -1) >= 0:
         return chord
-    a, b, end = near, ZERO, value(far)
-    for _ in range(60):
-        touch = rounded((a + b) / 2, False, 70)
-        above = sign * (value(touch) + slope_at(function, touch) * (far - touch) - end) > 0
-        a, b = (a, touch) if above else (touch, b)
+    end, way = value(far), sign if left else -sign
+    touch = root_of(lambda x: way * (value(x) + slope_at(function, x) * (far - x) - end), min(near, ZERO), max(near, ZERO))
     return slope_at(function, touch)
 
 

@@ -313,14 +313,6 @@ def softmax(rng):
     return net.finish()
 
 
-def prelu(rng):
-    net = Network(rng, (1, 3))
-    net.gemm(4)
-    net.node("PRelu", [net.x, net.weight((4,), values=[0.25, -0.5, 0.1, 2.0])], net.shape)
-    net.gemm(2)
-    return net.finish()
-
-
 def two_inputs(rng):
     net = Network(rng, (1, 2))
     a = net.gemm(3)
@@ -351,7 +343,7 @@ def attention(rng):
 FAMILIES = {
     "relu": mlp("Relu"), "relu2": mlp("Relu"), "relu3": mlp("Relu"), "leaky_relu": mlp("LeakyRelu", alpha=0.1), "sigmoid": mlp("Sigmoid"), "tanh": mlp("Tanh"),
     "elu": mlp("Elu", alpha=0.7), "hard_sigmoid": mlp("HardSigmoid"), "softplus": mlp("Softplus"), "abs": mlp("Abs"), "selu": mlp("Selu"),
-    "softsign": mlp("Softsign"), "atan": mlp("Atan"), "erf": mlp("Erf"), "sign": mlp("Sign"), "prelu": prelu,
+    "softsign": mlp("Softsign"), "celu": mlp("Celu", alpha=1.5), "sign": mlp("Sign"),
     "matmul": matmul_bias, "conv": convolution, "conv2": convolution, "grouped": grouped, "max_pool": pooled("MaxPool"), "avg_pool": pooled("AveragePool"),
     "residual": residual, "mul": bilinear, "square": square, "layout": layout, "split": split, "max": extremum("Max"), "min": extremum("Min"),
     "reduce_sum": reduction("ReduceSum"), "reduce_mean": reduction("ReduceMean"), "reduce_max": reduction("ReduceMax"), "clip": clipped,

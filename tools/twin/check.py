@@ -7,6 +7,7 @@ import hashlib
 import os
 import sys
 
+sys.set_int_max_str_digits(0)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from certificate import read_certificate  # noqa: E402
@@ -14,14 +15,16 @@ from errors import Declined, Malformed, Refusal, Rejected  # noqa: E402
 from graph import statement_bytes  # noqa: E402
 from lowering import Model  # noqa: E402
 from replay import Replay  # noqa: E402
-from vnnlib import Property, read_text  # noqa: E402
+from vnnlib import Property  # noqa: E402
+
+THEOREMS = {"sat": "sat: the witness lies in the box of a case and satisfies its rows",
+            "unsat": "unsat: no point of any case's input box satisfies its rows"}
 
 
 def read_statement(model_path, property_path):
     model = Model(model_path)
-    digest = hashlib.sha256(model.bytes).digest()
-    property_ = Property(read_text(property_path), model.input_types, model.output_types)
-    return model, property_, digest, statement_bytes(digest, property_.cases)
+    property_ = Property(property_path, model.input_types, model.output_types)
+    return model, property_, hashlib.sha256(model.bytes).digest(), statement_bytes(hashlib.sha256(model.bytes).digest(), property_.cases)
 
 
 def check(model_path, property_path, certificate_path, statement_path=None):
@@ -36,21 +39,15 @@ def check(model_path, property_path, certificate_path, statement_path=None):
         if statement_path:
             with open(statement_path, "wb") as file:
                 file.write(statement)
-        with open(certificate_path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        return "declined", 3, [f"certificate.io: {error}"]
-    try:
-        answer = guarded(replay, model, property_, digest, data)
+        answer = guarded(replay, model, property_, digest, certificate_path)
     except Refusal as refusal:
         return refusal.word, refusal.status, [str(refusal)] + lines
-    theorem = {"sat": "sat: the witness lies in the box of a case and satisfies its rows",
-               "unsat": "unsat: no point of any case's input box satisfies its rows"}[answer]
-    return "accepted", 0, [f"theorem: {theorem}"] + lines
+    return "accepted", 0, [f"theorem: {THEOREMS[answer]}"] + lines
 
 
-def replay(model, property_, digest, data):
-    stored, semantics, frames = read_certificate(data)
+def replay(model, property_, digest, path):
+    with open(path, "rb") as file:
+        stored, semantics, frames = read_certificate(file.read())
     if semantics != b"real arithmetic":
         raise Declined("certificate.semantics", repr(semantics))
     if stored != digest:
@@ -62,11 +59,9 @@ def guarded(function, *arguments):
     """Whatever bent input makes go wrong becomes a refusal, never a traceback."""
     try:
         return function(*arguments)
-    except Refusal:
-        raise
     except (MemoryError, RecursionError) as error:
         raise Declined("twin.limit", type(error).__name__) from None
-    except (ValueError, KeyError, IndexError, TypeError, ArithmeticError, AttributeError, OSError, EOFError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, OSError) as error:
         if os.environ.get("TWIN_TRACE"):
             raise
         raise Malformed("twin.malformed", f"{type(error).__name__}: {error}") from None

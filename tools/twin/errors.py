@@ -10,14 +10,12 @@ class Refusal(Exception):
 
 
 class Malformed(Refusal):
-    """Bytes or text that are not what the format says."""
     status = 4
 
 
 class Rejected(Refusal):
-    """A step whose claim does not follow."""
+    pass
 
 
 class Declined(Refusal):
-    """Something that this checker does not decide."""
     status, word = 3, "declined"

@@ -1,12 +1,11 @@
 """ONNX models to graphs (docs/onnx.md), for the common operators; any other is declined by name."""
 import math
-import os
 import struct
 from fractions import Fraction
 
 from errors import Declined, Malformed
-from graph import DTYPES, FLOATS, LAYOUT, RANGES, Node, broadcast, broadcast_map, graph_bytes, layout_map, strides_of
-from onnx_file import TYPES, name_of, read_model, tensor_of
+from graph import DTYPES, FLOATS, LAYOUT, RANGES, Node, broadcast, broadcast_map, graph_bytes, layout_map
+from onnx_file import TYPES, message, read_bytes, tensor_of
 
 
 class Constant:
@@ -22,17 +21,13 @@ def float32(value):
 
 class Model:
     def __init__(self, path):
-        raw = read_model(path)
-        if "graph" not in raw or not 3 <= raw.get("ir_version", 0) <= 14:
-            raise Malformed("onnx.model", "no graph, or an IR version that is not known")
+        raw = message("model", read_bytes(path))
         versions = [o.get("version", 0) for o in raw["opset_import"] if o.get("domain", b"") in (b"", b"ai.onnx")]
-        if len(versions) != 1 or not 1 <= versions[0] <= 28:
-            raise Malformed("onnx.opset", str(versions))
+        if "graph" not in raw or not 3 <= raw.get("ir_version", 0) <= 14 or len(versions) != 1 or not 1 <= versions[0] <= 28:
+            raise Malformed("onnx.model", f"IR version {raw.get('ir_version')}, opset {versions}")
         if raw["functions"] or raw["graph"]["sparse"]:
             raise Declined("onnx.function", "functions and sparse initializers")
-        self.opset, self.folder = versions[0], os.path.dirname(os.path.abspath(path))
-        self.nodes, self.values = [], {"": None}
-        self.inputs, self.input_types = [], []
+        self.opset, self.nodes, self.values, self.inputs, self.input_types = versions[0], [], {b"": None}, [], []
         self.read(raw["graph"])
         for number, node in enumerate(self.nodes):
             for operand in node.operands:
@@ -41,47 +36,39 @@ class Model:
 
     def read(self, graph):
         for tensor in graph["initializer"]:
-            self.define(name_of(tensor.get("name", b"")), Constant(*tensor_of(tensor, self.folder)))
+            self.define(tensor.get("name", b""), Constant(*tensor_of(tensor)))
         for value in graph["input"]:
-            name = name_of(value.get("name", b""))
-            if name in self.values:
-                continue
-            dtype, shape = self.declared(value)
-            self.define(name, self.add(Node("input", [], {}, dtype, tuple(shape))))
-            self.inputs.append(len(self.nodes) - 1)
-            self.input_types.append((name, dtype, tuple(shape)))
-        outputs = [name_of(v.get("name", b"")) for v in graph["output"]]
-        needed, live = set(outputs), []
+            if value.get("name", b"") not in self.values:
+                dtype, shape = self.declared(value)
+                self.inputs.append(self.add(Node("input", [], {}, dtype, shape)))
+                self.input_types.append((value["name"], dtype, shape))
+                self.define(value["name"], self.inputs[-1])
+        names, live = [v.get("name", b"") for v in graph["output"]], []
+        self.needed = set(names)
         for node in reversed(graph["node"]):
-            names = [name_of(o) for o in node["output"]]
-            if any(n and n in needed for n in names):
+            if self.needed & set(node["output"]) - {b""}:
                 live.append(node)
-                needed |= {name_of(i) for i in node["input"]}
-        self.needed = needed
+                self.needed |= set(node["input"])
         for node in reversed(live):
             if node.get("domain", b"") not in (b"", b"ai.onnx"):
-                raise Declined("onnx.domain", name_of(node["domain"]))
+                raise Declined("onnx.domain", repr(node["domain"]))
             Lowering(self, node).run()
-        if any(self.values.get(name) is None for name in outputs) or not outputs:
-            raise Malformed("onnx.output", str(outputs))
-        self.outputs = [self.node_of(self.values[name]) for name in outputs]
-        self.output_types = [(name, self.nodes[v].dtype, self.nodes[v].shape) for name, v in zip(outputs, self.outputs)]
+        if not names or any(self.values.get(name) is None for name in names):
+            raise Malformed("onnx.output", str(names))
+        self.outputs = [self.node_of(self.values[name]) for name in names]
+        self.output_types = [(name, self.nodes[v].dtype, self.nodes[v].shape) for name, v in zip(names, self.outputs)]
 
     def declared(self, value):
         kind = value.get("type", {}).get("tensor_type", {})
-        dtype = TYPES.get(kind.get("elem_type"))
-        if dtype not in DTYPES or "shape" not in kind:
-            raise Declined("onnx.input_type", str(dtype))
-        shape = [d.get("dim_value", -1) if "dim_param" not in d else -1 for d in kind["shape"]["dim"]]
-        if shape and shape[0] < 0:
-            shape[0] = 1
-        if any(extent < 0 for extent in shape):
-            raise Declined("onnx.input_shape", str(shape))
-        return dtype, shape
+        shape = [d.get("dim_value", -1) if "dim_param" not in d else -1 for d in kind.get("shape", {"dim": [{}, {}]})["dim"]]
+        shape[:1] = [1 if d < 0 else d for d in shape[:1]]
+        if TYPES.get(kind.get("elem_type")) not in DTYPES or min(shape, default=0) < 0:
+            raise Declined("onnx.input_type", f"{kind.get('elem_type')} {shape}")
+        return TYPES[kind["elem_type"]], tuple(shape)
 
     def define(self, name, value):
         if name in self.values:
-            raise Malformed("onnx.duplicate_value", name)
+            raise Malformed("onnx.duplicate_value", repr(name))
         self.values[name] = value
 
     def add(self, node):
@@ -94,7 +81,7 @@ class Model:
         if not isinstance(value, Constant):
             return value
         if value.node is None:
-            if any(not math.isfinite(v) for v in value.values):
+            if not all(map(math.isfinite, value.values)):
                 raise Declined("onnx.nonfinite")
             value.node = self.add(Node("constant", [], {}, value.dtype, value.shape, value.values))
         return value.node
@@ -109,416 +96,318 @@ class Model:
             values = [attributes["value"] if p is None else operands[p[0]].values[p[1]] for p in places]
             return Constant(operands[0].dtype, shape, values)
         dtype = dtype or self.type_of(operands[0]).dtype
-        operands = [self.node_of(o) for o in operands]
-        return self.add(Node(op, operands, attributes, dtype, tuple(shape)))
+        return self.add(Node(op, [self.node_of(o) for o in operands], attributes, dtype, tuple(shape)))
 
 
-ELEMENTWISE = {n: n.lower() for n in "Neg Abs Relu Sigmoid Tanh Exp Log Sqrt Sin Cos Tan Asin Acos Atan Floor Ceil Reciprocal Softplus Softsign "
-               "Sinh Cosh Asinh Acosh Atanh Erf Round Mish Sign".split()} | {"HardSwish": "hard_swish"}
-BINARY = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "PRelu": "prelu", "Min": "min", "Max": "max"}
-REDUCTIONS = {"ReduceSum": "reduce_sum", "ReduceMean": "reduce_mean", "ReduceMax": "reduce_max", "ReduceMin": "reduce_min",
-              "ReduceProd": "reduce_prod", "ReduceLogSumExp": "log_sum_exp"}
+ELEMENTWISE = {n: n.lower() for n in "Neg Abs Relu Sigmoid Tanh Exp Log Sqrt Reciprocal Softplus Sign Floor Ceil Softsign".split()}
+BINARY = {n: n.lower() for n in "Add Sub Mul Div Min Max".split()}
+REDUCTIONS = {"ReduceSum": "reduce_sum", "ReduceMean": "reduce_mean", "ReduceMax": "reduce_max", "ReduceMin": "reduce_min"}
 WITH_ALPHA_BETA = {"Elu": ("elu", 1.0, 0.0), "Selu": ("selu", 1.67326319217681884765625, 1.05070102214813232421875), "Celu": ("celu", 1.0, 0.0),
-                   "HardSigmoid": ("hard_sigmoid", 0.2, 0.5), "ThresholdedRelu": ("thresholded_relu", 1.0, 0.0)}
-INTEGER = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b}
+                   "HardSigmoid": ("hard_sigmoid", 0.2, 0.5)}
+INTEGER = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Min": min, "Max": max,
+           "Div": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
+IGNORED = {"Dropout": ("ratio", "seed"), "BatchNormalization": ("momentum",), "MaxPool": ("storage_order",), "Cast": ("saturate",)}
 
 
 class Lowering:
     def __init__(self, model, node):
-        self.model, self.op = model, name_of(node.get("op_type", b""))
-        self.inputs = [name_of(i) for i in node["input"]]
-        self.outputs = [name_of(o) for o in node["output"]]
-        self.attributes = {name_of(a.get("name", b"")): a for a in node["attribute"]}
-        self.where = f"{self.op} '{name_of(node.get('name', b''))}'"
+        self.model, self.op, self.inputs, self.outputs = model, node.get("op_type", b"").decode("ascii", "replace"), node["input"], node["output"]
+        self.attributes = {a.get("name", b"").decode("ascii", "replace"): a for a in node["attribute"]}
+        if any(name not in model.values for name in self.inputs):
+            raise Malformed("onnx.undefined_value", f"{self.op}: {self.inputs}")
+        self.types = [None if name == b"" else model.type_of(model.values[name]) for name in self.inputs]
+        self.shape = self.types[0].shape if self.types and self.types[0] else ()
+        self.rank = len(self.shape)
 
     def run(self):
-        for name in self.inputs:
-            if name not in self.model.values:
-                raise Malformed("onnx.undefined_value", name)
-        handler = getattr(self, "lower_" + self.op.lower(), None)
-        if self.op in ELEMENTWISE:
-            results = self.model.emit(ELEMENTWISE[self.op], [self.x(0)], self.shape(0))
-        elif self.op in BINARY:
-            results = self.binary()
-        elif self.op in REDUCTIONS:
-            results = self.reduction()
-        elif self.op in WITH_ALPHA_BETA:
-            op, alpha, beta = WITH_ALPHA_BETA[self.op]
-            alpha = self.number("alpha", float32(alpha))
-            beta = self.number("gamma" if op == "selu" else "beta", float32(beta))
-            results = self.model.emit(op, [self.x(0)], self.shape(0), alpha=alpha, beta=beta)
+        op = self.op
+        handler = getattr(self, "lower_" + op.lower(), None)
+        for name in IGNORED.get(op, ()):
+            self.attributes.pop(name, None)
+        if op in ELEMENTWISE:
+            results = self.emit(ELEMENTWISE[op])
+        elif op in WITH_ALPHA_BETA:
+            name, alpha, beta = WITH_ALPHA_BETA[op]
+            results = self.emit(name, alpha=self.take("alpha", "f", float32(alpha)), beta=self.take("gamma" if op == "Selu" else "beta", "f", float32(beta)))
+        elif op in BINARY or op in REDUCTIONS:
+            results = self.binary() if op in BINARY else self.reduction()
         elif handler:
             results = handler()
         else:
-            raise Declined("onnx.unknown_op", self.where)
-        results = results if isinstance(results, list) else [results]
+            raise self.no("onnx.unknown_op")
         if self.attributes:
-            raise Declined("onnx.attribute", f"{self.where}: {sorted(self.attributes)}")
-        for name, result in zip(self.outputs, results):
+            raise self.no("onnx.attribute", sorted(self.attributes))
+        for name, result in zip(self.outputs, results if isinstance(results, list) else [results]):
             if name:
                 self.model.define(name, result)
 
     # Operands and attributes.
 
-    def x(self, place):
-        value = self.model.values[self.inputs[place]] if place < len(self.inputs) else None
-        if value is None:
-            raise Malformed("onnx.arity", self.where)
-        return value
+    def no(self, code, what=""):
+        return Declined(code, f"{self.op} {what}")
+
+    def x(self, place=0):
+        if not self.has(place):
+            raise Malformed("onnx.arity", self.op)
+        return self.model.values[self.inputs[place]]
 
     def has(self, place):
-        return place < len(self.inputs) and self.inputs[place] != ""
+        return place < len(self.inputs) and self.inputs[place] != b""
 
-    def shape(self, place):
-        return self.model.type_of(self.x(place)).shape
-
-    def dtype(self, place):
-        return self.model.type_of(self.x(place)).dtype
+    def emit(self, op, operands=None, shape=None, /, **attributes):
+        return self.model.emit(op, [self.x()] if operands is None else operands, self.shape if shape is None else shape, **attributes)
 
     def constant(self, place):
-        value = self.x(place)
-        if not isinstance(value, Constant):
-            raise Declined("onnx.not_constant", self.where)
-        return value.values
+        if not isinstance(self.x(place), Constant):
+            raise self.no("onnx.not_constant")
+        return list(self.x(place).values)
 
-    def number(self, name, default):
-        return self.attributes.pop(name, {}).get("f", default)
+    def take(self, name, field, default):
+        return self.attributes.pop(name, {}).get(field, default)
 
-    def integer(self, name, default):
-        return self.attributes.pop(name, {}).get("i", default)
+    def moved(self, name, place, since, default=None):
+        """Integers that became an operand."""
+        if self.model.opset < since:
+            return self.take(name, "ints", default)
+        return self.constant(place) if self.has(place) else default
 
-    def integers(self, name, default):
-        return self.attributes.pop(name)["ints"] if name in self.attributes else default
-
-    def axis(self, value, rank):
-        if not -rank <= value < max(rank, 1):
-            raise Malformed("onnx.axis", self.where)
-        return value + rank if value < 0 else value
+    def axis(self, value, rank=None):
+        rank = self.rank if rank is None else rank
+        if not -rank <= value < rank:
+            raise Malformed("onnx.axis", self.op)
+        return value % rank
 
     def reshaped(self, value, shape):
-        if math.prod(shape) != math.prod(self.model.type_of(value).shape):
-            raise Malformed("onnx.shape", f"{self.where}: {shape}")
-        return value if tuple(shape) == self.model.type_of(value).shape else self.model.emit("reshape", [value], tuple(shape), shape=list(shape))
+        shape = tuple(shape)
+        if min(shape, default=0) < 0 or math.prod(shape) != math.prod(self.model.type_of(value).shape):
+            raise Malformed("onnx.shape", f"{self.op}: {shape}")
+        return value if shape == self.model.type_of(value).shape else self.emit("reshape", [value], shape, shape=list(shape))
 
     # Elementwise and products.
 
     def binary(self):
-        operands = [self.x(i) for i in range(len(self.inputs))]
-        shape = broadcast(*[self.model.type_of(o).shape for o in operands])
-        dtype = self.dtype(0)
+        operands, dtype = [self.x(i) for i in range(len(self.inputs))], self.types[0].dtype
+        shape = broadcast(*[t.shape for t in self.types])
         if len(operands) == 1:
             return operands[0]
-        if all(isinstance(o, Constant) for o in operands) and dtype not in FLOATS:
-            return self.fold(operands, shape, dtype)
-        return self.model.emit(BINARY[self.op], operands, shape)
-
-    def fold(self, operands, shape, dtype):
+        if any(not isinstance(o, Constant) for o in operands) or dtype in FLOATS:
+            return self.emit(BINARY[self.op], operands, shape)
         a, b, *more = [[o.values[e] for e in broadcast_map(o.shape, shape)] for o in operands]
-        if self.op == "Div" and 0 in b or more or self.op in ("PRelu",):
-            raise Declined("onnx.integers_only", self.where)
-        by = INTEGER | {"Div": lambda p, q: abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1), "Min": min, "Max": max}
-        values = [by[self.op](p, q) for p, q in zip(a, b)]
+        if more or self.op not in INTEGER or self.op == "Div" and 0 in b:
+            raise self.no("onnx.integers_only")
+        values = [INTEGER[self.op](p, q) for p, q in zip(a, b)]
         if any(not RANGES[dtype][0] <= v <= RANGES[dtype][1] for v in values):
-            raise Malformed("onnx.integer_overflow", self.where)
+            raise Malformed("onnx.integer_overflow", self.op)
         return Constant(dtype, shape, values)
 
-    def lower_sum(self):
-        total = self.x(0)
-        for place in range(1, len(self.inputs)):
-            total = self.model.emit("add", [total, self.x(place)], broadcast(self.model.type_of(total).shape, self.shape(place)))
-        return total
-
-    def lower_mean(self):
-        total, dtype = self.lower_sum(), self.dtype(0)
-        shape = self.model.type_of(total).shape
-        return total if len(self.inputs) == 1 else self.model.emit("div", [total, Constant(dtype, (), [len(self.inputs)])], shape)
-
     def lower_leakyrelu(self):
-        return self.model.emit("leaky_relu", [self.x(0)], self.shape(0), slope=self.number("alpha", float32(0.01)))
-
-    def lower_shrink(self):
-        alpha, beta = self.number("lambd", 0.5), self.number("bias", 0.0)
-        return self.model.emit("shrink", [self.x(0)], self.shape(0), alpha=alpha, beta=beta)
-
-    def lower_gelu(self):
-        form = self.attributes.pop("approximate", {}).get("s", b"none")
-        return self.model.emit("gelu", [self.x(0)], self.shape(0), tanh=form == b"tanh")
+        return self.emit("leaky_relu", slope=self.take("alpha", "f", float32(0.01)))
 
     def lower_clip(self):
+        bounds = [-math.inf, math.inf]
         if self.model.opset >= 11:
-            bounds = [(self.x(i) if self.has(i) else None) for i in (1, 2)]
-            if any(b is not None and not isinstance(b, Constant) for b in bounds) or self.dtype(0) not in FLOATS:
-                raise Declined("onnx.clip", self.where)
-            lo, hi = [b.values[0] if b else d for b, d in zip(bounds, (-math.inf, math.inf))]
+            bounds = [self.constant(i)[0] if self.has(i) else bounds[i - 1] for i in (1, 2)]
         else:
             largest = float.fromhex("0x1.fffffep+127")
-            lo, hi = self.number("min", -largest), self.number("max", largest)
-        if not lo <= hi:
-            raise Declined("onnx.clip", self.where)
-        return self.model.emit("clip", [self.x(0)], self.shape(0), lo=lo, hi=hi)
+            bounds = [self.take("min", "f", -largest), self.take("max", "f", largest)]
+        if not bounds[0] <= bounds[1] or self.types[0].dtype not in FLOATS:
+            raise self.no("onnx.clip")
+        return self.emit("clip", lo=bounds[0], hi=bounds[1])
 
     def lower_pow(self):
         exponent = self.constant(1)
-        if self.dtype(0) not in FLOATS or len(set(exponent)) != 1 or broadcast(self.shape(0), self.model.type_of(self.x(1)).shape) != self.shape(0):
-            raise Declined("onnx.unknown_op", self.where)
-        return self.model.emit("pow", [self.x(0)], self.shape(0), exponent=Fraction(exponent[0]))
+        if self.types[0].dtype not in FLOATS or len(set(exponent)) != 1 or broadcast(self.shape, self.types[1].shape) != self.shape:
+            raise self.no("onnx.unknown_op")
+        return self.emit("pow", exponent=Fraction(exponent[0]))
 
     def lower_gemm(self):
-        ta, tb = self.integer("transA", 0), self.integer("transB", 0)
-        (m, k), (l, n) = self.shape(0)[::-1 if ta else 1], self.shape(1)[::-1 if tb else 1]
-        operands = [self.x(0), self.x(1)] + ([self.x(2)] if self.has(2) else [])
-        if k != l:
-            raise Malformed("onnx.shape", self.where)
-        return self.model.emit("gemm", operands, (m, n), alpha=self.number("alpha", 1.0), beta=self.number("beta", 1.0), transpose_a=ta, transpose_b=tb)
+        ta, tb = self.take("transA", "i", 0), self.take("transB", "i", 0)
+        (m, k), (depth, n) = self.shape[::-1 if ta else 1], self.types[1].shape[::-1 if tb else 1]
+        if k != depth:
+            raise Malformed("onnx.shape", self.op)
+        factors = {"alpha": self.take("alpha", "f", 1.0), "beta": self.take("beta", "f", 1.0), "transpose_a": ta, "transpose_b": tb}
+        return self.emit("gemm", [self.x(i) for i in range(3) if i < 2 or self.has(i)], (m, n), **factors)
 
     def lower_matmul(self):
-        a, b = self.shape(0), self.shape(1)
-        rows, columns = (1,) + a if len(a) == 1 else a, b + (1,) if len(b) == 1 else b
+        a, b = self.shape, self.types[1].shape
+        rows, columns = (1,) * (2 - len(a)) + a, b + (1,) * (2 - len(b))
         if not a or not b or rows[-1] != columns[-2]:
-            raise Malformed("onnx.shape", self.where)
+            raise Malformed("onnx.shape", self.op)
         shape = broadcast(rows[:-2], columns[:-2]) + (rows[-2:-1] if len(a) > 1 else ()) + (columns[-1:] if len(b) > 1 else ())
-        return self.model.emit("matmul", [self.x(0), self.x(1)], shape)
+        return self.emit("matmul", [self.x(0), self.x(1)], shape)
 
-    def window(self, rank, kernel):
-        given = {n: self.integers(n, [1] * rank) for n in ("strides", "dilations")}
-        pads, auto = self.integers("pads", [0] * 2 * rank), self.attributes.pop("auto_pad", {}).get("s", b"NOTSET")
-        extents = self.shape(0)[2:]
-        begin, end = pads[:rank], pads[rank:]
-        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
-            total = [max(0, (math.ceil(x / s) - 1) * s + d * (k - 1) + 1 - x) for x, k, s, d in zip(extents, kernel, given["strides"], given["dilations"])]
-            small = [t // 2 for t in total]
-            large = [t - s for t, s in zip(total, small)]
-            begin, end = (small, large) if auto == b"SAME_UPPER" else (large, small)
-        elif auto == b"VALID":
-            begin, end = [0] * rank, [0] * rank
-        return {"kernel": list(kernel), **given, "pads_begin": begin, "pads_end": end, "output_padding": [], "groups": 1,
-                "count_include_pad": False, "ceil_mode": False}
-
-    def extents(self, w, ceiling=False):
-        result = []
-        for x, k, s, d, b, e in zip(self.shape(0)[2:], w["kernel"], w["strides"], w["dilations"], w["pads_begin"], w["pads_end"]):
-            reach = x + b + e - d * (k - 1) - 1
-            if reach < 0 or s < 1 or d < 1:
-                raise Malformed("onnx.shape", self.where)
-            count = (-(-reach // s) if ceiling else reach // s) + 1
-            result.append(count - 1 if ceiling and (count - 1) * s >= x + b else count)
-        return tuple(result)
+    def window(self, kernel, groups=1, count_include_pad=0, ceil_mode=0):
+        """The attributes of a window and the extents of its result."""
+        rank, kernel, inputs = self.rank - 2, list(kernel), self.shape[2:]
+        strides, dilations = self.take("strides", "ints", [1] * rank), self.take("dilations", "ints", [1] * rank)
+        pads, auto = self.take("pads", "ints", [0] * 2 * rank), self.take("auto_pad", "s", b"NOTSET")
+        reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel)]
+        if auto[:4] == b"SAME":
+            total = [max(0, (-(-x // s) - 1) * s + r - x) for x, s, r in zip(inputs, strides, reach)]
+            small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+            pads = small + large if auto == b"SAME_UPPER" else large + small
+        rooms = [x + b + e - r for x, b, e, r in zip(inputs, pads, pads[rank:], reach)]
+        if min(rooms) < 0 or min(strides + dilations) < 1 or not len(kernel) == len(rooms) == rank:
+            raise Malformed("onnx.shape", self.op)
+        counts = [(-(-room // s) if ceil_mode else room // s) + 1 for room, s in zip(rooms, strides)]
+        extents = [n - 1 if ceil_mode and (n - 1) * s >= x + b else n for n, s, x, b in zip(counts, strides, inputs, pads)]
+        return {"kernel": kernel, "strides": strides, "dilations": dilations, "pads_begin": pads[:rank], "pads_end": pads[rank:], "output_padding": [],
+                "groups": groups, "count_include_pad": count_include_pad, "ceil_mode": ceil_mode}, tuple(extents)
 
     def lower_conv(self):
-        weights = self.shape(1)
-        kernel = self.integers("kernel_shape", weights[2:])
-        w = self.window(len(weights) - 2, kernel) | {"groups": self.integer("group", 1)}
-        if tuple(kernel) != weights[2:] or self.shape(0)[1] != weights[1] * w["groups"] or weights[0] % w["groups"]:
-            raise Malformed("onnx.shape", self.where)
-        operands = [self.x(0), self.x(1)] + ([self.x(2)] if self.has(2) else [])
-        return self.model.emit("conv", operands, (self.shape(0)[0], weights[0]) + self.extents(w), **w)
+        weights, groups = self.types[1].shape, self.take("group", "i", 1)
+        w, extents = self.window(self.take("kernel_shape", "ints", weights[2:]), groups)
+        if tuple(w["kernel"]) != weights[2:] or self.shape[1] != weights[1] * groups or weights[0] % groups:
+            raise Malformed("onnx.shape", self.op)
+        return self.emit("conv", [self.x(i) for i in range(3) if i < 2 or self.has(i)], (self.shape[0], weights[0]) + extents, **w)
 
-    def pool(self, op):
-        kernel = self.integers("kernel_shape", None)
-        if not kernel or len(self.outputs) > 1:
-            raise Declined("onnx.unknown_op", self.where)
-        w = self.window(len(kernel), kernel)
-        w |= {"ceil_mode": bool(self.integer("ceil_mode", 0)), "count_include_pad": bool(self.integer("count_include_pad", 0))}
-        self.attributes.pop("storage_order", None)
-        return self.model.emit(op, [self.x(0)], self.shape(0)[:2] + self.extents(w, w["ceil_mode"]), **w)
+    def pool(self, op, kernel):
+        if len(self.outputs) > 1:
+            raise self.no("onnx.unknown_op")
+        w, extents = self.window(kernel, 1, self.take("count_include_pad", "i", 0), self.take("ceil_mode", "i", 0))
+        return self.emit(op, [self.x()], self.shape[:2] + extents, **w)
 
     def lower_maxpool(self):
-        return self.pool("max_pool")
+        return self.pool("max_pool", self.take("kernel_shape", "ints", []))
 
     def lower_averagepool(self):
-        return self.pool("avg_pool")
+        return self.pool("avg_pool", self.take("kernel_shape", "ints", []))
 
     def lower_globalmaxpool(self):
-        w = self.window(len(self.shape(0)) - 2, self.shape(0)[2:])
-        return self.model.emit("max_pool", [self.x(0)], self.shape(0)[:2] + self.extents(w), **w)
+        return self.pool("max_pool", self.shape[2:])
 
     def lower_globalaveragepool(self):
-        axes = list(range(2, len(self.shape(0))))
-        return self.model.emit("reduce_mean", [self.x(0)], self.shape(0)[:2] + (1,) * len(axes), axes=axes, keep_dims=True)
+        return self.reduce("reduce_mean", range(2, self.rank), True)
 
-    def lower_batchnormalization(self):
-        if self.integer("training_mode", 0) or len(self.outputs) > 1 and self.model.opset < 14:
-            raise Malformed("onnx.training", self.where)
-        self.attributes.pop("momentum", None)
-        return self.model.emit("batch_norm", [self.x(i) for i in range(5)], self.shape(0), epsilon=self.number("epsilon", float32(1e-5)))
-
-    def softmax(self, op):
-        shape, old = self.shape(0), self.model.opset < 13
-        axis = self.axis(self.integer("axis", 1 if old else -1), len(shape))
-        if not old:
-            return self.model.emit(op, [self.x(0)], shape, axis=axis)
-        flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        return self.reshaped(self.model.emit(op, [self.reshaped(self.x(0), flat)], flat, axis=1), shape)
-
-    def lower_softmax(self):
-        return self.softmax("softmax")
-
-    def lower_logsoftmax(self):
-        return self.softmax("log_softmax")
+    def reduce(self, op, axes, keep):
+        shape = [1 if a in axes else d for a, d in enumerate(self.shape) if keep or a not in axes]
+        return self.emit(op, [self.x()], shape, axes=sorted(axes), keep_dims=keep)
 
     def reduction(self):
-        shape, op = self.shape(0), REDUCTIONS[self.op]
-        moved = self.model.opset >= (13 if op == "reduce_sum" else 18)
-        axes = (list(self.constant(1)) if self.has(1) else None) if moved else self.integers("axes", None)
-        keep, empty = bool(self.integer("keepdims", 1)), self.integer("noop_with_empty_axes", 0)
-        if not axes:
-            if empty:
-                raise Declined("onnx.attribute", self.where)
-            axes = range(len(shape))
-        axes = sorted({self.axis(a, len(shape)) for a in axes})
-        result = tuple(1 if a in axes else e for a, e in enumerate(shape) if keep or a not in axes)
-        return self.model.emit(op, [self.x(0)], result, axes=axes, keep_dims=keep)
+        axes, keep = self.moved("axes", 1, 13 if self.op == "ReduceSum" else 18), self.take("keepdims", "i", 1)
+        if not axes and self.take("noop_with_empty_axes", "i", 0):
+            raise self.no("onnx.attribute")
+        self.attributes.pop("noop_with_empty_axes", None)
+        return self.reduce(REDUCTIONS[self.op], {self.axis(a) for a in axes or range(self.rank)}, bool(keep))
 
-    # Layout.
+    def lower_batchnormalization(self):
+        if self.take("training_mode", "i", 0) or len(self.outputs) > 1 and self.model.opset < 14:
+            raise Malformed("onnx.training", self.op)
+        return self.emit("batch_norm", [self.x(i) for i in range(5)], epsilon=self.take("epsilon", "f", float32(1e-5)))
+
+    def lower_softmax(self):
+        old = self.model.opset < 13
+        axis = self.axis(self.take("axis", "i", 1 if old else -1))
+        if not old:
+            return self.emit("softmax", axis=axis)
+        matrix = (math.prod(self.shape[:axis]), math.prod(self.shape[axis:]))
+        return self.reshaped(self.emit("softmax", [self.reshaped(self.x(), matrix)], matrix, axis=1), self.shape)
+
+    # Layout and constants.
 
     def lower_identity(self):
-        return self.x(0)
+        return self.x()
 
-    def lower_dropout(self):
-        self.attributes.pop("ratio", None), self.attributes.pop("seed", None)
-        return self.x(0)
+    lower_dropout = lower_identity
 
     def lower_cast(self):
-        target, x = TYPES.get(self.integer("to", 0)), self.x(0)
-        self.attributes.pop("saturate", None)
-        if target == self.dtype(0):
+        target, x = TYPES.get(self.take("to", "i", 0)), self.x()
+        if target == self.types[0].dtype:
             return x
-        if not isinstance(x, Constant):
-            if target in DTYPES and target in FLOATS and self.dtype(0) in FLOATS:
-                return self.model.emit("cast", [x], self.shape(0), dtype=target)
-            raise Declined("onnx.cast", self.where)
-        if target not in FLOATS or x.dtype in FLOATS or any(abs(v) > 1 << 24 for v in x.values):
-            if target not in RANGES or any(v != int(v) for v in x.values):
-                raise Declined("onnx.cast", self.where)
-            return Constant(target, x.shape, [int(v != 0) if target == "bool" else int(v) for v in x.values])
-        return Constant(target, x.shape, [float(v) for v in x.values])
+        if target in FLOATS and self.types[0].dtype in FLOATS and not isinstance(x, Constant):
+            return self.emit("cast", dtype=target)
+        if not isinstance(x, Constant) or target not in DTYPES or any(v != int(v) or abs(v) > 1 << 24 for v in x.values):
+            raise self.no("onnx.cast")
+        return Constant(target, x.shape, [float(v) if target in FLOATS else int(v != 0) if target == "bool" else int(v) for v in x.values])
 
     def lower_flatten(self):
-        shape = self.shape(0)
-        axis = self.integer("axis", 1)
-        axis = axis + len(shape) if axis < 0 else axis
-        return self.reshaped(self.x(0), (math.prod(shape[:axis]), math.prod(shape[axis:])))
+        axis = self.take("axis", "i", 1)
+        axis += self.rank if axis < 0 else 0
+        return self.reshaped(self.x(), (math.prod(self.shape[:axis]), math.prod(self.shape[axis:])))
 
     def lower_reshape(self):
-        shape, wanted, zero = self.shape(0), list(self.constant(1)), self.integer("allowzero", 0)
-        if not zero:
-            if any(d == 0 and i >= len(shape) for i, d in enumerate(wanted)):
-                raise Malformed("onnx.shape", self.where)
-            wanted = [shape[i] if d == 0 else d for i, d in enumerate(wanted)]
+        wanted = self.constant(1)
+        if not self.take("allowzero", "i", 0):
+            wanted = [self.shape[i] if d == 0 else d for i, d in enumerate(wanted)]
         if wanted.count(-1) == 1 and math.prod(wanted):
-            wanted[wanted.index(-1)] = math.prod(shape) // -math.prod(wanted)
-        if any(d < 0 for d in wanted):
-            raise Malformed("onnx.shape", self.where)
-        return self.reshaped(self.x(0), tuple(wanted))
-
-    def axes(self, version=13):
-        return (list(self.constant(1)) if self.has(1) else None) if self.model.opset >= version else self.integers("axes", None)
+            wanted[wanted.index(-1)] = math.prod(self.shape) // -math.prod(wanted)
+        return self.reshaped(self.x(), wanted)
 
     def lower_squeeze(self):
-        shape, axes = self.shape(0), self.axes()
-        axes = [self.axis(a, len(shape)) for a in axes] if axes is not None else [i for i, d in enumerate(shape) if d == 1]
-        return self.reshaped(self.x(0), tuple(d for i, d in enumerate(shape) if i not in axes))
+        axes = self.moved("axes", 1, 13, [i for i, d in enumerate(self.shape) if d == 1])
+        axes = [self.axis(a) for a in axes]
+        return self.reshaped(self.x(), [d for i, d in enumerate(self.shape) if i not in axes])
 
     def lower_unsqueeze(self):
-        shape, axes = list(self.shape(0)), self.axes()
-        if axes is None:
-            raise Malformed("onnx.arity", self.where)
-        for axis in sorted(self.axis(a, len(shape) + len(axes)) for a in axes):
+        shape, axes = list(self.shape), self.moved("axes", 1, 13, [])
+        for axis in sorted(self.axis(a, self.rank + len(axes)) for a in axes):
             shape.insert(axis, 1)
-        return self.reshaped(self.x(0), tuple(shape))
+        return self.reshaped(self.x(), shape)
 
     def lower_transpose(self):
-        shape = self.shape(0)
-        axes = self.integers("perm", list(range(len(shape)))[::-1])
-        if sorted(axes) != list(range(len(shape))):
-            raise Malformed("onnx.axis", self.where)
-        return self.model.emit("permute", [self.x(0)], tuple(shape[a] for a in axes), axes=axes)
+        axes = self.take("perm", "ints", list(range(self.rank))[::-1])
+        if sorted(axes) != list(range(self.rank)):
+            raise Malformed("onnx.axis", self.op)
+        return self.emit("permute", [self.x()], [self.shape[a] for a in axes], axes=axes)
 
     def lower_slice(self):
-        shape = self.shape(0)
-        if self.model.opset >= 10:
-            starts, ends = self.constant(1), self.constant(2)
-            axes = self.constant(3) if self.has(3) else range(len(starts))
-            steps = self.constant(4) if self.has(4) else [1] * len(starts)
-        else:
-            starts, ends = self.integers("starts", []), self.integers("ends", [])
-            axes, steps = self.integers("axes", range(len(starts))), [1] * len(starts)
-        begin, step, extents = [0] * len(shape), [1] * len(shape), list(shape)
-        for start, end, axis, by in zip(starts, ends, axes, steps):
-            axis = self.axis(axis, len(shape))
-            if by == 0:
-                raise Malformed("onnx.shape", self.where)
-            chosen = range(shape[axis])[slice(start, None if by < 0 and end < -shape[axis] else end, by)]
-            begin[axis], step[axis], extents[axis] = chosen.start, by, len(chosen)
-        return self.model.emit("slice", [self.x(0)], tuple(extents), starts=begin, steps=step, extents=extents)
+        starts, ends = self.moved("starts", 1, 10), self.moved("ends", 2, 10)
+        axes, steps = self.moved("axes", 3, 10, range(len(starts))), self.moved("steps", 4, 1, [1] * len(starts))
+        parts = {self.axis(a): range(self.shape[a])[slice(b, None if s < 0 and e < -self.shape[a] else e, s)] for b, e, a, s in zip(starts, ends, axes, steps)}
+        return self.sliced([parts.get(a, range(d)) for a, d in enumerate(self.shape)])
+
+    def sliced(self, parts):
+        extents = [len(p) for p in parts]
+        return self.emit("slice", [self.x()], extents, starts=[p.start for p in parts], steps=[p.step for p in parts], extents=extents)
 
     def lower_split(self):
-        shape = self.shape(0)
-        axis = self.axis(self.integer("axis", 0), len(shape))
-        sizes = (list(self.constant(1)) if self.has(1) else None) if self.model.opset >= 13 else self.integers("split", None)
-        count = self.integer("num_outputs", len(self.outputs))
-        each = -(-shape[axis] // count)
-        sizes = sizes or [min(each, shape[axis] - each * i) for i in range(count)]
-        if sum(sizes) != shape[axis] or min(sizes) < 0:
-            raise Malformed("onnx.shape", self.where)
-        results, start = [], 0
+        axis, count = self.axis(self.take("axis", "i", 0)), self.take("num_outputs", "i", len(self.outputs))
+        whole, results, start = self.shape[axis], [], 0
+        sizes = self.moved("split", 1, 13) or [min(-(-whole // count), whole - -(-whole // count) * i) for i in range(count)]
+        if sum(sizes) != whole or min(sizes) < 0:
+            raise Malformed("onnx.shape", self.op)
         for name, size in zip(self.outputs, sizes):
-            starts, extents = [0] * len(shape), list(shape)
-            starts[axis], extents[axis] = start, size
+            parts = [range(start, start + size) if a == axis else range(d) for a, d in enumerate(self.shape)]
+            results.append(self.sliced(parts) if name in self.model.needed else None)
             start += size
-            used = name in self.model.needed
-            results.append(self.model.emit("slice", [self.x(0)], tuple(extents), starts=starts, steps=[1] * len(shape), extents=extents) if used else None)
         return results
 
     def lower_concat(self):
-        shapes = [self.shape(i) for i in range(len(self.inputs))]
-        axis = self.axis(self.integer("axis", None), len(shapes[0]))
+        axis, shapes = self.axis(self.take("axis", "i", 0)), [t.shape for t in self.types]
         if len({s[:axis] + s[axis + 1:] for s in shapes}) > 1:
-            raise Malformed("onnx.shape", self.where)
-        shape = shapes[0][:axis] + (sum(s[axis] for s in shapes),) + shapes[0][axis + 1:]
+            raise Malformed("onnx.shape", self.op)
+        shape = self.shape[:axis] + (sum(s[axis] for s in shapes),) + self.shape[axis + 1:]
         operands = [self.x(i) for i in range(len(self.inputs))]
-        return operands[0] if len(operands) == 1 else self.model.emit("concat", operands, shape, axis=axis)
+        return operands[0] if len(operands) == 1 else self.emit("concat", operands, shape, axis=axis)
 
     def lower_gather(self):
-        shape, indices, places = self.shape(0), self.constant(1), self.shape(1)
-        axis = self.axis(self.integer("axis", 0), len(shape))
-        indices = [self.axis(i, shape[axis]) for i in indices]
-        return self.model.emit("gather", [self.x(0)], shape[:axis] + places + shape[axis + 1:], axis=axis, indices=indices, index_shape=list(places))
+        places, axis = self.types[1].shape, self.axis(self.take("axis", "i", 0))
+        indices = [self.axis(i, self.shape[axis]) for i in self.constant(1)]
+        shape = self.shape[:axis] + places + self.shape[axis + 1:]
+        return self.emit("gather", [self.x()], shape, axis=axis, indices=indices, index_shape=list(places))
 
     def lower_expand(self):
-        shape = broadcast(self.shape(0), tuple(self.constant(1)))
-        return self.x(0) if shape == self.shape(0) else self.model.emit("expand", [self.x(0)], shape, shape=list(shape))
+        shape = broadcast(self.shape, tuple(self.constant(1)))
+        return self.x() if shape == self.shape else self.emit("expand", [self.x()], shape, shape=list(shape))
 
     def lower_pad(self):
-        shape, rank = self.shape(0), len(self.shape(0))
-        pads = list(self.constant(1)) if self.model.opset >= 11 else self.integers("pads", [])
-        value = (self.constant(2)[0] if self.has(2) else 0) if self.model.opset >= 11 else self.number("value", 0.0)
-        axes = [self.axis(a, rank) for a in self.constant(3)] if self.has(3) else list(range(rank))
-        if self.attributes.pop("mode", {}).get("s", b"constant") != b"constant" or len(pads) != 2 * len(axes):
-            raise Declined("onnx.pad", self.where)
-        before, after = [0] * rank, [0] * rank
-        for place, axis in enumerate(axes):
-            before[axis], after[axis] = pads[place], pads[place + len(axes)]
-        extents = tuple(b + d + a for b, d, a in zip(before, shape, after))
-        return self.model.emit("pad", [self.x(0)], extents, before=before, after=after, value=value)
+        pads, old = self.moved("pads", 1, 11, []), self.model.opset < 11
+        value = self.take("value", "f", 0.0) if old else self.constant(2)[0] if self.has(2) else 0
+        if self.take("mode", "s", b"constant") != b"constant" or len(pads) != 2 * self.rank or self.has(3):
+            raise self.no("onnx.pad")
+        before, after = pads[:self.rank], pads[self.rank:]
+        return self.emit("pad", [self.x()], [b + d + a for b, d, a in zip(before, self.shape, after)], before=before, after=after, value=value)
 
     def lower_constant(self):
-        given = [self.attributes.pop(n) for n in list(self.attributes)]
-        if len(given) != 1 or name_of(given[0]["name"]) not in ("value", "value_float", "value_int", "value_floats", "value_ints"):
-            raise Declined("onnx.attribute", self.where)
-        attribute, name = given[0], name_of(given[0]["name"])
+        (name, attribute), = self.attributes.items()
+        self.attributes = {}
         if name == "value":
-            return Constant(*tensor_of(attribute.get("t", {"dims": []}), self.model.folder))
-        values = attribute["floats" if "float" in name else "ints"] if name.endswith("s") else [attribute.get("f" if "float" in name else "i", 0)]
-        return Constant("float32" if "float" in name else "int64", (len(values),) if name.endswith("s") else (), values)
-
-    def lower_constantofshape(self):
-        value = self.attributes.pop("value", None)
-        dtype, _, values = tensor_of(value["t"], self.model.folder) if value else ("float32", (), [0.0])
-        shape = tuple(self.constant(0))
-        return Constant(dtype, shape, values * math.prod(shape))
+            return Constant(*tensor_of(attribute["t"]))
+        if name not in ("value_float", "value_int", "value_floats", "value_ints"):
+            raise self.no("onnx.attribute", name)
+        values = attribute[name[6:]] if name[-1] == "s" else [attribute.get(name[6], 0)]
+        return Constant("float32" if "float" in name else "int64", (len(values),) if name[-1] == "s" else (), values)
 
     def lower_shape(self):
-        shape = self.shape(0)
-        chosen = shape[slice(self.integer("start", 0), self.integer("end", len(shape)))]
+        chosen = self.shape[self.take("start", "i", 0):self.take("end", "i", self.rank)]
         return Constant("int64", (len(chosen),), list(chosen))

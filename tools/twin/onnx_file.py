@@ -64,8 +64,8 @@ def message(name, data):
                 raise Malformed("onnx.wire", f"byte {place}")
         elif wire in (0, 1, 5):
             value, place = scalar({0: "i", 1: "d", 5: "f"}[wire], data, place)
-        else:
-            raise Malformed("onnx.wire", f"wire type {wire}")
+        if wire not in (0, 1, 2, 5) or not 0 < tag >> 3 < 1 << 29:
+            raise Malformed("onnx.wire", f"tag {tag}")
         if field is None:
             continue
         if base in WIRE and wire == 2 and kind.endswith("*"):      # packed

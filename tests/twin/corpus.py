@@ -27,7 +27,7 @@ from fractions import Fraction  # noqa: E402
 
 def run(*command, limit=60):
     done = subprocess.run([str(c) for c in command], capture_output=True, timeout=limit)
-    return done.stdout.decode().split("\n"), done.stderr.decode().split("\n")[:1]
+    return done.stdout.decode("utf-8", "replace").split("\n"), done.stderr.decode("utf-8", "replace").split("\n")[:1]
 
 
 def samples(model, rng, bounds, count=12):

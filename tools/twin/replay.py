@@ -171,8 +171,8 @@ class Replay:
     def operand_boxes(self, user):
         """The boxes of the operands of `user`; affine nodes that are joined with it need none of their own."""
         def boxes(node):
-            joined = self.ops.moves(node) or self.ops.exact(node) and (self.ops.moves(user) or self.ops.shifts(user))
-            if self.has_box(node) or not joined:
+            joined = self.ops.exact(user) and any(map(self.ops.moves, (node, user))) or self.ops.shifts(user)
+            if self.has_box(node) or not (joined and self.ops.exact(node)):
                 return self.boxes(node)
             return self.ops.image(node, self.operand_boxes(user if self.ops.moves(node) else node))
         return boxes

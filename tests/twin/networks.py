@@ -132,7 +132,7 @@ class Network:
 
 def mlp(activation, **attributes):
     def make(rng):
-        net = Network(rng, (1, rng.randint(2, 4)), opset=rng.choice((9, 13, 17)), kind=rng.choice((FLOAT, FLOAT, FLOAT, DOUBLE)))
+        net = Network(rng, (1, rng.randint(2, 4)), opset=13 if activation == "Celu" else rng.choice((9, 13, 17)), kind=rng.choice((FLOAT, FLOAT, FLOAT, DOUBLE)))
         for _ in range(rng.randint(1, 3)):
             net.gemm(rng.randint(3, 8))
             net.unary(activation, **attributes)

@@ -245,6 +245,7 @@ class Replay:
         for place, element in enumerate(elements):
             lo, hi = self.least({node: {element: ONE}}, ZERO, hints), -self.least({node: {element: -ONE}}, ZERO, hints)
             if claims:
+                lo, hi = max(lo, self.boxes(node)[element][0]), min(hi, self.boxes(node)[element][1])
                 if not (claims[place][0] <= lo and hi <= claims[place][1]):
                     raise Rejected("claim", f"element {element}: {claims[place]} does not hold [{float(lo)}, {float(hi)}]")
                 lo, hi = [old if isinf(c) else Fraction(c) for old, c in zip(self.boxes(node)[element], claims[place])]
@@ -288,7 +289,7 @@ class Replay:
     def line(self, node, element, lower, hints):
         boxes, op, slopes = self.operand_boxes(node), self.nodes[node].op, (hints.lower if lower else hints.upper).get(node)
         form = self.ops.is_linear(node, element, boxes)
-        if form is not None:
+        if form is not None and (slopes is None or op == "relu" or op in MAXIMA and lower != (MAXIMA[op] > 0)):
             return form
         if lower != (MAXIMA[op] > 0) if op in MAXIMA else op not in KNOWN and (slopes is None or not self.ops.function(node)):
             self.doubts.add(op)
@@ -336,7 +337,7 @@ class Replay:
                     target = total.setdefault(self.place(side, tensor), {})
                     target[element] = target.get(element, ZERO) + m * coefficient
             least = self.least(total, constant, hints)
-            if not (least > 0 or strict and least == 0):
+            if not (least > 0 or strict and least == 0 or self.branch.empty):
                 raise Rejected("conclude", f"case {position}: the least value is {float(least)}")
             self.branch.refuted.add(position)
 

@@ -1,0 +1,118 @@
+"""Certificates made here, with random slopes, mixes, candidates, multipliers and claims: what the twin derives exactly, less and more than that.
+
+A property `Y_0 <= t` is refuted up to the bound that the rules give. Below it both checkers have to accept; above it neither may."""
+import struct
+from fractions import Fraction
+
+from certificate import Hints, Reader
+from graph import FLOATS
+from lowering import Model
+from ops import MAXIMA, PRODUCTS
+from replay import Replay, binary32
+from vnnlib import Property
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def single(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def array(values):
+    return varint(len(values)) + (b"\x03" + struct.pack(f"<{len(values)}f", *values) if values else b"")
+
+
+def property_text(sizes, bounds, row):
+    lines = [f"(declare-const X_{i} Real)" for i in range(sizes[0])] + [f"(declare-const Y_{i} Real)" for i in range(sizes[1])]
+    lines += [f"(assert (>= X_{i} {lo:.6f}))(assert (<= X_{i} {hi:.6f}))" for i, (lo, hi) in enumerate(bounds)]
+    return "\n".join(lines + [f"(assert {row})"])
+
+
+class Sharp:
+    """One network with a box: a replay that has boxes of all nodes, and random hints."""
+
+    def __init__(self, model_path, property_path, bounds, rng):
+        self.model, self.path, self.bounds, self.rng = Model(model_path), property_path, bounds, rng
+        self.nodes = self.model.nodes
+        self.sizes = [sum(self.nodes[v].size for v in side) for side in (self.model.inputs, self.model.outputs)]
+        self.write_property("(<= Y_0 0)")
+        self.replay = Replay(self.model, Property(property_path, self.model.input_types, self.model.output_types))
+        self.replay.step_begin_group(Reader(b"\0"))
+        self.inner = [v for v, node in enumerate(self.nodes) if node.op not in ("input", "constant")]
+        for v in self.inner:
+            self.replay.derive_box(v)
+        self.boxes = b"\x01\x00" + b"".join(b"\x04" + varint(v) for v in self.inner)
+        self.hints, self.encoded = self.random_hints()
+
+    def write_property(self, row):
+        with open(self.path, "w", encoding="ascii") as file:
+            file.write(property_text(self.sizes, self.bounds, row))
+
+    def random_hints(self):
+        hints, ops = Hints(), self.replay.ops
+        for v in self.inner:
+            node = self.nodes[v]
+            if ops.exact(v) is not None or not (ops.function(v) or node.op in MAXIMA or node.op in PRODUCTS):
+                continue
+            for side in (hints.lower, hints.upper):
+                if node.op in MAXIMA:
+                    count = min(map(len, ops.candidates(v)))
+                    side[v] = [float(self.rng.randrange(count)) for _ in range(node.size)]
+                else:
+                    least = 0 if node.op in PRODUCTS else -1
+                    side[v] = [single(self.rng.choice((0.0, 1.0, 0.5, self.rng.uniform(least, 1)))) for _ in range(node.size)]
+        encoded = b""
+        for side in (hints.lower, hints.upper):
+            encoded += varint(len(side)) + b"".join(varint(v) + array(values) for v, values in sorted(side.items()))
+        return hints, encoded
+
+    def conclude(self, beta=()):
+        return b"\x07\x03\x07" + self.encoded + array(list(beta))
+
+    def output(self):
+        return {self.model.outputs[0]: {0: Fraction(1)}}
+
+    def plain(self):
+        """(records, bound)"""
+        return self.boxes + self.conclude() + b"\x02", self.replay.least(self.output(), Fraction(0), self.hints)
+
+    def split(self):
+        """A split at 0 of an element of a node, a multiplier in each half."""
+        v = self.rng.choice([v for v in self.inner if self.nodes[v].dtype in FLOATS and v not in self.model.outputs] or self.inner)
+        element, replay, bounds, records = self.rng.randrange(self.nodes[v].size), self.replay, [], self.boxes + b"\x0a"
+        records += varint(v) + varint(element)
+        for below in (True, False):
+            beta = single(self.rng.choice((0.0, self.rng.uniform(0, 1))))
+            replay.splits.append((v, element, Fraction(0), below, None))
+            replay.begin_half()
+            self.hints.beta = [beta]
+            bounds.append(replay.least(self.output(), Fraction(0), self.hints))
+            self.hints.beta = []
+            replay.stack.pop()
+            replay.splits.pop()
+            records += self.conclude([beta]) + (b"\x0d" if below else b"\x0e")
+        return records + b"\x02", min(bounds)
+
+    def claims(self):
+        """A refine of all elements of a node with claims: the derived bounds rounded outward; and the same with one of them moved inward."""
+        v = self.rng.choice([v for v in self.inner if self.nodes[v].dtype in FLOATS])
+        bounds = []
+        for element in range(self.nodes[v].size):
+            lo = self.replay.least({v: {element: Fraction(1)}}, Fraction(0), self.hints)
+            hi = -self.replay.least({v: {element: Fraction(-1)}}, Fraction(0), self.hints)
+            bounds.append([lo, hi])
+        right = [[float(binary32(lo, False)), float(binary32(hi, True))] for lo, hi in bounds]
+        wrong, at, end = [list(b) for b in right], self.rng.randrange(len(bounds)), self.rng.randrange(2)
+        room = max(abs(right[at][end]), 2.0 ** -100)
+        wrong[at][end] = single(right[at][end] + (1 if end == 0 else -1) * room * 2.0 ** -20)
+        end_of_proof = b"\x07\x03\x00\x02"
+        for values in (right, wrong):
+            columns = [b[0] for b in values] + [b[1] for b in values]
+            claims = varint(len(values)) + struct.pack(f"<{len(columns)}f", *columns)
+            yield self.boxes + b"\x05" + varint(v) + bytes([0x2F]) + self.encoded + b"\x00" + claims + end_of_proof

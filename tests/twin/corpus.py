@@ -110,7 +110,7 @@ def bends(data, rng, count, other):
             yield kind, with_checksums(header, [(1, bytes(bent))] + payloads[1:])
 
 
-WEAKER = ("plain, below", "split, below", "claims")
+WEAKER = ("plain, below", "split, below", "claims", "claims, above")
 
 
 class Corpus:

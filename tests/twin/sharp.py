@@ -106,7 +106,8 @@ class Sharp:
         for element in range(self.nodes[v].size):
             lo = self.replay.least({v: {element: Fraction(1)}}, Fraction(0), self.hints)
             hi = -self.replay.least({v: {element: Fraction(-1)}}, Fraction(0), self.hints)
-            bounds.append([lo, hi])
+            box = self.replay.boxes(v)[element]
+            bounds.append([max(lo, box[0]), min(hi, box[1])])
         right = [[float(binary32(lo, False)), float(binary32(hi, True))] for lo, hi in bounds]
         wrong, at, end = [list(b) for b in right], self.rng.randrange(len(bounds)), self.rng.randrange(2)
         room = max(abs(right[at][end]), 2.0 ** -100)

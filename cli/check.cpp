@@ -21,7 +21,7 @@ CheckReport refused(CheckReport report, const Rejection& why, bool before_certif
 CheckReport check(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) try {
   CheckReport report;
   const double start = thread_cpu_seconds();
-  auto loaded = load(model, property, options);
+  auto loaded = property.empty() ? load_statement(model, options) : load(model, property, options);
   const double loaded_at = thread_cpu_seconds();
   report.load_seconds = loaded_at - start;
   if (!loaded) return refused(std::move(report), loaded.rejection(), true);

@@ -24,6 +24,7 @@ struct CheckReport {
   double load_seconds = 0;  // CPU seconds for those
 };
 
+// Without a property, `model` is a statement file.
 [[nodiscard]] CheckReport check(const std::string& model, const std::string& property, const std::string& certificate,
                                 const LoadOptions& options);
 

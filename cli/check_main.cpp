@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kHelp =
     "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real] [--statement full]\n"
     "                   [--memory SIZE] [--budget NUMBER]\n"
+    "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
     "Replays the certificate through the kernel. The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
@@ -64,8 +65,8 @@ int run(int argc, char** argv) {
       return usage("unknown option " + std::string(word));
     }
   }
-  if (files.size() != 3) return usage("three files are needed, " + std::to_string(files.size()) + " given");
-  const assay::cli::CheckReport report = assay::cli::check(files[0], files[1], files[2], options);
+  if (files.size() != 2 && files.size() != 3) return usage("two or three files are needed, " + std::to_string(files.size()) + " given");
+  const assay::cli::CheckReport report = assay::cli::check(files[0], files.size() == 3 ? files[1] : "", files.back(), options);
   assay::cli::print_report("assay-check", report, full);
   return report.exit;
 }

@@ -13,6 +13,7 @@
 
 #include "cli/cost.h"
 #include "cli/units.h"
+#include "frontends/statement/read.h"
 
 namespace assay::cli {
 
@@ -42,6 +43,14 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
                    "unsound analysis for the declared float type: write real, or pass --semantics real"};
 }
 
+Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
+  kernel::KernelOptions kernel_options;
+  kernel_options.exact = options.exact;
+  kernel_options.memory = options.limits.memory;
+  kernel_options.work = options.limits.work;
+  return kernel::Problem::open(std::move(statement), kernel_options);
+}
+
 }  // namespace
 
 Outcome<Loaded> load(const std::string& named_model, const std::string& named_property, const LoadOptions& options) {
@@ -61,12 +70,20 @@ Outcome<Loaded> load(const std::string& named_model, const std::string& named_pr
   if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
   kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
   statement.sources.push_back(loaded.property.source);
-  kernel::KernelOptions kernel_options;
-  kernel_options.exact = options.exact;
-  kernel_options.memory = options.limits.memory;
-  kernel_options.work = options.limits.work;
-  auto problem = kernel::Problem::open(std::move(statement), kernel_options);
+  auto problem = opened(std::move(statement), options);
   if (!problem) return problem.rejection();
+  loaded.problem = std::move(problem).value();
+  return loaded;
+}
+
+Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options) {
+  limit_memory(options.limits.memory);
+  auto statement = statement_file::read(path);
+  if (!statement) return in_file(statement.rejection(), path);
+  if (auto fits = check_size(statement.value().graph, options.limits); !fits) return in_file(fits.rejection(), path);
+  auto problem = opened(std::move(statement).value(), options);
+  if (!problem) return in_file(problem.rejection(), path);
+  Loaded loaded;
   loaded.problem = std::move(problem).value();
   return loaded;
 }

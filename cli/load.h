@@ -43,8 +43,10 @@ struct Loaded {
   [[nodiscard]] std::vector<std::string> notes() const;
 };
 
-// Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
 [[nodiscard]] Outcome<Loaded> load(const std::string& model_path, const std::string& property_path, const LoadOptions& options);
+// The same from a statement file, by which neither a model nor a property is read.
+[[nodiscard]] Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options);
+// Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
 [[nodiscard]] std::string existing(const std::string& path);
 
 // The rejection with the file in its place, if it is not there yet.

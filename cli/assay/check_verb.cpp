@@ -42,7 +42,7 @@ void prepare_to_decline(const CheckOptions& options) {
 CheckReport check_files(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
   CheckReport report = check(model, property, certificate, options);
   if (report.why && report.why->place.starts_with(certificate)) report.why = recognised(*report.why, certificate, FileKind::certificate);
-  if (report.why) report.why = recognised_input(*report.why, model, property);
+  if (report.why && !property.empty()) report.why = recognised_input(*report.why, model, property);
   return report;
 }
 

@@ -105,7 +105,7 @@ void add_gate(CLI::App* verb, GateOptions& gate) {
 
 void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
-  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more");
+  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, or STATEMENT CERTIFICATE");
   verb->add_option("--list", options.list, "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
@@ -115,8 +115,9 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);
   verb->callback([&] {
-    if (options.files.size() % 3 != 0 || options.files.empty() == options.list.empty())
-      throw CLI::ValidationError("check", "name MODEL PROPERTY CERTIFICATE, once or more, or a --list");
+    if ((options.files.size() % 3 != 0 && options.files.size() != 2) || options.files.empty() == options.list.empty())
+      throw CLI::ValidationError("check", "name MODEL PROPERTY CERTIFICATE, once or more, or STATEMENT CERTIFICATE, or a --list");
+    if (options.files.size() == 2) options.files.insert(options.files.begin() + 1, "");  // a statement file holds both
     exit = check_verb(options);
   });
 }
@@ -147,6 +148,17 @@ void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
   add_limits(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = inspect(options); });
+}
+
+void add_statement_verb(CLI::App& app, StatementOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("statement", "Write what a model and a property claim, as the bytes that certificates name");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("--out", options.out, "where to; without it to stdout")->type_name("FILE");
+  add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
+  add_json(verb, options.json);
+  verb->callback([&] { exit = statement(options); });
 }
 
 void add_lint(CLI::App& app, LintOptions& options, int& exit) {
@@ -279,13 +291,16 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 14> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 15> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
      "         assay check --list certificates.csv --junit report.xml"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect", "assay inspect examples/digits/digits.onnx"},
+    {"statement",
+     "assay statement MODEL.onnx PROPERTY.vnnlib > claim.assay-statement\n"
+     "         assay-check claim.assay-statement holds.assay"},
     {"lint", "assay lint examples/digits/digits.onnx"},
     {"eval",
      "echo '{\"inputs\": {\"x\": [0.5, {\"lo\": -1, \"hi\": 1}]}, \"cotangents\": {\"y\": [1]}}' > values.json\n"
@@ -353,6 +368,7 @@ int run(int argc, char** argv) {
   CheckOptions check_options;
   BoundsOptions bounds_options;
   InspectOptions inspect_options;
+  StatementOptions statement_options;
   LintOptions lint_options;
   EvalOptions eval_options;
   AdjointOptions adjoint_options;
@@ -366,6 +382,7 @@ int run(int argc, char** argv) {
   add_check(app, check_options, exit);
   add_bounds(app, bounds_options, exit);
   add_inspect(app, inspect_options, exit);
+  add_statement_verb(app, statement_options, exit);
   add_lint(app, lint_options, exit);
   add_eval(app, eval_options, exit);
   add_adjoint(app, adjoint_options, exit);

@@ -61,6 +61,13 @@ struct EvalOptions {
   JsonTarget json;
 };
 
+struct StatementOptions {
+  std::string model, property, semantics;
+  std::string out;  // empty: standard output
+  Limits limits;
+  JsonTarget json;
+};
+
 struct LintOptions {
   std::string model;
   JsonTarget json;
@@ -149,6 +156,7 @@ int verify(const VerifyOptions& options);
 int check_verb(const CheckOptions& options);
 int bounds(const BoundsOptions& options);
 int inspect(const InspectOptions& options);
+int statement(const StatementOptions& options);
 int lint(const LintOptions& options);
 int eval(const EvalOptions& options);
 int adjoint(const AdjointOptions& options);

@@ -89,6 +89,7 @@ struct OpAdjointness {
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
 [[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
                                       const std::vector<GroupBounds>& groups, const std::optional<Rejection>& why);
+[[nodiscard]] std::string statement_json(const kernel::Problem& problem, const StatementOptions& options, std::uint64_t bytes);
 [[nodiscard]] std::string lint_json(const std::string& model, const std::vector<Rejection>& problems);
 [[nodiscard]] std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers);
 [[nodiscard]] std::string certificate_json(const std::string& file, const certificate::Header& header, const certificate::Summary& summary);

@@ -104,7 +104,8 @@ Json witness_json(const kernel::Theorem& theorem) {
                               {"lo", box.lo[i].to_decimal()},
                               {"hi", box.hi[i].to_decimal()}});
   }
-  for (const Interval& output : theorem.outputs()) json["outputs"].push_back({{"lo", double_json(output.lo())}, {"hi", double_json(output.hi())}});
+  for (const Interval& output : theorem.outputs())
+    json["outputs"].push_back({{"lo", double_json(output.lo())}, {"hi", double_json(output.hi())}});
   json["input_tensors"] = tensors(graph, graph.inputs, graph.input_names);
   json["output_tensors"] = tensors(graph, graph.outputs, graph.output_names);
   json["cases"] = Json::array();
@@ -178,8 +179,12 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   Json json = opened("assay.check/1");
   json["verdict"] = report.word;
   json["exit"] = report.exit;
-  json["model"] = options.files[0];
-  json["property"] = options.files[1];
+  if (options.files[1].empty()) {
+    json["statement_file"] = options.files[0];
+  } else {
+    json["model"] = options.files[0];
+    json["property"] = options.files[1];
+  }
   json["certificate"] = {{"file", options.files[2]}, {"bytes", report.certificate_bytes}};
   json["exact"] = options.exact;
   json["statistics"] = {
@@ -216,6 +221,17 @@ std::string bounds_json(const BoundsOptions& options, const std::vector<std::str
     json["groups"].push_back(std::move(entry));
   }
   if (why) json["rejection"] = rejection(*why);
+  return text_of(json);
+}
+
+std::string statement_json(const kernel::Problem& problem, const StatementOptions& options, std::uint64_t bytes) {
+  Json json = opened("assay.statement/1");
+  json["model"] = options.model;
+  json["property"] = options.property;
+  json["file"] = options.out;
+  json["bytes"] = bytes;
+  json["digest"] = kernel::to_hex(problem.digest());
+  json["graph"] = kernel::to_hex(kernel::graph_digest(problem.graph()));
   return text_of(json);
 }
 

@@ -29,12 +29,16 @@ void put(std::vector<std::byte>& out, const Digest& digest) {
   for (const std::uint8_t byte : digest) out.push_back(static_cast<std::byte>(byte));
 }
 
+void put(std::vector<std::byte>& out, const InputBox& box) {
+  for (const auto* ends : {&box.lo, &box.hi}) {
+    put(out, std::uint64_t{ends->size()});
+    for (const Rational& end : *ends) put(out, end);
+  }
+}
+
 Digest box_digest(const InputBox& box) {
   std::vector<std::byte> out;
-  put(out, std::uint64_t{box.lo.size()});
-  for (const Rational& end : box.lo) put(out, end);
-  put(out, std::uint64_t{box.hi.size()});
-  for (const Rational& end : box.hi) put(out, end);
+  put(out, box);
   return sha256(out);
 }
 
@@ -53,6 +57,11 @@ void put(std::vector<std::byte>& out, const Row& row) {
   put(out, std::uint64_t{row.strict});
 }
 
+void put(std::vector<std::byte>& out, const std::vector<Row>& rows) {
+  put(out, std::uint64_t{rows.size()});
+  for (const Row& row : rows) put(out, row);
+}
+
 void put(std::vector<std::byte>& out, const Property& property) {
   std::map<const InputBox*, Digest> known;  // cases that share a box share the pointer; its digest is taken once
   put(out, std::uint64_t{property.cases.size()});
@@ -60,8 +69,7 @@ void put(std::vector<std::byte>& out, const Property& property) {
     const auto [place, is_new] = known.try_emplace(one.box.get());
     if (is_new && one.box) place->second = box_digest(*one.box);
     put(out, place->second);
-    put(out, std::uint64_t{one.rows.size()});
-    for (const Row& row : one.rows) put(out, row);
+    put(out, one.rows);
   }
 }
 
@@ -185,6 +193,27 @@ Digest statement_digest(const Statement& statement) {
   put(out, statement.property);
   put(out, statement.semantics);
   return sha256(out);
+}
+
+std::vector<std::byte> statement_bytes(const Statement& statement) {
+  std::vector<std::byte> out;
+  put(out, kStatementMagic);
+  const std::vector<std::byte> graph = canonical_bytes(statement.graph);
+  out.insert(out.end(), graph.begin(), graph.end());
+  std::map<const InputBox*, std::uint64_t> numbers;
+  std::vector<const InputBox*> boxes;
+  for (const Case& one : statement.property.cases) {
+    if (numbers.try_emplace(one.box.get(), boxes.size()).second) boxes.push_back(one.box.get());
+  }
+  put(out, std::uint64_t{boxes.size()});
+  for (const InputBox* box : boxes) put(out, *box);
+  put(out, std::uint64_t{statement.property.cases.size()});
+  for (const Case& one : statement.property.cases) {
+    put(out, numbers.at(one.box.get()));
+    put(out, one.rows);
+  }
+  put(out, statement.semantics);
+  return out;
 }
 
 std::vector<Rejection> validate(const Statement& statement) { return Validator(statement).run(); }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "semantics/graph/execution_model.h"
@@ -77,6 +78,11 @@ struct Statement {
 [[nodiscard]] Digest graph_digest(const Graph& graph);
 [[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] std::string to_hex(const Digest& digest);
+
+// The whole statement in canonical bytes, from which both digests follow (docs/canonical-graph.md, "Statement file"): what
+// `assay statement` writes. The statement is validated.
+inline constexpr std::string_view kStatementMagic = "assay statement file 1";
+[[nodiscard]] std::vector<std::byte> statement_bytes(const Statement& statement);
 
 // Every problem: variables out of range, box of the wrong size, invalid graph, complex inputs, ...
 [[nodiscard]] std::vector<Rejection> validate(const Statement& statement);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Controls of the kernel's tests: the kernel without one side condition, one payment or one direction at a time.
 
-    kernel_mutants.py BUILD_DIR [--only TEXT] [--jobs N]
+    kernel_mutants.py BUILD_DIR [--only TEXT] [--changed COMMIT] [--jobs N]
 
 BUILD_DIR holds a finished release build with tests. Each mutant is one replaced piece of one file; the sources that hold it
 are compiled alone, linked before the kernel's library, and must turn the named test red. The table below is thus also the list of what
@@ -19,8 +19,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ["kernel/proof", "semantics/statement", "certificates/replay"]
 
-# (text that occurs once in kernel/, replacement, names of tests of which one must fail)
+# (text that occurs once in the folders below, replacement, names of tests of which one must fail)
 MUTANTS = [
     # Rule case: boxes outward, vacuity exact, environment and semantics known.
     ("box->lo.push_back(exact.lo[at].double_down());", "box->lo.push_back(exact.lo[at].double_up());", "case: decimal ends are rounded outward"),
@@ -96,7 +97,7 @@ MUTANTS = [
     ("return std::max(b.lower, known) >= claim ||", "return !(std::max(b.lower, known) < claim) ||", "refine S3: a claim is implied*"),
     ("settled(targets, row, hints, b, claim, budget) >= claim;", "add_up(b.estimate, b.slack) >= claim;", "refine S3: a claim between*"),
     ("if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))", "if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k] - 1e-6))", "refine S3*"),
-    ("if (cost > budget) return bound.lower;", "", "refine S3: a claim between*"),
+    ("if (!(cost <= static_cast<double>(budget)) || !pay(cost)) return bound.lower;", "if (!pay(cost)) return bound.lower;", "refine S3: a claim between*"),
     ("lo = float_down(lo);", "lo = static_cast<float>(lo);", "random graphs: no sampled point*"),
     ("hi = float_up(hi);", "hi = static_cast<float>(hi);", "refine: derived bounds rounded to float go outward,random graphs: no sampled point*"),
     ("selection.mask.size() != graph.size(node)", "selection.mask.size() < graph.size(node)", "refine: node*"),
@@ -249,7 +250,7 @@ def compile_command(build, source):
 def link(build, mutants, binary):
     objects = sorted((build / "tests" / "CMakeFiles" / "test_kernel.dir").rglob("*.o"))
     objects += sorted((build / "tests" / "CMakeFiles" / "assay_test_main.dir").rglob("*.o"))
-    libraries = [build / "kernel" / "libassay_kernel.a", build / "semantics" / "libassay_semantics.a"]
+    libraries = [build / name for name in ("certificates/libassay_replay.a", "kernel/proof/libassay_kernel.a", "semantics/libassay_semantics.a")]
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]
     subprocess.run(words, check=True)
@@ -263,10 +264,18 @@ def passes(binary, tests):
     return done.returncode == 0
 
 
+def sources(suffixes):
+    return [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.*")) if path.suffix in suffixes]
+
+
+def places(text):
+    return [path for path in sources((".cpp", ".h")) if text in path.read_text()]
+
+
 def check(build, folder, number, mutant):
     old, new, tests = mutant
     label = f"{old[:80]!r} -> {new[:60]!r}"
-    files = [path for path in sorted((ROOT / "kernel").rglob("*.*")) if path.suffix in (".cpp", ".h") and old in path.read_text()]
+    files = places(old)
     if len(files) != 1 or files[0].read_text().count(old) != 1:
         return label, f"stale: found in {[str(path.relative_to(ROOT)) for path in files]}"
     name = files[0].relative_to(ROOT)
@@ -274,9 +283,9 @@ def check(build, folder, number, mutant):
     (place / name.parent).mkdir(parents=True)
     (place / name).write_text(files[0].read_text().replace(old, new))
     include = f'#include "{name}"'
-    sources = [path for path in sorted((ROOT / "kernel").rglob("*.cpp")) if path == files[0] or include in path.read_text()]
+    affected = [path for path in sources((".cpp",)) if path == files[0] or include in path.read_text()]
     objects = []
-    for source in sources:
+    for source in affected:
         changed = place / name if source == files[0] else source
         objects.append(place / f"{source.stem}.o")
         compiler, *flags = compile_command(build, source)
@@ -293,9 +302,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="mutants whose text or test contains this")
+    parser.add_argument("--changed", help="mutants of the files that differ from this commit, and those that are found in no file")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     chosen = [m for m in MUTANTS if any(arguments.only in part for part in m)]
+    if arguments.changed:
+        differ = subprocess.run(["git", "-C", str(ROOT), "diff", "--name-only", arguments.changed, "--", *FOLDERS], check=True, capture_output=True, text=True)
+        changed = {ROOT / name for name in differ.stdout.split()}
+        chosen = [m for m in chosen if not places(m[0]) or changed & set(places(m[0]))]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         link(arguments.build, [], folder / "unchanged")

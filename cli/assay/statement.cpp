@@ -1,0 +1,41 @@
+// `assay statement`: what two files claim, without the files.
+#include <unistd.h>
+
+#include <cstdio>
+#include <span>
+
+#include "cli/assay/file_kind.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
+#include "cli/assay/report.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kStatementSchema = "assay.statement/1";
+
+}  // namespace
+
+int statement(const StatementOptions& options) {
+  LoadOptions load_options;
+  load_options.semantics_real = options.semantics == "real";
+  load_options.limits = options.limits;
+  const auto loaded = load_files(options.model, options.property, load_options);
+  if (!loaded) return refuse(kStatementSchema, options.json, loaded.rejection());
+  const kernel::Problem& problem = *loaded.value().problem;
+  const std::vector<std::byte> bytes = kernel::statement_bytes(problem.statement());
+  if (options.out.empty() && (options.json == "-" || isatty(STDOUT_FILENO) != 0))
+    return refuse(kStatementSchema, {},
+                  {Rejection::Kind::malformed, "statement.out", "standard output", "a place for bytes",
+                   options.json == "-" ? "JSON goes there" : "a terminal", "name a file: --out FILE"});
+  conclude();
+  if (options.out.empty())
+    (void)std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  else if (!write_file(options.out, [&](const Sink& sink) { sink(bytes); }))
+    return kExitUnwritten;
+  print_notes(stderr, loaded.value().notes());
+  std::fprintf(stderr, "sha256 of the statement: %s\n", kernel::to_hex(problem.digest()).c_str());
+  return write_json(options.json, statement_json(problem, options, bytes.size())) ? kExitYes : kExitUnwritten;
+}
+
+}  // namespace assay::cli

@@ -22,7 +22,7 @@ def float32(value):
 class Model:
     def __init__(self, path):
         raw = message("model", read_bytes(path))
-        versions = [o.get("version", 0) for o in raw["opset_import"] if o.get("domain", b"") in (b"", b"ai.onnx")]
+        versions = list({o.get("version", 0) for o in raw["opset_import"] if o.get("domain", b"") in (b"", b"ai.onnx")})
         if "graph" not in raw or not 3 <= raw.get("ir_version", 0) <= 14 or len(versions) != 1 or not 1 <= versions[0] <= 28:
             raise Malformed("onnx.model", f"IR version {raw.get('ir_version')}, opset {versions}")
         if raw["functions"] or raw["graph"]["sparse"]:
@@ -56,6 +56,12 @@ class Model:
         if not names or any(self.values.get(name) is None for name in names):
             raise Malformed("onnx.output", str(names))
         self.outputs = [self.node_of(self.values[name]) for name in names]
+        for value, node in zip(graph["output"], self.outputs):
+            kind = value.get("type", {}).get("tensor_type", {})
+            extents = [d.get("dim_value") for d in kind["shape"]["dim"]] if "shape" in kind else self.nodes[node].shape
+            fits = len(extents) == len(self.nodes[node].shape) and all(d in (None, e) for d, e in zip(extents, self.nodes[node].shape))
+            if TYPES.get(kind.get("elem_type", 0), self.nodes[node].dtype) != self.nodes[node].dtype or not fits:
+                raise Malformed("onnx.output_shape", f"{kind.get('elem_type')} {extents}")
         self.output_types = [(name, self.nodes[v].dtype, self.nodes[v].shape) for name, v in zip(names, self.outputs)]
 
     def declared(self, value):
@@ -247,7 +253,7 @@ class Lowering:
             small, large = [t // 2 for t in total], [t - t // 2 for t in total]
             pads = small + large if auto == b"SAME_UPPER" else large + small
         rooms = [x + b + e - r for x, b, e, r in zip(inputs, pads, pads[rank:], reach)]
-        if min(rooms) < 0 or min(strides + dilations) < 1 or not len(kernel) == len(rooms) == rank:
+        if min(rooms) < 0 or min(strides + dilations) < 1 or not len(kernel) == len(rooms) == rank or not 0 < math.prod(kernel) < 1 << 24:
             raise Malformed("onnx.shape", self.op)
         counts = [(-(-room // s) if ceil_mode else room // s) + 1 for room, s in zip(rooms, strides)]
         extents = [n - 1 if ceil_mode and (n - 1) * s >= x + b else n for n, s, x, b in zip(counts, strides, inputs, pads)]
@@ -285,9 +291,8 @@ class Lowering:
 
     def reduction(self):
         axes, keep = self.moved("axes", 1, 13 if self.op == "ReduceSum" else 18), self.take("keepdims", "i", 1)
-        if not axes and self.take("noop_with_empty_axes", "i", 0):
-            raise self.no("onnx.attribute")
-        self.attributes.pop("noop_with_empty_axes", None)
+        if self.take("noop_with_empty_axes", "i", 0) and not axes:
+            return self.x()
         return self.reduce(REDUCTIONS[self.op], {self.axis(a) for a in axes or range(self.rank)}, bool(keep))
 
     def lower_batchnormalization(self):
@@ -396,6 +401,8 @@ class Lowering:
         if self.take("mode", "s", b"constant") != b"constant" or len(pads) != 2 * self.rank or self.has(3):
             raise self.no("onnx.pad")
         before, after = pads[:self.rank], pads[self.rank:]
+        if not any(pads):
+            return self.x()
         return self.emit("pad", [self.x()], [b + d + a for b, d, a in zip(before, self.shape, after)], before=before, after=after, value=value)
 
     def lower_constant(self):

@@ -1,5 +1,6 @@
 """The ONNX protobuf wire format: just the messages of a model, as dictionaries."""
 import gzip
+import io
 import math
 import struct
 
@@ -87,7 +88,7 @@ def read_bytes(path):
             data = open(path, "rb").read()
         except FileNotFoundError:
             data = open(path + ".gz", "rb").read()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        return gzip.GzipFile(fileobj=io.BytesIO(data)).read(1 << 30) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError) as error:
         raise Malformed("files.open", str(error)) from None
 

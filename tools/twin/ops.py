@@ -31,15 +31,16 @@ class Ops:
     def shapes(self, v):
         return [self.nodes[o].shape for o in self.nodes[v].operands]
 
-    def moves(self, v):
-        """The elements of one operand in another order."""
-        return self.nodes[v].op in ("reshape", "permute")
+    def shifts(self, v, by_nothing=False):
+        """Element e is element e of one operand of the same size, plus a constant (`by_nothing`: 0)."""
+        def look():
+            forms, size = self.exact(v) or [([], 1)], self.nodes[v].size
+            whole = all(len(t) == 1 and t[0][1:] == (e, 1) and not (by_nothing and c) for e, (t, c) in enumerate(forms))
+            return whole and len({t[0][0] for t, _ in forms}) == 1 and self.nodes[forms[0][0][0][0]].size == size
+        return self.keep(("shifts", v, by_nothing), look)
 
-    def shifts(self, v):
-        """x + constant, x - constant"""
-        node = self.nodes[v]
-        x = [o for o in node.operands if not self.is_constant(o)]
-        return node.op in ("add", "sub") and len(x) == 1 and self.nodes[x[0]].shape == node.shape and (node.op == "add" or x[0] == node.operands[0])
+    def moves(self, v):
+        return self.shifts(v, True)
 
     # Index maps, per element of the result.
 

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "cli/cost.h"
+#include "cli/units.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
@@ -29,7 +31,10 @@ CheckReport check(const std::string& model, const std::string& property, const s
   report.problem = loaded.value().problem;
   auto reader = certificate::Reader::open(certificate);
   if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), false);
-  auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics);
+  const std::uint64_t certificate_bytes = file_bytes(certificate);
+  limit_memory(memory_rule(options.limits).of(loaded.value().stored() + certificate_bytes));
+  const auto limits = replay_limits(loaded.value(), options.limits, certificate_bytes);
+  auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics, limits);
   report.cpu_seconds = thread_cpu_seconds() - loaded_at;
   report.certificate_bytes = reader.value()->bytes_read();
   if (!theorem) return refused(std::move(report), in_file(theorem.rejection(), certificate), false);

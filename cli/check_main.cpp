@@ -23,8 +23,13 @@ constexpr const char* kHelp =
     "  --exact            decide every step in exact arithmetic, without the double filter\n"
     "  --semantics real   read the element types of a VNN-LIB 2 property as real numbers\n"
     "  --statement full   print every case, row and input, not only the first ones\n"
-    "  --memory SIZE      memory that the run may take, e.g. 512MiB; 8GiB without the option. Beyond: declined\n"
-    "  --budget NUMBER    multiply-adds that the steps of the certificate may take; 1e12 without the option. Beyond: declined\n"
+    "  --memory SIZE      memory that the run may take, e.g. 512MiB. Beyond: declined. Without the option 256MiB and 256 times\n"
+    "                     the bytes of the three files, at most 8GiB\n"
+    "  --budget NUMBER    multiply-adds that the steps of the certificate, or one pass through the network, may take, e.g. 1e12.\n"
+    "                     Beyond: declined. Without the option, for F bytes of model and property, C bytes of certificate,\n"
+    "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
+    "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
+    "                     one pass 1e8 + 1000 times the bytes of the model\n"
     "  --name, --version  print the program's name or version\n";
 
 int usage(const std::string& what) {
@@ -53,7 +58,8 @@ int run(int argc, char** argv) {
       i += word == "--statement" ? 1 : 0;
     } else if (word == "--memory" || word == "--budget") {
       const std::string value = i + 1 < argc ? argv[++i] : "";
-      if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory) : !assay::cli::parse_work(value, options.limits.work))
+      if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory.emplace())
+                             : !assay::cli::parse_work(value, options.limits.work.emplace()))
         return usage(std::string(word) + " takes a " + (word == "--memory" ? "size such as 512MiB" : "number above 0 such as 1e12"));
     } else if (word == "--help" || word == "-h") {
       std::fputs(kHelp, stdout);

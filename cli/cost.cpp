@@ -8,6 +8,13 @@ namespace {
 
 // Measured on the ops of the catalogue: boxes, maps and relaxations of an element, and values and maps of a weight.
 constexpr double kBytesPerElement = 128, kBytesPerWeight = 64, kBytesPerEntry = 32;
+constexpr double kBytesPerInput = 640;  // exact bounds in the property's and the group's boxes
+
+// One pass: the networks of the development set take at most five multiply-adds for each byte of their files.
+constexpr double kPass = 1e8, kPassPerByte = 1000;
+// Steps of a certificate: those of the development set's take a tenth of this, or less.
+constexpr double kWork = 1e8, kSweeps = 10, kRowPerByte = 10, kMostWork = 1e12;
+constexpr double kRowsPerByte = 500, kSweepsPerByte = 0.5, kLeastRowsPerByte = 20, kWorkPerBytes = 200;  // for a byte of the certificate
 
 double extent(const Shape& shape) {
   double result = 1;
@@ -67,18 +74,41 @@ double node_work(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Outcome<Done> check_size(const Graph& graph, const Limits& limits) {
+MemoryRule memory_rule(const Limits& limits) { return limits.memory ? MemoryRule::exactly(*limits.memory) : MemoryRule{}; }
+
+Outcome<std::uint64_t> check_size(const Graph& graph, const Limits& limits, std::uint64_t stored) {
+  const auto most_bytes = static_cast<double>(memory_rule(limits).of(stored));
+  const double most_work = limits.work.value_or(kPass + kPassPerByte * static_cast<double>(stored));
   double bytes = 0, work = 0;
   for (const Node& node : graph.nodes) {
     const double size = extent(node.shape), entries = node_work(graph, node);
     bytes += node.op == Op::constant ? kBytesPerWeight * size
+             : node.op == Op::input  ? (kBytesPerElement + kBytesPerInput) * size
                                      : kBytesPerElement * size + (is_sparse(graph, node) ? kBytesPerEntry * entries : 0);
     work += entries;
-    if (!(bytes <= static_cast<double>(limits.memory)))
-      return too_large("statement.memory", node, "bytes", static_cast<double>(limits.memory), bytes, "--memory");
-    if (!(work <= limits.work)) return too_large("statement.work", node, "multiply-adds", limits.work, work, "--budget");
+    if (!(bytes <= most_bytes)) return too_large("statement.memory", node, "bytes", most_bytes, bytes, "--memory");
+    if (!(work <= most_work)) return too_large("statement.work", node, "multiply-adds", most_work, work, "--budget");
   }
-  return Done{};
+  return static_cast<std::uint64_t>(bytes);
+}
+
+certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limits, std::uint64_t certificate_bytes) {
+  certificate::ReplayLimits result;
+  const std::uint64_t memory = memory_rule(limits).of(loaded.stored() + certificate_bytes);
+  result.memory = memory - std::min(memory, loaded.bytes);
+  if (limits.work) {
+    result.work = result.most_work = *limits.work;
+    return result;
+  }
+  const kernel::Problem& problem = *loaded.problem;
+  double sweep = 0;
+  for (const NodeId node : problem.pre_activations()) sweep += 2 * static_cast<double>(problem.graph().size(node)) * problem.row_work(node);
+  const auto files = static_cast<double>(loaded.stored());
+  const double row = std::min(problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)), kRowPerByte * files);
+  result.work = std::min(kMostWork, kWork + std::min(kSweeps * sweep, files * row));
+  result.work_per_byte = std::min({kRowsPerByte * row, kSweepsPerByte * sweep + kLeastRowsPerByte * row, kWorkPerBytes * files});
+  result.most_work = kMostWork;
+  return result;
 }
 
 }  // namespace assay::cli

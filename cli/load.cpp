@@ -1,8 +1,10 @@
 #include "cli/load.h"
 
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -46,23 +48,23 @@ Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const st
 Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
   kernel::KernelOptions kernel_options;
   kernel_options.exact = options.exact;
-  kernel_options.memory = options.limits.memory;
-  kernel_options.work = options.limits.work;
   return kernel::Problem::open(std::move(statement), kernel_options);
 }
 
 }  // namespace
 
 Outcome<Loaded> load(const std::string& named_model, const std::string& named_property, const LoadOptions& options) {
-  limit_memory(options.limits.memory);
+  const MemoryRule memory = memory_rule(options.limits);
+  limit_memory(memory.most);
   const std::string model_path = existing(named_model), property_path = existing(named_property);
-  auto model = onnx::import_model(model_path, options.limits.memory);
+  auto model = onnx::import_model(model_path, memory);
   if (!model) return in_file(model.rejection(), model_path);
-  if (auto fits = check_size(model.value().graph, options.limits); !fits) return in_file(fits.rejection(), model_path);
-  Loaded loaded{std::move(model).value(), {}, nullptr};
+  auto size = check_size(model.value().graph, options.limits, model.value().stored);
+  if (!size) return in_file(size.rejection(), model_path);
+  Loaded loaded{std::move(model).value(), {}, nullptr, size.value()};
   if (model_path != named_model) loaded.model.notes.push_back("there is no " + named_model + "; " + model_path + " was read");
   const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
-  auto property = vnnlib::read_property(property_path, networks, options.polynomials);
+  auto property = vnnlib::read_property(property_path, networks, options.polynomials, memory);
   if (!property) return in_file(property.rejection(), property_path);
   loaded.property = std::move(property).value();
   if (property_path != named_property)
@@ -77,15 +79,27 @@ Outcome<Loaded> load(const std::string& named_model, const std::string& named_pr
 }
 
 Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options) {
-  limit_memory(options.limits.memory);
+  limit_memory(memory_rule(options.limits).most);
+  const std::uint64_t stored = file_bytes(path);
   auto statement = statement_file::read(path);
   if (!statement) return in_file(statement.rejection(), path);
-  if (auto fits = check_size(statement.value().graph, options.limits); !fits) return in_file(fits.rejection(), path);
+  auto size = check_size(statement.value().graph, options.limits, stored);
+  if (!size) return in_file(size.rejection(), path);
   auto problem = opened(std::move(statement).value(), options);
   if (!problem) return in_file(problem.rejection(), path);
   Loaded loaded;
   loaded.problem = std::move(problem).value();
+  loaded.bytes = size.value();
+  loaded.model.stored = stored;
   return loaded;
+}
+
+std::uint64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  constexpr std::uint64_t kBlock = 512, kSmall = std::uint64_t{1} << 20;  // the unit of st_blocks; small files may be kept elsewhere
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return std::min(size, std::max(kSmall, kBlock * static_cast<std::uint64_t>(status.st_blocks)));
 }
 
 std::vector<std::string> Loaded::notes() const {

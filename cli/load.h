@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,10 +21,10 @@ enum Exit : int { kExitYes = 0, kExitNo = 1, kExitUsage = 2, kExitUndecided = 3,
 constexpr int kExitUnwritten = kExitUndecided;  // a proof or report that was asked for could not be written
 [[nodiscard]] int exit_code(Rejection::Kind kind);
 
-// What a run may take; beyond, it is undecided (exit 3).
+// What --memory and --budget say a run may take; beyond, it is undecided (exit 3). What they do not say follows from the files (cost.h).
 struct Limits {
-  std::uint64_t memory = kernel::KernelOptions{}.memory;  // bytes
-  double work = 1e12;                                     // multiply-adds: about an hour
+  std::optional<std::uint64_t> memory;  // bytes
+  std::optional<double> work;           // multiply-adds
 };
 
 struct LoadOptions {
@@ -38,7 +39,9 @@ struct Loaded {
   onnx::Model model;  // its graph has moved into the problem
   vnnlib::PropertyFile property;
   std::shared_ptr<const kernel::Problem> problem;
+  std::uint64_t bytes = 0;  // that the network is expected to need
 
+  [[nodiscard]] std::uint64_t stored() const { return model.stored + property.stored; }  // bytes of the files on disk
   // What the two readers decided and a reader of the statement should know, the model's first.
   [[nodiscard]] std::vector<std::string> notes() const;
 };
@@ -48,6 +51,9 @@ struct Loaded {
 [[nodiscard]] Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options);
 // Where a file does not exist but the same with .gz behind it does, that one is read, and a note says so.
 [[nodiscard]] std::string existing(const std::string& path);
+
+// On disk, without the holes of a large file; 0 for what is no file there.
+[[nodiscard]] std::uint64_t file_bytes(const std::string& path);
 
 // The rejection with the file in its place, if it is not there yet.
 [[nodiscard]] Rejection in_file(Rejection why, const std::string& path);

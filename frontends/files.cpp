@@ -1,5 +1,6 @@
 #include "frontends/files.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -13,9 +14,9 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;                // bytes per read and per expansion step
-constexpr std::uint64_t kMostRatio = 64;                            // of expanded to stored bytes, several times that of models and properties
-constexpr std::uint64_t kUnsuspected = std::uint64_t{64} << 20;  // expanded bytes at any ratio
+constexpr std::size_t kChunk = std::size_t{1} << 20;             // bytes per read and per expansion step
+constexpr std::uint64_t kMostRatio = 64;                         // of expanded to stored bytes, several times that of models and properties
+constexpr std::uint64_t kUnsuspected = std::uint64_t{16} << 20;  // expanded bytes at any ratio
 
 Rejection problem(std::string code, const std::string& path, std::string required, std::string found, std::string advice,
                   Rejection::Kind kind = Rejection::Kind::malformed) {
@@ -29,6 +30,15 @@ struct CloseFile {
 Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64_t limit) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file) return problem("files.open", path, "a readable file", std::strerror(errno), "check the path and its permissions");
+  struct stat status {};
+  constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks
+  if (fstat(fileno(file.get()), &status) == 0 && S_ISREG(status.st_mode)) {
+    const auto size = static_cast<std::uint64_t>(status.st_size), held = kBlock * static_cast<std::uint64_t>(status.st_blocks);
+    if (size > std::max(kUnsuspected, kMostRatio * held))
+      return problem("files.size", path, "at most " + std::to_string(kMostRatio) + " bytes for each one that the disk holds",
+                     std::to_string(size) + " bytes, of which it holds " + std::to_string(held), "check the file: it consists of holes",
+                     Rejection::Kind::declined);
+  }
   std::vector<std::byte> bytes;
   while (true) {
     const std::size_t old = bytes.size();
@@ -113,6 +123,7 @@ Outcome<FileContents> read_file(const std::string& path, const FileLimits& limit
   if (!stored) return stored.rejection();
   FileContents contents;
   contents.bytes = std::move(stored).value();
+  contents.stored = contents.bytes.size();
   if (contents.bytes.empty() && limits.expanded != 0)
     return problem("files.empty", path, "a file with content", "0 bytes", "the file was cut off; fetch or write it again");
   contents.sha256 = kernel::sha256(contents.bytes);

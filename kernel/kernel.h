@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "kernel/proof/loops/linear_map.h"
 #include "kernel/proof/back_substitution/rows.h"
+#include "kernel/proof/loops/linear_map.h"
 #include "kernel/proof/rules/relaxation.h"
-#include "semantics/statement/statement.h"
 #include "semantics/numbers/interval.h"
 #include "semantics/outcome.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::kernel {
 
@@ -54,8 +54,6 @@ struct Hints {
 struct KernelOptions {
   bool exact = false;                          // back-substitution in integers only, no double filter
   std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one step where the filter falls back to the exact path
-  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes that the statement, and the open branches of a session, may need
-  double work = 1e13;                             // multiply-adds of the steps of one session, and of one pass through the network
 };
 
 // One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.
@@ -123,6 +121,9 @@ struct Context {
   Literal literal;
   std::size_t depth = 0;
 };
+
+// Declined (code "kernel.work"): a step of so much work, where so much is left.
+[[nodiscard]] Rejection beyond_work(double work, double left);
 
 // "These cases of the group have no point that satisfies the context's literals."
 class Refutation {

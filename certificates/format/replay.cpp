@@ -27,8 +27,12 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
 
 class Replay {
  public:
-  Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem)
-      : reader_(reader), problem_(std::move(problem)), session_(problem_) {}
+  Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
+      : reader_(reader),
+        problem_(std::move(problem)),
+        limits_(limits),
+        allowed_(std::min(limits.work, limits.most_work)),
+        session_(problem_, {allowed_, limits.memory}) {}
 
   Outcome<kernel::Theorem> run() {
     if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
@@ -37,6 +41,9 @@ class Replay {
       if (!next) return next.rejection();
       if (next.value() == nullptr) break;
       const Record& record = *next.value();
+      const double most = std::min(limits_.work + limits_.work_per_byte * static_cast<double>(reader_.bytes_read()), limits_.most_work);
+      session_.allow(most - allowed_);
+      allowed_ = most;
       if (auto accepted = step(record); !accepted) return located(record, accepted.rejection());
       ++statistics_.steps;
       statistics_.depth = std::max(statistics_.depth, session_.depth());
@@ -47,7 +54,13 @@ class Replay {
     return theorem;
   }
 
-  [[nodiscard]] const ReplayStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] ReplayStatistics statistics() const {
+    ReplayStatistics all = statistics_;
+    all.work = allowed_ - session_.work_left();
+    all.budget = allowed_;
+    all.memory = session_.most_memory();
+    return all;
+  }
 
  private:
   // The session's codes as the certificate's.
@@ -115,6 +128,8 @@ class Replay {
 
   Reader& reader_;
   std::shared_ptr<const kernel::Problem> problem_;
+  const ReplayLimits limits_;
+  double allowed_;  // multiply-adds so far, those that were taken included
   kernel::Session session_;
   std::optional<kernel::Theorem> witness_;
   ReplayStatistics statistics_;
@@ -122,8 +137,9 @@ class Replay {
 
 }  // namespace
 
-Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, ReplayStatistics* statistics) {
-  Replay run(reader, std::move(problem));
+Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, ReplayStatistics* statistics,
+                                const ReplayLimits& limits) {
+  Replay run(reader, std::move(problem), limits);
   auto theorem = run.run();
   if (statistics != nullptr) *statistics = run.statistics();
   return theorem;

@@ -18,10 +18,19 @@ namespace assay::certificate {
 
 struct ReplayStatistics {
   std::uint64_t steps = 0, splits = 0, conclusions = 0;
-  std::size_t depth = 0;  // the deepest
+  std::size_t depth = 0;     // the deepest
+  double work = 0;           // multiply-adds of the steps
+  double budget = 0;         // of what they may have taken
+  std::uint64_t memory = 0;  // bytes that the boxes of open branches could have come to
+};
+
+// What the steps may take: the more, the more bytes of the certificate were read (which is known before they run).
+struct ReplayLimits {
+  double work = 1e13, work_per_byte = 0, most_work = 1e13;  // multiply-adds: work + work_per_byte * bytes, at most most_work
+  std::uint64_t memory = std::uint64_t{8} << 30;            // bytes of the boxes of open branches
 };
 
 [[nodiscard]] Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem,
-                                              ReplayStatistics* statistics = nullptr);
+                                              ReplayStatistics* statistics = nullptr, const ReplayLimits& limits = {});
 
 }  // namespace assay::certificate

@@ -1,10 +1,14 @@
 #include "certificates/replay/session.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 namespace assay::kernel {
 namespace {
+
+// Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element.
+constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double);
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
@@ -38,11 +42,36 @@ Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool rou
   return Done{};
 }
 
-Session::Session(std::shared_ptr<const Problem> problem)
-    : problem_(std::move(problem)), work_(std::make_shared<double>(problem_->options().work)), groups_(problem_->group_count()) {
-  // A scope has pointers for each node, and two ends and a penalty for each element that is not constant.
-  for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node)
-    level_bytes_ += 64 + (problem_->is_constant(node) ? 0 : 3 * sizeof(double) * problem_->graph().size(node));
+Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits)
+    : problem_(std::move(problem)), limits_(limits), work_(std::make_shared<double>(limits.work)), groups_(problem_->group_count()) {
+  for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
+    const std::size_t size = problem_->graph().size(node);
+    elements_ += 1 + static_cast<double>(size);
+    branch_bytes_ += kBytesPerNode + (problem_->is_constant(node) ? 0 : kBytesPerElement * size);
+  }
+}
+
+Outcome<Done> Session::pay(double work) {
+  if (!(work <= *work_)) return beyond_work(work, *work_);
+  *work_ -= work;
+  return Done{};
+}
+
+// What a step costs whatever it does: it looks at every node, every literal of its branch and every case of the group.
+Outcome<Done> Session::pay_step() {
+  return pay(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
+}
+
+// Of the innermost branch: pointers for each node, and the boxes that it does not share with its parent.
+std::uint64_t Session::own_bytes() const {
+  std::uint64_t bytes = 0;
+  const Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
+  for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
+    bytes += kBytesPerNode;
+    const bool shared = parent != nullptr && parent->has_box(node) && scope().has_box(node) && &parent->box(node) == &scope().box(node);
+    if (scope().has_box(node) && !shared && !problem_->is_constant(node)) bytes += kBytesPerElement * problem_->graph().size(node);
+  }
+  return bytes;
 }
 
 Outcome<Done> Session::begin_group(std::size_t group) {
@@ -50,9 +79,11 @@ Outcome<Done> Session::begin_group(std::size_t group) {
   if (!(group < groups_.size()))
     return structure("group < number of groups", std::to_string(group) + " of " + std::to_string(groups_.size()));
   if (groups_[group]) return structure("each group occurs once", "group " + std::to_string(group) + " again");
+  if (auto paid = pay(elements_); !paid) return paid;
   auto root = Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
+  held_ = 0;
   root.value().pay_from(work_);
   levels_.push_back({std::move(root).value(), std::nullopt, {}, std::nullopt});
   return Done{};
@@ -75,19 +106,32 @@ Outcome<Done> Session::in_branch() const {
   return Done{};
 }
 
+// The child's pointers, and the box of the node once more.
+Outcome<Done> Session::pay_split(NodeId node) {
+  const std::size_t size = node < problem_->graph().nodes.size() ? problem_->graph().size(node) : 0;
+  if (auto paid = pay_step(); !paid) return paid;
+  return pay(static_cast<double>(3 * problem_->graph().nodes.size() + size));
+}
+
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (!(depth() + 2 <= problem_->options().memory / level_bytes_))
+  if (auto paid = pay_split(node); !paid) return paid;
+  const std::uint64_t own = own_bytes(), needed = held_ + own + branch_bytes_;
+  if (!(needed <= limits_.memory))
     return Rejection{Rejection::Kind::declined,
                      "session.depth",
                      "",
-                     "open branches whose boxes fit " + std::to_string(problem_->options().memory) + " bytes",
-                     std::to_string(depth() + 2) + " branches of up to " + std::to_string(level_bytes_),
+                     "boxes of open branches within " + std::to_string(limits_.memory) + " bytes",
+                     std::to_string(held_ + own) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +
+                         std::to_string(branch_bytes_) + " in one more",
                      "a better balanced tree of splits, or more with --memory"};
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
   if (depth() > 0) levels_.back().scope.forget_lines();
+  levels_.back().held = own;
+  held_ += own;
+  most_memory_ = std::max(most_memory_, needed);
   levels_.push_back({std::move(child), std::nullopt, at_most, std::nullopt});
   return Done{};
 }
@@ -97,6 +141,7 @@ Outcome<Done> Session::next() {
   Level& level = levels_.back();
   if (level.left) return structure("one next per split", "the right branch is already open");
   if (!level.closed) return still_open("the left branch refutes no case");
+  if (auto paid = pay_split(level.at_most.node); !paid) return paid;
   Literal at_least = level.at_most;
   at_least.at_least = true;
   Scope child = levels_[levels_.size() - 2].scope;
@@ -111,8 +156,10 @@ Outcome<Done> Session::done() {
   Level& level = levels_.back();
   if (!level.left) return structure("done follows the right branch", "the split has no next");
   if (!level.closed) return still_open("the right branch refutes no case");
+  if (auto paid = pay_step(); !paid) return paid;
   auto joined = join(*level.left, *level.closed);
   levels_.pop_back();
+  held_ -= levels_.back().held;
   return close(std::move(joined));
 }
 
@@ -129,30 +176,33 @@ Outcome<Done> Session::close(Outcome<Refutation> refutation) {
 
 Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (auto paid = pay(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !paid) return paid;
   return kernel::sweep(*problem_, levels_.back().scope, first, round_to_float);
 }
 
 Outcome<Done> Session::derive_box(NodeId node) {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (auto paid = pay_step(); !paid) return paid;
   return levels_.back().scope.derive_box(node);
 }
 
 Outcome<Done> Session::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (auto paid = pay_step(); !paid) return paid;
   return levels_.back().scope.refine(node, selection, hints, claims, round_to_float);
 }
 
 Outcome<Done> Session::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (auto paid = pay_step(); !paid) return paid;
   return close(scope().conclude(cases, hints));
 }
 
 Outcome<Done> Session::empty() {
   if (auto allowed = in_branch(); !allowed) return allowed;
+  if (auto paid = pay_step(); !paid) return paid;
   return close(scope().empty());
 }
-
-Outcome<Done> Session::pay(double work) { return in_group() ? scope().pay(work) : Outcome<Done>(Done{}); }
 
 Outcome<Theorem> Session::theorem() const {
   if (in_group()) return structure("the last group has ended", "group " + std::to_string(group_) + " is still open");

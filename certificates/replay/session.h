@@ -5,8 +5,8 @@
 //
 // A branch is any sequence of steps and whole splits. What its steps and splits refute is merged; done() joins the two
 // sides. Holds no trust: every fact comes from a rule of Scope, merge, join, unsatisfiable or satisfiable. Memory is the
-// stack of open branches: their boxes, and the lines of the root and of the innermost one. A rejected call proves nothing and leaves the
-// branches as they were, but for a rejected done(), which drops its split.
+// stack of open branches: the boxes that each has and its parent has not, and the lines of the root and of the innermost one. A rejected
+// call proves nothing and leaves the branches as they were, but for a rejected done(), which drops its split.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,15 @@ namespace assay::kernel {
 // pre-activation among them is then refined at its unstable elements by the kernel's own policy.
 [[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
 
+// What the steps and splits of one session may take; what goes beyond is declined before it runs.
+struct SessionLimits {
+  double work = 1e13;                             // multiply-adds
+  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes of the boxes of the open branches
+};
+
 class Session {
  public:
-  explicit Session(std::shared_ptr<const Problem> problem);
+  explicit Session(std::shared_ptr<const Problem> problem, SessionLimits limits = {});
 
   Outcome<Done> begin_group(std::size_t group);
   Outcome<Done> end_group();
@@ -47,6 +53,10 @@ class Session {
 
   // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
   Outcome<Done> pay(double work);
+  // The steps from now on may take this many multiply-adds more.
+  void allow(double work) { *work_ += work; }
+  [[nodiscard]] double work_left() const { return *work_; }
+  [[nodiscard]] std::uint64_t most_memory() const { return most_memory_; }  // that the boxes of the open branches could have come to so far
 
   [[nodiscard]] const Problem& problem() const { return *problem_; }
   // Rejected (session.structure) where no step may stand.
@@ -62,12 +72,19 @@ class Session {
     std::optional<Refutation> closed;  // by the steps and splits of this branch so far
     Literal at_most;                   // the split that opened it; unused at the root
     std::optional<Refutation> left;    // set in the right branch
+    std::uint64_t held = 0;            // bytes that this branch has and its parent has not, once it was split
   };
+  Outcome<Done> pay_step();
+  Outcome<Done> pay_split(NodeId node);
+  [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> close(Outcome<Refutation> refutation);
 
   std::shared_ptr<const Problem> problem_;
-  std::shared_ptr<double> work_;   // multiply-adds that are left of KernelOptions::work
-  std::uint64_t level_bytes_ = 0;  // the most that the boxes of one branch can hold
+  SessionLimits limits_;
+  std::shared_ptr<double> work_;  // multiply-adds that are left
+  double elements_ = 0;           // of the graph
+  std::uint64_t branch_bytes_ = 0, held_ = 0,
+                most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches but the last
   std::vector<Level> levels_;
   std::vector<std::optional<Refutation>> groups_;
   std::size_t group_ = 0;

@@ -82,7 +82,7 @@ void print_sets(const char* kind, const std::vector<NamedSet>& sets) {
 }  // namespace
 
 int eval(const EvalOptions& options) {
-  limit_memory(Limits{}.memory);
+  limit_memory(MemoryRule{}.most);
   const Outcome<onnx::Model> model = import_model_file(options.model);
   if (!model) return refuse(kEvalSchema, options.json, model.rejection());
   const auto file = read_file(options.values);

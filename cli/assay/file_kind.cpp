@@ -1,4 +1,5 @@
 #include "cli/assay/file_kind.h"
+#include "cli/cost.h"
 
 #include <algorithm>
 #include <array>
@@ -102,8 +103,8 @@ Rejection recognised_input(const Rejection& why, const std::string& model, const
   return why.place.starts_with(existing(model)) ? recognised(why, existing(model), FileKind::onnx) : why;
 }
 
-Outcome<onnx::Model> import_model_file(const std::string& path, std::uint64_t memory) {
-  auto model = onnx::import_model(path, memory);
+Outcome<onnx::Model> import_model_file(const std::string& path, const Limits& limits) {
+  auto model = onnx::import_model(path, memory_rule(limits));
   if (!model) return recognised(in_file(model.rejection(), path), path, FileKind::onnx);
   return model;
 }

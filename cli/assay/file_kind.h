@@ -20,7 +20,7 @@ enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, 
 [[nodiscard]] Rejection recognised_input(const Rejection& why, const std::string& model, const std::string& property);
 
 // onnx::import_model and load, with what the files are instead.
-[[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, std::uint64_t memory = Limits{}.memory);
+[[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, const Limits& limits = {});
 [[nodiscard]] Outcome<Loaded> load_files(const std::string& model, const std::string& property, const LoadOptions& options);
 
 }  // namespace assay::cli

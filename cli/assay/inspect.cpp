@@ -8,6 +8,7 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "cli/cost.h"
 
 namespace assay::cli {
 namespace {
@@ -83,7 +84,7 @@ std::vector<Facts> node_rows(const Graph& graph) {
 }
 
 int inspect_model(const InspectOptions& options) {
-  auto model = import_model_file(options.file, options.limits.memory);
+  auto model = import_model_file(options.file, options.limits);
   if (!model) return refuse(kInspectSchema, options.json, model.rejection());
   const onnx::Model& found = model.value();
   Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
@@ -153,7 +154,7 @@ int inspect_property(const InspectOptions& options) {
 int inspect(const InspectOptions& named) {
   InspectOptions options = named;
   options.file = existing(named.file);
-  limit_memory(options.limits.memory);
+  limit_memory(memory_rule(options.limits).most);
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);

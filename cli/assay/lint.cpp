@@ -5,7 +5,7 @@
 namespace assay::cli {
 
 int lint(const LintOptions& options) {
-  limit_memory(Limits{}.memory);
+  limit_memory(MemoryRule{}.most);
   const std::vector<Rejection> problems = onnx::lint(options.model);
   if (!write_json(options.json, lint_json(options.model, problems))) return kExitUnwritten;
   if (options.json == "-") return problems.empty() ? kExitYes : kExitBadInput;

@@ -34,16 +34,20 @@ void add_semantics(CLI::App* verb, std::string& semantics) {
 // Beyond either the answer is undecided.
 void add_limits(CLI::App* verb, Limits& limits) {
   const auto memory = [&limits](const std::string& text) {
-    if (!parse_bytes(text, limits.memory)) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
+    if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
   };
   const auto work = [&limits](const std::string& text) {
-    if (!parse_work(text, limits.work)) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
+    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
   };
-  verb->add_option_function<std::string>("--memory", memory, "memory that the run may take, e.g. 512MiB (8GiB without the option)")
+  verb->add_option_function<std::string>(
+          "--memory", memory,
+          "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\n"
+          "and 256 times their bytes")
       ->type_name("SIZE");
   verb->add_option_function<std::string>(
           "--budget", work,
-          "multiply-adds that one pass through the network, or the steps of a certificate, may take (1e12 without the option)")
+          "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
+          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 3)")
       ->type_name("NUMBER");
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/assay/report.h"
+#include "cli/cost.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
@@ -142,7 +143,7 @@ Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) 
 
 Json options_json(const VerifyOptions& options) {
   return {{"timeout", options.timeout},     {"threads", options.threads},   {"seed", options.seed},
-          {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", options.limits.memory}};
+          {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", memory_rule(options.limits).most}};
 }
 
 }  // namespace
@@ -187,9 +188,15 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   }
   json["certificate"] = {{"file", options.files[2]}, {"bytes", report.certificate_bytes}};
   json["exact"] = options.exact;
-  json["statistics"] = {
-      {"cpu_seconds", report.cpu_seconds},  {"load_cpu_seconds", report.load_seconds},      {"steps", report.statistics.steps},
-      {"splits", report.statistics.splits}, {"conclusions", report.statistics.conclusions}, {"depth", report.statistics.depth}};
+  json["statistics"] = {{"cpu_seconds", report.cpu_seconds},
+                        {"load_cpu_seconds", report.load_seconds},
+                        {"steps", report.statistics.steps},
+                        {"splits", report.statistics.splits},
+                        {"conclusions", report.statistics.conclusions},
+                        {"depth", report.statistics.depth},
+                        {"multiply_adds", report.statistics.work},
+                        {"budget", report.statistics.budget},
+                        {"branch_bytes", report.statistics.memory}};
   if (report.theorem) {
     json["statement"] = statement(*report.theorem->problem());
     json["notes"] = report.notes;

@@ -16,6 +16,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
+#include "cli/cost.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
@@ -221,7 +222,7 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
 Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
-  search_options.memory_limit_bytes = options.limits.memory / 4 * 3;  // the rest is for the network and its bounds
+  search_options.memory_limit_bytes = memory_rule(options.limits).most / 4 * 3;  // the rest is for the network and its bounds
   search_options.seed = options.seed;
   search_options.attack = !options.no_attack;
   search_options.branching = options.branching == "input"  ? search::Options::Branching::input

@@ -35,7 +35,7 @@ bool is_standard(const std::string& domain) { return domain.empty() || domain ==
 
 class Importer {
  public:
-  Importer(const std::string& path, std::uint64_t memory, bool collects) : collects_(collects), lowering_(path, memory) {}
+  Importer(const std::string& path, const MemoryRule& memory, bool collects) : collects_(collects), lowering_(path, memory) {}
 
   Model run(const std::string& path);
   std::vector<Rejection> problems;
@@ -392,6 +392,7 @@ void Importer::import_outputs() {
 Model Importer::run(const std::string& path) {
   Outcome<FileContents> contents = read_file(path);
   if (!contents) throw Refused{contents.rejection()};
+  lowering_.stored = contents.value().stored;
   proto_ = decode_model(contents.value().bytes);
   check_versions();
   declare_values();
@@ -413,6 +414,7 @@ Model Importer::run(const std::string& path) {
   model.opsets = proto_.opsets;
   model.producer = proto_.producer;
   model.notes = lowering_.notes;
+  model.stored = lowering_.stored + lowering_.external.stored();
   return model;
 }
 
@@ -423,7 +425,7 @@ Rejection out_of_memory(const std::string& path) {
 
 }  // namespace
 
-Outcome<Model> import_model(const std::string& path, std::uint64_t memory) {
+Outcome<Model> import_model(const std::string& path, const MemoryRule& memory) {
   try {
     return Importer(path, memory, false).run(path);
   } catch (const Refused& refused) {
@@ -433,7 +435,7 @@ Outcome<Model> import_model(const std::string& path, std::uint64_t memory) {
   }
 }
 
-std::vector<Rejection> lint(const std::string& path, std::uint64_t memory) {
+std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory) {
   Importer importer(path, memory, true);
   try {
     (void)importer.run(path);

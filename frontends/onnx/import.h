@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "semantics/statement/statement.h"
+#include "frontends/files.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::onnx {
 
@@ -23,17 +24,16 @@ struct Model {
   std::vector<std::pair<std::string, std::int64_t>> opsets;
   std::string producer;
   std::vector<std::string> notes;  // what the importer decided: a batch fixed to 1, weights widened, ...
+  std::uint64_t stored = 0;        // bytes on disk, of all files
 };
 
-inline constexpr std::uint64_t kDefaultMemory = std::uint64_t{8} << 30;  // bytes
-
 // Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed`, `unsupported` or, where constants that the model asks for take more
-// than their part of `memory`, `declined`, with the node and what would make it work.
-[[nodiscard]] Outcome<Model> import_model(const std::string& path, std::uint64_t memory = kDefaultMemory);
+// than their part of the memory, `declined`, with the node and what would make it work.
+[[nodiscard]] Outcome<Model> import_model(const std::string& path, const MemoryRule& memory = {});
 
 // Every blocking problem in one pass; empty exactly when import_model succeeds. Nodes behind a blocked one are examined as far as
 // the file declares the shapes between.
-[[nodiscard]] std::vector<Rejection> lint(const std::string& path, std::uint64_t memory = kDefaultMemory);
+[[nodiscard]] std::vector<Rejection> lint(const std::string& path, const MemoryRule& memory = {});
 
 struct OperatorSupport {
   std::string op;

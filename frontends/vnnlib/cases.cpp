@@ -9,16 +9,18 @@
 namespace assay::vnnlib {
 namespace {
 
-// Together they keep the result below about half a gigabyte each.
-constexpr std::uint64_t kMaxBoxNumbers = 20'000'000;  // in distinct boxes, 24 bytes or more each
-constexpr std::uint64_t kMaxRowTerms = 5'000'000;     // in all cases, a row's bound included, 64 bytes or more each
-constexpr std::size_t kMaxNotes = 8;                  // about single boxes
+// Besides the digits of long numbers.
+constexpr std::uint64_t kBytesPerCopy = 8;     // of a bound of the common box, for a case with bounds of its own: for the time it takes
+constexpr std::uint64_t kBytesPerNumber = 48;  // in distinct boxes
+constexpr std::uint64_t kBytesPerTerm = 64;    // of a row, its bound included
+constexpr std::size_t kMaxNotes = 8;           // about single boxes
 
 // Bounds gathered so far; tightened one by one.
 struct OpenBox {
   kernel::InputBox box;
   std::vector<bool> has_lo, has_hi;
-  std::uint64_t hash = 0;  // sum over the bounds, so that tightening can exchange one summand
+  std::uint64_t hash = 0;   // sum over the bounds, so that tightening can exchange one summand
+  std::uint64_t bytes = 0;  // of the digits of long numbers, those that were tightened included
 
   explicit OpenBox(std::size_t inputs) : has_lo(inputs, false), has_hi(inputs, false) {
     box.lo.resize(inputs);
@@ -42,10 +44,11 @@ std::string shown(const Rational& value) {
 
 class CaseBuilder {
  public:
-  CaseBuilder(const Literals& literals, const Signature& signature, Diagnostics& diagnostics, std::vector<std::string>& notes)
+  CaseBuilder(const Literals& literals, const Signature& signature, Diagnostics& diagnostics, Room& room, std::vector<std::string>& notes)
       : literals_(literals),
         signature_(signature),
         diagnostics_(diagnostics),
+        room_(room),
         notes_(notes),
         common_(signature.input_count()),
         hashes_(2 * std::size_t{signature.input_count()}) {}
@@ -55,28 +58,27 @@ class CaseBuilder {
  private:
   void gather_common(const std::vector<LiteralId>& common);
   bool build_case(std::span<const LiteralId> own, kernel::Case& result);
-  bool add_row(const kernel::Row& row, kernel::Case& result);
+  bool add_row(const kernel::Row& row, std::uint64_t bytes, kernel::Case& result);
   bool build_contradiction(kernel::Property& property);
   bool find_box(std::span<const LiteralId> own, kernel::Case& result);
   void tighten(OpenBox& open, const Literals::Bound& bound);
   bool check_bounded(const OpenBox& open);
-  std::shared_ptr<const kernel::InputBox> share(OpenBox open);
+  std::shared_ptr<const kernel::InputBox> share(OpenBox open);  // null where there is no room for it
   void note_if_empty(const std::shared_ptr<const kernel::InputBox>& box);
 
   const Literals& literals_;
   const Signature& signature_;
   Diagnostics& diagnostics_;
+  Room& room_;
   std::vector<std::string>& notes_;
   // What holds in every case.
   OpenBox common_;
   std::shared_ptr<const kernel::InputBox> common_box_;  // once a case has needed it
-  std::vector<const kernel::Row*> common_rows_;
+  std::vector<LiteralId> common_rows_;
   // By place (2 * input + is_lower): hash of the current value. `touched_` undoes a case's changes to the common box's.
   std::vector<std::uint64_t> hashes_;
   std::vector<std::pair<std::size_t, std::uint64_t>> touched_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const kernel::InputBox>> known_;
-  std::uint64_t box_numbers_ = 0;
-  std::uint64_t row_terms_ = 0;
   std::size_t empty_boxes_ = 0;
 };
 
@@ -89,6 +91,7 @@ void CaseBuilder::tighten(OpenBox& open, const Literals::Bound& bound) {
   touched_.emplace_back(place, hashes_[place]);
   hashes_[place] = mix(place, bound.hash);
   open.hash += hashes_[place];
+  open.bytes += bound.bytes;
   current = bound.value;
   has = true;
 }
@@ -123,7 +126,7 @@ std::shared_ptr<const kernel::InputBox> CaseBuilder::share(OpenBox open) {
   const auto [from, to] = known_.equal_range(open.hash);
   for (auto it = from; it != to; ++it)
     if (it->second->lo == open.box.lo && it->second->hi == open.box.hi) return it->second;
-  box_numbers_ += 2 * open.box.lo.size();
+  if (!room_.take(kBytesPerNumber * 2 * open.box.lo.size() + open.bytes, 1, std::nullopt, "distinct input boxes")) return nullptr;
   auto shared = std::make_shared<const kernel::InputBox>(std::move(open.box));
   note_if_empty(shared);
   known_.emplace(open.hash, shared);
@@ -133,17 +136,13 @@ std::shared_ptr<const kernel::InputBox> CaseBuilder::share(OpenBox open) {
 void CaseBuilder::gather_common(const std::vector<LiteralId>& common) {
   for (const LiteralId id : common)
     if (Literals::is_row(id))
-      common_rows_.push_back(&literals_.row(id));
+      common_rows_.push_back(id);
     else
       tighten(common_, literals_.bound(id));
 }
 
-bool CaseBuilder::add_row(const kernel::Row& row, kernel::Case& result) {
-  row_terms_ += row.terms.size() + 1;
-  if (row_terms_ > kMaxRowTerms) {
-    return diagnostics_.unsupported_file("too_many_cases", "rows with at most " + std::to_string(kMaxRowTerms) + " terms in all cases",
-                                         "more", "split the property into several files");
-  }
+bool CaseBuilder::add_row(const kernel::Row& row, std::uint64_t bytes, kernel::Case& result) {
+  if (!room_.take(kBytesPerTerm * (row.terms.size() + 1) + bytes, 1, std::nullopt, "the rows of all cases")) return false;
   result.rows.push_back(row);
   return true;
 }
@@ -155,6 +154,7 @@ bool CaseBuilder::find_box(std::span<const LiteralId> own, kernel::Case& result)
     result.box = common_box_;
     return common_box_ != nullptr;
   }
+  if (!room_.take(kBytesPerCopy * 2 * common_.box.lo.size() + common_.bytes, 1, std::nullopt, "the input boxes of all cases")) return false;
   OpenBox box = common_;
   touched_.clear();
   for (const LiteralId id : own)
@@ -162,16 +162,14 @@ bool CaseBuilder::find_box(std::span<const LiteralId> own, kernel::Case& result)
   for (auto change = touched_.rbegin(); change != touched_.rend(); ++change) hashes_[change->first] = change->second;
   if (!check_bounded(box)) return false;
   result.box = share(std::move(box));
-  return box_numbers_ <= kMaxBoxNumbers ||
-         diagnostics_.unsupported_file("too_many_cases", "at most " + std::to_string(kMaxBoxNumbers) + " numbers in distinct input boxes",
-                                       "more", "split the property into several files");
+  return result.box != nullptr;
 }
 
 bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& result) {
-  for (const kernel::Row* row : common_rows_)
-    if (!add_row(*row, result)) return false;
+  for (const LiteralId id : common_rows_)
+    if (!add_row(literals_.row(id), literals_.row_bytes(id), result)) return false;
   for (const LiteralId id : own)
-    if (Literals::is_row(id) && !add_row(literals_.row(id), result)) return false;
+    if (Literals::is_row(id) && !add_row(literals_.row(id), literals_.row_bytes(id), result)) return false;
   return find_box(own, result);
 }
 
@@ -179,7 +177,7 @@ bool CaseBuilder::build_case(std::span<const LiteralId> own, kernel::Case& resul
 bool CaseBuilder::build_contradiction(kernel::Property& property) {
   notes_.push_back("the assertions contradict each other, whatever the input: one case with the row 0 <= -1 stands for them");
   kernel::Case& only = property.cases.emplace_back();
-  return find_box({}, only) && add_row({{}, Rational(-1), false}, only);
+  return find_box({}, only) && add_row({{}, Rational(-1), false}, 0, only);
 }
 
 bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) {
@@ -196,9 +194,9 @@ bool CaseBuilder::build(const Conjunction& formula, kernel::Property& property) 
 
 }  // namespace
 
-bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics,
+bool build_cases(const Conjunction& formula, const Literals& literals, const Signature& signature, Diagnostics& diagnostics, Room& room,
                  kernel::Property& property, std::vector<std::string>& notes) {
-  return CaseBuilder(literals, signature, diagnostics, notes).build(formula, property);
+  return CaseBuilder(literals, signature, diagnostics, room, notes).build(formula, property);
 }
 
 }  // namespace assay::vnnlib

@@ -7,12 +7,13 @@
 namespace assay::vnnlib {
 namespace {
 
-// Four bytes each while reading; what the cases finally need is limited in cases.cpp.
-constexpr std::uint64_t kMaxCaseLiterals = 20'000'000;
+constexpr const char* kDnf = "literals of the disjunctive normal form";
+constexpr std::uint64_t kBytesPerLiteral = 16;  // and per case: four or eight bytes, in two copies
 // Literals are numbered with 31 bits.
 constexpr std::size_t kMaxLiterals = std::size_t{1} << 30;
-// Decimal digits of all numbers that are kept, about 0.4 bytes each.
-constexpr std::uint64_t kMaxStoredDigits = 1'000'000'000;
+constexpr std::uint64_t kBytesPerDigit = 1;  // of the numbers that are kept: 0.42, of numerator and denominator
+constexpr std::uint32_t kWordDigits = 18;    // that a word of a number holds
+constexpr std::uint64_t kBytesPerLongNumber = 64;
 
 bool is_comparison(std::string_view word) {
   return word == "<=" || word == ">=" || word == "<" || word == ">" || word == "=" || word == "==" || word == "!=";
@@ -25,8 +26,9 @@ LiteralId Literals::add(Bound bound) {
   return static_cast<LiteralId>((bounds_.size() - 1) << 1);
 }
 
-LiteralId Literals::add(kernel::Row row) {
+LiteralId Literals::add(kernel::Row row, std::uint64_t bytes) {
   rows_.push_back(std::move(row));
+  row_bytes_.push_back(bytes);
   return static_cast<LiteralId>((rows_.size() - 1) << 1 | 1);
 }
 
@@ -71,16 +73,9 @@ bool FormulaReader::read_or(Conjunction& target, Position at, unsigned depth) {
   return conjoin(target, std::move(disjuncts), at);
 }
 
-bool FormulaReader::within_limit(std::uint64_t cases, std::uint64_t literals, Position at) {
-  if (cases + literals <= kMaxCaseLiterals) return true;
-  return diagnostics_.unsupported(
-      at, "too_many_cases", "a disjunctive normal form of at most " + std::to_string(kMaxCaseLiterals) + " literals",
-      std::to_string(cases) + " cases with " + std::to_string(literals) + " literals", "split the property into several files");
-}
-
 bool FormulaReader::append(Dnf& target, const Conjunction& disjunct, Position at) {
   const std::uint64_t added = disjunct.rest.literals.size() + disjunct.rest.size() * std::uint64_t{disjunct.common.size()};
-  if (!within_limit(target.size() + disjunct.rest.size(), target.literals.size() + added, at)) return false;
+  if (!room_.take(disjunct.rest.size() + added, kBytesPerLiteral, at, kDnf)) return false;
   for (std::size_t i = 0; i < disjunct.rest.size(); ++i) {
     const auto from = disjunct.rest.literals.begin();
     target.literals.insert(target.literals.end(), disjunct.common.begin(), disjunct.common.end());
@@ -104,7 +99,7 @@ bool FormulaReader::conjoin(Conjunction& target, Dnf&& disjuncts, Position at) {
   }
   const std::uint64_t literals =
       old.literals.size() * std::uint64_t{disjuncts.size()} + disjuncts.literals.size() * std::uint64_t{old.size()};
-  if (!within_limit(std::uint64_t{old.size()} * disjuncts.size(), literals, at)) return false;
+  if (!room_.take(std::uint64_t{old.size()} * disjuncts.size() + literals, kBytesPerLiteral, at, kDnf)) return false;
   Dnf product;
   for (std::size_t i = 0; i < old.size(); ++i) {
     for (std::size_t j = 0; j < disjuncts.size(); ++j) {
@@ -129,11 +124,11 @@ bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
     return conjoin(target, Dnf::always(), op.at);
   }
   left_.collect();
-  stored_digits_ += std::uint64_t{left_.digits} * (left_.terms.size() + 1);
-  if (stored_digits_ > kMaxStoredDigits || literals_.size() > kMaxLiterals) {
-    return diagnostics_.unsupported(op.at, "file_too_large", "numbers of at most " + std::to_string(kMaxStoredDigits) + " digits in all",
-                                    "more", "split the property into several files");
-  }
+  const std::uint64_t digits = std::uint64_t{left_.digits} * (left_.terms.size() + 1);
+  if (!room_.take(digits, kBytesPerDigit, op.at, "digits of the numbers")) return false;
+  if (literals_.size() > kMaxLiterals)
+    return diagnostics_.unsupported(op.at, "file_too_large", "fewer than 2^30 comparisons", "more",
+                                    "split the property into several files");
   const bool strict = op.text == "<" || op.text == ">" || op.text == "!=";
   const bool is_equality = op.text == "=" || op.text == "==";
   Dnf either;  // one disjunct, or two for !=
@@ -157,20 +152,21 @@ void FormulaReader::add_at_most_zero(const LinearExpression& difference, bool st
     holds = holds && (strict ? limit.sign() > 0 : limit.sign() >= 0);
     return;
   }
+  const std::uint64_t bytes = difference.digits > kWordDigits ? kBytesPerLongNumber + difference.digits : 0;
   const LinearExpression::Term& first = difference.terms.front();
   const bool is_bound = difference.terms.size() == 1 && signature_.is_input(first.scalar);
   if (is_bound) {
     const bool is_unit = first.coefficient == Rational(1);
     Rational value = is_unit ? limit : limit / first.coefficient;
     const std::uint64_t hash = std::hash<std::string>()(value.to_string());
-    result.push_back(literals_.add(Literals::Bound{first.scalar, first.coefficient.sign() < 0, std::move(value), hash}));
+    result.push_back(literals_.add(Literals::Bound{first.scalar, first.coefficient.sign() < 0, std::move(value), hash, bytes}));
   }
   if (is_bound && !strict) return;
   kernel::Row row;
   for (const LinearExpression::Term& term : difference.terms) row.terms.push_back({term.coefficient, signature_.variable(term.scalar)});
   row.bound = limit;
   row.strict = strict;
-  result.push_back(literals_.add(std::move(row)));
+  result.push_back(literals_.add(std::move(row), bytes * (difference.terms.size() + 1)));
 }
 
 }  // namespace assay::vnnlib

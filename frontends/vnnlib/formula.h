@@ -20,18 +20,21 @@ class Literals {
     Scalar scalar = 0;
     bool is_lower = false;
     Rational value;
-    std::uint64_t hash = 0;  // of the value
+    std::uint64_t hash = 0;   // of the value
+    std::uint64_t bytes = 0;  // of the value's digits, where they take more than two words
   };
   LiteralId add(Bound bound);
-  LiteralId add(kernel::Row row);
+  LiteralId add(kernel::Row row, std::uint64_t bytes);  // of all its numbers' digits
   [[nodiscard]] static bool is_row(LiteralId id) { return (id & 1) != 0; }
   [[nodiscard]] const Bound& bound(LiteralId id) const { return bounds_[id >> 1]; }
   [[nodiscard]] const kernel::Row& row(LiteralId id) const { return rows_[id >> 1]; }
+  [[nodiscard]] std::uint64_t row_bytes(LiteralId id) const { return row_bytes_[id >> 1]; }
   [[nodiscard]] std::size_t size() const { return bounds_.size() + rows_.size(); }
 
  private:
   std::vector<Bound> bounds_;
   std::vector<kernel::Row> rows_;
+  std::vector<std::uint64_t> row_bytes_;
 };
 
 // A disjunction of conjunctions of literals; no conjunction at all is `false`.
@@ -55,8 +58,12 @@ struct Conjunction {
 // Reads formulas and conjoins them.
 class FormulaReader {
  public:
-  FormulaReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Polynomials polynomials)
-      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), expressions_(lexer, diagnostics, signature, polynomials) {}
+  FormulaReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Polynomials polynomials, Room& room)
+      : lexer_(lexer),
+        diagnostics_(diagnostics),
+        signature_(signature),
+        room_(room),
+        expressions_(lexer, diagnostics, signature, polynomials) {}
 
   // target := target AND the formula that comes next.
   bool read_into(Conjunction& target, unsigned depth = 0);
@@ -69,17 +76,16 @@ class FormulaReader {
   bool read_comparison(Conjunction& target, const Token& op);
   bool conjoin(Conjunction& target, Dnf&& disjuncts, Position at);
   bool append(Dnf& target, const Conjunction& disjunct, Position at);
-  bool within_limit(std::uint64_t cases, std::uint64_t literals, Position at);
   // The literals of difference <= 0 (< 0 if strict); `holds` is false when no point can satisfy them.
   void add_at_most_zero(const LinearExpression& difference, bool strict, std::vector<LiteralId>& result, bool& holds);
 
   Lexer& lexer_;
   Diagnostics& diagnostics_;
   const Signature& signature_;
+  Room& room_;
   ExpressionReader expressions_;
   Literals literals_;
   LinearExpression left_, right_;
-  std::uint64_t stored_digits_ = 0;
   std::size_t left_out_ = 0;
 };
 

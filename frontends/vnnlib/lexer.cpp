@@ -141,6 +141,21 @@ bool Diagnostics::unsupported_file(std::string code, std::string required, std::
   return keep(Rejection::Kind::unsupported, file_, std::move(code), std::move(required), std::move(found), std::move(advice));
 }
 
+bool Diagnostics::too_large(std::optional<Position> at, std::string code, std::string required, std::string found) {
+  return keep(Rejection::Kind::declined, at ? place(*at) : file_, std::move(code), std::move(required), std::move(found),
+              "split the property into several files, or allow more with --memory");
+}
+
+bool Room::take(std::uint64_t count, std::uint64_t bytes_each, std::optional<Position> at, const char* what) {
+  if (count <= left_ / bytes_each) {
+    left_ -= count * bytes_each;
+    return true;
+  }
+  return diagnostics_.too_large(
+      at, "too_many_cases", what + std::string(" within ") + std::to_string(all_) + " bytes for the property's cases",
+      std::to_string(count) + " times " + std::to_string(bytes_each) + " more, where " + std::to_string(left_) + " are left");
+}
+
 bool expect(Lexer& lexer, Diagnostics& diagnostics, Token::Kind kind, const char* wanted) {
   if (lexer.peek().kind != kind) {
     const bool ended = lexer.peek().kind == Token::Kind::end;

@@ -52,6 +52,8 @@ class Diagnostics {
   // A complaint about the file as a whole.
   bool malformed_file(std::string code, std::string required, std::string found, std::string advice = {});
   bool unsupported_file(std::string code, std::string required, std::string found, std::string advice = {});
+  // Declined: what the file asks for takes more than its part of the memory.
+  bool too_large(std::optional<Position> at, std::string code, std::string required, std::string found);
   [[nodiscard]] const std::optional<Rejection>& first() const { return first_; }
 
  private:
@@ -59,6 +61,19 @@ class Diagnostics {
   [[nodiscard]] std::string place(Position at) const;
   std::string file_;
   std::optional<Rejection> first_;
+};
+
+// What is left of the memory for what a property makes of its text: nested disjunctions multiply. Each thing pays once when it is made or
+// copied, so that this bounds the time, too.
+class Room {
+ public:
+  Room(std::uint64_t bytes, Diagnostics& diagnostics) : all_(bytes), left_(bytes), diagnostics_(diagnostics) {}
+  // False, after a complaint, where there is no room for them.
+  bool take(std::uint64_t count, std::uint64_t bytes_each, std::optional<Position> at, const char* what);
+
+ private:
+  std::uint64_t all_, left_;
+  Diagnostics& diagnostics_;
 };
 
 // Takes the next token if it is of this kind; otherwise complains that `wanted` was required.

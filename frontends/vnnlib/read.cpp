@@ -13,14 +13,18 @@ namespace {
 
 using Kind = Token::Kind;
 
+constexpr std::uint64_t kPartOfCases = 2;  // of the memory; the network and its bounds need the rest
+
 class QueryReader {
  public:
-  QueryReader(std::string_view text, Diagnostics& diagnostics, Signature& signature, std::string network_name, Polynomials polynomials)
+  QueryReader(std::string_view text, Diagnostics& diagnostics, Signature& signature, std::string network_name, Polynomials polynomials,
+              std::uint64_t memory)
       : lexer_(text),
         diagnostics_(diagnostics),
         signature_(signature),
         network_name_(std::move(network_name)),
-        formulas_(lexer_, diagnostics, signature, polynomials) {}
+        room_(memory / kPartOfCases, diagnostics),
+        formulas_(lexer_, diagnostics, signature, polynomials, room_) {}
 
   bool read(PropertyFile& file);
 
@@ -32,6 +36,7 @@ class QueryReader {
   Diagnostics& diagnostics_;
   Signature& signature_;
   std::string network_name_;
+  Room room_;
   FormulaReader formulas_;
   Conjunction region_;  // what the assertions say so far
   bool has_assertion_ = false;
@@ -92,39 +97,43 @@ bool QueryReader::read(PropertyFile& file) {
     file.notes.push_back(std::to_string(formulas_.left_out()) + (formulas_.left_out() == 1 ? " comparison" : " comparisons") +
                          " of polynomials left out: what is said holds on the larger region that the others describe");
   }
-  return build_cases(region_, formulas_.literals(), signature_, diagnostics_, file.property, file.notes);
+  return build_cases(region_, formulas_.literals(), signature_, diagnostics_, room_, file.property, file.notes);
 }
 
-Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string& name, const kernel::Digest& sha256,
-                                       std::span<const NetworkShape> networks, Polynomials polynomials) {
+Outcome<PropertyFile> read_with_digest(std::string_view text, const std::string& name, const kernel::Digest& sha256, std::uint64_t stored,
+                                       std::span<const NetworkShape> networks, Polynomials polynomials, const MemoryRule& memory) {
   constexpr std::size_t kShownName = 400;  // characters
   Diagnostics diagnostics(printable(name, kShownName));
   PropertyFile file;
   file.source = {"property", name, sha256};
+  file.stored = stored;
   if (networks.size() > 1) {
     diagnostics.unsupported_file("multiple_networks", "one network", std::to_string(networks.size()) + " networks",
                                  "join the networks into one model with several inputs and outputs");
     return *diagnostics.first();
   }
   std::optional<Signature> signature = Signature::of_network(networks.empty() ? nullptr : networks.front().graph, diagnostics);
-  if (!signature || !QueryReader(text, diagnostics, *signature, networks.front().name, polynomials).read(file)) return *diagnostics.first();
+  if (!signature) return *diagnostics.first();
+  QueryReader reader(text, diagnostics, *signature, networks.front().name, polynomials, memory.of(stored));
+  if (!reader.read(file)) return *diagnostics.first();
   return file;
 }
 
 }  // namespace
 
-Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks, Polynomials polynomials) {
+Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks, Polynomials polynomials,
+                                    const MemoryRule& memory) {
   constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;  // ten times the largest property of the competition
   Outcome<FileContents> contents = read_file(path, {kMaxBytes, kMaxBytes});
   if (!contents) return contents.rejection();
   const std::vector<std::byte>& bytes = contents.value().bytes;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return read_with_digest(text, path, contents.value().sha256, networks, polynomials);
+  return read_with_digest(text, path, contents.value().sha256, contents.value().stored, networks, polynomials, memory);
 }
 
 Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
-                                         Polynomials polynomials) {
-  return read_with_digest(text, file, kernel::sha256(std::as_bytes(std::span(text))), networks, polynomials);
+                                         Polynomials polynomials, const MemoryRule& memory) {
+  return read_with_digest(text, file, kernel::sha256(std::as_bytes(std::span(text))), text.size(), networks, polynomials, memory);
 }
 
 }  // namespace assay::vnnlib

@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "semantics/statement/statement.h"
+#include "frontends/files.h"
 #include "semantics/graph/graph.h"
 #include "semantics/numbers/rational.h"
 #include "semantics/outcome.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::vnnlib {
 
@@ -42,6 +43,7 @@ struct PropertyFile {
   std::vector<std::string> input_names, output_names;  // declared names, in the network's order
   std::vector<TensorDeclaration> declarations;         // in order of declaration
   std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
+  std::uint64_t stored = 0;                            // bytes on disk
 };
 
 // What becomes of a comparison in which variables are multiplied with each other.
@@ -53,11 +55,11 @@ enum class Polynomials : std::uint8_t {
 // Reads a .vnnlib or .vnnlib.gz file against the networks it speaks about. Rejections are `malformed` or
 // `unsupported` and carry file, line and column.
 Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks,
-                                    Polynomials polynomials = Polynomials::refuse);
+                                    Polynomials polynomials = Polynomials::refuse, const MemoryRule& memory = {});
 
 // The same for text in memory; `file` appears in messages and as the source's name.
 Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
-                                         Polynomials polynomials = Polynomials::refuse);
+                                         Polynomials polynomials = Polynomials::refuse, const MemoryRule& memory = {});
 
 // A witness in the form of VNN-LIB 1.0: "((X_0 0.5)\n (X_1 -2)\n (Y_0 1.25))\n". Inputs are printed exactly where they have
 // a finite decimal expansion, otherwise as the nearest double below; outputs as the shortest decimal that reads

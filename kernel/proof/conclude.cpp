@@ -9,7 +9,8 @@
 
 namespace assay::kernel {
 
-constexpr double kTermWork = 100;  // multiply-adds that adding one exact term of a row takes as long as
+constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
+constexpr double kExactWork = 10;   // and one of integers
 
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
@@ -92,7 +93,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
   if (!(bound.slack > 0 && add_up(bound.estimate, bound.slack) >= required)) return bound.lower;
   const NodeId start = top(targets.start, priced_literals(hints), hints);
   const double cost = problem_->row_work(start);
-  if (!(cost <= static_cast<double>(budget)) || !pay(cost)) return bound.lower;
+  if (!(cost <= static_cast<double>(budget)) || !pay(kExactWork * cost)) return bound.lower;
   budget -= static_cast<std::uint64_t>(cost);
   ExactRows rows(problem_->graph(), boxes_, 1);
   for (const Targets::Entry& e : targets.entries) {

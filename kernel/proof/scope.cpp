@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 10000;        // literals of one scope
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+constexpr double kIntervalWork = 8;             // multiply-adds that an operation on intervals takes as long as
 
 }  // namespace
 
@@ -32,13 +33,15 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
 std::size_t Scope::group() const { return context_->group; }
 
 Outcome<Done> Scope::pay(double work) const {
-  if (work_ != nullptr && !(work <= *work_)) {
-    char found[80];
-    std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, *work_);
-    return Rejection{Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
-  }
+  if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
   if (work_ != nullptr) *work_ -= work;
   return Done{};
+}
+
+Rejection beyond_work(double work, double left) {
+  char found[80];
+  std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
+  return {Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
 }
 
 std::vector<Literal> Scope::literals() const {
@@ -94,10 +97,13 @@ void Scope::meet(NodeId node, Box box) {
     end = literal.at_least ? std::max(end, literal.threshold) : std::min(end, literal.threshold);
   }
   if (const Box* old = boxes_[node].get(); old != nullptr) {
+    bool same = true;
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::max(box.lo[i], old->lo[i]);
       box.hi[i] = std::min(box.hi[i], old->hi[i]);
+      same = same && box.lo[i] == old->lo[i] && box.hi[i] == old->hi[i];
     }
+    if (same) return;  // it stays shared with the parent's, and so do the lines over it; what it contradicts is known
   }
   bool crossed = false;
   for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
@@ -121,8 +127,9 @@ Outcome<Done> Scope::derive_box(NodeId node) try {
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
-  if (auto paid = pay(problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0)); !paid) return paid;
   const AffineForm* form = problem_->affine(node);
+  const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
+  if (auto paid = pay(form != nullptr ? work : kIntervalWork * work); !paid) return paid;
   if (form != nullptr) {
     std::vector<std::vector<double>> x;
     for (const AffineForm::Part& part : form->parts) {

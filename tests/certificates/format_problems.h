@@ -107,10 +107,11 @@ struct Verdict {
   std::string place;
 };
 
-inline Verdict replay_file(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem) {
+inline Verdict replay_file(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem,
+                           const certificate::ReplayLimits& limits = {}) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return {false, reader.rejection().code, reader.rejection().kind, reader.rejection().place};
-  auto theorem = certificate::replay(*reader.value(), problem);
+  auto theorem = certificate::replay(*reader.value(), problem, nullptr, limits);
   if (!theorem) return {false, theorem.rejection().code, theorem.rejection().kind, theorem.rejection().place};
   return {true, theorem.value().to_text(), {}, ""};
 }

@@ -293,6 +293,8 @@ class CommandLine(unittest.TestCase):
         report = json.loads(run.out)
         self.assertEqual((report["schema"], report["verdict"], run.exit), ("assay.check/1", "accepted", 0))
         self.assertGreater(report["statistics"]["steps"], 2)
+        self.assertGreater(report["statistics"]["multiply_adds"], 0)
+        self.assertGreater(report["statistics"]["budget"], 10 * report["statistics"]["multiply_adds"])
         self.assertEqual(Run("assay", "check", self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof")).out, self.check().out)
 
     # the other verbs

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Small files that ask for much: each ends within seconds and its memory, undecided (3) or refused (4), with the number that was too large.
+"""Small files that ask for much: with the programs' own limits, each ends within seconds and its memory, undecided (3) or refused (4), with the
+number that was too large, its place, and the option that raises the limit.
 
 Usage: hostile_test.py BIN_DIRECTORY [--instrumented]
 """
@@ -155,6 +156,48 @@ class Hostile(unittest.TestCase):
         on_x("range", summed([node("Range", ["a", "b", "d"], ["i"], "i"), node("Cast", ["i"], ["c"], "c", to=1), node("Add", ["x", "c"], ["e"], "e")]),
              [tensor("a", [], [0], INT64), tensor("b", [], [10**9], INT64), tensor("d", [], [1], INT64)], ["1000000000"])
 
+        # One hundred million elements and multiply-adds were possible for a file of some hundred bytes.
+        on_x("wide", summed([node("Expand", ["x", "s"], ["e"], "e")]), [ints("s", [200000, 1, 4, 4])], ["statement.memory", "--memory"])
+        on_x("product", summed([node("ConstantOfShape", ["s"], ["c"], "c"), node("MatMul", ["c", "c"], ["d"], "d"), node("Mul", ["x", "d"], ["e"], "e")]),
+             [ints("s", [1, 1, 1000, 1000])], ["statement.work", "--budget"])
+        on_x("sorted", summed([node("Expand", ["x", "s"], ["w"], "w"), node("TopK", ["w", "k"], ["e", "i"], "e", axis=0)]),
+             [ints("s", [20000, 1, 4, 4]), ints("k", [20000])], ["statement.work", "--budget"])
+        on_x("window", summed([node("Expand", ["x", "s"], ["w"], "w"), node("MaxPool", ["w"], ["e"], "e", kernel_shape=[200, 200])]),
+             [ints("s", [1, 64, 400, 4])], ["MaxPool"], (3, 4))
+
+        # A depth of OneHot.
+        def one_hot(depth):
+            return [node("Reshape", ["x", "r"], ["f"], "f"), node("ArgMax", ["f"], ["i"], "i", axis=1, keepdims=0), node("OneHot", ["i", "d", "v"], ["e"], "e", axis=-1)], \
+                   [ints("r", [1, 16]), ints("d", [depth]), tensor("v", [2], [0, 1])]
+
+        for depth, exits in ((10**5, (3,)), (10**6, (3,)), (10**9, (3,)), (2**31 - 1, (3,)), (2**40, (4,)), (-1, (4,))):
+            nodes, tensors = one_hot(depth)
+            on_x(f"onehot{depth}", summed(nodes), tensors, [str(depth)] if depth not in (10**5, 10**6) else ["statement."], exits)
+
+    def test_properties_that_grow(self):
+        net = self.write("sum.onnx", model([node("ReduceSum", ["x"], ["y"], "y", keepdims=0)], [value_info("x", [1, 784])], [value_info("y", None)], []))
+        xs = [f"X_{i}" for i in range(784)]
+        head = declared(xs + ["Y_0"]) + box(xs)
+        for name, formula in (("rows", "".join(f"(or (<= Y_0 {k}) (<= X_{k} 0.5))" for k in range(24))),
+                              ("the same box", "(or (<= X_0 0.5) (<= X_0 0.25))" * 18),
+                              ("boxes", "".join(f"(or (<= X_{i} 0.5) (>= X_{i} 0.25))" for i in range(16))),
+                              ("many boxes", "(or " + "".join(f"(<= X_0 {k / 20000})" for k in range(20000)) + ")")):
+            prop = self.write("grows.vnnlib", head + f"(assert (and {formula}))")
+            for words in (("assay", "verify", net, prop), ("assay-check", net, prop, prop)):
+                self.ends(Ended(*words), (3,), "vnnlib.too_many_cases", "--memory", name)
+
+    def test_files_of_holes(self):
+        net = self.write("net.onnx", onnx_files.two_equal_neurons())
+        for name in ("holes.onnx", "holes.vnnlib"):
+            path = self.write(name, "")
+            os.truncate(path, 1 << 30)
+            files = (path, net) if name.endswith("onnx") else (net, path)
+            self.ends(Ended("assay-check", *files, net), (3,), "files.size", "1073741824")
+        prop = self.write("one.vnnlib", declared(["X_0", "X_1", "Y_0"]) + box(["X_0", "X_1"]) + "(assert (>= Y_0 9))\n")
+        proof = self.write("proof", self.header(net, prop) + b"\x01" + varint((1 << 30) - 64))
+        os.truncate(proof, 1 << 31)
+        self.ends(Ended("assay-check", net, prop, proof), (3,), "check.memory", "--memory")
+
     def test_compressed(self):
         def compressed(name, byte):  # in pieces: what this process holds would count as the run's memory
             path = os.path.join(self.folder.name, name)
@@ -178,9 +221,9 @@ class Hostile(unittest.TestCase):
         self.ends(Ended("assay", "inspect", os.path.join(self.folder.name, "proof")), (3, 4))
 
     def test_hints_that_one_number_fills(self):
-        net, prop = self.wide(1000000), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+        net, prop = self.wide(300000), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
         relu = 2
-        define = lambda i: b"\x06" + varint(i) + b"\x01\x01" + varint(relu) + varint(1000000) + b"\x00" + struct.pack("<f", 1)
+        define = lambda i: b"\x06" + varint(i) + b"\x01\x01" + varint(relu) + varint(300000) + b"\x00" + struct.pack("<f", 1)
         records = b"\x01\x00" + b"".join(define(i) for i in range(1500))
         run = Ended("assay-check", net, prop, self.certificate(net, prop, records))
         self.ends(run, (3, 4), "certificate.")
@@ -200,13 +243,21 @@ class Hostile(unittest.TestCase):
         self.ends(Ended("assay-check", net, prop, proof), (3, 4))
 
     def test_steps_beyond_the_budgets(self):
-        net, prop = self.wide(1000000), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
-        self.ends(Ended("assay-check", net, prop, self.certificate(net, prop, b"\x01\x00\x03\x00\x00"), "--budget", "1e9"), (3,), "kernel.work", "--budget")
-        # Nested splits, each with the boxes of the network once more.
-        level = b"\x0a\x00\x00\x04\x02\x04\x03"
         boxes = b"".join(b"\x04" + varint(i) for i in range(4))
-        proof = self.certificate(net, prop, b"\x01\x00" + boxes + level * 1000)
-        self.ends(Ended("assay-check", net, prop, proof, "--memory", "400MiB"), (3, 4))
+        for width in (2000, 20000, 400000):  # several sweeps, one, one that is not begun
+            net, prop = self.wide(width), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+            self.ends(Ended("assay-check", net, prop, self.certificate(net, prop, b"\x01\x00" + b"\x03\x00\x00" * 200)), (3,), "kernel.work", "--budget", "(sweep)")
+            self.ends(Ended("assay", "check", net, prop, os.path.join(self.folder.name, "proof")), (3,), "kernel.work", "--budget", "(sweep)")
+            # Nested splits, each with the boxes of the network once more.
+            level = lambda k: b"\x0b\x00\x00" + struct.pack("<f", 1 - k / 4000) + boxes
+            proof = self.certificate(net, prop, b"\x01\x00" + boxes + b"".join(level(k) for k in range(1, 3000)))
+            run = Ended("assay-check", net, prop, proof)
+            self.ends(run, (3,), "certificate.depth" if width > 2000 else "declined", "--memory" if width > 2000 else "--")
+        # A few of each are nothing to speak of.
+        net, prop = self.wide(200), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+        conclude = b"\x07\x03\x00"
+        proof = self.certificate(net, prop, b"\x01\x00" + b"\x03\x00\x00" * 3 + b"\x0a\x00\x00" * 40 + conclude + (b"\x0d" + conclude + b"\x0e") * 40 + b"\x02")
+        self.ends(Ended("assay-check", net, prop, proof), (0,), "accepted")
 
     def test_many_terms(self):
         count = 30000

@@ -2,8 +2,8 @@
 // each is read, opened and swept, or refused, within its budget.
 #include <map>
 
-#include "cli/cost.h"
 #include "certificates/replay/session.h"
+#include "cli/cost.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -131,21 +131,18 @@ class Maker {
 // The code of the refusal, or that of the sweep, or "swept".
 std::string outcome_of(const std::string& path) {
   const auto limits = fuzz::limits();
-  auto model = onnx::import_model(path, limits.memory);
+  auto model = onnx::import_model(path, cli::memory_rule(limits));
   if (!model) return model.rejection().code;
-  if (auto fits = cli::check_size(model.value().graph, limits); !fits) return fits.rejection().code;
+  if (auto fits = cli::check_size(model.value().graph, limits, model.value().stored); !fits) return fits.rejection().code;
   std::size_t inputs = 0;
   for (const NodeId id : model.value().graph.inputs) inputs += model.value().graph.size(id);
   auto box = std::make_shared<kernel::InputBox>();
   box->lo.assign(inputs, Rational(-1, 8));
   box->hi.assign(inputs, Rational(1, 8));
-  kernel::KernelOptions options;
-  options.memory = limits.memory;
-  options.work = limits.work;
   kernel::Statement statement{std::move(model.value().graph), {{{std::move(box), {{{}, Rational(-1), false}}}}}, ExecutionModel{}, {}};
-  auto problem = kernel::Problem::open(std::move(statement), options);
+  auto problem = kernel::Problem::open(std::move(statement));
   if (!problem) return problem.rejection().code;
-  kernel::Session session(problem.value());
+  kernel::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   if (auto begun = session.begin_group(0); !begun) return begun.rejection().code;
   const auto swept = session.sweep(0, true);
   return swept ? "swept" : swept.rejection().code;

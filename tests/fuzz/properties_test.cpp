@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "frontends/vnnlib/read.h"
 #include "certificates/replay/session.h"
+#include "frontends/vnnlib/read.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -58,12 +58,9 @@ std::string outcome_of(const std::string& text, const Graph& graph) {
   const vnnlib::NetworkShape shape{"", &graph};
   auto read = vnnlib::read_property_text(text, "p.vnnlib", std::span(&shape, 1));
   if (!read) return read.rejection().code;
-  kernel::KernelOptions options;
-  options.memory = fuzz::kMemory;
-  options.work = fuzz::kWork;
-  auto problem = kernel::Problem::open({graph, std::move(read.value().property), ExecutionModel{}, {}}, options);
+  auto problem = kernel::Problem::open({graph, std::move(read.value().property), ExecutionModel{}, {}});
   if (!problem) return problem.rejection().code;
-  kernel::Session session(problem.value());
+  kernel::Session session(problem.value(), {fuzz::kWork, fuzz::kMemory});
   for (std::size_t group = 0; group < 1; ++group) {
     if (auto begun = session.begin_group(group); !begun) return begun.rejection().code;
     if (auto swept = session.sweep(0, false); !swept) return swept.rejection().code;

@@ -54,36 +54,58 @@ TEST_CASE("layout ops on integers and booleans behind an input are index maps", 
 }
 
 TEST_CASE("a session declines the step that its multiply-adds do not pay", "[budget]") {
-  KernelOptions options;
-  kernel::Session generous(wide_relu(options));
+  kernel::Session generous(wide_relu({}));
   REQUIRE(generous.begin_group(0).ok());
   REQUIRE(generous.sweep(0, false).ok());
 
   // 16 rows through 64 multiply-adds and what is before them: not for 1000.
-  options.work = 1000;
-  kernel::Session poor(wide_relu(options));
+  kernel::Session poor(wide_relu({}), {1000});
   REQUIRE(poor.begin_group(0).ok());
   CHECK(code_of(poor.sweep(0, false)) == "kernel.work");
   CHECK(poor.scope().has_box(2));  // the box before the rows was paid
   CHECK_FALSE(poor.scope().has_box(3));
-  options.work = 100;
-  kernel::Session poorer(wide_relu(options));
+  kernel::Session poorer(wide_relu({}), {200});
   REQUIRE(poorer.begin_group(0).ok());
   CHECK(code_of(poorer.sweep(0, false)) == "kernel.work");
   CHECK(code_of(poorer.pay(1e6)) == "kernel.work");
+  poorer.allow(1e6);
+  CHECK(poorer.sweep(0, false).ok());
+  CHECK(poorer.work_left() < 1e6);
 }
 
 TEST_CASE("a session declines the split whose boxes do not fit the memory", "[budget]") {
-  KernelOptions options;
-  options.memory = 4000;  // 8 + 8 + 8 + 1 elements that are not constant, 24 bytes each, and 64 for each of 6 nodes: 984 for a branch
-  kernel::Session session(wide_relu(options));
-  REQUIRE(session.begin_group(0).ok());
-  REQUIRE(session.sweep(0, false).ok());
-  CHECK(session.split(0, 0, 0).ok());
-  CHECK(session.split(0, 1, 0).ok());
-  CHECK(session.split(0, 2, 0).ok());
-  CHECK(code_of(session.split(0, 3, 0)) == "session.depth");
-  CHECK(session.depth() == 3);
+  // 8 + 8 + 8 + 1 elements that are not constant, 24 bytes each, and 64 for each of 6 nodes: 984 for a branch with all its boxes.
+  const auto split = [](kernel::Session& session, std::uint32_t element, bool boxes) {
+    if (auto opened = session.split(0, element, 0); !opened) return opened;
+    return boxes ? session.sweep(0, false) : Outcome<Done>(Done{});
+  };
+  for (const bool boxes : {true, false}) {
+    kernel::Session session(wide_relu({}), {1e13, 4000});
+    REQUIRE(session.begin_group(0).ok());
+    REQUIRE(session.sweep(0, false).ok());
+    std::uint32_t depth = 0;
+    Outcome<Done> opened = Done{};
+    while (depth < 8 && (opened = split(session, depth, boxes)).ok()) ++depth;
+    CHECK(session.depth() == depth);
+    // Branches that share their parent's boxes hold 64 * 6 bytes, and 24 * 8 for the split node's.
+    CHECK(depth == (boxes ? 3 : 4));
+    CHECK(code_of(opened) == "session.depth");
+    CHECK(session.most_memory() <= 4000);
+    CHECK(session.most_memory() > (boxes ? 3 * 984 : 984 + 3 * 576));
+  }
+}
+
+TEST_CASE("a branch that derives a box again without effect shares its parent's", "[budget]") {
+  const ProblemPointer problem = wide_relu({});
+  const Scope parent = boxed_root(problem);
+  Scope child = parent;
+  REQUIRE(child.assume({0, 0, false, 0.5}).ok());
+  REQUIRE(child.derive_box(2).ok());
+  CHECK(&child.box(2) != &parent.box(2));
+  Scope same = parent;
+  REQUIRE(same.assume({0, 0, false, 2}).ok());  // the input is at most 1 anyway
+  REQUIRE(same.derive_box(2).ok());
+  CHECK(&same.box(2) == &parent.box(2));
 }
 
 TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]") {

@@ -206,6 +206,12 @@ std::vector<kernel::Source> ExternalData::sources() const {
   return sources;
 }
 
+std::uint64_t ExternalData::stored() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [location, contents] : files_) bytes += contents.stored;
+  return bytes;
+}
+
 bool dtype_of(std::int64_t element_type, DType& dtype) {
   switch (element_type) {
     case kFloat:

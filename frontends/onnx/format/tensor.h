@@ -7,8 +7,8 @@
 
 #include "frontends/files.h"
 #include "frontends/onnx/format/proto.h"
-#include "semantics/statement/statement.h"
 #include "semantics/graph/tensor.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::onnx {
 
@@ -21,6 +21,7 @@ class ExternalData {
   [[nodiscard]] Bytes bytes_of(const TensorProto& tensor, std::size_t length);
   // One source per file read, in order of location.
   [[nodiscard]] std::vector<kernel::Source> sources() const;
+  [[nodiscard]] std::uint64_t stored() const;  // bytes of them all
 
  private:
   const FileContents& file(const TensorProto& tensor, const std::string& location);

@@ -173,7 +173,8 @@ Operand Call::cast(const Operand& x, DType to) {
 }
 
 void Call::limit_fold(const Shape& shape, DType dtype, std::uint64_t given) const {
-  const std::uint64_t one = lowering.memory / kPartOfOne, all = lowering.memory / kPartOfAll;
+  const std::uint64_t memory = lowering.memory.of(lowering.stored + lowering.external.stored());
+  const std::uint64_t one = memory / kPartOfOne, all = memory / kPartOfAll;
   std::size_t count = 0;
   const bool counted = checked_element_count(shape, all, count);
   const std::uint64_t bytes = count * byte_size(dtype);

@@ -34,10 +34,11 @@ struct Lowering {
   Graph graph;
   ExternalData external;
   std::vector<std::string> notes;
-  std::uint64_t memory;            // bytes that the run may hold
+  MemoryRule memory;               // bytes that the run may hold
+  std::uint64_t stored = 0;        // of the model's file on disk
   std::uint64_t folded_bytes = 0;  // produced so far by folding, limited
 
-  Lowering(const std::string& path, std::uint64_t bytes) : external(path), memory(bytes) {}
+  Lowering(const std::string& path, const MemoryRule& rule) : external(path), memory(rule) {}
   void note(const std::string& text);                      // each text once
   NodeId in_graph(Value& value, const std::string& user);  // a constant enters the graph on its first use; finite ones only
   Tensor read(const TensorProto& proto);                   // read_tensor, with a note where it widens

@@ -45,7 +45,7 @@ INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_ac
 PACKAGES = {
     "semantics": ["boost/multiprecision/", "boost/numeric/interval", "mpfr.h", "gmp.h", "immintrin.h", "xmmintrin.h"],
     "kernel": ["immintrin.h", "xmmintrin.h"],
-    "frontends": ["zlib.h"],
+    "frontends": ["zlib.h", "sys/stat.h"],
     "formats": ["zlib.h", "nlohmann/"],
     "certificates/format": ["sys/stat.h", "unistd.h"],
     "certificates/search": ["Clp", "Coin", "cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],

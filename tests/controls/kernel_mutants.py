@@ -97,7 +97,7 @@ MUTANTS = [
     ("return std::max(b.lower, known) >= claim ||", "return !(std::max(b.lower, known) < claim) ||", "refine S3: a claim is implied*"),
     ("settled(targets, row, hints, b, claim, budget) >= claim;", "add_up(b.estimate, b.slack) >= claim;", "refine S3: a claim between*"),
     ("if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))", "if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k] - 1e-6))", "refine S3*"),
-    ("if (!(cost <= static_cast<double>(budget)) || !pay(cost)) return bound.lower;", "if (!pay(cost)) return bound.lower;", "refine S3: a claim between*"),
+    ("if (!(cost <= static_cast<double>(budget)) || !pay(kExactWork * cost)) return bound.lower;", "if (!pay(kExactWork * cost)) return bound.lower;", "refine S3: a claim between*"),
     ("lo = float_down(lo);", "lo = static_cast<float>(lo);", "random graphs: no sampled point*"),
     ("hi = float_up(hi);", "hi = static_cast<float>(hi);", "refine: derived bounds rounded to float go outward,random graphs: no sampled point*"),
     ("selection.mask.size() != graph.size(node)", "selection.mask.size() < graph.size(node)", "refine: node*"),

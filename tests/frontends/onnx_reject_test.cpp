@@ -314,11 +314,11 @@ TEST_CASE("refused: integers that leave their type, and folds that explode", "[o
       {single(node("Neg", {"a"}, {"y"}), {ints("a", {-most - 1})}), kMalformed, "onnx.integer_overflow", "64 bits"},
       {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {1 << 20, 1 << 10})}), kDeclined, "onnx.limit", "[1048576, 1024]"},
       {single(node("ConstantOfShape", {"s"}, {"y"}), {ints("s", {most, most})}), kMalformed, "onnx.shape", "2^31"},
-      {single(node("Expand", {"a", "s"}, {"y"}), {ints("a", {1}), ints("s", {1 << 30})}), kDeclined, "onnx.limit", "268435456 bytes"},
+      {single(node("Expand", {"a", "s"}, {"y"}), {ints("a", {1}), ints("s", {1 << 30})}), kDeclined, "onnx.limit", "a constant of at most"},
       {single(node("Range", {"a", "b", "c"}, {"y"}), {ints("a", {}, {-most}), ints("b", {}, {most}), ints("c", {}, {1})}), kDeclined,
-       "onnx.limit", "268435456 bytes"},
+       "onnx.limit", "a constant of at most"},
       {single(node("Pad", {"a", "p"}, {"y"}), {floats("a", {1}, {1}), ints("p", {1 << 30, 0})}), kDeclined, "onnx.limit",
-       "268435456 bytes"},
+       "a constant of at most"},
   });
 }
 

@@ -61,7 +61,7 @@ S smooth_formula(const Node& node, const S& x) {
   return node.op == Op::elu ? elu : S(ScalarTraits<S>::from_double(std::get<ActivationAttributes>(node.attributes).beta) * elu);
 }
 
-inline bool needs_exp(Op op) {
+static inline bool needs_exp(Op op) {
   return op == Op::gelu || op == Op::mish || op == Op::silu || op == Op::celu || op == Op::elu || op == Op::selu;
 }
 
@@ -83,7 +83,7 @@ S formula(const Node& node, const S& x) {
 }
 
 // The bracket of the one point where f' changes its sign, from minus to plus.
-inline WideInterval bracket_of_minimum(const Node& node) {
+static inline WideInterval bracket_of_minimum(const Node& node) {
   const auto slope = [&](const Rational& at) { return formula(node, Dual<WideInterval>(WideInterval(at), WideInterval(1.0))).tangent(); };
   constexpr int kHalvings = 230;  // a bracket a little above the resolution of 257 bits
   const WideInterval zero;
@@ -103,7 +103,7 @@ inline WideInterval bracket_of_minimum(const Node& node) {
   return {a, b};
 }
 
-inline WideInterval turning_point(Op op, const Attributes& attributes) {
+static inline WideInterval turning_point(Op op, const Attributes& attributes) {
   Node node;
   node.op = op;
   node.attributes = attributes;
@@ -111,7 +111,7 @@ inline WideInterval turning_point(Op op, const Attributes& attributes) {
 }
 
 // Brackets take a few hundred derivatives each: computed once.
-inline WideInterval turning_point(const Node& node) {
+static inline WideInterval turning_point(const Node& node) {
   if (node.op == Op::silu) {
     static const WideInterval kSilu = turning_point(Op::silu, ActivationAttributes{1, 0});
     return kSilu;
@@ -130,7 +130,7 @@ inline WideInterval turning_point(const Node& node) {
 }
 
 // Where f changes between rising and falling.
-inline std::vector<WideInterval> break_points(const Node& node) {
+static inline std::vector<WideInterval> break_points(const Node& node) {
   if (node.op == Op::elu || node.op == Op::selu || node.op == Op::celu) return {WideInterval()};
   if (node.op == Op::hard_swish) return {WideInterval(-3.0), WideInterval(-1.5)};
   if (node.op == Op::gelu || node.op == Op::mish) return {turning_point(node)};
@@ -140,12 +140,12 @@ inline std::vector<WideInterval> break_points(const Node& node) {
   return {turning_point(node) / WideInterval(alpha)};
 }
 
-inline WideInterval value_at_end(const Node& node, const WideInterval& end) {
+static inline WideInterval value_at_end(const Node& node, const WideInterval& end) {
   if (node.op != Op::softsign || end.is_bounded()) return formula(node, end);
   return sign(end);  // the limit at an infinite end
 }
 
-inline WideInterval image(const Node& node, const std::vector<WideInterval>& breaks, const WideInterval& x) {
+static inline WideInterval image(const Node& node, const std::vector<WideInterval>& breaks, const WideInterval& x) {
   if (node.op == Op::thresholded_relu || node.op == Op::shrink) return formula(node, x);  // select takes the hull
   WideInterval result = hull(value_at_end(node, x.lower_end()), value_at_end(node, x.upper_end()));
   for (const WideInterval& at : breaks) {
@@ -161,7 +161,7 @@ struct Valley {
   Valley(Activation activation, const Node& node)
       : f(activation), at(turning_point(node).to_interval()), value(formula(node, turning_point(node)).to_interval()) {}
 };
-inline const Valley* valley(const Node& node) {
+static inline const Valley* valley(const Node& node) {
   if (node.op == Op::gelu && std::get<GeluAttributes>(node.attributes).tanh_form) {
     static const Valley kTanhForm(Activation::gelu_tanh_form, node);
     return &kTanhForm;
@@ -178,7 +178,7 @@ inline const Valley* valley(const Node& node) {
   static const Valley kSilu(Activation::silu, node);
   return &kSilu;
 }
-inline std::optional<Interval> by_cells(const Node& node, const Interval& x) {
+static inline std::optional<Interval> by_cells(const Node& node, const Interval& x) {
   const Valley* const one = valley(node);
   if (one == nullptr) return std::nullopt;
   const std::optional<Interval> first = tight(one->f, x.lo()), last = x.is_point() ? first : tight(one->f, x.hi());
@@ -187,15 +187,15 @@ inline std::optional<Interval> by_cells(const Node& node, const Interval& x) {
   return x.hi() <= one->at.lo() || one->at.hi() <= x.lo() ? ends : hull(ends, one->value);
 }
 
-inline Interval image(const Node& node, const std::vector<WideInterval>& breaks, const Interval& x) {
+static inline Interval image(const Node& node, const std::vector<WideInterval>& breaks, const Interval& x) {
   const std::optional<Interval> fast = by_cells(node, x);
   return fast ? *fast : image(node, breaks, WideInterval(x)).to_interval();
 }
-inline Symbolic image(const Node& node, const std::vector<WideInterval>& breaks, const Symbolic& x) {
+static inline Symbolic image(const Node& node, const std::vector<WideInterval>& breaks, const Symbolic& x) {
   return x.is_constant() ? Symbolic(image(node, breaks, x.constant())) : Symbolic::nonlinear();
 }
 // The value as above; the tangent of the formula.
-inline Dual<Interval> image(const Node& node, const std::vector<WideInterval>& breaks, const Dual<Interval>& x) {
+static inline Dual<Interval> image(const Node& node, const std::vector<WideInterval>& breaks, const Dual<Interval>& x) {
   return {image(node, breaks, x.value()), formula(node, x).tangent()};
 }
 
@@ -211,7 +211,7 @@ Array<S> parametric_relu(const Node& node, const Array<S>& x, const Array<S>& sl
   }
   return y;
 }
-inline Array<Dual<Interval>> parametric_relu(const Node& node, const Array<Dual<Interval>>& x, const Array<Dual<Interval>>& slopes) {
+static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Array<Dual<Interval>>& x, const Array<Dual<Interval>>& slopes) {
   const Dual<Interval> zero;
   Array<Dual<Interval>> y = parametric_relu<Dual<Interval>>(node, x, slopes);
   Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));

@@ -23,25 +23,25 @@
 
 namespace assay::ops::bitwise {
 
-inline std::int64_t combined(Op op, std::int64_t a, std::int64_t b) {
+static inline std::int64_t combined(Op op, std::int64_t a, std::int64_t b) {
   const auto p = static_cast<std::uint64_t>(a), q = static_cast<std::uint64_t>(b);
   if (op == Op::bitwise_and) return static_cast<std::int64_t>(p & q);
   return static_cast<std::int64_t>(op == Op::bitwise_or ? p | q : p ^ q);
 }
 
 // The integer that a double denotes where all integers are doubles.
-inline std::optional<std::int64_t> whole(double value) {
+static inline std::optional<std::int64_t> whole(double value) {
   if (!(std::fabs(value) <= 0x1p53) || std::floor(value) != value) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
 
 // 2^k with both sets in [-2^k, 2^k).
-inline double limit_of(const Interval& a, const Interval& b) {
+static inline double limit_of(const Interval& a, const Interval& b) {
   const double largest = std::max({a.hi(), b.hi(), -1 - a.lo(), -1 - b.lo(), 1.0});
   return std::ldexp(1.0, std::ilogb(largest) + 1);
 }
 
-inline Interval bits(Op op, const Interval& a, const Interval& b) {
+static inline Interval bits(Op op, const Interval& a, const Interval& b) {
   if (!std::isfinite(a.magnitude()) || !std::isfinite(b.magnitude())) return Interval::undefined();
   const std::optional<std::int64_t> p = whole(a.lo()), q = whole(b.lo());
   if (p && q && a.is_point() && b.is_point()) return Interval(static_cast<double>(combined(op, *p, *q)));
@@ -51,36 +51,36 @@ inline Interval bits(Op op, const Interval& a, const Interval& b) {
   return {op == Op::bitwise_or ? std::max(a.lo(), b.lo()) : 0, limit - 1};
 }
 
-inline WideInterval bits(Op op, const WideInterval& a, const WideInterval& b) {
+static inline WideInterval bits(Op op, const WideInterval& a, const WideInterval& b) {
   return WideInterval(bits(op, a.to_interval(), b.to_interval()));
 }
 
-inline Symbolic bits(Op op, const Symbolic& a, const Symbolic& b) {
+static inline Symbolic bits(Op op, const Symbolic& a, const Symbolic& b) {
   if (!a.is_constant() || !b.is_constant()) return Symbolic::nonlinear();
   return Symbolic(bits(op, a.constant(), b.constant()));
 }
 
-inline Rational bits(Op op, const Rational& a, const Rational& b) { return Rational(combined(op, *a.to_int64(), *b.to_int64())); }
+static inline Rational bits(Op op, const Rational& a, const Rational& b) { return Rational(combined(op, *a.to_int64(), *b.to_int64())); }
 
 template <class S>
 bool has_bits(const S&) {
   return true;
 }
-inline bool has_bits(const Rational& x) { return x.to_int64().has_value(); }
-inline bool has_bits(const Dual<Rational>& x) { return has_bits(x.value()); }
+static inline bool has_bits(const Rational& x) { return x.to_int64().has_value(); }
+static inline bool has_bits(const Dual<Rational>& x) { return has_bits(x.value()); }
 
 template <class Float>
 Float float_bits(Op op, Float a, Float b) {
   const std::optional<std::int64_t> p = whole(static_cast<double>(a)), q = whole(static_cast<double>(b));
   return p && q ? static_cast<Float>(combined(op, *p, *q)) : std::numeric_limits<Float>::quiet_NaN();
 }
-inline double bits(Op op, double a, double b) { return float_bits(op, a, b); }
-inline float bits(Op op, float a, float b) { return float_bits(op, a, b); }
+static inline double bits(Op op, double a, double b) { return float_bits(op, a, b); }
+static inline float bits(Op op, float a, float b) { return float_bits(op, a, b); }
 
-inline Dual<Rational> bits(Op op, const Dual<Rational>& a, const Dual<Rational>& b) {
+static inline Dual<Rational> bits(Op op, const Dual<Rational>& a, const Dual<Rational>& b) {
   return Dual<Rational>(bits(op, a.value(), b.value()));
 }
-inline Dual<Interval> bits(Op op, const Dual<Interval>& a, const Dual<Interval>& b) {
+static inline Dual<Interval> bits(Op op, const Dual<Interval>& a, const Dual<Interval>& b) {
   const Interval value = bits(op, a.value(), b.value());
   return {value, a.value().is_point() && b.value().is_point() ? Interval(0.0) : Interval::undefined()};
 }

@@ -40,7 +40,7 @@ namespace assay {
 namespace ops {
 
 // The element of a float32 tensor at position i, without the per-element dispatch of as_double.
-inline double float_at(std::span<const std::byte> bytes, std::size_t i) {
+static inline double float_at(std::span<const std::byte> bytes, std::size_t i) {
   float value;
   std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(float));
   return static_cast<double>(value);

@@ -72,10 +72,10 @@ Array<S> accumulated(const Node& node, const Array<S>& x) {
   return running(node, x, S{}, [](const S& a, const S& b) { return S(a + b); });
 }
 
-inline Interval position_set(double first, double last, const Interval*) { return {first, last}; }
-inline WideInterval position_set(double first, double last, const WideInterval*) { return {first, last}; }
-inline Symbolic position_set(double, double, const Symbolic*) { return Symbolic::nonlinear(); }
-inline Dual<Interval> position_set(double first, double last, const Dual<Interval>*) {
+static inline Interval position_set(double first, double last, const Interval*) { return {first, last}; }
+static inline WideInterval position_set(double first, double last, const WideInterval*) { return {first, last}; }
+static inline Symbolic position_set(double, double, const Symbolic*) { return Symbolic::nonlinear(); }
+static inline Dual<Interval> position_set(double first, double last, const Dual<Interval>*) {
   return {Interval(first, last), Interval::undefined()};
 }
 

@@ -2,7 +2,8 @@
 // semantics/ops and the files that instantiate a scalar (contracts read function_of).
 //
 // The node is valid and the operands have the shapes that its inference saw. Each family opens its ops with the headings
-// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source.
+// Meaning, Shapes, Domain, Side conditions, Derivative, Rounding, Source. Functions that are no templates have internal linkage: each
+// file that instantiates a scalar runs its own, compiled with its own flags.
 #pragma once
 
 #include <span>

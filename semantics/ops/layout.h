@@ -126,7 +126,7 @@ std::vector<T> move_elements(const Node& node, std::span<const Array<T>* const> 
   return read(x.values, node.shape, broadcast_strides(x.shape, node.shape), 0);
 }
 
-inline double padding_value(const Node& node) { return node.op == Op::pad ? std::get<PadAttributes>(node.attributes).value : 0.0; }
+static inline double padding_value(const Node& node) { return node.op == Op::pad ? std::get<PadAttributes>(node.attributes).value : 0.0; }
 
 template <class S>
 Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {

@@ -43,7 +43,7 @@ S response(const Constants<S>& constants, const S& t, const S& rest) {
 }
 
 // g over t in [lo, hi], all of one sign, r fixed.
-inline WideInterval over_branch(const Constants<WideInterval>& constants, const WideInterval& lo, const WideInterval& hi,
+static inline WideInterval over_branch(const Constants<WideInterval>& constants, const WideInterval& lo, const WideInterval& hi,
                                 const WideInterval& r) {
   WideInterval image = hull(response(constants, lo, r), response(constants, hi, r));
   const WideInterval slope = WideInterval(Rational(2) * constants.beta - Rational(1)) * constants.a;
@@ -57,7 +57,7 @@ inline WideInterval over_branch(const Constants<WideInterval>& constants, const 
 }
 
 // The part of t at or above 0 (below: of -t), with the smallest and the largest r.
-inline WideInterval image_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r) {
+static inline WideInterval image_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r) {
   const WideInterval zero;
   WideInterval image = WideInterval::undefined();
   const auto add = [&](const WideInterval& lo, const WideInterval& hi) {
@@ -81,11 +81,11 @@ template <class S>
 S value_of(const Constants<S>& constants, const S& t, const S& others) {
   return response(constants, t, S(constants.bias + constants.a * others));
 }
-inline WideInterval value_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& others) {
+static inline WideInterval value_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& others) {
   if (!t.is_bounded() || !others.is_bounded()) return WideInterval::undefined();
   return image_of(constants, t, constants.bias + constants.a * others);
 }
-inline Dual<WideInterval> value_of(const Constants<Dual<WideInterval>>& constants, const Dual<WideInterval>& t,
+static inline Dual<WideInterval> value_of(const Constants<Dual<WideInterval>>& constants, const Dual<WideInterval>& t,
                                    const Dual<WideInterval>& others) {
   const Dual<WideInterval> by_formula = response(constants, t, constants.bias + constants.a * others);
   const WideInterval r = (constants.bias + constants.a * others).value();

@@ -48,8 +48,8 @@ S nothing() {
   }
 }
 
-inline WideInterval between(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
-inline Dual<WideInterval> between(const Dual<WideInterval>& a, const Dual<WideInterval>& b) {
+static inline WideInterval between(const WideInterval& a, const WideInterval& b) { return hull(a, b); }
+static inline Dual<WideInterval> between(const Dual<WideInterval>& a, const Dual<WideInterval>& b) {
   return {hull(a.value(), b.value()), WideInterval::undefined()};
 }
 template <class S>

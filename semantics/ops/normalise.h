@@ -40,7 +40,7 @@ namespace assay::ops::normalise {
 
 using Form = NormaliseAttributes::Form;
 
-inline bool is_centered(Form form) { return form == Form::centered || form == Form::deviation; }
+static inline bool is_centered(Form form) { return form == Form::centered || form == Form::deviation; }
 
 template <class S>
 S count_of(std::size_t n) {
@@ -82,14 +82,14 @@ std::vector<S> by_formula(const NormaliseAttributes& attributes, std::vector<S> 
   return x;
 }
 
-inline WideInterval lower(const WideInterval& x) { return x.lower_end(); }
-inline WideInterval upper(const WideInterval& x) { return x.upper_end(); }
+static inline WideInterval lower(const WideInterval& x) { return x.lower_end(); }
+static inline WideInterval upper(const WideInterval& x) { return x.upper_end(); }
 
 // Some point of the box has no positive divisor.
-inline std::vector<WideInterval> undefined(std::size_t n) { return std::vector<WideInterval>(n, WideInterval::undefined()); }
+static inline std::vector<WideInterval> undefined(std::size_t n) { return std::vector<WideInterval>(n, WideInterval::undefined()); }
 
 // x_i / divisor(own size + sum over the others).
-inline std::vector<WideInterval> by_size(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
+static inline std::vector<WideInterval> by_size(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
   const bool is_l1 = attributes.form == Form::l1;
   const auto size = [is_l1](const WideInterval& t) { return is_l1 ? abs(t) : square(t); };
   const WideInterval zero;
@@ -110,7 +110,7 @@ inline std::vector<WideInterval> by_size(const NormaliseAttributes& attributes, 
 }
 
 // Half the derivative of the sum over j of dist(c, X_j)^2.
-inline WideInterval spread_slope(const std::vector<WideInterval>& x, const WideInterval& c) {
+static inline WideInterval spread_slope(const std::vector<WideInterval>& x, const WideInterval& c) {
   const WideInterval zero;
   WideInterval slope;
   for (const WideInterval& value : x) slope += max(c - upper(value), zero) - max(lower(value) - c, zero);
@@ -118,7 +118,7 @@ inline WideInterval spread_slope(const std::vector<WideInterval>& x, const WideI
 }
 
 // A number below the least sum over c of dist(c, X_j)^2.
-inline WideInterval least_spread(const std::vector<WideInterval>& x) {
+static inline WideInterval least_spread(const std::vector<WideInterval>& x) {
   constexpr int kHalvings = 40;
   const WideInterval zero;
   double a = std::numeric_limits<double>::infinity(), b = -a;
@@ -145,7 +145,7 @@ inline WideInterval least_spread(const std::vector<WideInterval>& x) {
 }
 
 // The sum of (x_j - m)^2 over the box: below the maximum of the two lower bounds, above the sum around a fixed point.
-inline WideInterval spread(const std::vector<WideInterval>& x, const WideInterval& mean) {
+static inline WideInterval spread(const std::vector<WideInterval>& x, const WideInterval& mean) {
   bool points = true;
   WideInterval naive, around;
   const WideInterval c(mean.to_interval().midpoint());
@@ -161,7 +161,7 @@ inline WideInterval spread(const std::vector<WideInterval>& x, const WideInterva
 
 // y met with y_i(c) + sum_j J_ij (x_j - c_j) for the middle c of the box: J_ij in (delta_ij - (1 + q y_i y_j) / n) / s, where s is the
 // divisor, and q = s / sqrt(v), over the box. In double intervals; the cost is n^2.
-inline void meet_mean_value_form(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x, const WideInterval& mean_square,
+static inline void meet_mean_value_form(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x, const WideInterval& mean_square,
                                  std::vector<WideInterval>& y) {
   constexpr std::size_t kMostElements = 256;
   const WideInterval zero, one(1.0);
@@ -190,7 +190,7 @@ inline void meet_mean_value_form(const NormaliseAttributes& attributes, const st
   }
 }
 
-inline std::vector<WideInterval> by_deviation(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
+static inline std::vector<WideInterval> by_deviation(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
   const std::size_t n = x.size();
   const WideInterval zero, count = count_of<WideInterval>(n);
   WideInterval total;
@@ -219,7 +219,7 @@ inline std::vector<WideInterval> by_deviation(const NormaliseAttributes& attribu
   return y;
 }
 
-inline std::vector<WideInterval> image(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
+static inline std::vector<WideInterval> image(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x) {
   return is_centered(attributes.form) ? by_deviation(attributes, x) : by_size(attributes, x);
 }
 

@@ -30,20 +30,20 @@ using Range = std::optional<std::pair<std::int64_t, std::int64_t>>;  // integers
 
 inline constexpr double kMostIndex = 0x1p40;  // beyond every extent
 
-inline Range integers_in(double lo, double hi) {
+static inline Range integers_in(double lo, double hi) {
   const double first = std::ceil(lo), last = std::floor(hi);
   if (!(first >= -kMostIndex && last <= kMostIndex && first <= last)) return std::nullopt;
   return std::pair{static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)};
 }
-inline Range integers_of(const Rational& x) {
+static inline Range integers_of(const Rational& x) {
   const std::optional<std::int64_t> value = x.to_int64();
   return value ? Range(std::pair{*value, *value}) : std::nullopt;
 }
-inline Range integers_of(double x) { return integers_in(x, x); }
-inline Range integers_of(float x) { return integers_in(static_cast<double>(x), static_cast<double>(x)); }
-inline Range integers_of(const Interval& x) { return x.is_undefined() ? std::nullopt : integers_in(x.lo(), x.hi()); }
-inline Range integers_of(const WideInterval& x) { return integers_of(x.to_interval()); }
-inline Range integers_of(const Symbolic& x) { return x.is_constant() ? integers_of(x.constant()) : std::nullopt; }
+static inline Range integers_of(double x) { return integers_in(x, x); }
+static inline Range integers_of(float x) { return integers_in(static_cast<double>(x), static_cast<double>(x)); }
+static inline Range integers_of(const Interval& x) { return x.is_undefined() ? std::nullopt : integers_in(x.lo(), x.hi()); }
+static inline Range integers_of(const WideInterval& x) { return integers_of(x.to_interval()); }
+static inline Range integers_of(const Symbolic& x) { return x.is_constant() ? integers_of(x.constant()) : std::nullopt; }
 template <class S>
 Range integers_of(const Dual<S>& x) {
   return integers_of(x.value());

@@ -38,14 +38,14 @@ S modulo(const S& x, const S& y, bool truncated) {
 }
 
 template <class Float>
-Float float_modulo(Float x, Float y, bool truncated) {
+static Float float_modulo(Float x, Float y, bool truncated) {
   const Float rest = std::fmod(x, y);  // exact
   return !truncated && rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
-inline double modulo(double x, double y, bool truncated) { return float_modulo(x, y, truncated); }
-inline float modulo(float x, float y, bool truncated) { return float_modulo(x, y, truncated); }
+static inline double modulo(double x, double y, bool truncated) { return float_modulo(x, y, truncated); }
+static inline float modulo(float x, float y, bool truncated) { return float_modulo(x, y, truncated); }
 
-inline WideInterval modulo(const WideInterval& x, const WideInterval& y, bool truncated) {
+static inline WideInterval modulo(const WideInterval& x, const WideInterval& y, bool truncated) {
   const WideInterval q = quotient(x, y, truncated);
   if (q.is_undefined() || q.is_point()) return q.is_undefined() ? q : x - y * q;
   const WideInterval zero;
@@ -53,15 +53,15 @@ inline WideInterval modulo(const WideInterval& x, const WideInterval& y, bool tr
   const WideInterval modulus = abs(y).upper_end();  // |r| < |y|, |r| <= |x|, and r has the sign of x
   return hull(max(min(x.lower_end(), zero), -modulus), min(max(x.upper_end(), zero), modulus));
 }
-inline Interval modulo(const Interval& x, const Interval& y, bool truncated) {
+static inline Interval modulo(const Interval& x, const Interval& y, bool truncated) {
   return modulo(WideInterval(x), WideInterval(y), truncated).to_interval();
 }
-inline Symbolic modulo(const Symbolic& x, const Symbolic& y, bool truncated) {
+static inline Symbolic modulo(const Symbolic& x, const Symbolic& y, bool truncated) {
   const bool constants = x.is_constant() && y.is_constant();
   return constants ? Symbolic(modulo(x.constant(), y.constant(), truncated)) : Symbolic::nonlinear();
 }
 // The value as above; the tangent of the formula.
-inline Dual<Interval> modulo(const Dual<Interval>& x, const Dual<Interval>& y, bool truncated) {
+static inline Dual<Interval> modulo(const Dual<Interval>& x, const Dual<Interval>& y, bool truncated) {
   return {modulo(x.value(), y.value(), truncated), modulo<Dual<Interval>>(x, y, truncated).tangent()};
 }
 

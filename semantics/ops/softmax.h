@@ -40,10 +40,10 @@ struct Axis {
   [[nodiscard]] std::size_t position(std::size_t at) const { return at / stride % extent; }
 };
 
-inline double shift(const WideInterval& x) { return x.hi_up(); }
-inline double shift(const Dual<WideInterval>& x) { return x.value().hi_up(); }
-inline double shift(double x) { return x; }
-inline double shift(float x) { return static_cast<double>(x); }
+static inline double shift(const WideInterval& x) { return x.hi_up(); }
+static inline double shift(const Dual<WideInterval>& x) { return x.value().hi_up(); }
+static inline double shift(double x) { return x; }
+static inline double shift(float x) { return static_cast<double>(x); }
 
 // The greatest shift, any finite number where that is none.
 template <class S>

@@ -36,7 +36,7 @@
 
 namespace assay::ops::transcendental {
 
-inline Rejection too_large(const Node& node, std::int64_t n) {
+static inline Rejection too_large(const Node& node, std::int64_t n) {
   return {Rejection::Kind::declined,        "denote.size",
           "node '" + node.name + "' (pow)", "an exact power of at most 2^20 bits",
           "exponent " + std::to_string(n),  "evaluate over intervals"};
@@ -65,22 +65,22 @@ Float float_power(Float x, Float y) {
   const std::optional<Rational> exponent = Rational::from_double(static_cast<double>(y));
   return exponent ? pow(x, *exponent) : std::numeric_limits<Float>::quiet_NaN();
 }
-inline double raised(double x, double y) { return float_power(x, y); }
-inline float raised(float x, float y) { return float_power(x, y); }
+static inline double raised(double x, double y) { return float_power(x, y); }
+static inline float raised(float x, float y) { return float_power(x, y); }
 
 // The exponent, if it is one number.
-inline std::optional<Rational> single(const WideInterval& y) { return y.is_point() ? y.lo() : std::nullopt; }
+static inline std::optional<Rational> single(const WideInterval& y) { return y.is_point() ? y.lo() : std::nullopt; }
 
 // For x > 0 exp(y log x) has each operand once; elsewhere the exponent must be one number.
-inline WideInterval raised(const WideInterval& x, const WideInterval& y) {
+static inline WideInterval raised(const WideInterval& x, const WideInterval& y) {
   if (const std::optional<Rational> exponent = single(y)) return pow(x, *exponent);
   return exp(y * log(x));
 }
-inline Interval raised(const Interval& x, const Interval& y) { return raised(WideInterval(x), WideInterval(y)).to_interval(); }
-inline Symbolic raised(const Symbolic& x, const Symbolic& y) {
+static inline Interval raised(const Interval& x, const Interval& y) { return raised(WideInterval(x), WideInterval(y)).to_interval(); }
+static inline Symbolic raised(const Symbolic& x, const Symbolic& y) {
   return x.is_constant() && y.is_constant() ? Symbolic(raised(x.constant(), y.constant())) : Symbolic::nonlinear();
 }
-inline Dual<Interval> raised(const Dual<Interval>& x, const Dual<Interval>& y) {
+static inline Dual<Interval> raised(const Dual<Interval>& x, const Dual<Interval>& y) {
   const std::optional<Rational> exponent = single(WideInterval(y.value()));
   const bool constant_exponent = exponent && y.tangent() == Interval(0.0);
   return {raised(x.value(), y.value()), constant_exponent ? pow(x, *exponent).tangent() : exp(y * log(x)).tangent()};

@@ -44,7 +44,8 @@ struct Literal {
 struct Hints {
   // Indexed by node id, then element; an absent node or empty vector means the kernel's own policy.
   // For elementwise ops the slopes of the lower and the upper line (relu: lower in [0,1] is useful, upper is
-  // u/(u-l) by policy). For mul, matmul, gemm and the formulas of composed_plane: the McCormick mix in [0,1]. For maxima: lower, the chosen
+  // u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those
+  // below and upper of those above the products in the element's formula. For maxima: lower, the chosen
   // candidate; minima: upper.
   std::vector<std::vector<float>> lower, upper;
   // One multiplier >= 0 per literal of the scope, outermost first; missing ones are 0.

@@ -1,5 +1,8 @@
 // Symbolic: affine forms c + sum a_j x_j over named variables with interval coefficients; running a linear op's
 // denotation on it reads off the op's sparse matrix. Products of two non-constant forms give is_linear() == false.
+//
+// Variables of a Steps are different: a product or a function of them is written down there, and its value is a new variable. Running any
+// op's denotation on them reads off its formula. What Steps has no kind for gives is_linear() == false here as well.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +13,21 @@
 
 namespace assay {
 
+class Steps;
+
 class Symbolic {
  public:
   Symbolic() = default;
   Symbolic(const Interval& constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   Symbolic(double constant) : constant_(constant) {}           // NOLINT(google-explicit-constructor)
-  static Symbolic variable(std::uint32_t index);
+  static Symbolic variable(std::uint32_t index, Steps* steps = nullptr);
   static Symbolic nonlinear();  // is_linear() == false; contagious
 
   [[nodiscard]] bool is_linear() const { return linear_; }
   [[nodiscard]] bool is_constant() const { return linear_ && terms_.empty(); }
   [[nodiscard]] const Interval& constant() const { return constant_; }
   [[nodiscard]] const std::vector<std::pair<std::uint32_t, Interval>>& terms() const { return terms_; }  // sorted by index
+  [[nodiscard]] Steps* steps() const { return steps_; }                                                  // null: its variables have none
 
   Symbolic operator-() const;
   friend Symbolic operator+(const Symbolic&, const Symbolic&);
@@ -35,10 +41,11 @@ class Symbolic {
  private:
   Interval constant_;
   std::vector<std::pair<std::uint32_t, Interval>> terms_;
+  Steps* steps_ = nullptr;
   bool linear_ = true;
 };
 
-// Functions of constants; a form that depends on a variable gives nonlinear() (pow(x, 0) = 1 and pow(x, 1) = x apart).
+// Functions of constants; a form that depends on a variable gives a step, or nonlinear() (pow(x, 0) = 1 and pow(x, 1) = x apart).
 [[nodiscard]] Symbolic square(const Symbolic&);
 [[nodiscard]] Symbolic abs(const Symbolic&);
 [[nodiscard]] Symbolic sign(const Symbolic&);

@@ -36,6 +36,7 @@
 #include "semantics/numbers/taylor.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/wide.h"
 
 namespace assay::ops::activation {
 
@@ -219,6 +220,16 @@ static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Arra
     const Dual<Interval> sum = max(x.values[i], zero) + slopes.values[at.offset()] * min(x.values[i], zero);
     y.values[i] = Dual<Interval>(y.values[i].value(), sum.tangent());
   }
+  return y;
+}
+
+// x + (slope - 1) min(x, 0): one product, and exact where x has one sign or the slope is a number.
+inline Array<Symbolic> parametric_relu(const Node& node, const Array<Symbolic>& x, const Array<Symbolic>& slopes) {
+  if (x.values.empty() || !has_steps(x)) return parametric_relu<Symbolic>(node, x, slopes);
+  Array<Symbolic> y = x;
+  Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));
+  for (std::size_t i = 0; i < x.values.size(); ++i, at.next())
+    y.values[i] += (slopes.values[at.offset()] - Symbolic(1.0)) * min(x.values[i], Symbolic(0.0));
   return y;
 }
 

@@ -8,7 +8,8 @@
 // Side conditions. S1 0 <= axis < rank. S2 the mask broadcasts to x.
 // Derivative.  y_dot_i = y_i * (x_dot_i - sum_j y_j x_dot_j); undefined over sets where some mask of the line is open.
 // Rounding.    As softmax: 1 / sum_j exp(x_j - x_i) at 257 bits, then outward once. With open masks the least sum takes the j that are
-//              certainly let through and the greatest those that may be; an open mask_i adds the value 0.
+//              certainly let through and the greatest those that may be; an open mask_i adds the value 0. Over Symbolic with steps
+//              exp(x_i - L) with the log_sum_exp L of those let through; a line with an open mask has no formula.
 // Source.      ONNX Attention; Vaswani et al. 2017; softmax.cpp
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <type_traits>
 
 #include "semantics/numbers/selection.h"
+#include "semantics/numbers/steps.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 #include "semantics/ops/wide.h"
@@ -88,6 +90,22 @@ std::vector<S> line_of(const std::vector<S>& x, const std::vector<Gate>& gate, b
   return y;
 }
 
+inline std::vector<Symbolic> line_of(const std::vector<Symbolic>& x, const std::vector<Gate>& gate, bool empty_is_zero) {
+  std::vector<Symbolic> through, y(x.size());
+  bool decided = true;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    decided = decided && gate[i].may_be_open != gate[i].may_be_shut;
+    if (gate[i].may_be_open) through.push_back(x[i]);
+  }
+  if (!decided || (through.empty() && !empty_is_zero)) return std::vector<Symbolic>(x.size(), Symbolic::nonlinear());
+  if (through.empty()) return y;
+  const Symbolic total = log_sum_exp(through);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (gate[i].may_be_open) y[i] = exp(x[i] - total);
+  }
+  return y;
+}
+
 template <class S>
 Array<S> masked(const Node& node, const Array<S>& x, const std::vector<Gate>& gate) {
   const auto& [axis, empty_is_zero] = std::get<MaskedSoftmaxAttributes>(node.attributes);
@@ -120,7 +138,7 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
     } else {
       Array<S> y = at_257_bits(x, [&](const auto& wide) { return masked(node, wide, gate); });
       if constexpr (std::is_same_v<S, Symbolic>) {  // an open gate may depend on a variable
-        for (std::size_t i = 0; i < gate.size(); ++i) {
+        for (std::size_t i = 0; i < gate.size() && !has_steps(x); ++i) {
           if (gate[i].may_be_open && gate[i].may_be_shut) return Array<S>{y.shape, std::vector<S>(y.values.size(), Symbolic::nonlinear())};
         }
       }

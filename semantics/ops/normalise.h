@@ -22,6 +22,7 @@
 //                V1 = least sum over c of dist(c, X_j)^2, a convex function of c whose minimum lies between two points at
 //                which its derivative is enclosed on either side of 0; on boxes of points, the enclosure of n v itself.
 //                Up to 256 elements this is met with the mean value form, whose width is right to the first order in small boxes.
+//              Over Symbolic with steps it is the formula, with a second one of n v: sum_about_mean below.
 // Source.      ONNX LayerNormalization, InstanceNormalization, GroupNormalization, RMSNormalization, LpNormalization,
 //              MeanVarianceNormalization; Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019. The bounds are derived here.
 #pragma once
@@ -31,6 +32,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "semantics/numbers/steps.h"
 #include "semantics/ops/element_lists.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
@@ -65,21 +67,43 @@ S divisor(const NormaliseAttributes& attributes, const S& sum, std::size_t n) {
   return S{};
 }
 
+// Over Symbolic a step of its own, so that what reads it often reads one variable.
+template <class S>
+S named(const S& x) {
+  return x;
+}
+inline Symbolic named(const Symbolic& x) { return x.steps() != nullptr ? x.steps()->variable(x.steps()->named(x)) : x; }
+
+// The sum of (x_j - mean)^2 is that of (x_j - k)^2 less n (mean - k)^2, for any k: squares over narrower sets.
+template <class S>
+S sum_about_mean(const std::vector<S>&, const S&, const S& sum) {
+  return sum;
+}
+inline Symbolic sum_about_mean(const std::vector<Symbolic>& x, const Symbolic& mean, const Symbolic& sum) {
+  if (mean.steps() == nullptr) return sum;
+  const Symbolic k(mean.steps()->middle(mean));
+  Symbolic about_k = -count_of<Symbolic>(x.size()) * square(mean - k);
+  for (const Symbolic& value : x) about_k += square(value - k);
+  return mean.steps()->either(sum, about_k);
+}
+
 // The definition, for scalars whose values are points.
 template <class S>
-std::vector<S> by_formula(const NormaliseAttributes& attributes, std::vector<S> x) {
+std::vector<S> by_formula(const NormaliseAttributes& attributes, const std::vector<S>& x) {
   const std::size_t n = x.size();
+  std::vector<S> y = x;
+  S mean{};
   if (is_centered(attributes.form)) {
-    S sum{};
-    for (const S& value : x) sum += value;
-    const S mean = sum / count_of<S>(n);
-    for (S& value : x) value -= mean;
+    for (const S& value : x) mean += value;
+    mean = mean / count_of<S>(n);
+    for (S& value : y) value = named(S(value - mean));
   }
   S sum{};
-  for (const S& value : x) sum += attributes.form == Form::l1 ? S(abs(value)) : S(square(value));
+  for (const S& value : y) sum += attributes.form == Form::l1 ? S(abs(value)) : S(square(value));
+  if (is_centered(attributes.form)) sum = sum_about_mean(x, mean, sum);
   const S by = divisor(attributes, sum, n);
-  for (S& value : x) value = value / by;
-  return x;
+  for (S& value : y) value = value / by;
+  return y;
 }
 
 static inline WideInterval lower(const WideInterval& x) { return x.lower_end(); }

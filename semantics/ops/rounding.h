@@ -58,7 +58,7 @@ static inline Interval modulo(const Interval& x, const Interval& y, bool truncat
 }
 static inline Symbolic modulo(const Symbolic& x, const Symbolic& y, bool truncated) {
   const bool constants = x.is_constant() && y.is_constant();
-  return constants ? Symbolic(modulo(x.constant(), y.constant(), truncated)) : Symbolic::nonlinear();
+  return constants ? Symbolic(modulo(x.constant(), y.constant(), truncated)) : modulo<Symbolic>(x, y, truncated);
 }
 // The value as above; the tangent of the formula.
 static inline Dual<Interval> modulo(const Dual<Interval>& x, const Dual<Interval>& y, bool truncated) {

@@ -16,7 +16,8 @@
 //              difference of two large numbers costs no digits; m is then a double near the upper ends, the same for all
 //              terms of one result, and not part of the meaning. Residues know no width: over Opaque softmax is the quotient
 //              exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with as many
-//              exponentials as elements.
+//              exponentials as elements. Over Symbolic with steps they are x_i - L and its exponential, where L is the one log_sum_exp
+//              of the line.
 // Source.      ONNX Softmax, LogSoftmax (13 and later: one axis), ReduceLogSumExp; the form of softmax: Wei et al. 2023, "Convex
 //              bounds on the softmax function"
 #pragma once
@@ -25,6 +26,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "semantics/numbers/steps.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
 #include "semantics/ops/wide.h"
@@ -66,6 +68,24 @@ struct Powers {
   }
   static std::size_t line(const Axis& axis, std::size_t at) { return at - axis.position(at) * axis.stride; }
 };
+
+inline Symbolic log_of_sum(const std::vector<Symbolic>& terms) { return assay::log_sum_exp(terms); }
+
+inline Array<Symbolic> log_softmax(const Node& node, const Array<Symbolic>& x) {
+  const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
+  Array<Symbolic> y = x;
+  for (std::size_t first = 0; first < x.values.size(); ++first) {
+    if (axis.position(first) != 0) continue;
+    std::vector<Symbolic> line;
+    for (std::size_t j = 0; j < axis.extent; ++j) line.push_back(x.values[first + j * axis.stride]);
+    const Symbolic total = log_of_sum(line);
+    for (std::size_t j = 0; j < axis.extent; ++j) y.values[first + j * axis.stride] -= total;
+  }
+  return y;
+}
+inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x) {
+  return map(log_softmax(node, x), [](const Symbolic& value) { return exp(value); });
+}
 
 template <class S>
 Array<S> softmax(const Node& node, const Array<S>& x) {

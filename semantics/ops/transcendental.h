@@ -78,7 +78,9 @@ static inline WideInterval raised(const WideInterval& x, const WideInterval& y) 
 }
 static inline Interval raised(const Interval& x, const Interval& y) { return raised(WideInterval(x), WideInterval(y)).to_interval(); }
 static inline Symbolic raised(const Symbolic& x, const Symbolic& y) {
-  return x.is_constant() && y.is_constant() ? Symbolic(raised(x.constant(), y.constant())) : Symbolic::nonlinear();
+  if (x.is_constant() && y.is_constant()) return Symbolic(raised(x.constant(), y.constant()));
+  const std::optional<Rational> exponent = y.is_constant() ? single(WideInterval(y.constant())) : std::nullopt;
+  return exponent ? pow(x, *exponent) : exp(y * log(x));
 }
 static inline Dual<Interval> raised(const Dual<Interval>& x, const Dual<Interval>& y) {
   const std::optional<Rational> exponent = single(WideInterval(y.value()));

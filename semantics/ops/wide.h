@@ -26,9 +26,14 @@ Array<S> at_257_bits(const Array<S>& x, const F& f) {
   return y;
 }
 
-// Constants stay constants; otherwise every element of the result may depend on a variable.
+inline bool has_steps(const Array<Symbolic>& x) {
+  return std::any_of(x.values.begin(), x.values.end(), [](const Symbolic& value) { return value.steps() != nullptr; });
+}
+
+// Variables with steps: the formula. Otherwise constants stay constants, and every element of the result may depend on a variable.
 template <class F>
 Array<Symbolic> at_257_bits(const Array<Symbolic>& x, const F& f) {
+  if (has_steps(x)) return f(x);
   Array<Interval> constants{x.shape, {}};
   for (const Symbolic& value : x.values) constants.values.push_back(value.is_constant() ? value.constant() : Interval::undefined());
   const Array<Interval> result = at_257_bits(constants, f);

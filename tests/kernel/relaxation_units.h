@@ -232,6 +232,15 @@ inline double share_of_width(const Unit& unit, const std::vector<Box>& boxes, st
   return (planes.above - planes.below) / (range.hi[element] - range.lo[element]);
 }
 
+// The slope of the plane of result element j in an element of an operand, given by its part.
+inline double slope_of(const Relaxation& r, std::size_t part, std::size_t j, std::size_t element, bool lower) {
+  double slope = 0;
+  for (std::size_t k = r.parts[part].first(j); k < r.parts[part].last(j); ++k) {
+    if (r.parts[part].element(k) == element) slope += (lower ? r.parts[part].lower : r.parts[part].upper)[k];
+  }
+  return slope;
+}
+
 inline bool without_slopes(const Relaxation& r) {
   return std::ranges::all_of(r.parts, [](const auto& part) {
     return std::ranges::all_of(part.lower, [](double s) { return s == 0; }) &&

@@ -49,17 +49,9 @@ struct SlopeHints {
 // The rules, one per family.
 [[nodiscard]] Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints);
 [[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const SlopeHints& hints);
-[[nodiscard]] Relaxation product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                       const SlopeHints& hints);
 [[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const SlopeHints& hints);
-[[nodiscard]] std::optional<Relaxation> composed_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                       const Box& result, const SlopeHints& hints);
-[[nodiscard]] std::optional<Relaxation> softmax_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                      const Box& result);
-[[nodiscard]] std::optional<Relaxation> normalise_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                        const Box& result);
-[[nodiscard]] std::optional<Relaxation> matmul_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                     const Box& result, const SlopeHints& hints);
+[[nodiscard]] std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                      const Box& result, const SlopeHints& hints);
 
 }  // namespace assay::kernel

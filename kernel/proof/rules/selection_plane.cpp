@@ -22,7 +22,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernel/proof/rules/real_form.h"
+#include "kernel/proof/rules/relaxation.h"
 #include "semantics/demand.h"
 #include "semantics/interrupt.h"
 #include "semantics/ops/element_lists.h"
@@ -32,6 +32,16 @@ namespace assay::kernel {
 namespace {
 
 using Part = Relaxation::Part;
+
+// A part without slopes whose result element j has the terms terms[j].
+Part part_without_slopes(NodeId operand, const std::vector<std::vector<std::uint32_t>>& terms) {
+  Part part{operand, {}, {}, {}, {0}};
+  for (const std::vector<std::uint32_t>& of_element : terms) {
+    part.index.insert(part.index.end(), of_element.begin(), of_element.end());
+    part.start.push_back(static_cast<std::uint32_t>(part.index.size()));
+  }
+  return part;
+}
 
 Part window_part(const Graph& graph, const Node& node) {
   ops::Window window(std::get<WindowAttributes>(node.attributes), graph.node(node.operands[0]).shape, node.shape);

@@ -11,7 +11,7 @@
 //
 // Reason: f(z) - a z is concave (convex) on the piece, so its minimum (maximum) is at an end; a convex f lies above its
 // tangent at p, and (f'(p) - a)(z - p) is bounded over the piece by interval arithmetic; the last form is the mean value
-// theorem. The point p is only a hint: the best one has f'(p) = a and is found by bisection in ordinary arithmetic.
+// theorem. The point p is only a hint: the best one has f'(p) = a; it is the policy's own, or found by bisection in ordinary arithmetic.
 // Pieces: curves.cpp. Functions or ranges not listed there get slope 0, i.e. the node's own box; so does, without a proposed slope,
 // a line that is no nearer than the box at the middle of [l, u].
 // Rounding: f and f' are enclosed (Dual<Interval>), all arithmetic is on intervals, the outer end is taken.
@@ -42,9 +42,15 @@ double touching_point(const Node& node, const Piece& piece, double slope) {
   return std::clamp(b + (c - b) / 2, piece.b, piece.c);
 }
 
+// A slope, and the point where the line should touch if that is known.
+struct Slope {
+  double value;
+  std::optional<double> touch = {};
+};
+
 // f(z) - a z over one piece: an enclosure of a number below (above) all its values.
-Interval extremum(const Node& node, const Piece& piece, double slope, bool lower) {
-  const Interval a(slope);
+Interval extremum(const Node& node, const Piece& piece, const Slope& slope, bool lower) {
+  const Interval a(slope.value);
   if (piece.curve == Curve::by_derivative) {
     const Interval p(piece.b / 2 + piece.c / 2);
     return piece.at_middle - a * p + (piece.derivative - a) * (Interval(piece.b, piece.c) - p);
@@ -55,12 +61,12 @@ Interval extremum(const Node& node, const Piece& piece, double slope, bool lower
     const Interval c = function(node, Dual<Interval>(Interval(piece.c))).value() - a * Interval(piece.c);
     return lower ? min(b, c) : max(b, c);
   }
-  const double p = touching_point(node, piece, slope);
+  const double p = slope.touch ? std::clamp(*slope.touch, piece.b, piece.c) : touching_point(node, piece, slope.value);
   const Dual<Interval> at = function(node, Dual<Interval>(Interval(p), Interval(1.0)));
   return at.value() - a * Interval(p) + (at.tangent() - a) * (Interval(piece.b, piece.c) - Interval(p));
 }
 
-double intercept(const Node& node, const std::vector<Piece>& pieces, double slope, bool lower) {
+double intercept(const Node& node, const std::vector<Piece>& pieces, const Slope& slope, bool lower) {
   double result = lower ? INFINITY : -INFINITY;
   for (const Piece& piece : pieces) {
     const Interval t = extremum(node, piece, slope, lower);
@@ -71,13 +77,14 @@ double intercept(const Node& node, const std::vector<Piece>& pieces, double slop
 }
 
 // Slopes by policy: the chord where it is valid, else the tangent from the far end (found by bisection).
-double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool lower) {
+Slope policy_slope(const Node& node, const std::vector<Piece>& pieces, bool lower) {
   const double l = pieces.front().b, u = pieces.back().c;
-  if (!(l < u)) return 0;
+  if (!(l < u)) return {0};
   const double chord = (value(node, u) - value(node, l)) / (u - l);
   const Curve touching = lower ? Curve::convex : Curve::concave, first = pieces.front().curve;
-  if (first == Curve::linear || first == Curve::by_derivative || pieces.size() > 2) return chord;
-  if (pieces.size() == 1) return pieces[0].curve == touching ? derivative(node, l + (u - l) / 2) : chord;
+  if (first == Curve::linear || first == Curve::by_derivative || pieces.size() > 2) return {chord};
+  const double middle = l + (u - l) / 2;
+  if (pieces.size() == 1) return pieces[0].curve == touching ? Slope{derivative(node, middle), middle} : Slope{chord};
   // Two pieces, one of which can touch: the tangent through the end that lies in the other piece.
   const bool right = pieces[1].curve == touching;
   const Piece& piece = right ? pieces[1] : pieces[0];
@@ -87,15 +94,15 @@ double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool low
   const auto overshoots = [&](double p) {  // the tangent at p passes the anchor on the wrong side
     return sign * (value(node, p) + derivative(node, p) * (anchor - p) - value(node, anchor)) > 0;
   };
-  if (overshoots(end)) return chord;
+  if (overshoots(end)) return {chord};
   for (int step = 0; step < 30; ++step) {
-    const double middle = near + (end - near) / 2;
-    if (overshoots(middle))
-      near = middle;
+    const double between = near + (end - near) / 2;
+    if (overshoots(between))
+      near = between;
     else
-      end = middle;
+      end = between;
   }
-  return derivative(node, end);
+  return {derivative(node, end), end};
 }
 
 }  // namespace
@@ -103,8 +110,8 @@ double policy_slope(const Node& node, const std::vector<Piece>& pieces, bool low
 UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed) {
   poll(2000);
   if (pieces.empty()) return {0, NAN};
-  const double slope = proposed ? *proposed : policy_slope(node, pieces, lower);
-  return {slope, std::isfinite(slope) ? intercept(node, pieces, slope, lower) : NAN};
+  const Slope slope = proposed ? Slope{*proposed} : policy_slope(node, pieces, lower);
+  return {slope.value, std::isfinite(slope.value) ? intercept(node, pieces, slope, lower) : NAN};
 }
 
 Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, const SlopeHints& hints) {

@@ -1,4 +1,4 @@
-// Rule composed_plane: the planes of quotients, powers, remainders and products hold, and are nearer than the box.
+// Rule denoted_plane: the planes of quotients, powers, remainders and products hold, and are nearer than the box.
 #include "tests/kernel/relaxation_units.h"
 
 namespace assay::test {
@@ -146,8 +146,8 @@ TEST_CASE("composed planes: what is linear on the box is exact", "[kernel][relax
   const AtCentre open = at_centre(mod_unit(false), {box({10}, {11}), box({3.5}, {4})}, 0);
   CHECK(open.above == Approx(10.5 - 2.5 * 3.75 + 0.5 * 4));
   const AtCentre mod = at_centre(mod_unit(false), {box({10}, {11}), box({4}, {4.5})}, 0);
-  CHECK(mod.relaxation.parts[0].lower[0] == 1);
-  CHECK(mod.relaxation.parts[1].lower[0] == -2);
+  CHECK(slope_of(mod.relaxation, 0, 0, 0, true) == 1);
+  CHECK(slope_of(mod.relaxation, 1, 0, 0, true) == -2);
 }
 
 TEST_CASE("composed planes: a constant slope of prelu leaves the lines of leaky_relu", "[kernel][relaxation]") {
@@ -180,9 +180,13 @@ TEST_CASE("composed planes: integers stop at the box", "[kernel][relaxation]") {
 TEST_CASE("composed planes: the mix of a product is the hint", "[kernel][relaxation]") {
   const std::vector<Box> boxes{box({0, 1}, {2, 3})};
   const std::vector<float> one{1.0F}, none{std::numeric_limits<float>::quiet_NaN()};
-  CHECK(at_centre(product_unit(2), boxes, 0).relaxation.parts[0].lower == std::vector<double>{2, 1});
-  CHECK(at_centre(product_unit(2), boxes, 0, {one, one}).relaxation.parts[0].lower == std::vector<double>{1, 0});
-  CHECK(at_centre(product_unit(2), boxes, 0, {one, one}).relaxation.parts[0].upper == std::vector<double>{3, 0});
+  const auto slopes = [&](const SlopeHints& hints, bool lower) {
+    const Relaxation r = at_centre(product_unit(2), boxes, 0, hints).relaxation;
+    return std::vector<double>{slope_of(r, 0, 0, 0, lower), slope_of(r, 0, 0, 1, lower)};
+  };
+  CHECK(slopes({}, true) == std::vector<double>{2, 1});
+  CHECK(slopes({one, one}, true) == std::vector<double>{1, 0});
+  CHECK(slopes({one, one}, false) == std::vector<double>{3, 0});
   CHECK(without_slopes(at_centre(product_unit(2), boxes, 0, {none, none}).relaxation));
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/check.h"
 #include "cli/units.h"
+#include "cli/version.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ constexpr const char* kHelp =
     "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
     "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
     "                     one pass 1e8 + 1000 times the bytes of the model\n"
-    "  --name, --version  print the program's name or version\n";
+    "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay-check: %s\n%s", what.c_str(), kHelp);
@@ -65,16 +66,16 @@ int run(int argc, char** argv) {
       std::fputs(kHelp, stdout);
       return assay::cli::kExitYes;
     } else if (word == "--version" || word == "--name") {
-      std::printf("%s\n", word == "--version" ? ASSAY_VERSION : "assay-check");
+      std::puts(word == "--version" ? assay::cli::version_text("assay-check").c_str() : "assay-check");
       return assay::cli::kExitYes;
     } else {
       return usage("unknown option " + std::string(word));
     }
   }
   if (files.size() != 2 && files.size() != 3) return usage("two or three files are needed, " + std::to_string(files.size()) + " given");
-  const assay::cli::CheckReport report = assay::cli::check(files[0], files.size() == 3 ? files[1] : "", files.back(), options);
+  const assay::cli::CheckReport report = assay::cli::check_files(files[0], files.size() == 3 ? files[1] : "", files.back(), options);
   assay::cli::print_report("assay-check", report, full);
-  return report.exit;
+  return assay::cli::exit_code(report);
 }
 
 }  // namespace

@@ -30,17 +30,15 @@ LoadOptions load_options(const CheckOptions& options) {
 void prepare_to_decline(const CheckOptions& options) {
   set_last_words([options](const Rejection& why) {
     CheckReport report;
-    report.word = "declined";
-    report.exit = kExitUndecided;
     report.why = why;
     if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
     (void)write_json(options.gate.json, to_json(report, options));
   });
 }
 
-// check, with what the files are instead.
-CheckReport check_files(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
-  CheckReport report = check(model, property, certificate, options);
+// check_files, with what the files are instead.
+CheckReport checked(const std::string& model, const std::string& property, const std::string& certificate, const LoadOptions& options) {
+  CheckReport report = check_files(model, property, certificate, options);
   if (report.why && report.why->place.starts_with(certificate)) report.why = recognised(*report.why, certificate, FileKind::certificate);
   if (report.why && !property.empty()) report.why = recognised_input(*report.why, model, property);
   return report;
@@ -48,11 +46,11 @@ CheckReport check_files(const std::string& model, const std::string& property, c
 
 int check_one(const CheckOptions& options) {
   prepare_to_decline(options);
-  const CheckReport report = check_files(options.files[0], options.files[1], options.files[2], load_options(options));
+  const CheckReport report = checked(options.files[0], options.files[1], options.files[2], load_options(options));
   conclude();
   if (options.gate.json != "-") print_report("assay", report, is_full(options.statement));
   const bool written = !report.problem || write_statement(options.statement, *report.problem);
-  return write_json(options.gate.json, to_json(report, options)) && written ? report.exit : kExitUnwritten;
+  return write_json(options.gate.json, to_json(report, options)) && written ? exit_code(report) : kExitUnwritten;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -127,7 +125,7 @@ void add_theorem(const CheckReport& report, const Query& query, const StatementC
 }
 
 GateCase case_of(const Query& query, const CheckOptions& options) {
-  const CheckReport report = check_files(query.model, query.property, query.certificate, load_options(options));
+  const CheckReport report = checked(query.model, query.property, query.certificate, load_options(options));
   GateCase one;
   one.name = query.model + " " + query.property + " " + query.certificate;
   one.op = "certificate";
@@ -137,7 +135,7 @@ GateCase case_of(const Query& query, const CheckOptions& options) {
   if (report.theorem)
     add_theorem(report, query, options.statement, one);
   else if (report.why)
-    add_rejection(*report.why, report.exit, query, one);
+    add_rejection(*report.why, exit_code(report), query, one);
   return one;
 }
 

@@ -1,5 +1,5 @@
 #include "cli/assay/file_kind.h"
-#include "cli/cost.h"
+#include "assay/check/cost.h"
 
 #include <algorithm>
 #include <array>

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "assay/check/cost.h"
 #include "certificates/format/dump.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
-#include "cli/cost.h"
 
 namespace assay::cli {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/assay/interruption.h"
+#include "cli/assay/libraries.h"
 #include "cli/assay/names.h"
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
@@ -364,7 +365,8 @@ std::vector<std::string> words(int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App app("Assay: verification of neural networks with proofs that a small kernel checks", "assay");
   app.footer(kExitText);
-  app.set_version_flag("--version", ASSAY_VERSION);
+  app.set_version_flag(
+      "--version", [] { return version_text("assay", libraries()); }, "print version, commit, compiler, libraries and instruction sets");
   bool name = false;
   app.add_flag("--name", name, "print the program's name");
   int exit = kExitYes;

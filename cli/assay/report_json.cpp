@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "assay/check/cost.h"
 #include "cli/assay/report.h"
-#include "cli/cost.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
@@ -178,8 +178,8 @@ std::string to_json(const VerifyReport& report) {
 
 std::string to_json(const CheckReport& report, const CheckOptions& options) {
   Json json = opened("assay.check/1");
-  json["verdict"] = report.word;
-  json["exit"] = report.exit;
+  json["verdict"] = check::word(report.verdict);
+  json["exit"] = exit_code(report);
   if (options.files[1].empty()) {
     json["statement_file"] = options.files[0];
   } else {

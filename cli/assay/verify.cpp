@@ -10,13 +10,13 @@
 #include <string>
 #include <utility>
 
+#include "assay/check/cost.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
-#include "cli/cost.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {

@@ -431,7 +431,14 @@ class CommandLine(unittest.TestCase):
     def test_help_name_and_version(self):
         for program in ("assay", "assay-check"):
             self.assertEqual(Run(program, "--help").exit, 0)
-            self.assertRegex(Run(program, "--version").out, r"^[0-9]+\.[0-9]+\.[0-9]+\n$")
+            first, *lines = Run(program, "--version").lines
+            self.assertRegex(first, rf"^{program} [0-9]+\.[0-9]+\.[0-9]+$")
+            shown = dict(re.split("  +", line, maxsplit=1) for line in lines)
+            self.assertEqual(set(shown), {"commit", "compiler", "libraries", "instruction sets"})
+            self.assertRegex(shown["commit"], r"^([0-9a-f]{12,40}(-dirty)?|unknown)$")
+            named = {word.rsplit(" ", 1)[0] for word in shown["libraries"].split(", ")}
+            self.assertEqual(named, {"Boost", "MPFR", "GMP", "zlib"} | ({"oneDNN", "Highway", "CLP"} if program == "assay" else set()))
+            self.assertRegex(shown["libraries"], r"^(\w+ \d+(\.\d+)+(, |$))+$")
             self.assertEqual(len(Run(program, "--name").lines), 1)
         for verb in ("verify", "check", "bounds", "inspect", "lint", "supports"):
             run = Run("assay", verb, "--help")

@@ -2,8 +2,8 @@
 // each is read, opened and swept, or refused, within its budget.
 #include <map>
 
+#include "assay/check/cost.h"
 #include "certificates/replay/session.h"
-#include "cli/cost.h"
 #include "tests/frontends/onnx_builder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -131,9 +131,9 @@ class Maker {
 // The code of the refusal, or that of the sweep, or "swept".
 std::string outcome_of(const std::string& path) {
   const auto limits = fuzz::limits();
-  auto model = onnx::import_model(path, cli::memory_rule(limits));
+  auto model = onnx::import_model(path, check::memory_rule(limits));
   if (!model) return model.rejection().code;
-  if (auto fits = cli::check_size(model.value().graph, limits, model.value().stored); !fits) return fits.rejection().code;
+  if (auto fits = check::check_size(model.value().graph, limits, model.value().stored); !fits) return fits.rejection().code;
   std::size_t inputs = 0;
   for (const NodeId id : model.value().graph.inputs) inputs += model.value().graph.size(id);
   auto box = std::make_shared<kernel::InputBox>();

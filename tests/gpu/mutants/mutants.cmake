@@ -1,7 +1,7 @@
 # Kernels with one classical fault each, made from gpu/kernels by replacing one text: mutant(NAME FAMILY OLD NEW). The header
 # mutants/NAME.h holds the family in the namespace assay::gpu::NAME; a text that is not there, or is there twice, stops the configuration.
 # mutant(NAME FAMILY "" "") is a twin without a fault, which has to pass.
-set(ASSAY_MUTANTS_DIR ${CMAKE_BINARY_DIR}/gpu_mutants)
+set(ASSAY_MUTANTS_DIR ${PROJECT_BINARY_DIR}/gpu_mutants)
 
 function(mutant NAME FAMILY OLD NEW)
   set(source ${PROJECT_SOURCE_DIR}/gpu/kernels/${FAMILY}.h)

@@ -2,10 +2,10 @@
 // high declines, one that is too low lets the work begin, which the limit on the process's memory then ends.
 #pragma once
 
+#include "assay/check/load.h"
 #include "certificates/format/replay.h"
-#include "cli/load.h"
 
-namespace assay::cli {
+namespace assay::check {
 
 // The bytes that a run may hold: --memory, else 256 MiB and 256 for each byte of the files on disk, at most 8 GiB.
 [[nodiscard]] MemoryRule memory_rule(const Limits& limits);
@@ -22,4 +22,4 @@ namespace assay::cli {
 // The boxes of open branches may take what the network leaves of the memory for the files and the whole certificate.
 [[nodiscard]] certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limits, std::uint64_t certificate_bytes);
 
-}  // namespace assay::cli
+}  // namespace assay::check

@@ -1,9 +1,9 @@
-#include "cli/cost.h"
+#include "assay/check/cost.h"
 
 #include <algorithm>
 #include <cstdio>
 
-namespace assay::cli {
+namespace assay::check {
 namespace {
 
 // Measured on the ops of the catalogue: boxes, maps and relaxations of an element, and values and maps of a weight.
@@ -111,4 +111,4 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
   return result;
 }
 
-}  // namespace assay::cli
+}  // namespace assay::check

@@ -1,0 +1,108 @@
+#include "assay/check/load.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "assay/check/cost.h"
+#include "frontends/statement/read.h"
+
+namespace assay::check {
+namespace {
+
+// VNN-LIB 2: a solver may answer only for the declared element type. Version 1.0 declares Real.
+Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const std::string& path, bool semantics_real) {
+  if (property.declared_real || semantics_real || property.version.starts_with("1")) return Done{};
+  return Rejection{Rejection::Kind::unsupported,
+                   "semantics.declared_type",
+                   path,
+                   "element type real, an integer type or bool: Assay answers for real arithmetic",
+                   property.declared_type,
+                   "unsound analysis for the declared float type: write real, or pass --semantics real"};
+}
+
+Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
+  kernel::KernelOptions kernel_options;
+  kernel_options.exact = options.exact;
+  return kernel::Problem::open(std::move(statement), kernel_options);
+}
+
+}  // namespace
+
+Outcome<Loaded> load_problem(const std::string& named_model, const std::string& named_property, const LoadOptions& options) {
+  const MemoryRule memory = memory_rule(options.limits);
+  if (options.limit_memory) options.limit_memory(memory.most);
+  const std::string model_path = existing(named_model), property_path = existing(named_property);
+  auto model = onnx::import_model(model_path, memory);
+  if (!model) return in_file(model.rejection(), model_path);
+  auto size = check_size(model.value().graph, options.limits, model.value().stored);
+  if (!size) return in_file(size.rejection(), model_path);
+  Loaded loaded{std::move(model).value(), {}, nullptr, size.value()};
+  if (model_path != named_model) loaded.model.notes.push_back("there is no " + named_model + "; " + model_path + " was read");
+  const std::array<vnnlib::NetworkShape, 1> networks{{{options.network_name, &loaded.model.graph}}};
+  auto property = vnnlib::read_property(property_path, networks, options.polynomials, memory);
+  if (!property) return in_file(property.rejection(), property_path);
+  loaded.property = std::move(property).value();
+  if (property_path != named_property)
+    loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
+  if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
+  kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
+  statement.sources.push_back(loaded.property.source);
+  auto problem = opened(std::move(statement), options);
+  if (!problem) return problem.rejection();
+  loaded.problem = std::move(problem).value();
+  return loaded;
+}
+
+Outcome<Loaded> load_statement(const std::string& path, const LoadOptions& options) {
+  if (options.limit_memory) options.limit_memory(memory_rule(options.limits).most);
+  const std::uint64_t stored = file_bytes(path);
+  auto statement = statement_file::read(path);
+  if (!statement) return in_file(statement.rejection(), path);
+  auto size = check_size(statement.value().graph, options.limits, stored);
+  if (!size) return in_file(size.rejection(), path);
+  auto problem = opened(std::move(statement).value(), options);
+  if (!problem) return in_file(problem.rejection(), path);
+  Loaded loaded;
+  loaded.problem = std::move(problem).value();
+  loaded.bytes = size.value();
+  loaded.model.stored = stored;
+  return loaded;
+}
+
+std::uint64_t file_bytes(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  constexpr std::uint64_t kBlock = 512, kSmall = std::uint64_t{1} << 20;  // the unit of st_blocks; small files may be kept elsewhere
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  return std::min(size, std::max(kSmall, kBlock * static_cast<std::uint64_t>(status.st_blocks)));
+}
+
+std::vector<std::string> Loaded::notes() const {
+  std::vector<std::string> all;
+  for (const std::string& note : model.notes) all.push_back("model: " + note);
+  for (const std::string& note : property.notes) all.push_back("property: " + note);
+  return all;
+}
+
+std::string existing(const std::string& path) {
+  const std::string packed = path + ".gz";
+  return access(path.c_str(), F_OK) != 0 && access(packed.c_str(), F_OK) == 0 ? packed : path;
+}
+
+Rejection in_file(Rejection why, const std::string& path) {
+  if (why.place.find(path) == std::string::npos) why.place = path + (why.place.empty() ? "" : ", ") + why.place;
+  return why;
+}
+
+double thread_cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace assay::check

@@ -1,0 +1,18 @@
+// What a report of a bug needs to know about a program: version, commit, compiler, libraries, instruction sets.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::cli {
+
+using Libraries = std::vector<std::pair<std::string, std::string>>;  // name, version
+
+// Lines, the last one without an end; the first is "PROGRAM MAJOR.MINOR.PATCH". `further` are the libraries that this program links beyond those of assay-check.
+[[nodiscard]] std::string version_text(const std::string& program, const Libraries& further = {});
+
+// What tools/cmake/commit.cmake writes at every build: the commit of the tree, "-dirty" behind it where files differ; or "unknown".
+extern const char* const kCommit;
+
+}  // namespace assay::cli

@@ -1,0 +1,23 @@
+# cmake -DROOT=... -DOUT=... -P commit.cmake: writes the one source that knows the commit, and leaves it alone where nothing has changed.
+# "unknown" where ROOT is not the root of a git checkout: an unpacked archive, or a copy inside another project's repository.
+set(commit unknown)
+find_program(GIT git)
+if(GIT)
+  execute_process(COMMAND ${GIT} -C ${ROOT} rev-parse --show-toplevel OUTPUT_VARIABLE top OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  file(REAL_PATH "${ROOT}" root)
+  if(top STREQUAL root)
+    execute_process(COMMAND ${GIT} -C ${ROOT} describe --always --dirty --abbrev=12 --exclude * OUTPUT_VARIABLE described
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT failed AND described)
+      set(commit ${described})
+    endif()
+  endif()
+endif()
+set(text "// Written by tools/cmake/commit.cmake.\n#include \"cli/version.h\"\n\nconst char* const assay::cli::kCommit = \"${commit}\";\n")
+set(old "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUT} "${text}")
+endif()

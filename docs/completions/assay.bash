@@ -1,0 +1,52 @@
+# Written by tools/program_pages.
+_assay() {
+  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" verb="" options="" choices="" word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
+    if [[ $word != -* ]]; then
+      verb="$word"
+      break
+    fi
+  done
+  case "$verb" in
+    "") options="verify check bounds inspect lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
+    check) options="--budget --exact --expect --help --json --junit --list --markdown --memory --most-undecided --sarif --semantics --statement --today --waivers -h" ;;
+    bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
+    inspect) options="--budget --help --json --memory --network --summary -h" ;;
+    lint) options="--help --json -h" ;;
+    eval) options="--help --json -h" ;;
+    adjoint) options="--all --help --json --op --seed -h" ;;
+    record) options="--backend --draws --forward-only --help --json --output --range --seed --threads --values --weighted -h" ;;
+    audit) options="--baseline --help --jobs --json --junit --markdown --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
+    gradcheck) options="--allow-dead --backend --baseline --draws --help --jobs --json --junit --kinks --markdown --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
+    probe) options="--all --backend --baseline --dtype --forward-only --help --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today --trace --waivers --write-baseline -h" ;;
+    supports) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
+    ops) options="--help --json -h" ;;
+    capabilities) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
+  esac
+  case "$verb $previous" in
+    "verify --branching") choices="auto input relu" ;;
+    "verify --expect") choices="sat unsat" ;;
+    "verify --semantics") choices="real" ;;
+    "check --expect") choices="sat unsat" ;;
+    "check --semantics") choices="real" ;;
+    "bounds --method") choices="ibp crown" ;;
+    "bounds --nodes") choices="all outputs" ;;
+    "bounds --semantics") choices="real" ;;
+    "record --backend") choices="eager compiled" ;;
+    "audit --rerun") choices="eager compiled" ;;
+    "gradcheck --backend") choices="eager compiled" ;;
+    "gradcheck --kinks") choices="any pytorch" ;;
+    "probe --backend") choices="eager compiled" ;;
+    "probe --dtype") choices="float32 float64" ;;
+  esac
+  if [ -n "$choices" ]; then
+    mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")
+  elif [[ $current == -* || ( -z $verb && -n $options && "${options:0:2}" != -- ) ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+  else
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F _assay assay

@@ -7,9 +7,9 @@
 #include "explain/explain.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
-#include "kernel/gradients/derivatives/differentiate.h"
 
 namespace assay::testing {
 

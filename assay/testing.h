@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/audit/contracts/contract.h"
 #include "probes/launch.h"
 #include "runtime/session.h"
-#include "kernel/audit/contracts/contract.h"
 
 namespace assay::testing {
 

@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "formats/trace.h"
-#include "kernel/gradients/adjointness/cases.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "probes/mistakes.h"
 #include "probes/trial.h"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "probes/sketch.h"
 #include "kernel/audit/contracts/contract.h"
+#include "probes/sketch.h"
 
 namespace assay::probes {
 namespace {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "probes/layout.h"
 #include "kernel/audit/contracts/contract.h"
+#include "probes/layout.h"
 #include "semantics/demand.h"
 
 namespace assay::probes {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
+#include "kernel/audit/contracts/contract.h"
 #include "probes/sketch.h"
 #include "runtime/recorder.h"
-#include "kernel/audit/contracts/contract.h"
 
 namespace assay::probes {
 namespace {

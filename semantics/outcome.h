@@ -32,7 +32,7 @@ struct Rejection {
 template <class T>
 class [[nodiscard]] Outcome {
  public:
-  Outcome(T value) : content_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Outcome(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Outcome(Rejection why) : content_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const { return content_.index() == 0; }

@@ -54,16 +54,16 @@ inline constexpr std::uint8_t kRoundToFloat = 64;
 
 // Limits, checked before anything is allocated.
 inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
-inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;       // the writer closes a frame that has reached this many bytes
-inline constexpr std::size_t kMaxNameBytes = 255;                       // semantics name
-inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;      // in one record, and rows of one case
-inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;      // of a graph that is not known (dump)
-inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;   // of one of its nodes
+inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;         // the writer closes a frame that has reached this many bytes
+inline constexpr std::size_t kMaxNameBytes = 255;                         // semantics name
+inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;        // in one record, and rows of one case
+inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;        // of a graph that is not known (dump)
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;     // of one of its nodes
 inline constexpr std::uint64_t kMaxMultipliers = std::uint64_t{1} << 22;  // of rows, in one record
 inline constexpr std::uint64_t kMaxHeldValues = std::uint64_t{1}
-                                                << 24;  // of the arrays of a record, of the hints in force; or four per element
-inline constexpr std::size_t kMaxRationalBytes = 20000;                 // text of one witness coordinate
-inline constexpr std::uint64_t kMaxDigits = 100'000'000;                // of all of them; an exponent counts as the most that it can give
+                                                << 24;    // of the arrays of a record, of the hints in force; or four per element
+inline constexpr std::size_t kMaxRationalBytes = 20000;   // text of one witness coordinate
+inline constexpr std::uint64_t kMaxDigits = 100'000'000;  // of all of them; an exponent counts as the most that it can give
 inline constexpr std::uint64_t kExponentDigits = 10000;
 
 // CRC-32C (Castagnoli) of `bytes` continued from `crc` (0 to start).

@@ -12,12 +12,12 @@
 #include <stop_token>
 
 #include "certificates/search/attack/attack.h"
-#include "certificates/search/bounds/case_bounds.h"
-#include "certificates/search/branching/input_branching.h"
-#include "certificates/search/limit.h"
-#include "certificates/search/branching/relu_branching.h"
-#include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/attack/side_attack.h"
+#include "certificates/search/bounds/case_bounds.h"
+#include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/branching/input_branching.h"
+#include "certificates/search/branching/relu_branching.h"
+#include "certificates/search/limit.h"
 
 namespace assay::search {
 namespace {
@@ -31,7 +31,7 @@ constexpr double kLeastAttack = 0.01;   // ... but at least this long
 constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
-constexpr double kFirstBranching = 1;       // seconds of branching on an unfinished root, at least; doubled every time
+constexpr double kFirstBranching = 1;   // seconds of branching on an unfinished root, at least; doubled every time
 
 double cpu_seconds() {
   rusage usage{};

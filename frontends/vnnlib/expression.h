@@ -18,7 +18,7 @@ struct LinearExpression {
   };
   std::vector<Term> terms;
   Rational constant;
-  std::uint32_t digits = 1;  // no coefficient needs more decimal digits, above or below its point
+  std::uint32_t digits = 1;    // no coefficient needs more decimal digits, above or below its point
   bool is_polynomial = false;  // the rest means nothing then (Polynomials::leave_out)
 
   void clear();

@@ -143,7 +143,7 @@ constexpr TypeName kElementTypes[] = {
     {"int32", DType::int32},          {"uint8", DType::uint8},          {"int8", DType::int8},
     {"bool", DType::boolean},         {"complex64", DType::complex64},  {"float16", std::nullopt},
     {"bfloat16", std::nullopt},       {"complex128", std::nullopt},     {"int16", DType::int16},
-    {"uint16", DType::uint16},         {"uint32", DType::uint32},         {"uint64", DType::uint64},
+    {"uint16", DType::uint16},        {"uint32", DType::uint32},        {"uint64", DType::uint64},
     {"int4", std::nullopt},           {"uint4", std::nullopt},          {"string", std::nullopt},
     {"float8e4m3fn", std::nullopt},   {"float8e4m3fnuz", std::nullopt}, {"float8e5m2", std::nullopt},
     {"float8e5m2fnuz", std::nullopt}, {"float4e2m1", std::nullopt},

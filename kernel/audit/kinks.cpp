@@ -24,9 +24,9 @@
 #include <numeric>
 #include <utility>
 
+#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
-#include "kernel/audit/contracts/contract.h"
 #include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"

@@ -14,8 +14,8 @@ namespace assay::kernel {
 // computed, to have a range; they come after the recorded tensors.
 struct Opened {
   Trace trace;
-  std::vector<std::uint32_t> origin;  // of each region: the region of the trace that was recorded
-  std::size_t recorded = 0;           // tensors
+  std::vector<std::uint32_t> origin;                    // of each region: the region of the trace that was recorded
+  std::size_t recorded = 0;                             // tensors
   std::vector<std::pair<std::uint32_t, NodeId>> inner;  // of the others: the region that was recorded, and its node
 };
 [[nodiscard]] Opened opened(const Trace& trace);

@@ -17,9 +17,9 @@
 #include <limits>
 #include <utility>
 
-#include "kernel/gradients/adjointness/adjointness.h"
-#include "kernel/audit/slice.h"
 #include "kernel/audit/contracts/contract.h"
+#include "kernel/audit/slice.h"
+#include "kernel/gradients/adjointness/adjointness.h"
 
 namespace assay::kernel {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/gradients/adjointness/sample.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/fast/quick.h"
+#include "kernel/gradients/adjointness/sample.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 

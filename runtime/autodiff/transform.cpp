@@ -84,7 +84,7 @@ struct Derivation {
 Outcome<Derivation> start(const Graph& graph, std::size_t output, std::span<const std::size_t> inputs) {
   if (output >= graph.outputs.size() || !is_float(graph.node(graph.outputs[output]).dtype)) {
     return refuse_request("autodiff.output", "output " + std::to_string(output), "an output of the graph, of float elements",
-                   std::to_string(graph.outputs.size()) + " outputs");
+                          std::to_string(graph.outputs.size()) + " outputs");
   }
   Derivation s{graph, graph.outputs[output], graph.output_names[output], {}};
   for (const std::size_t input : inputs) {

@@ -35,13 +35,16 @@ struct Graph {
   // Appends a node whose shape and dtype are inferred from its operands (which must already be present).
   // Rejections are of kind `malformed` and name op, operands and shapes; the graph is unchanged then.
   Outcome<NodeId> append(Op op, std::vector<NodeId> operands, Attributes attributes = NoAttributes{}, std::string name = {});
-  NodeId append_input(DType dtype, Shape shape, std::string name);   // also listed in inputs / input_names
+  NodeId append_input(DType dtype, Shape shape, std::string name);  // also listed in inputs / input_names
   NodeId append_constant(Tensor value, std::string name = {});
   void mark_output(NodeId id, std::string name);
 };
 
 // What shape inference found for one op on given operand types; used by append() and validate().
-struct ResultType { DType dtype; Shape shape; };
+struct ResultType {
+  DType dtype;
+  Shape shape;
+};
 [[nodiscard]] Outcome<ResultType> infer(const Graph& graph, Op op, const std::vector<NodeId>& operands, const Attributes& attributes);
 
 // Every problem of the graph, each with node, op and reason; empty when it is well-formed: order, arity, attribute

@@ -12,6 +12,8 @@
 
 namespace assay {
 
+// Tables, one row each, in columns.
+// clang-format off
 enum class Op : std::uint8_t {
   // leaves
   input, constant,
@@ -110,19 +112,20 @@ struct LocalResponseAttributes {                                     // semantic
 };
 struct MaskedSoftmaxAttributes { std::int64_t axis = 0; bool empty_is_zero = false; };
 struct ModAttributes { bool truncated = false; };                    // sign of the dividend (fmod); else of the divisor
+// clang-format on
 
-using Attributes = std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes,
-                                ScaleAttributes, GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes,
-                                LeakyReluAttributes, ClipAttributes, PowAttributes, SoftmaxAttributes, ShapeAttributes,
-                                ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes, CastAttributes,
-                                CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes,
-                                PlaceAttributes, WeightedGatherAttributes, SortAttributes>;
+using Attributes =
+    std::variant<NoAttributes, PermuteAttributes, SliceAttributes, ConcatAttributes, PadAttributes, GatherAttributes, ScaleAttributes,
+                 GemmAttributes, WindowAttributes, BatchNormAttributes, ReduceAttributes, LeakyReluAttributes, ClipAttributes,
+                 PowAttributes, SoftmaxAttributes, ShapeAttributes, ActivationAttributes, GeluAttributes, ModAttributes, IsInfAttributes,
+                 CastAttributes, CumulativeAttributes, ArgAttributes, NormaliseAttributes, LocalResponseAttributes, MaskedSoftmaxAttributes,
+                 PlaceAttributes, WeightedGatherAttributes, SortAttributes>;
 
 struct OpRow {
   Op op;
-  std::string_view name;        // the word in messages, docs and FORMAT.md
-  int arity_min, arity_max;     // -1: any number >= arity_min
-  std::size_t attributes;       // index of the alternative of Attributes
+  std::string_view name;     // the word in messages, docs and FORMAT.md
+  int arity_min, arity_max;  // -1: any number >= arity_min
+  std::size_t attributes;    // index of the alternative of Attributes
   OpClass op_class;
   Smoothness smoothness;
   Elements elements = Elements::reals;

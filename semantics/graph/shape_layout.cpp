@@ -12,9 +12,7 @@ bool is_possible(const Shape& shape) {
   return checked_element_count(shape, kMaximumElements, count);
 }
 
-bool is_small(Wide number) {
-  return number >= -static_cast<Wide>(kMaximumElements) && number <= static_cast<Wide>(kMaximumElements);
-}
+bool is_small(Wide number) { return number >= -static_cast<Wide>(kMaximumElements) && number <= static_cast<Wide>(kMaximumElements); }
 
 Outcome<Shape> reshape_shape(const Call& call) {
   const Shape& target = call.get<ShapeAttributes>().shape;

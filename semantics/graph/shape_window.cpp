@@ -37,9 +37,7 @@ bool attributes_fit(Op op, const WindowAttributes& w, std::size_t rank) {
 }
 
 // Extent that the dilated kernel covers; both factors are below 2^31.
-Wide covered(const WindowAttributes& w, std::size_t axis) {
-  return static_cast<Wide>(w.dilations[axis]) * (w.kernel[axis] - 1) + 1;
-}
+Wide covered(const WindowAttributes& w, std::size_t axis) { return static_cast<Wide>(w.dilations[axis]) * (w.kernel[axis] - 1) + 1; }
 
 // Number of window positions along one axis; 0 when the window does not fit.
 Wide positions(Op op, const WindowAttributes& w, std::size_t axis, std::int64_t extent) {

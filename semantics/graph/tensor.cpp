@@ -114,13 +114,9 @@ const char* to_string(DType dtype) {
   return "";
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float64;
-}
+bool is_float(DType dtype) { return dtype == DType::float32 || dtype == DType::float64; }
 
-bool is_integer(DType dtype) {
-  return !is_float(dtype) && dtype != DType::boolean && dtype != DType::complex64;
-}
+bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean && dtype != DType::complex64; }
 
 bool is_unsigned(DType dtype) {
   return dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64;
@@ -151,15 +147,9 @@ Tensor::Tensor(DType dtype, Shape shape, std::shared_ptr<const std::vector<std::
   demand(bytes_->size() == size_ * byte_size(dtype_), "Tensor: shape and data disagree");
 }
 
-Tensor Tensor::of_floats(Shape shape, std::span<const float> values) {
-  return tensor_of(DType::float32, std::move(shape), values);
-}
-Tensor Tensor::of_doubles(Shape shape, std::span<const double> values) {
-  return tensor_of(DType::float64, std::move(shape), values);
-}
-Tensor Tensor::of_ints(Shape shape, std::span<const std::int64_t> values) {
-  return tensor_of(DType::int64, std::move(shape), values);
-}
+Tensor Tensor::of_floats(Shape shape, std::span<const float> values) { return tensor_of(DType::float32, std::move(shape), values); }
+Tensor Tensor::of_doubles(Shape shape, std::span<const double> values) { return tensor_of(DType::float64, std::move(shape), values); }
+Tensor Tensor::of_ints(Shape shape, std::span<const std::int64_t> values) { return tensor_of(DType::int64, std::move(shape), values); }
 
 double Tensor::as_double(std::size_t i) const {
   demand(i < size_ && dtype_ != DType::complex64, "Tensor::as_double: no such real element");
@@ -217,8 +207,6 @@ std::vector<std::int64_t> Tensor::to_ints() const {
   return values;
 }
 
-Tensor Tensor::reshaped(Shape shape) const {
-  return Tensor(dtype_, std::move(shape), bytes_);
-}
+Tensor Tensor::reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), bytes_); }
 
 }  // namespace assay

@@ -41,7 +41,9 @@ class Tensor {
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
   [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>(); }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return bytes_ ? std::span<const std::byte>(*bytes_) : std::span<const std::byte>();
+  }
   // Element i as a double; exact for every dtype but 64-bit integers beyond 2^53 (demanded) and complex64 (demanded).
   [[nodiscard]] double as_double(std::size_t i) const;
   // Element i of an integer or boolean tensor; a uint64 from 2^63 on is demanded away (readers refuse such constants).

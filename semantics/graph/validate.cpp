@@ -146,8 +146,6 @@ class Validator {
 
 }  // namespace
 
-std::vector<Rejection> validate(const Graph& graph) {
-  return Validator(graph).run();
-}
+std::vector<Rejection> validate(const Graph& graph) { return Validator(graph).run(); }
 
 }  // namespace assay

@@ -99,36 +99,16 @@ double cold_root(double a, Direction direction) {
 
 using directed::Direction;
 
-double add_down(double a, double b) {
-  return directed::sum<Direction::down>(a, b);
-}
-double add_up(double a, double b) {
-  return directed::sum<Direction::up>(a, b);
-}
-double sub_down(double a, double b) {
-  return directed::sum<Direction::down>(a, -b);
-}
-double sub_up(double a, double b) {
-  return directed::sum<Direction::up>(a, -b);
-}
-double mul_down(double a, double b) {
-  return directed::product<Direction::down>(a, b);
-}
-double mul_up(double a, double b) {
-  return directed::product<Direction::up>(a, b);
-}
-double div_down(double a, double b) {
-  return directed::quotient<Direction::down>(a, b);
-}
-double div_up(double a, double b) {
-  return directed::quotient<Direction::up>(a, b);
-}
-double sqrt_down(double a) {
-  return directed::root<Direction::down>(a);
-}
-double sqrt_up(double a) {
-  return directed::root<Direction::up>(a);
-}
+double add_down(double a, double b) { return directed::sum<Direction::down>(a, b); }
+double add_up(double a, double b) { return directed::sum<Direction::up>(a, b); }
+double sub_down(double a, double b) { return directed::sum<Direction::down>(a, -b); }
+double sub_up(double a, double b) { return directed::sum<Direction::up>(a, -b); }
+double mul_down(double a, double b) { return directed::product<Direction::down>(a, b); }
+double mul_up(double a, double b) { return directed::product<Direction::up>(a, b); }
+double div_down(double a, double b) { return directed::quotient<Direction::down>(a, b); }
+double div_up(double a, double b) { return directed::quotient<Direction::up>(a, b); }
+double sqrt_down(double a) { return directed::root<Direction::down>(a); }
+double sqrt_up(double a) { return directed::root<Direction::up>(a); }
 
 float float_down(double a) {
   const float nearest = static_cast<float>(a);

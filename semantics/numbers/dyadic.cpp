@@ -22,21 +22,15 @@ struct Dyadic::Big {
   std::int32_t exponent = 0;
 };
 
-void Dyadic::BigDelete::operator()(Big* big) const noexcept {
-  delete big;
-}
-Dyadic::BigPointer Dyadic::clone(const Big& big) {
-  return BigPointer(new Big(big));
-}
+void Dyadic::BigDelete::operator()(Big* big) const noexcept { delete big; }
+Dyadic::BigPointer Dyadic::clone(const Big& big) { return BigPointer(new Big(big)); }
 
 namespace {
 
 constexpr int kMantissaBits = 127;              // of an inline |mantissa|
 constexpr std::int32_t kMaxExponent = 1 << 26;  // keeps alignment shifts below 2^28 bits; doubles reach 2^11
 
-UInt128 magnitude(Int128 value) {
-  return value < 0 ? UInt128{0} - static_cast<UInt128>(value) : static_cast<UInt128>(value);
-}
+UInt128 magnitude(Int128 value) { return value < 0 ? UInt128{0} - static_cast<UInt128>(value) : static_cast<UInt128>(value); }
 
 int trailing_zeros(UInt128 value) {  // value != 0
   const auto low = static_cast<std::uint64_t>(value);
@@ -206,15 +200,9 @@ std::optional<Dyadic> Dyadic::from_double(double value) {
   return DyadicAccess::make(Int128{static_cast<std::int64_t>(std::ldexp(fraction, 53))}, std::int64_t{exponent} - 53);
 }
 
-int Dyadic::sign() const {
-  return big_ ? big_->mantissa.sign() : (mantissa_ > 0) - (mantissa_ < 0);
-}
-double Dyadic::double_down() const {
-  return DyadicAccess::to_double(*this, true);
-}
-double Dyadic::double_up() const {
-  return DyadicAccess::to_double(*this, false);
-}
+int Dyadic::sign() const { return big_ ? big_->mantissa.sign() : (mantissa_ > 0) - (mantissa_ < 0); }
+double Dyadic::double_down() const { return DyadicAccess::to_double(*this, true); }
+double Dyadic::double_up() const { return DyadicAccess::to_double(*this, false); }
 
 Rational Dyadic::to_rational() const {
   if (!big_ && exponent_ <= 0 && exponent_ >= -62) {
@@ -268,9 +256,7 @@ Dyadic& Dyadic::operator+=(const Dyadic& other) {
   return *this = DyadicAccess::wide_sum(*this, other);
 }
 
-Dyadic& Dyadic::operator-=(const Dyadic& other) {
-  return *this += -other;
-}
+Dyadic& Dyadic::operator-=(const Dyadic& other) { return *this += -other; }
 
 Dyadic operator+(const Dyadic& a, const Dyadic& b) {
   Dyadic result(a);

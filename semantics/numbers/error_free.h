@@ -38,9 +38,7 @@ namespace {
   const auto bits = std::bit_cast<std::int64_t>(x + 0.0);  // + 0.0 turns -0 into +0
   return std::bit_cast<double>(bits + (bits >= 0 ? 1 : -1));
 }
-[[gnu::always_inline]] inline double next_down(double x) {
-  return -next_up(-x);
-}
+[[gnu::always_inline]] inline double next_down(double x) { return -next_up(-x); }
 
 // s moved one step iff the sign of the error asks for it.
 template <Direction direction>

@@ -13,12 +13,8 @@ namespace {
 constexpr mpfr_prec_t kFirstBits = 80;    // decides nearly always
 constexpr mpfr_prec_t kLastBits = 10240;  // an undecided value is a tie: only a rational power can be one
 
-double to_format(mpfr_srcptr x, double) {
-  return mpfr_get_d(x, MPFR_RNDN);
-}
-float to_format(mpfr_srcptr x, float) {
-  return mpfr_get_flt(x, MPFR_RNDN);
-}
+double to_format(mpfr_srcptr x, double) { return mpfr_get_d(x, MPFR_RNDN); }
+float to_format(mpfr_srcptr x, float) { return mpfr_get_flt(x, MPFR_RNDN); }
 
 // Ziv's method: both ends of an enclosure round to the same number, or the precision is doubled.
 // `compute(out, x, direction)` is the function at any precision.
@@ -105,108 +101,40 @@ float apply(Function f, float x) {
   return known ? static_cast<float>(fast->lo()) : evaluated(f, x);
 }
 
-double square(double x) {
-  return x * x;
-}
-double abs(double x) {
-  return std::fabs(x);
-}
-double sign(double x) {
-  return sign_of(x);
-}
-double floor(double x) {
-  return std::floor(x);
-}
-double round(double x) {
-  return nearest_integer(x);
-}
-double min(double a, double b) {
-  return minimum(a, b);
-}
-double max(double a, double b) {
-  return maximum(a, b);
-}
-double sqrt(double x) {
-  return std::sqrt(x);
-}
-double exp(double x) {
-  return apply(Function::exp, x);
-}
-double log(double x) {
-  return apply(Function::log, x);
-}
-double tanh(double x) {
-  return apply(Function::tanh, x);
-}
-double sigmoid(double x) {
-  return apply(Function::sigmoid, x);
-}
-double erf(double x) {
-  return apply(Function::erf, x);
-}
-double sin(double x) {
-  return apply(Function::sin, x);
-}
-double cos(double x) {
-  return apply(Function::cos, x);
-}
-double pow(double x, std::int64_t n) {
-  return power(x, n);
-}
-double pow(double x, const Rational& r) {
-  return power(x, r);
-}
+double square(double x) { return x * x; }
+double abs(double x) { return std::fabs(x); }
+double sign(double x) { return sign_of(x); }
+double floor(double x) { return std::floor(x); }
+double round(double x) { return nearest_integer(x); }
+double min(double a, double b) { return minimum(a, b); }
+double max(double a, double b) { return maximum(a, b); }
+double sqrt(double x) { return std::sqrt(x); }
+double exp(double x) { return apply(Function::exp, x); }
+double log(double x) { return apply(Function::log, x); }
+double tanh(double x) { return apply(Function::tanh, x); }
+double sigmoid(double x) { return apply(Function::sigmoid, x); }
+double erf(double x) { return apply(Function::erf, x); }
+double sin(double x) { return apply(Function::sin, x); }
+double cos(double x) { return apply(Function::cos, x); }
+double pow(double x, std::int64_t n) { return power(x, n); }
+double pow(double x, const Rational& r) { return power(x, r); }
 
-float square(float x) {
-  return x * x;
-}
-float abs(float x) {
-  return std::fabs(x);
-}
-float sign(float x) {
-  return sign_of(x);
-}
-float floor(float x) {
-  return std::floor(x);
-}
-float round(float x) {
-  return nearest_integer(x);
-}
-float min(float a, float b) {
-  return minimum(a, b);
-}
-float max(float a, float b) {
-  return maximum(a, b);
-}
-float sqrt(float x) {
-  return std::sqrt(x);
-}
-float exp(float x) {
-  return apply(Function::exp, x);
-}
-float log(float x) {
-  return apply(Function::log, x);
-}
-float tanh(float x) {
-  return apply(Function::tanh, x);
-}
-float sigmoid(float x) {
-  return apply(Function::sigmoid, x);
-}
-float erf(float x) {
-  return apply(Function::erf, x);
-}
-float sin(float x) {
-  return apply(Function::sin, x);
-}
-float cos(float x) {
-  return apply(Function::cos, x);
-}
-float pow(float x, std::int64_t n) {
-  return power(x, n);
-}
-float pow(float x, const Rational& r) {
-  return power(x, r);
-}
+float square(float x) { return x * x; }
+float abs(float x) { return std::fabs(x); }
+float sign(float x) { return sign_of(x); }
+float floor(float x) { return std::floor(x); }
+float round(float x) { return nearest_integer(x); }
+float min(float a, float b) { return minimum(a, b); }
+float max(float a, float b) { return maximum(a, b); }
+float sqrt(float x) { return std::sqrt(x); }
+float exp(float x) { return apply(Function::exp, x); }
+float log(float x) { return apply(Function::log, x); }
+float tanh(float x) { return apply(Function::tanh, x); }
+float sigmoid(float x) { return apply(Function::sigmoid, x); }
+float erf(float x) { return apply(Function::erf, x); }
+float sin(float x) { return apply(Function::sin, x); }
+float cos(float x) { return apply(Function::cos, x); }
+float pow(float x, std::int64_t n) { return power(x, n); }
+float pow(float x, const Rational& r) { return power(x, r); }
 
 }  // namespace assay

@@ -13,7 +13,7 @@ namespace assay {
 [[nodiscard]] double abs(double x);
 [[nodiscard]] double sign(double x);  // -1, 0 or 1; NaN gives NaN
 [[nodiscard]] double floor(double x);
-[[nodiscard]] double round(double x);  // to the nearest integer, ties to even
+[[nodiscard]] double round(double x);          // to the nearest integer, ties to even
 [[nodiscard]] double min(double a, double b);  // NaN if either is
 [[nodiscard]] double max(double a, double b);
 [[nodiscard]] double sqrt(double x);

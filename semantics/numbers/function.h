@@ -16,8 +16,22 @@ template <class S>
 class Dual;
 
 enum class Function : std::uint8_t {
-  exp, log, tanh, sigmoid, erf, sin, cos,
-  tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
+  exp,
+  log,
+  tanh,
+  sigmoid,
+  erf,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
   expm1,     // exp(x) - 1
   log1p,     // log(1 + x)
   erfc,      // 1 - erf(x)

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "semantics/numbers/directed.h"
-#include "semantics/numbers/floating.h"
 #include "semantics/numbers/error_free.h"
+#include "semantics/numbers/floating.h"
 
 namespace assay {
 namespace {
@@ -16,24 +16,12 @@ using directed::Direction;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-double down_sum(double a, double b) {
-  return directed::sum<Direction::down>(a, b);
-}
-double up_sum(double a, double b) {
-  return directed::sum<Direction::up>(a, b);
-}
-[[gnu::always_inline]] inline double down(double a, double b) {
-  return directed::product<Direction::down>(a, b);
-}
-[[gnu::always_inline]] inline double up(double a, double b) {
-  return directed::product<Direction::up>(a, b);
-}
-double smaller(double a, double b) {
-  return a < b ? a : b;
-}
-double larger(double a, double b) {
-  return a > b ? a : b;
-}
+double down_sum(double a, double b) { return directed::sum<Direction::down>(a, b); }
+double up_sum(double a, double b) { return directed::sum<Direction::up>(a, b); }
+[[gnu::always_inline]] inline double down(double a, double b) { return directed::product<Direction::down>(a, b); }
+[[gnu::always_inline]] inline double up(double a, double b) { return directed::product<Direction::up>(a, b); }
+double smaller(double a, double b) { return a < b ? a : b; }
+double larger(double a, double b) { return a > b ? a : b; }
 
 // x >= 0: the corners of x * y are chosen by the signs of y's ends.
 [[gnu::always_inline]] inline Interval nonnegative_times(double x_lo, double x_hi, double y_lo, double y_hi) {
@@ -52,35 +40,19 @@ Interval::Interval(double lo, double hi) : lo_(lo), hi_(hi) {
 }
 Interval::Interval(double point) : lo_(point), hi_(point) {}
 Interval::Interval(const Rational& value) : lo_(value.double_down()), hi_(value.double_up()) {}
-Interval Interval::whole() {
-  return {-kInfinity, kInfinity};
-}
-Interval Interval::undefined() {
-  return Interval(kNaN);
-}
+Interval Interval::whole() { return {-kInfinity, kInfinity}; }
+Interval Interval::undefined() { return Interval(kNaN); }
 
-bool Interval::is_undefined() const {
-  return lo_ != lo_;
-}
-bool Interval::is_point() const {
-  return lo_ == hi_;
-}
-bool Interval::contains(double value) const {
-  return lo_ <= value && value <= hi_;
-}
-bool Interval::contains(const Interval& other) const {
-  return lo_ <= other.lo_ && other.hi_ <= hi_;
-}
+bool Interval::is_undefined() const { return lo_ != lo_; }
+bool Interval::is_point() const { return lo_ == hi_; }
+bool Interval::contains(double value) const { return lo_ <= value && value <= hi_; }
+bool Interval::contains(const Interval& other) const { return lo_ <= other.lo_ && other.hi_ <= hi_; }
 bool Interval::contains(const Rational& value) const {
   // value lies between its neighbours; lo_ <= value iff lo_ <= the largest double that is <= value.
   return lo_ <= value.double_down() && value.double_up() <= hi_;
 }
-double Interval::width_up() const {
-  return up_sum(hi_, -lo_);
-}
-double Interval::magnitude() const {
-  return is_undefined() ? kNaN : larger(std::fabs(lo_), std::fabs(hi_));
-}
+double Interval::width_up() const { return up_sum(hi_, -lo_); }
+double Interval::magnitude() const { return is_undefined() ? kNaN : larger(std::fabs(lo_), std::fabs(hi_)); }
 double Interval::midpoint() const {
   const double a = larger(lo_, -DBL_MAX);
   const double b = smaller(hi_, DBL_MAX);
@@ -91,15 +63,9 @@ double Interval::midpoint() const {
   return larger(a, smaller(middle, b));
 }
 
-Interval Interval::operator-() const {
-  return {-hi_, -lo_};
-}
-Interval operator+(const Interval& a, const Interval& b) {
-  return {down_sum(a.lo_, b.lo_), up_sum(a.hi_, b.hi_)};
-}
-Interval operator-(const Interval& a, const Interval& b) {
-  return {down_sum(a.lo_, -b.hi_), up_sum(a.hi_, -b.lo_)};
-}
+Interval Interval::operator-() const { return {-hi_, -lo_}; }
+Interval operator+(const Interval& a, const Interval& b) { return {down_sum(a.lo_, b.lo_), up_sum(a.hi_, b.hi_)}; }
+Interval operator-(const Interval& a, const Interval& b) { return {down_sum(a.lo_, -b.hi_), up_sum(a.hi_, -b.lo_)}; }
 
 Interval operator*(const Interval& a, const Interval& b) {
   const bool a_has_sign = a.lo_ >= 0 || a.hi_ <= 0;
@@ -129,9 +95,7 @@ Interval operator/(const Interval& a, const Interval& b) {
   return {lo, hi};
 }
 
-bool operator==(const Interval& a, const Interval& b) {
-  return a.lo_ == b.lo_ && a.hi_ == b.hi_;
-}
+bool operator==(const Interval& a, const Interval& b) { return a.lo_ == b.lo_ && a.hi_ == b.hi_; }
 
 Interval hull(const Interval& a, const Interval& b) {
   if (a.is_undefined() || b.is_undefined()) {
@@ -169,9 +133,7 @@ Interval sign(const Interval& x) {
   return {static_cast<double>((x.lo() > 0) - (x.lo() < 0)), static_cast<double>((x.hi() > 0) - (x.hi() < 0))};
 }
 
-Interval floor(const Interval& x) {
-  return {std::floor(x.lo()), std::floor(x.hi())};
-}
+Interval floor(const Interval& x) { return {std::floor(x.lo()), std::floor(x.hi())}; }
 
 Interval round(const Interval& x) {  // increasing, and exact on doubles
   return {round(x.lo()), round(x.hi())};

@@ -63,27 +63,13 @@ Interval apply(Function f, const Interval& x) {
                  [f](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr lo, mpfr_srcptr hi) { return mpfr::image(f, out_lo, out_hi, lo, hi); });
 }
 
-Interval exp(const Interval& x) {
-  return apply(Function::exp, x);
-}
-Interval log(const Interval& x) {
-  return apply(Function::log, x);
-}
-Interval tanh(const Interval& x) {
-  return apply(Function::tanh, x);
-}
-Interval sigmoid(const Interval& x) {
-  return apply(Function::sigmoid, x);
-}
-Interval erf(const Interval& x) {
-  return apply(Function::erf, x);
-}
-Interval sin(const Interval& x) {
-  return apply(Function::sin, x);
-}
-Interval cos(const Interval& x) {
-  return apply(Function::cos, x);
-}
+Interval exp(const Interval& x) { return apply(Function::exp, x); }
+Interval log(const Interval& x) { return apply(Function::log, x); }
+Interval tanh(const Interval& x) { return apply(Function::tanh, x); }
+Interval sigmoid(const Interval& x) { return apply(Function::sigmoid, x); }
+Interval erf(const Interval& x) { return apply(Function::erf, x); }
+Interval sin(const Interval& x) { return apply(Function::sin, x); }
+Interval cos(const Interval& x) { return apply(Function::cos, x); }
 
 Interval pow(const Interval& x, std::int64_t n) {
   if (n == 1) {

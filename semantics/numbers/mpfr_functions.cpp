@@ -28,9 +28,7 @@ void enter() {
   static_cast<void>(cache);
 }
 
-mpfr_rnd_t opposite(mpfr_rnd_t direction) {
-  return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD;
-}
+mpfr_rnd_t opposite(mpfr_rnd_t direction) { return direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD; }
 
 // 1 / (1 + exp(-x)): decreasing in exp(-x), so that is rounded the other way.
 int evaluate_sigmoid(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t direction) {

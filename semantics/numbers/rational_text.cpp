@@ -16,9 +16,7 @@ constexpr std::int64_t kMaxExponent = 10000;
 constexpr std::size_t kInlineDigits = 18;         // 10^18 < 2^63
 constexpr std::int64_t kExactDouble = 1LL << 53;  // integers up to here are doubles
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads digits from the front of `text`; the rest stays.
 std::string_view take_digits(std::string_view& text) {
@@ -40,9 +38,7 @@ bool take(std::string_view& text, char c) {
 }
 
 // An optional sign; true for minus.
-bool take_minus(std::string_view& text) {
-  return take(text, '-') || (take(text, '+') && false);
-}
+bool take_minus(std::string_view& text) { return take(text, '-') || (take(text, '+') && false); }
 
 std::int64_t small_integer(std::string_view digits) {
   std::int64_t value = 0;
@@ -67,9 +63,7 @@ std::int64_t power_of_ten(std::size_t n) {
   return value;
 }
 
-void set_digits(mpz_ptr result, const std::string& digits) {
-  mpz_set_str(result, digits.empty() ? "0" : digits.c_str(), 10);
-}
+void set_digits(mpz_ptr result, const std::string& digits) { mpz_set_str(result, digits.empty() ? "0" : digits.c_str(), 10); }
 
 // digits * 10^exponent, negated on request.
 Rational scaled(std::string_view digits, std::int64_t exponent, bool negative) {
@@ -183,9 +177,7 @@ double Rational::double_up() const {
   return to_double(*this, MPFR_RNDU);
 }
 
-bool Rational::is_double() const {
-  return double_down() == double_up();
-}
+bool Rational::is_double() const { return double_down() == double_up(); }
 
 std::string Rational::to_string() const {
   const ExactFraction exact(*this);

@@ -10,18 +10,14 @@ namespace {
 using Term = std::pair<std::uint32_t, Interval>;
 
 // An exact zero: the variable does not occur. (False for undefined coefficients.)
-bool is_zero(const Interval& x) {
-  return x.lo() == 0 && x.hi() == 0;
-}
+bool is_zero(const Interval& x) { return x.lo() == 0 && x.hi() == 0; }
 
 template <class F>
 Symbolic of_constant(const Symbolic& x, F f) {
   return x.is_constant() ? Symbolic(f(x.constant())) : Symbolic::nonlinear();
 }
 
-bool has_steps(const Symbolic& x) {
-  return x.is_linear() && !x.terms().empty() && x.steps() != nullptr;
-}
+bool has_steps(const Symbolic& x) { return x.is_linear() && !x.terms().empty() && x.steps() != nullptr; }
 
 // f of a constant, else the step.
 template <class F>
@@ -92,9 +88,7 @@ Symbolic operator+(const Symbolic& a, const Symbolic& b) {
   return result += b;
 }
 
-Symbolic operator-(const Symbolic& a, const Symbolic& b) {
-  return a + -b;
-}
+Symbolic operator-(const Symbolic& a, const Symbolic& b) { return a + -b; }
 
 Symbolic operator*(const Symbolic& a, const Symbolic& b) {
   if (has_steps(a) && has_steps(b)) return a.steps_->product(a, b);
@@ -132,23 +126,24 @@ Symbolic operator/(const Symbolic& a, const Symbolic& b) {
 
 Symbolic min(const Symbolic& a, const Symbolic& b) {
   if (a.is_constant() && b.is_constant()) return min(a.constant(), b.constant());
-  return b + of_constant(a - b, [](const Interval& c) { return min(c, Interval(0.0)); }, Steps::Kind::negative_part);
+  return b + of_constant(
+                 a - b, [](const Interval& c) { return min(c, Interval(0.0)); }, Steps::Kind::negative_part);
 }
 Symbolic max(const Symbolic& a, const Symbolic& b) {
   return a.is_constant() && b.is_constant() ? Symbolic(max(a.constant(), b.constant())) : -min(-a, -b);
 }
 
-Symbolic square(const Symbolic& x) {
-  return pow(x, std::int64_t{2});
-}
+Symbolic square(const Symbolic& x) { return pow(x, std::int64_t{2}); }
 Symbolic abs(const Symbolic& x) {
-  return of_constant(x, [](const Interval& c) { return abs(c); }, Steps::Kind::abs);
+  return of_constant(
+      x, [](const Interval& c) { return abs(c); }, Steps::Kind::abs);
 }
 Symbolic sign(const Symbolic& x) {
   return of_constant(x, [](const Interval& c) { return sign(c); });
 }
 Symbolic floor(const Symbolic& x) {
-  return of_constant(x, [](const Interval& c) { return floor(c); }, Steps::Kind::floor);
+  return of_constant(
+      x, [](const Interval& c) { return floor(c); }, Steps::Kind::floor);
 }
 Symbolic round(const Symbolic& x) {
   return of_constant(x, [](const Interval& c) { return round(c); });
@@ -161,27 +156,13 @@ Symbolic apply(Function f, const Symbolic& x) {
 Symbolic sqrt(const Symbolic& x) {
   return has_steps(x) ? x.steps()->power(x, Rational(1, 2)) : of_constant(x, [](const Interval& c) { return sqrt(c); });
 }
-Symbolic exp(const Symbolic& x) {
-  return apply(Function::exp, x);
-}
-Symbolic log(const Symbolic& x) {
-  return apply(Function::log, x);
-}
-Symbolic tanh(const Symbolic& x) {
-  return apply(Function::tanh, x);
-}
-Symbolic sigmoid(const Symbolic& x) {
-  return apply(Function::sigmoid, x);
-}
-Symbolic erf(const Symbolic& x) {
-  return apply(Function::erf, x);
-}
-Symbolic sin(const Symbolic& x) {
-  return apply(Function::sin, x);
-}
-Symbolic cos(const Symbolic& x) {
-  return apply(Function::cos, x);
-}
+Symbolic exp(const Symbolic& x) { return apply(Function::exp, x); }
+Symbolic log(const Symbolic& x) { return apply(Function::log, x); }
+Symbolic tanh(const Symbolic& x) { return apply(Function::tanh, x); }
+Symbolic sigmoid(const Symbolic& x) { return apply(Function::sigmoid, x); }
+Symbolic erf(const Symbolic& x) { return apply(Function::erf, x); }
+Symbolic sin(const Symbolic& x) { return apply(Function::sin, x); }
+Symbolic cos(const Symbolic& x) { return apply(Function::cos, x); }
 
 Symbolic pow(const Symbolic& x, std::int64_t n) {
   if (x.is_linear() && (n == 0 || n == 1)) {

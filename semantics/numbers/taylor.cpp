@@ -15,10 +15,10 @@
 namespace assay {
 namespace {
 
-constexpr int kTerms = 14;                       // of the polynomial
-constexpr int kPairs = 3;                        // of them have coefficients of two doubles
-constexpr int kFirstLevel = 3, kLastLevel = 9;   // cells are 1/8 to 1/512 wide
-constexpr double kNarrow = 0x1p-62;              // error beside the size of f, or of its change in the cell
+constexpr int kTerms = 14;                      // of the polynomial
+constexpr int kPairs = 3;                       // of them have coefficients of two doubles
+constexpr int kFirstLevel = 3, kLastLevel = 9;  // cells are 1/8 to 1/512 wide
+constexpr double kNarrow = 0x1p-62;             // error beside the size of f, or of its change in the cell
 constexpr double kLargestArgument = 1 << 16;
 constexpr int kPatience = 3;                 // questions that MPFR answers before a cell is made: it costs as much as tens of them
 constexpr std::size_t kMostCells = 1 << 15;  // 9 MB
@@ -297,7 +297,8 @@ std::optional<Near> by_cell(F f, std::uint64_t key_of_f, double x) {
     const double width = std::ldexp(1, -level), index = std::nearbyint(x / width), centre = index * width;
     const Interval difference = Interval(x) - Interval(centre);
     if (!difference.is_point() || !(difference.magnitude() <= width / 2)) return std::nullopt;
-    const auto key = (static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) << 16) | (static_cast<std::uint64_t>(level) << 8) | key_of_f;
+    const auto key =
+        (static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) << 16) | (static_cast<std::uint64_t>(level) << 8) | key_of_f;
     if (places.size() >= kMostCells) places.clear();
     Place& place = places[key];
     if (place.questions + 1 < kPatience) {

@@ -21,12 +21,8 @@ namespace {
 using Wide = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<77, boost::multiprecision::allocate_stack>,
                                            boost::multiprecision::et_off>;
 
-mpfr_ptr raw(Wide& x) {
-  return x.backend().data();
-}
-mpfr_srcptr raw(const Wide& x) {
-  return x.backend().data();
-}
+mpfr_ptr raw(Wide& x) { return x.backend().data(); }
+mpfr_srcptr raw(const Wide& x) { return x.backend().data(); }
 
 using Binary = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 template <Binary operation>
@@ -96,18 +92,10 @@ struct WideAccess {
 
 namespace {
 
-const Ends& ends(const WideInterval& x) {
-  return WideAccess::ends(x);
-}
-mpfr_srcptr lo(const WideInterval& x) {
-  return WideAccess::lo(x);
-}
-mpfr_srcptr hi(const WideInterval& x) {
-  return WideAccess::hi(x);
-}
-bool either_undefined(const WideInterval& a, const WideInterval& b) {
-  return a.is_undefined() || b.is_undefined();
-}
+const Ends& ends(const WideInterval& x) { return WideAccess::ends(x); }
+mpfr_srcptr lo(const WideInterval& x) { return WideAccess::lo(x); }
+mpfr_srcptr hi(const WideInterval& x) { return WideAccess::hi(x); }
+bool either_undefined(const WideInterval& a, const WideInterval& b) { return a.is_undefined() || b.is_undefined(); }
 
 template <class Image>
 WideInterval outward(const WideInterval& x, Image compute) {
@@ -144,9 +132,7 @@ std::optional<Rational> exact_end(bool undefined, mpfr_srcptr end) {
 
 }  // namespace
 
-WideInterval::WideInterval() {
-  ::new (static_cast<void*>(storage_)) Ends();
-}
+WideInterval::WideInterval() { ::new (static_cast<void*>(storage_)) Ends(); }
 WideInterval::WideInterval(const WideInterval& other) : undefined_(other.undefined_) {
   ::new (static_cast<void*>(storage_)) Ends(WideAccess::ends(other));
 }
@@ -155,9 +141,7 @@ WideInterval& WideInterval::operator=(const WideInterval& other) {
   undefined_ = other.undefined_;
   return *this;
 }
-WideInterval::~WideInterval() {
-  WideAccess::ends(*this).~Ends();
-}
+WideInterval::~WideInterval() { WideAccess::ends(*this).~Ends(); }
 
 WideInterval::WideInterval(double point) : WideInterval(point, point) {}
 WideInterval::WideInterval(const Interval& enclosed) : WideInterval(enclosed.lo(), enclosed.hi()) {}
@@ -166,9 +150,7 @@ WideInterval::WideInterval(const Rational& value) : WideInterval(value, value) {
 WideInterval::WideInterval(const Rational& lo, const Rational& hi)
     : WideInterval(lo <= hi ? WideAccess::make(rounded(lo, MPFR_RNDD), rounded(hi, MPFR_RNDU)) : undefined()) {}
 
-WideInterval WideInterval::whole() {
-  return WideInterval(Interval::whole());
-}
+WideInterval WideInterval::whole() { return WideInterval(Interval::whole()); }
 WideInterval WideInterval::undefined() {
   WideInterval result;
   result.undefined_ = true;
@@ -182,15 +164,11 @@ WideInterval WideInterval::pi() {
   return WideAccess::make(lo, hi);
 }
 
-bool WideInterval::is_point() const {
-  return !undefined_ && mpfr_equal_p(::assay::lo(*this), ::assay::hi(*this)) != 0;
-}
+bool WideInterval::is_point() const { return !undefined_ && mpfr_equal_p(::assay::lo(*this), ::assay::hi(*this)) != 0; }
 bool WideInterval::is_bounded() const {
   return !undefined_ && mpfr_number_p(::assay::lo(*this)) != 0 && mpfr_number_p(::assay::hi(*this)) != 0;
 }
-bool WideInterval::contains(double value) const {
-  return contains(WideInterval(value));
-}
+bool WideInterval::contains(double value) const { return contains(WideInterval(value)); }
 bool WideInterval::contains(const Rational& value) const {
   const ExactFraction exact(value);
   return !undefined_ && mpfr_cmp_q(::assay::lo(*this), exact.value) <= 0 && mpfr_cmp_q(::assay::hi(*this), exact.value) >= 0;
@@ -200,44 +178,26 @@ bool WideInterval::contains(const WideInterval& other) const {
          mpfr_lessequal_p(::assay::hi(other), ::assay::hi(*this)) != 0;
 }
 
-std::optional<Rational> WideInterval::lo() const {
-  return exact_end(undefined_, ::assay::lo(*this));
-}
-std::optional<Rational> WideInterval::hi() const {
-  return exact_end(undefined_, ::assay::hi(*this));
-}
+std::optional<Rational> WideInterval::lo() const { return exact_end(undefined_, ::assay::lo(*this)); }
+std::optional<Rational> WideInterval::hi() const { return exact_end(undefined_, ::assay::hi(*this)); }
 double WideInterval::lo_down() const {
   return undefined_ ? std::numeric_limits<double>::quiet_NaN() : mpfr_get_d(::assay::lo(*this), MPFR_RNDD);
 }
 double WideInterval::hi_up() const {
   return undefined_ ? std::numeric_limits<double>::quiet_NaN() : mpfr_get_d(::assay::hi(*this), MPFR_RNDU);
 }
-Interval WideInterval::to_interval() const {
-  return {lo_down(), hi_up()};
-}
-WideInterval WideInterval::lower_end() const {
-  return undefined_ ? *this : WideAccess::make(ends(*this).lower(), ends(*this).lower());
-}
-WideInterval WideInterval::upper_end() const {
-  return undefined_ ? *this : WideAccess::make(ends(*this).upper(), ends(*this).upper());
-}
-double WideInterval::width_up() const {
-  return (WideInterval(*this) - WideInterval(*this)).hi_up();
-}
-double WideInterval::magnitude_up() const {
-  return abs(*this).hi_up();
-}
+Interval WideInterval::to_interval() const { return {lo_down(), hi_up()}; }
+WideInterval WideInterval::lower_end() const { return undefined_ ? *this : WideAccess::make(ends(*this).lower(), ends(*this).lower()); }
+WideInterval WideInterval::upper_end() const { return undefined_ ? *this : WideAccess::make(ends(*this).upper(), ends(*this).upper()); }
+double WideInterval::width_up() const { return (WideInterval(*this) - WideInterval(*this)).hi_up(); }
+double WideInterval::magnitude_up() const { return abs(*this).hi_up(); }
 
-bool certainly_less(const WideInterval& a, const WideInterval& b) {
-  return !either_undefined(a, b) && mpfr_less_p(hi(a), lo(b)) != 0;
-}
+bool certainly_less(const WideInterval& a, const WideInterval& b) { return !either_undefined(a, b) && mpfr_less_p(hi(a), lo(b)) != 0; }
 bool certainly_less_equal(const WideInterval& a, const WideInterval& b) {
   return !either_undefined(a, b) && mpfr_lessequal_p(hi(a), lo(b)) != 0;
 }
 
-WideInterval WideInterval::operator-() const {
-  return undefined_ ? *this : WideAccess::make(-ends(*this));
-}
+WideInterval WideInterval::operator-() const { return undefined_ ? *this : WideAccess::make(-ends(*this)); }
 WideInterval operator+(const WideInterval& a, const WideInterval& b) {
   return either_undefined(a, b) ? WideInterval::undefined() : WideAccess::make(ends(a) + ends(b));
 }
@@ -267,15 +227,9 @@ WideInterval intersect(const WideInterval& a, const WideInterval& b) {
   return WideAccess::make(ends(a_is_higher ? a : b).lower(), ends(a_is_lower ? a : b).upper());
 }
 
-WideInterval square(const WideInterval& x) {
-  return x.is_undefined() ? x : WideAccess::make(boost::numeric::square(ends(x)));
-}
-WideInterval abs(const WideInterval& x) {
-  return x.is_undefined() ? x : WideAccess::make(boost::numeric::abs(ends(x)));
-}
-WideInterval sign(const WideInterval& x) {
-  return x.is_undefined() ? x : WideInterval(mpfr_sgn(lo(x)), mpfr_sgn(hi(x)));
-}
+WideInterval square(const WideInterval& x) { return x.is_undefined() ? x : WideAccess::make(boost::numeric::square(ends(x))); }
+WideInterval abs(const WideInterval& x) { return x.is_undefined() ? x : WideAccess::make(boost::numeric::abs(ends(x))); }
+WideInterval sign(const WideInterval& x) { return x.is_undefined() ? x : WideInterval(mpfr_sgn(lo(x)), mpfr_sgn(hi(x))); }
 WideInterval floor(const WideInterval& x) {
   return outward(x, [](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr in_lo, mpfr_srcptr in_hi) {
     mpfr_floor(out_lo, in_lo);
@@ -307,27 +261,13 @@ WideInterval apply(Function f, const WideInterval& x) {
   });
 }
 
-WideInterval exp(const WideInterval& x) {
-  return apply(Function::exp, x);
-}
-WideInterval log(const WideInterval& x) {
-  return apply(Function::log, x);
-}
-WideInterval tanh(const WideInterval& x) {
-  return apply(Function::tanh, x);
-}
-WideInterval sigmoid(const WideInterval& x) {
-  return apply(Function::sigmoid, x);
-}
-WideInterval erf(const WideInterval& x) {
-  return apply(Function::erf, x);
-}
-WideInterval sin(const WideInterval& x) {
-  return apply(Function::sin, x);
-}
-WideInterval cos(const WideInterval& x) {
-  return apply(Function::cos, x);
-}
+WideInterval exp(const WideInterval& x) { return apply(Function::exp, x); }
+WideInterval log(const WideInterval& x) { return apply(Function::log, x); }
+WideInterval tanh(const WideInterval& x) { return apply(Function::tanh, x); }
+WideInterval sigmoid(const WideInterval& x) { return apply(Function::sigmoid, x); }
+WideInterval erf(const WideInterval& x) { return apply(Function::erf, x); }
+WideInterval sin(const WideInterval& x) { return apply(Function::sin, x); }
+WideInterval cos(const WideInterval& x) { return apply(Function::cos, x); }
 
 WideInterval pow(const WideInterval& x, std::int64_t n) {
   return outward(x, [n](mpfr_ptr out_lo, mpfr_ptr out_hi, mpfr_srcptr in_lo, mpfr_srcptr in_hi) {

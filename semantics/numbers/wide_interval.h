@@ -43,11 +43,11 @@ class WideInterval {
   // The ends as doubles, rounded outward; NaN for undefined().
   [[nodiscard]] double lo_down() const;
   [[nodiscard]] double hi_up() const;
-  [[nodiscard]] Interval to_interval() const;  // the tightest Interval around it
+  [[nodiscard]] Interval to_interval() const;    // the tightest Interval around it
   [[nodiscard]] WideInterval lower_end() const;  // the end as a point; undefined() stays
   [[nodiscard]] WideInterval upper_end() const;
-  [[nodiscard]] double width_up() const;       // hi - lo, rounded up
-  [[nodiscard]] double magnitude_up() const;   // max |x|, rounded up
+  [[nodiscard]] double width_up() const;      // hi - lo, rounded up
+  [[nodiscard]] double magnitude_up() const;  // max |x|, rounded up
 
   // True only if the relation holds for every pair of points; never true for undefined().
   friend bool certainly_less(const WideInterval& a, const WideInterval& b);

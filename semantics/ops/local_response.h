@@ -44,7 +44,7 @@ S response(const Constants<S>& constants, const S& t, const S& rest) {
 
 // g over t in [lo, hi], all of one sign, r fixed.
 static inline WideInterval over_branch(const Constants<WideInterval>& constants, const WideInterval& lo, const WideInterval& hi,
-                                const WideInterval& r) {
+                                       const WideInterval& r) {
   WideInterval image = hull(response(constants, lo, r), response(constants, hi, r));
   const WideInterval slope = WideInterval(Rational(2) * constants.beta - Rational(1)) * constants.a;
   if (!certainly_less(WideInterval(), slope)) return image;
@@ -86,7 +86,7 @@ static inline WideInterval value_of(const Constants<WideInterval>& constants, co
   return image_of(constants, t, constants.bias + constants.a * others);
 }
 static inline Dual<WideInterval> value_of(const Constants<Dual<WideInterval>>& constants, const Dual<WideInterval>& t,
-                                   const Dual<WideInterval>& others) {
+                                          const Dual<WideInterval>& others) {
   const Dual<WideInterval> by_formula = response(constants, t, constants.bias + constants.a * others);
   const WideInterval r = (constants.bias + constants.a * others).value();
   const Constants<WideInterval> plain(constants.bias.value(), constants.a.value(), constants.beta);

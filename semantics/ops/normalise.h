@@ -185,8 +185,8 @@ static inline WideInterval spread(const std::vector<WideInterval>& x, const Wide
 
 // y met with y_i(c) + sum_j J_ij (x_j - c_j) for the middle c of the box: J_ij in (delta_ij - (1 + q y_i y_j) / n) / s, where s is the
 // divisor, and q = s / sqrt(v), over the box. In double intervals; the cost is n^2.
-static inline void meet_mean_value_form(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x, const WideInterval& mean_square,
-                                 std::vector<WideInterval>& y) {
+static inline void meet_mean_value_form(const NormaliseAttributes& attributes, const std::vector<WideInterval>& x,
+                                        const WideInterval& mean_square, std::vector<WideInterval>& y) {
   constexpr std::size_t kMostElements = 256;
   const WideInterval zero, one(1.0);
   const bool is_centered = attributes.form == Form::centered;

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "certificates/search/network/lines.h"
 #include "certificates/replay/session.h"
+#include "certificates/search/network/lines.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 

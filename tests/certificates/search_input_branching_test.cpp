@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "certificates/format/replay.h"
+#include "certificates/replay/session.h"
 #include "certificates/search/branching/input_losses.h"
 #include "certificates/search/search.h"
-#include "certificates/replay/session.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "certificates/format/replay.h"
-#include "certificates/search/branching/relu_branching.h"
 #include "certificates/replay/session.h"
+#include "certificates/search/branching/relu_branching.h"
 #include "tests/catch.h"
 
 namespace assay::search_test {

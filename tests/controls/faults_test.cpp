@@ -6,10 +6,10 @@
 #include <string>
 
 #include "kernel/audit/audit.h"
+#include "kernel/audit/contracts/contract.h"
 #include "probes/launch.h"
 #include "probes/trial.h"
 #include "runtime/recorder.h"
-#include "kernel/audit/contracts/contract.h"
 #include "tests/catch.h"
 #include "tests/controls/comparison.h"
 

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <string>
 
-#include "kernel/gradients/adjointness/cases.h"
+#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "probes/mistakes.h"
 #include "runtime/graph_module.h"
 #include "runtime/recorder.h"
-#include "kernel/audit/contracts/contract.h"
 #include "tests/catch.h"
 #include "tests/controls/comparison.h"
 

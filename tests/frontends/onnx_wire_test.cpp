@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "frontends/onnx/format/proto.h"
-#include "frontends/onnx/lowering/refusal.h"
 #include "frontends/onnx/format/tensor.h"
+#include "frontends/onnx/lowering/refusal.h"
 #include "tests/catch.h"
 #include "tests/frontends/onnx_builder.h"
 

@@ -14,7 +14,8 @@ void check_exact_value(const Graph& graph, const std::vector<double>& x, double 
       KernelOptions options;
       options.exact = exact;
       const auto problem = open(graph, x, x, {r}, options);
-      INFO((exact ? "exact: " : "filter: ") << r.terms[0].coefficient.to_string() << " y " << (r.strict ? "< " : "<= ") << r.bound.to_decimal());
+      INFO((exact ? "exact: " : "filter: ") << r.terms[0].coefficient.to_string() << " y " << (r.strict ? "< " : "<= ")
+                                            << r.bound.to_decimal());
       CHECK(code_of(conclude(boxed_root(problem))) == (reachable ? "conclude.S3" : "accepted"));
       CHECK(kernel::satisfiable(problem, {0, rationals(x)}).ok() == reachable);
     }
@@ -225,16 +226,18 @@ TEST_CASE("catalogue DUP and MISSING LEAF: a tree with a hole or a doubled leaf 
   const auto problem = open(net.output(), {0}, {4}, {at_least(output(0), Rational(5))});
   const NodeId x = problem->graph().inputs[0];
   const Scope parent = boxed_root(problem), left = assumed(parent, {x, 0, false, 2}), right = assumed(parent, {x, 0, true, 2});
-  const auto leaf = [&](const Scope& scope, bool at_least_side, double t) { return take(conclude(assumed(scope, {x, 0, at_least_side, t}))); };
+  const auto leaf = [&](const Scope& scope, bool at_least_side, double t) {
+    return take(conclude(assumed(scope, {x, 0, at_least_side, t})));
+  };
   const Refutation ll = leaf(left, false, 1), lr = leaf(left, true, 1), rl = leaf(right, false, 3), rr = leaf(right, true, 3);
   const auto theorem = [&](const Refutation& r) { return code_of(kernel::unsatisfiable(problem, std::vector<Refutation>{r})); };
   CHECK(theorem(take(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(rl, rr))))) == "accepted");
-  CHECK(theorem(take(kernel::join(ll, lr))) == "unsat.S1");                      // half of the tree
-  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), rr)) == "split.S1");     // a leaf in place of its parent
+  CHECK(theorem(take(kernel::join(ll, lr))) == "unsat.S1");                    // half of the tree
+  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), rr)) == "split.S1");  // a leaf in place of its parent
   CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(ll, lr)))) == "split.S3");
-  CHECK(code_of(kernel::join(ll, rr)) == "split.S1");                             // the leaves between them are missing
+  CHECK(code_of(kernel::join(ll, rr)) == "split.S1");  // the leaves between them are missing
   CHECK(code_of(kernel::join(ll, rl)) == "split.S1");
-  CHECK(code_of(kernel::merge(ll, lr)) == "merge.S1");                            // both halves are needed, not merged
+  CHECK(code_of(kernel::merge(ll, lr)) == "merge.S1");  // both halves are needed, not merged
 }
 
 }  // namespace assay::test

@@ -85,7 +85,7 @@ TEST_CASE("conclude S2: multipliers are finite and >= 0", "[kernel][conclude]") 
   for (const float m : {-1e-45F, -1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     CHECK(code_of(conclude(scope, {}, {m})) == "conclude.S2");
   }
-  CHECK(code_of(conclude(scope, {}, {0.0F})) == "conclude.S3");   // proves 0 > 0
+  CHECK(code_of(conclude(scope, {}, {0.0F})) == "conclude.S3");  // proves 0 > 0
   CHECK(code_of(conclude(scope, {}, {-0.0F})) == "conclude.S3");
   CHECK(code_of(conclude(scope, {}, {1e-45F})) == "accepted");
   CHECK(code_of(conclude(scope, {}, {3e38F})) == "accepted");
@@ -124,9 +124,9 @@ TEST_CASE("conclude: rows over inputs and constants, and rows without terms", "[
   CHECK(code(at_least(input(0), Rational(1))) == "conclude.S3");
   CHECK(code(row({{Rational(-1), input(0)}, {Rational(-1), output(0)}}, -exactly(above(3.0)))) == "accepted");
   CHECK(code(row({{Rational(-1), input(0)}, {Rational(-1), output(0)}}, Rational(-3))) == "conclude.S3");
-  CHECK(code(row({}, Rational(-1))) == "accepted");        // 0 <= -1
-  CHECK(code(row({}, Rational(0))) == "conclude.S3");      // 0 <= 0
-  CHECK(code(row({}, Rational(0), true)) == "accepted");   // 0 < 0
+  CHECK(code(row({}, Rational(-1))) == "accepted");       // 0 <= -1
+  CHECK(code(row({}, Rational(0))) == "conclude.S3");     // 0 <= 0
+  CHECK(code(row({}, Rational(0), true)) == "accepted");  // 0 < 0
   // A case without rows is reachable wherever the box has a point.
   const auto problem = open(sums(), kLow, kHigh, {});
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
@@ -147,8 +147,10 @@ TEST_CASE("conclude: coefficients that are no doubles, or beyond all of them", "
   CHECK(code(-huge, -huge * Rational(3)) == "conclude.S3");
   CHECK(code(huge, Rational(0)) == "conclude.S3");
   // 1e400 x at x = -1e-300 is -1e100; with the largest double in its place it would be about -2e8.
-  const auto at_tiny = open(statement(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
-                                                {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}), options);
+  const auto at_tiny =
+      open(statement(sums(), {{box_of({-*Rational::parse("1e-300"), Rational(0)}, {-*Rational::parse("1e-300"), Rational(0)}),
+                               {row({{huge, input(0)}}, -*Rational::parse("1e50"))}}}),
+           options);
   CHECK(code_of(conclude(boxed_root(at_tiny))) == "conclude.S3");
   const Rational small = *Rational::parse("1e-400");
   CHECK(code(small, -small) == "conclude.S3");  // y0 <= -1 is reachable
@@ -292,7 +294,8 @@ TEST_CASE("witness S1 to S3: a point of the exact box at which every row holds e
   CHECK(code(0, {tenth, Rational(1) + step}) == "witness.S2");
   CHECK(code(0, {tenth + step, Rational(1)}) == "witness.S3");  // the first row, missed by 10^-60
   CHECK(code(0, {tenth, Rational(0)}) == "accepted");
-  const auto strict = open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
+  const auto strict =
+      open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
   CHECK(code_of(kernel::satisfiable(strict, {0, {tenth, Rational(1)}})) == "witness.S3");
   CHECK(kernel::satisfiable(strict, {0, {tenth, Rational(1) - step}}).ok());
 }

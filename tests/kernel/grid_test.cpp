@@ -25,9 +25,16 @@ double wild(std::mt19937_64& random) {
 }
 
 std::vector<std::vector<double>> values_to_try() {
-  std::vector<std::vector<double>> result{{}, {0, -0.0}, {1, 0x1p-54, -0x1p-54, 0x1p-55, -0x1p-55, 0x1.8p-54, 0x1p-60}, {0x1p1023, 0x1p-1074, -0x1p-1074},
-                                          {0x1p-1074, -0x1p-1073}, {0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023, 3},
-                                          {0x1p-1021, 0x1p-1074}, {0x1p-1019, 0x1.8p-1073, -0x1p-1074}, {0.1, -0.3}, {kInfinity, 1, -kInfinity, 0x1p-70}};
+  std::vector<std::vector<double>> result{{},
+                                          {0, -0.0},
+                                          {1, 0x1p-54, -0x1p-54, 0x1p-55, -0x1p-55, 0x1.8p-54, 0x1p-60},
+                                          {0x1p1023, 0x1p-1074, -0x1p-1074},
+                                          {0x1p-1074, -0x1p-1073},
+                                          {0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023, 3},
+                                          {0x1p-1021, 0x1p-1074},
+                                          {0x1p-1019, 0x1.8p-1073, -0x1p-1074},
+                                          {0.1, -0.3},
+                                          {kInfinity, 1, -kInfinity, 0x1p-70}};
   std::mt19937_64 random(7);
   for (int i = 0; i < 300; ++i) {
     std::vector<double> values(1 + random() % 5);
@@ -101,7 +108,8 @@ TEST_CASE("lower sums are exact while they fit and never above the truth", "[ker
     const int length = static_cast<int>(random() % static_cast<unsigned>(bits)) + 1;
     const auto wide = (static_cast<Int128>(random() >> 1) << 64) + static_cast<Int128>(random());
     const Int128 mantissa = wide >> (127 - length);
-    return std::pair{random() % 2 == 0 ? mantissa : -mantissa, static_cast<std::int32_t>(random() % static_cast<unsigned>(exponents)) - exponents / 2};
+    return std::pair{random() % 2 == 0 ? mantissa : -mantissa,
+                     static_cast<std::int32_t>(random() % static_cast<unsigned>(exponents)) - exponents / 2};
   };
   for (int trial = 0; trial < 3000; ++trial) {
     const bool narrow = trial % 2 == 0;

@@ -110,7 +110,8 @@ T take(Outcome<T> outcome) {
 
 inline ProblemPointer open(Statement s, KernelOptions options = {}) { return take(Problem::open(std::move(s), options)); }
 // One box, one case.
-inline ProblemPointer open(Graph graph, const std::vector<double>& lo, const std::vector<double>& hi, std::vector<Row> rows, KernelOptions options = {}) {
+inline ProblemPointer open(Graph graph, const std::vector<double>& lo, const std::vector<double>& hi, std::vector<Row> rows,
+                           KernelOptions options = {}) {
   return open(statement(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}}), options);
 }
 inline Scope root(const ProblemPointer& problem, std::size_t group = 0) { return take(Scope::root(problem, group)); }

@@ -219,7 +219,9 @@ TEST_CASE("affine forms: every entry and bias is the denotation's", "[kernel][li
 }
 
 TEST_CASE("dense maps of every layout, across tiles and panels", "[kernel][linear_map]") {
-  struct Size { std::size_t outer, rows, columns, inner; };
+  struct Size {
+    std::size_t outer, rows, columns, inner;
+  };
   std::mt19937_64 random(2);
   for (const Size s : {Size{1, 1, 1, 1}, Size{2, 3, 5, 1}, Size{1, 4, 3, 6}, Size{3, 2, 4, 5}, Size{1, 37, 19, 1}, Size{2, 1, 40, 2},
                        Size{1, 0, 3, 1}, Size{1, 3, 0, 1}, Size{0, 3, 2, 1}}) {
@@ -280,8 +282,14 @@ TEST_CASE("sparse maps add up repeated entries", "[kernel][linear_map]") {
 
 // Side condition of the exact path: the half step covers every entry, subnormal and huge ones included.
 TEST_CASE("integer entries of extreme weights", "[kernel][linear_map]") {
-  const std::vector<std::vector<double>> rows{{0x1p-1074, 0x1p-1073}, {0x1p-1074, 1}, {0x1p1023, 0x1p-1074}, {0.1, 1.0 / 3}, {0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023},
-                                              {0, 0}, {-0.0, 1}, {0x1.fffffffffffffp0, 0x1.fffffffffffffp-54}};
+  const std::vector<std::vector<double>> rows{{0x1p-1074, 0x1p-1073},
+                                              {0x1p-1074, 1},
+                                              {0x1p1023, 0x1p-1074},
+                                              {0.1, 1.0 / 3},
+                                              {0x1.fffffffffffffp1023, -0x1.fffffffffffffp1023},
+                                              {0, 0},
+                                              {-0.0, 1},
+                                              {0x1.fffffffffffffp0, 0x1.fffffffffffffp-54}};
   for (const auto& w : rows) {
     const auto map = kernel::dense_map(1, 1, w.size(), 1, w);
     for (const int bits : {54, 40, 2}) {

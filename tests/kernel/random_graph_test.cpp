@@ -13,8 +13,11 @@ std::string escape(const Problem& problem, const Scope& scope, const std::vector
     for (const Sample& point : points) {
       for (std::size_t i = 0; i < box.lo.size(); ++i) {
         const WideInterval& z = point.values[node].values[i];
-        const bool inside = !certainly_less(z, WideInterval(box.lo[i])) && !certainly_less(WideInterval(box.hi[i]), z) && box.lo[i] <= box.hi[i];
-        if (!inside) return "node " + std::to_string(node) + " (" + std::string(op_row(problem.graph().node(node).op).name) + "), element " + std::to_string(i);
+        const bool inside =
+            !certainly_less(z, WideInterval(box.lo[i])) && !certainly_less(WideInterval(box.hi[i]), z) && box.lo[i] <= box.hi[i];
+        if (!inside)
+          return "node " + std::to_string(node) + " (" + std::string(op_row(problem.graph().node(node).op).name) + "), element " +
+                 std::to_string(i);
       }
     }
   }
@@ -23,12 +26,18 @@ std::string escape(const Problem& problem, const Scope& scope, const std::vector
 
 float random_slope(RandomGraph& random) {
   switch (random.pick(8)) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return static_cast<float>(random.real(-50, 50));
-    case 3: return 1e30F;
-    case 4: return -1e-40F;
-    default: return static_cast<float>(random.real(-0.25, 1.25));
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return static_cast<float>(random.real(-50, 50));
+    case 3:
+      return 1e30F;
+    case 4:
+      return -1e-40F;
+    default:
+      return static_cast<float>(random.real(-0.25, 1.25));
   }
 }
 
@@ -88,7 +97,8 @@ Row random_row(const Graph& graph, RandomGraph& random) {
 // The row's value at a sample, an upper end of it.
 Rational value_at(const Problem& problem, const Row& r, const Sample& at) {
   WideInterval sum;
-  for (const Term& term : r.terms) sum += WideInterval(term.coefficient) * at.values[problem.node_of(term.variable)].values[term.variable.element];
+  for (const Term& term : r.terms)
+    sum += WideInterval(term.coefficient) * at.values[problem.node_of(term.variable)].values[term.variable.element];
   const auto end = sum.hi();
   REQUIRE(end.has_value());
   return *end;
@@ -100,7 +110,8 @@ void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random
     REQUIRE(code_of(scope.derive_box(node)) == "accepted");
     if (problem.is_constant(node) || random.pick(3) != 0) continue;
     const Selection selection{random.pick(2) == 0 ? Selection::Kind::all : Selection::Kind::unstable, {}};
-    REQUIRE(code_of(scope.refine(node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr, random.pick(2) == 0)) == "accepted");
+    REQUIRE(code_of(scope.refine(node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr,
+                                 random.pick(2) == 0)) == "accepted");
   }
 }
 
@@ -164,7 +175,7 @@ TEST_CASE("random graphs: no sampled point leaves a box or is refuted", "[kernel
     run_one(seed, seed % 3 == 0, tally);
   }
   CHECK(tally.graphs >= 140);
-  CHECK(tally.refuted >= 10);   // the literals do exclude the least point at times
+  CHECK(tally.refuted >= 10);  // the literals do exclude the least point at times
   CHECK(tally.decided >= 50);
   CHECK(tally.empty >= 5);
 }

@@ -176,8 +176,9 @@ TEST_CASE("box S2: the op is defined on the whole box", "[kernel][box]") {
     double outside, inside;  // lower ends
     Attributes attributes = NoAttributes{};
   };
-  for (const Domain& d : {Domain{Op::log, 0, 0x1p-1074}, Domain{Op::sqrt, -0x1p-1074, 0}, Domain{Op::pow, 0, 0x1p-1074, PowAttributes{Rational(-1)}},
-                          Domain{Op::pow, -0x1p-1074, 0, PowAttributes{Rational(1, 2)}}}) {
+  for (const Domain& d :
+       {Domain{Op::log, 0, 0x1p-1074}, Domain{Op::sqrt, -0x1p-1074, 0}, Domain{Op::pow, 0, 0x1p-1074, PowAttributes{Rational(-1)}},
+        Domain{Op::pow, -0x1p-1074, 0, PowAttributes{Rational(1, 2)}}}) {
     Chain net(1);
     net.then(d.op, d.attributes);
     const Graph graph = net.output();

@@ -7,9 +7,7 @@ using namespace assay::kernel;
 
 namespace {
 
-std::string hash_of(const std::string& text) {
-  return to_hex(sha256(std::as_bytes(std::span(text.data(), text.size()))));
-}
+std::string hash_of(const std::string& text) { return to_hex(sha256(std::as_bytes(std::span(text.data(), text.size())))); }
 
 }  // namespace
 

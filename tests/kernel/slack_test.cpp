@@ -214,7 +214,8 @@ TEST_CASE("exact path: bits that are dropped are paid for", "[kernel][slack][exa
   const Graph graph = net.output();
   for (const int x : {1, -1}) {
     for (const int sign : {1, -1}) {
-      const auto problem = open(graph, {static_cast<double>(x)}, {static_cast<double>(x)}, {row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(x))}, options);
+      const auto problem = open(graph, {static_cast<double>(x)}, {static_cast<double>(x)},
+                                {row({{Rational(sign), output(0)}}, Rational(sign) * factor * Rational(x))}, options);
       CHECK(kernel::satisfiable(problem, {0, {Rational(x)}}).ok());
       CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
     }
@@ -251,7 +252,8 @@ TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][
   net.then(Op::neg);
   net.then(Op::neg);
   const Graph graph = net.output();
-  for (const std::vector<double>& x : {std::vector<double>{1, 0x1p-60}, {1, -0x1p-60}, {-1, 0x1p-60}, {0x1p1000, 1}, {0x1p1000, -0x1p-1074}}) {
+  for (const std::vector<double>& x :
+       {std::vector<double>{1, 0x1p-60}, {1, -0x1p-60}, {-1, 0x1p-60}, {0x1p1000, 1}, {0x1p1000, -0x1p-1074}}) {
     for (const int sign : {1, -1}) {
       const Row r = row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * (exactly(x[0]) + exactly(x[1])));
       const auto problem = open(graph, x, x, {r}, options);
@@ -272,7 +274,8 @@ TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][e
         Chain net(1);
         net.gemm(2, as_bias ? std::vector<double>{0, 0} : w, as_bias ? w : std::vector<double>{});
         const Rational sum = exactly(w[0]) + exactly(w[1]);
-        const auto problem = open(net.output(), {1}, {1}, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * sum)}, options);
+        const auto problem =
+            open(net.output(), {1}, {1}, {row({{Rational(sign), output(0)}, {Rational(sign), output(1)}}, Rational(sign) * sum)}, options);
         CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
         CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
       }
@@ -289,7 +292,8 @@ TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses
   net.gemm(2, {1, 0, 0, 0x1p-50});
   net.gemm(1, {1, 0x1p-50});
   for (const double x : {-1e10, 1e10}) {
-    const auto problem = open(net.output(), {0, x}, {0, x}, {x < 0 ? at_most(output(0), Rational(-1)) : at_least(output(0), Rational(1))}, options);
+    const auto problem =
+        open(net.output(), {0, x}, {0, x}, {x < 0 ? at_most(output(0), Rational(-1)) : at_least(output(0), Rational(1))}, options);
     CHECK(kernel::satisfiable(problem, {0, rationals({0, x})}).ok());
     CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
   }

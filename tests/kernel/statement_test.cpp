@@ -39,9 +39,7 @@ InputBox& own_box(Statement& s, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("a well-formed statement has no defects", "[statement]") {
-  CHECK(validate(small_statement()).empty());
-}
+TEST_CASE("a well-formed statement has no defects", "[statement]") { CHECK(validate(small_statement()).empty()); }
 
 TEST_CASE("validate finds each planted defect of a statement", "[statement]") {
   struct {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <set>
 
-#include "kernel/gradients/adjointness/cases.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "probes/trial.h"
 #include "runtime/recorder.h"

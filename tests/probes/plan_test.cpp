@@ -3,9 +3,9 @@
 #include <cstring>
 #include <set>
 
-#include "kernel/gradients/adjointness/cases.h"
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "runtime/recorder.h"
 #include "tests/catch.h"

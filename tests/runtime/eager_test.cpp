@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "kernel/gradients/adjointness/cases.h"
+#include "kernel/gradients/derivatives/differentiate.h"
 #include "runtime/autodiff/transform.h"
 #include "runtime/graph_module.h"
-#include "kernel/gradients/derivatives/differentiate.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"

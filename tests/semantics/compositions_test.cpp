@@ -2,8 +2,8 @@
 #include <cmath>
 #include <functional>
 
-#include "semantics/compositions/compositions.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "semantics/compositions/compositions.h"
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"

@@ -41,7 +41,8 @@ Outcome<Array<S>> denote_case(const Graph& graph, const std::vector<Array<S>>& o
 }
 
 // Boxes [v - 1/2, v + r], r in 0 .. 2, kept inside the domain of the op; indices stay points.
-inline std::vector<Array<Interval>> boxes_of(const OpCase& one, const std::vector<std::vector<std::int64_t>>& values, std::mt19937_64& random) {
+inline std::vector<Array<Interval>> boxes_of(const OpCase& one, const std::vector<std::vector<std::int64_t>>& values,
+                                             std::mt19937_64& random) {
   std::vector<Array<Interval>> box = arrays_of<Interval>(one, values);
   for (std::size_t operand = 0; operand < box.size(); ++operand) {
     const Draw draw = draw_of(one, operand);

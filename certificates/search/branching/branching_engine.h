@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "certificates/search/branching/branch_tree.h"
 #include "certificates/search/attack/candidate_point.h"
-#include "certificates/search/lp/relaxation_lp.h"
+#include "certificates/search/branching/branch_tree.h"
 #include "certificates/search/branching/relu_branching.h"
+#include "certificates/search/lp/relaxation_lp.h"
 
 namespace assay::search {
 

@@ -8,10 +8,10 @@
 #include <new>
 #include <thread>
 
+#include "certificates/replay/session.h"
 #include "certificates/search/attack/candidate_point.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/branching/input_losses.h"
-#include "certificates/replay/session.h"
 #include "semantics/demand.h"
 
 namespace assay::search {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/search/network/fast_map.h"
 #include "certificates/search/limit.h"
+#include "certificates/search/network/fast_map.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/search/network/network.h"
 #include "certificates/search/lp/small_lp.h"
+#include "certificates/search/network/network.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {

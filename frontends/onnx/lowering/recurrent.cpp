@@ -174,7 +174,8 @@ Operand row(Call& call, const Operand& x, std::int64_t i, Shape shape) {
 }
 
 // Direction d from its first state: all hidden states, zero behind the end of a sequence.
-Run run(Call& call, Cell cell, const RecurrentSizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths, State state) {
+Run run(Call& call, Cell cell, const RecurrentSizes& size, std::int64_t d, bool reverse, const Operand& x, const Ints& lengths,
+        State state) {
   const std::int64_t width = size.gates * size.hidden;
   const Operand w = permute(call, row(call, call.in(1), d, {width, size.inputs}), {1, 0});
   cell.r = permute(call, row(call, call.in(2), d, {width, size.hidden}), {1, 0});

@@ -9,9 +9,9 @@
 #include <bit>
 #include <cmath>
 
-#include "kernel/audit/fast/quick.h"
 #include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/contracts/math_tables.h"
+#include "kernel/audit/fast/quick.h"
 #include "semantics/ops/families.h"
 
 namespace assay::kernel::quick {

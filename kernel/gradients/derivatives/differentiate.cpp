@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay {
 

@@ -1,8 +1,8 @@
 // Derivatives of elementwise primitives: x_bar = y_bar f'(x), with f' written in x and in y = f(x), whichever is shorter.
 #include <cmath>
 
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay::derivatives {
 

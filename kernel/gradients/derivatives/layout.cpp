@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay::derivatives {
 

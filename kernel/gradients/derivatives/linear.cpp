@@ -2,8 +2,8 @@
 //
 // For y = a b (elementwise, matrices): a_bar = y_bar b^T, b_bar = a^T y_bar, each summed over the axes along which the operand was
 // broadcast.
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 
 namespace assay::derivatives {
 

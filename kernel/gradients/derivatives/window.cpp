@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "semantics/demand.h"
 #include "kernel/gradients/derivatives/rules.h"
+#include "semantics/demand.h"
 #include "semantics/ops/indexing.h"
 
 namespace assay::derivatives {

@@ -12,14 +12,10 @@ bool ask(const k::Refutation& given) {
 k::Refutation forged;
 #endif
 #ifdef FORGE_BRACES
-k::Refutation forge() {
-  return {};
-}
+k::Refutation forge() { return {}; }
 #endif
 #ifdef FORGE_FIELD
-void forge(k::Refutation& given) {
-  given.cases_ = {true};
-}
+void forge(k::Refutation& given) { given.cases_ = {true}; }
 #endif
 #ifdef FORGE_DERIVED
 struct Forged : k::Refutation {

@@ -14,14 +14,10 @@ std::string print(const k::Theorem& given) {
 k::Theorem forged;
 #endif
 #ifdef FORGE_BRACES
-k::Theorem forge() {
-  return {};
-}
+k::Theorem forge() { return {}; }
 #endif
 #ifdef FORGE_FIELD
-void forge(k::Theorem& given) {
-  given.kind_ = k::Theorem::Kind::unsatisfiable;
-}
+void forge(k::Theorem& given) { given.kind_ = k::Theorem::Kind::unsatisfiable; }
 #endif
 #ifdef FORGE_DERIVED
 struct Forged : k::Theorem {
@@ -30,7 +26,5 @@ struct Forged : k::Theorem {
 Forged forged;
 #endif
 #ifdef FORGE_CONTAINER
-std::vector<k::Theorem> forge() {
-  return std::vector<k::Theorem>(1);
-}
+std::vector<k::Theorem> forge() { return std::vector<k::Theorem>(1); }
 #endif

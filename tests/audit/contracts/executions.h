@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernel/audit/contracts/contract.h"
-#include "tests/catch.h"
 #include "tests/audit/contracts/float_executions.h"
+#include "tests/catch.h"
 
 namespace assay::test {
 

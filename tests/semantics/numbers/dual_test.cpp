@@ -1,8 +1,8 @@
 // The derivative table, entry by entry. For each primitive f and each piece [a, b] of a subdivision the mean-value
 // theorem demands f(b) - f(a) in (b - a) F'([a, b]), where F' is the table's entry on the whole piece; pieces so
 // narrow that F' is nearly a point leave no room for another function.
-#include "kernel/gradients/numbers/modular.h"
 #include "semantics/numbers/dual.h"
+#include "kernel/gradients/numbers/modular.h"
 
 #include <functional>
 #include <vector>

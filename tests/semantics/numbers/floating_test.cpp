@@ -1,6 +1,6 @@
 // Reference execution: correctly rounded functions, and the nearest conversions of ScalarTraits.
-#include "kernel/gradients/numbers/modular.h"
 #include "semantics/numbers/floating.h"
+#include "kernel/gradients/numbers/modular.h"
 
 #include <vector>
 

@@ -69,9 +69,7 @@ double draw(const Function& f, Operands& operands) {
   }
 }
 
-std::string text(const Interval& x) {
-  return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]";
-}
+std::string text(const Interval& x) { return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]"; }
 
 }  // namespace
 

@@ -53,9 +53,7 @@ Interval random_interval(Operands& operands) {
   }
 }
 
-std::string text(const Interval& x) {
-  return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]";
-}
+std::string text(const Interval& x) { return "[" + hex(x.lo()) + ", " + hex(x.hi()) + "]"; }
 
 }  // namespace
 

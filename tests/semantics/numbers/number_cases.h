@@ -61,9 +61,7 @@ inline std::string hex(double value) {
 }
 
 // Same number (zeros of either sign are one number), or both NaN.
-inline bool same(double a, double b) {
-  return a == b || (a != a && b != b);
-}
+inline bool same(double a, double b) { return a == b || (a != a && b != b); }
 
 class Operands {
  public:

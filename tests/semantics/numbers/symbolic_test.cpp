@@ -7,9 +7,7 @@ namespace assay::test {
 namespace {
 
 using Terms = std::vector<std::pair<std::uint32_t, Interval>>;
-Symbolic x(std::uint32_t index) {
-  return Symbolic::variable(index);
-}
+Symbolic x(std::uint32_t index) { return Symbolic::variable(index); }
 
 }  // namespace
 

@@ -26,9 +26,7 @@ bool misses(const DefaultInterval& x, const Rational& value) {
   return !inside;
 }
 
-std::string text(const WideInterval& x) {
-  return "[" + hex(x.lo_down()) + ", " + hex(x.hi_up()) + "]";
-}
+std::string text(const WideInterval& x) { return "[" + hex(x.lo_down()) + ", " + hex(x.hi_up()) + "]"; }
 
 Rational random_fraction(Operands& operands) {
   const std::int64_t denominator = operands.integer(1, 1000000);
@@ -49,9 +47,7 @@ WideInterval random_interval(Operands& operands, Rational& inside) {
   return {lo, hi};
 }
 
-double relative_width(const WideInterval& x) {
-  return x.width_up() / x.magnitude_up();
-}
+double relative_width(const WideInterval& x) { return x.width_up() / x.magnitude_up(); }
 
 }  // namespace
 

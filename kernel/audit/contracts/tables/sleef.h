@@ -10,7 +10,8 @@
 
 namespace assay::contracts::tables {
 
-inline constexpr std::string_view kSleefU10Source = "SLEEF 3 documentation, single and double precision functions with suffix u10; exp: PyTorch's exp_u20";
+inline constexpr std::string_view kSleefU10Source =
+    "SLEEF 3 documentation, single and double precision functions with suffix u10; exp: PyTorch's exp_u20";
 inline constexpr auto kSleefU10 = std::to_array<MathRow>({
     {"exp", Format::binary32, MathRow::Unit::ulps, 2},   {"expm1", Format::binary32, MathRow::Unit::ulps, 1},
     {"log", Format::binary32, MathRow::Unit::ulps, 1},   {"log1p", Format::binary32, MathRow::Unit::ulps, 1},

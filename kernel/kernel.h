@@ -6,7 +6,7 @@
 //   Problem::open(statement)                       the statement, validated, with its linear maps
 //   Scope::root(problem, group)                    the points of one group's input box
 //   scope.assume(literal)                          ... that also satisfy the literal
-//   scope.derive_box(node), scope.refine(...)      facts: boxes that hold on the scope
+//   scope.propagate_box(node), scope.tighten(...)   facts: boxes that hold on the scope
 //   scope.meet(other)                              ... and those of a scope with the same context
 //   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
 //   merge, join                                    -> Refutation of the same / of the parent context
@@ -144,7 +144,7 @@ class Refutation {
   friend Outcome<class Theorem> unsatisfiable(const std::shared_ptr<const Problem>&, std::span<const Refutation>);
 };
 
-// Which elements of a node a refine step bounds.
+// Which elements of a node a tighten step bounds.
 struct Selection {
   enum class Kind : std::uint8_t { unstable, all, mask } kind = Kind::unstable;
   std::vector<bool> mask;  // Kind::mask only
@@ -176,22 +176,22 @@ class Scope {
   [[nodiscard]] bool has_box(NodeId node) const { return boxes_[node] != nullptr; }
   [[nodiscard]] const Box& box(NodeId node) const { return *boxes_[node]; }
 
-  // Rule split, one side: the child context, with the literal met into the node's box if it has one. Boxes of nodes
+  // Rule assume, one half of a split: the child context, with the literal met into the node's box if it has one. Boxes of nodes
   // that depend on it stay valid (they are supersets); derive them again to tighten.
   Outcome<Done> assume(const Literal& literal);
 
-  // Rule box: the interval denotation of the operands' boxes (which must exist), met with the box it has.
-  Outcome<Done> derive_box(NodeId node);
+  // Rule propagate_box (IBP): the interval denotation of the operands' boxes (which must exist), met with the box it has.
+  Outcome<Done> propagate_box(NodeId node);
 
-  // Rule back-substitution: bounds on the selected elements of `node`, met with its box. Every node between the
+  // Rule tighten, by back_substitution: bounds on the selected elements of `node`, met with its box. Every node between the
   // inputs and `node` needs a box. With claims: accepted iff the derived bounds imply them, which are then stored;
   // without: the derived bounds, rounded outward to float32 if `round_to_float`.
-  Outcome<Done> refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
-                       bool round_to_float = false);
+  Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
+                        bool round_to_float = false);
   // The elements that `selection` names on the current box.
   [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
 
-  // Rule meet: the facts of a scope with the same context, such as a copy that another thread refined; nodes without a box here keep none.
+  // Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none.
   Outcome<Done> meet(const Scope& other);
 
   // Rule conclude: for each listed case, sum of multipliers times rows is contradicted by back-substitution.
@@ -202,11 +202,11 @@ class Scope {
   Outcome<Refutation> empty() const;
 
   // Steps on this scope and its copies pay their multiply-adds here first, and are declined (code "kernel.work") where too few are left.
-  void pay_from(std::shared_ptr<double> work) { work_ = std::move(work); }
-  [[nodiscard]] Outcome<Done> pay(double work) const;
+  void spend_from(std::shared_ptr<double> work) { work_ = std::move(work); }
+  [[nodiscard]] Outcome<Done> spend(double work) const;
 
-  // The lines that were derived so far are derived again where they are needed.
-  void forget_lines() { lines_.assign(lines_.size(), nullptr); }
+  // Linear bounds that were derived so far are derived again where they are needed.
+  void forget_linear_bounds() { linear_bounds_.assign(linear_bounds_.size(), nullptr); }
 
   // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
@@ -215,30 +215,32 @@ class Scope {
   Scope() = default;
   struct Targets;
   struct Bound;
-  [[nodiscard]] std::vector<Literal> priced_literals(const Hints& hints) const;
-  [[nodiscard]] Rejection not_derived(NodeId node) const;
-  [[nodiscard]] std::shared_ptr<const Line> line(NodeId node, const Hints& hints) const;
+  [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;
+  [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
+  [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   template <class Rows>
-  [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints, const std::vector<std::shared_ptr<const Line>>& lines) const;
-  [[nodiscard]] std::vector<std::shared_ptr<const Line>> lines_below(NodeId start, const Hints& hints) const;
-  [[nodiscard]] Outcome<std::vector<Bound>> bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr) const;
+  [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints,
+                          const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const;
+  [[nodiscard]] std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_below(NodeId start, const Hints& hints) const;
+  [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints,
+                                                            Diagnosis* diagnosis = nullptr) const;
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
 
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const Context> context_;
-  Boxes boxes_;                                            // by node; null = not derived
-  std::vector<std::shared_ptr<const Penalty>> penalties_;  // by node; on this scope's boxes or an ancestor's
-  std::vector<std::shared_ptr<const Line>> lines_;         // policy lines derived so far
-  bool contradiction_ = false;                             // some box has lo > hi
+  Boxes boxes_;                                                     // by node; null = not derived
+  std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;     // by node; on this scope's boxes or an ancestor's
+  std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;  // by policy, derived so far
+  bool contradiction_ = false;                                      // some box has lo > hi
   std::function<bool()> stop_;
   std::shared_ptr<double> work_;  // multiply-adds that are left; null: any number
 };
 
 // Two refutations of one context: the union of their cases.
 Outcome<Refutation> merge(const Refutation& a, const Refutation& b);
-// Rule split: refutations of element <= t and element >= t in one parent context give the parent's (the common cases).
+// Rule join, the other end of a split: refutations of element <= t and element >= t in one parent context give the parent's (the common cases).
 Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least);
 
 // A point of some case's region, exactly.
@@ -274,7 +276,7 @@ class Theorem {
 
 // One complete refutation of the root context of every group.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations);
-// Rule witness: inside the box exactly, every row holds, decided at rising precision.
+// Rule satisfiable: inside the box exactly, every row holds, decided at rising precision.
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness);
 
 }  // namespace assay::kernel

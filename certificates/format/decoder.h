@@ -54,8 +54,8 @@ class Reader::Decoder {
       case RecordType::box:
         record_.node = node();
         return;
-      case RecordType::refine:
-        return refine();
+      case RecordType::tighten:
+        return tighten();
       case RecordType::define_hints:
         return define();
       case RecordType::conclude:
@@ -112,7 +112,7 @@ class Reader::Decoder {
     if (!std::isfinite(record_.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
   }
 
-  void refine() {
+  void tighten() {
     record_.node = node();
     const std::uint8_t flags = cursor.byte();
     record_.selection.kind = static_cast<kernel::Selection::Kind>(flags >> kSelectionShift & 3);

@@ -41,8 +41,8 @@ std::string cases_text(const Record& record) {
   return text;
 }
 
-std::string refine_text(const Record& record) {
-  std::string text = "refine node " + std::to_string(record.node);
+std::string tighten_text(const Record& record) {
+  std::string text = "tighten node " + std::to_string(record.node);
   switch (record.selection.kind) {
     case kernel::Selection::Kind::unstable:
       text += " unstable";
@@ -76,8 +76,8 @@ std::string record_text(const Record& record) {
       return name + " from node " + std::to_string(record.node) + (record.round_to_float ? ", rounded to float32" : "");
     case RecordType::box:
       return name + " node " + std::to_string(record.node);
-    case RecordType::refine:
-      return refine_text(record);
+    case RecordType::tighten:
+      return tighten_text(record);
     case RecordType::define_hints:
       return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);
     case RecordType::conclude:

@@ -17,7 +17,7 @@ enum class RecordType : std::uint8_t {
   end_group,
   sweep,
   box,
-  refine,
+  tighten,
   define_hints,
   conclude,
   conclude_with,
@@ -43,7 +43,7 @@ enum class ArrayKind : std::uint8_t {
 };
 inline constexpr std::uint8_t kArrayKinds = 6;
 
-// Flags: bits 0..2 open every block of hints, the others belong to refine.
+// Flags: bits 0..2 open every block of hints, the others belong to tighten.
 inline constexpr std::uint8_t kHasLower = 1;
 inline constexpr std::uint8_t kHasUpper = 2;
 inline constexpr std::uint8_t kHasBeta = 4;

@@ -227,8 +227,8 @@ void Fragment::box(NodeId node) {
   put_varint(bytes_, node);
 }
 
-void Fragment::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
-  put_type(bytes_, RecordType::refine);
+void Fragment::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+  put_type(bytes_, RecordType::tighten);
   put_varint(bytes_, node);
   const std::uint64_t claimed = claims != nullptr ? kHasClaims : 0, rounded = round_to_float ? kRoundToFloat : 0;
   put_byte(bytes_, HintEncoder::flags(hints) | static_cast<std::uint64_t>(selection.kind) << kSelectionShift | claimed | rounded);

@@ -27,15 +27,15 @@ struct Record {
   std::uint64_t offset = 0, bytes = 0;         // in the file
   std::uint64_t values = 0;                    // of all arrays: a few bytes may stand for many
   std::uint64_t group = 0;                     // begin_group
-  NodeId node = 0;                             // sweep (first), box, refine, splits
+  NodeId node = 0;                             // sweep (first), box, tighten, splits
   std::uint32_t element = 0;                   // splits
   double threshold = 0;                        // splits; finite
-  bool round_to_float = false;                 // sweep, refine
-  bool claimed = false;                        // refine
-  kernel::Selection selection;                 // refine
-  kernel::Claims claims;                       // refine
+  bool round_to_float = false;                 // sweep, tighten
+  bool claimed = false;                        // tighten
+  kernel::Selection selection;                 // tighten
+  kernel::Claims claims;                       // tighten
   std::uint32_t hints_id = 0;                  // define_hints, conclude_with
-  kernel::Hints hints;                         // refine, conclude, define_hints; conclude_with: the defined ones with their own beta
+  kernel::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
   std::vector<kernel::CaseMultipliers> cases;  // conclude, conclude_with
   kernel::Witness witness;
 };

@@ -82,7 +82,7 @@ class Replay {
     if (witness_)
       return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
                        "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
-    if (auto paid = session_.pay(static_cast<double>(record.values)); !paid) return paid;
+    if (auto spent = session_.spend(static_cast<double>(record.values)); !spent) return spent;
     switch (record.type) {
       case RecordType::begin_group:
         return session_.begin_group(record.group);
@@ -91,10 +91,10 @@ class Replay {
       case RecordType::sweep:
         return session_.sweep(record.node, record.round_to_float);
       case RecordType::box:
-        return session_.derive_box(record.node);
-      case RecordType::refine:
-        return session_.refine(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
-                               record.round_to_float);
+        return session_.propagate_box(record.node);
+      case RecordType::tighten:
+        return session_.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
+                                record.round_to_float);
       case RecordType::define_hints:
         return session_.in_branch();
       case RecordType::conclude:

@@ -18,16 +18,16 @@ namespace assay::certificate {
 // Encoded steps of one branch, so that search threads can encode leaves independently and append them later.
 class Fragment {
  public:
-  // derive_box for every non-constant node in order from `first`, and refine(unstable, policy) on every pre-activation
+  // propagate_box for every non-constant node in order from `first`, and tighten(unstable, policy) on every pre-activation
   // node among them, rounded outward to float32 if `round_to_float`.
   void sweep(NodeId first, bool round_to_float);
   void box(NodeId node);
   // Claims, if any, are one pair per selected element.
-  void refine(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
-              bool round_to_float);
+  void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
+               bool round_to_float);
   void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
   void empty();
-  // Hints that later conclude and refine steps of this branch and its descendants refer to by id, to keep leaves small.
+  // Hints that later conclude and tighten steps of this branch and its descendants refer to by id, to keep leaves small.
   // Ids are given in order by the caller, scoped to the branch that defines them.
   void define_hints(std::uint32_t id, const kernel::Hints& hints);
   void conclude_with(std::span<const kernel::CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta);

@@ -34,10 +34,10 @@ Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool rou
     while (next_active != active.end() && *next_active < node) ++next_active;
     const bool on_the_way = next_active != active.end() && *next_active == node;
     if (problem.is_constant(node) || graph.node(node).op == Op::input || !(on_the_way || scope.has_box(node))) continue;
-    if (auto boxed = scope.derive_box(node); !boxed) return boxed;
+    if (auto boxed = scope.propagate_box(node); !boxed) return boxed;
     while (next_refined != refined.end() && *next_refined < node) ++next_refined;
     if (next_refined == refined.end() || *next_refined != node) continue;
-    if (auto tightened = scope.refine(node, Selection{}, Hints{}, nullptr, round_to_float); !tightened) return tightened;
+    if (auto tightened = scope.tighten(node, Selection{}, Hints{}, nullptr, round_to_float); !tightened) return tightened;
   }
   return Done{};
 }
@@ -51,15 +51,15 @@ Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits)
   }
 }
 
-Outcome<Done> Session::pay(double work) {
+Outcome<Done> Session::spend(double work) {
   if (!(work <= *work_)) return beyond_work(work, *work_);
   *work_ -= work;
   return Done{};
 }
 
 // What a step costs whatever it does: it looks at every node, every literal of its branch and every case of the group.
-Outcome<Done> Session::pay_step() {
-  return pay(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
+Outcome<Done> Session::spend_step() {
+  return spend(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
 }
 
 // Of the innermost branch: pointers for each node, and the boxes that it does not share with its parent.
@@ -79,12 +79,12 @@ Outcome<Done> Session::begin_group(std::size_t group) {
   if (!(group < groups_.size()))
     return structure("group < number of groups", std::to_string(group) + " of " + std::to_string(groups_.size()));
   if (groups_[group]) return structure("each group occurs once", "group " + std::to_string(group) + " again");
-  if (auto paid = pay(elements_); !paid) return paid;
+  if (auto spent = spend(elements_); !spent) return spent;
   auto root = Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
   held_ = 0;
-  root.value().pay_from(work_);
+  root.value().spend_from(work_);
   levels_.push_back({std::move(root).value(), std::nullopt, {}, std::nullopt});
   return Done{};
 }
@@ -107,15 +107,15 @@ Outcome<Done> Session::in_branch() const {
 }
 
 // The child's pointers, and the box of the node once more.
-Outcome<Done> Session::pay_split(NodeId node) {
+Outcome<Done> Session::spend_split(NodeId node) {
   const std::size_t size = node < problem_->graph().nodes.size() ? problem_->graph().size(node) : 0;
-  if (auto paid = pay_step(); !paid) return paid;
-  return pay(static_cast<double>(3 * problem_->graph().nodes.size() + size));
+  if (auto spent = spend_step(); !spent) return spent;
+  return spend(static_cast<double>(3 * problem_->graph().nodes.size() + size));
 }
 
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay_split(node); !paid) return paid;
+  if (auto spent = spend_split(node); !spent) return spent;
   const std::uint64_t own = own_bytes(), needed = held_ + own + branch_bytes_;
   if (!(needed <= limits_.memory))
     return Rejection{Rejection::Kind::declined,
@@ -128,7 +128,7 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
-  if (depth() > 0) levels_.back().scope.forget_lines();
+  if (depth() > 0) levels_.back().scope.forget_linear_bounds();
   levels_.back().held = own;
   held_ += own;
   most_memory_ = std::max(most_memory_, needed);
@@ -141,7 +141,7 @@ Outcome<Done> Session::next() {
   Level& level = levels_.back();
   if (level.left) return structure("one next per split", "the right branch is already open");
   if (!level.closed) return still_open("the left branch refutes no case");
-  if (auto paid = pay_split(level.at_most.node); !paid) return paid;
+  if (auto spent = spend_split(level.at_most.node); !spent) return spent;
   Literal at_least = level.at_most;
   at_least.at_least = true;
   Scope child = levels_[levels_.size() - 2].scope;
@@ -156,7 +156,7 @@ Outcome<Done> Session::done() {
   Level& level = levels_.back();
   if (!level.left) return structure("done follows the right branch", "the split has no next");
   if (!level.closed) return still_open("the right branch refutes no case");
-  if (auto paid = pay_step(); !paid) return paid;
+  if (auto spent = spend_step(); !spent) return spent;
   auto joined = join(*level.left, *level.closed);
   levels_.pop_back();
   held_ -= levels_.back().held;
@@ -176,31 +176,31 @@ Outcome<Done> Session::close(Outcome<Refutation> refutation) {
 
 Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !paid) return paid;
+  if (auto spent = spend(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !spent) return spent;
   return kernel::sweep(*problem_, levels_.back().scope, first, round_to_float);
 }
 
-Outcome<Done> Session::derive_box(NodeId node) {
+Outcome<Done> Session::propagate_box(NodeId node) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay_step(); !paid) return paid;
-  return levels_.back().scope.derive_box(node);
+  if (auto spent = spend_step(); !spent) return spent;
+  return levels_.back().scope.propagate_box(node);
 }
 
-Outcome<Done> Session::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
+Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay_step(); !paid) return paid;
-  return levels_.back().scope.refine(node, selection, hints, claims, round_to_float);
+  if (auto spent = spend_step(); !spent) return spent;
+  return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
 }
 
 Outcome<Done> Session::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay_step(); !paid) return paid;
+  if (auto spent = spend_step(); !spent) return spent;
   return close(scope().conclude(cases, hints));
 }
 
 Outcome<Done> Session::empty() {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto paid = pay_step(); !paid) return paid;
+  if (auto spent = spend_step(); !spent) return spent;
   return close(scope().empty());
 }
 

@@ -19,7 +19,7 @@
 
 namespace assay::kernel {
 
-// derive_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
+// propagate_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
 // pre-activation among them is then refined at its unstable elements by the kernel's own policy.
 [[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
 
@@ -40,9 +40,9 @@ class Session {
   Outcome<Done> done();
 
   Outcome<Done> sweep(NodeId first, bool round_to_float);
-  Outcome<Done> derive_box(NodeId node);
-  Outcome<Done> refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
-                       bool round_to_float = false);
+  Outcome<Done> propagate_box(NodeId node);
+  Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
+                        bool round_to_float = false);
   Outcome<Done> conclude(std::span<const CaseMultipliers> cases, const Hints& hints);
   Outcome<Done> empty();
 
@@ -52,7 +52,7 @@ class Session {
   [[nodiscard]] Outcome<Theorem> witness(const Witness& point) const;
 
   // Declined (code "kernel.work") where fewer multiply-adds are left: for what the reader of a step computes.
-  Outcome<Done> pay(double work);
+  Outcome<Done> spend(double work);
   // The steps from now on may take this many multiply-adds more.
   void allow(double work) { *work_ += work; }
   [[nodiscard]] double work_left() const { return *work_; }
@@ -74,8 +74,8 @@ class Session {
     std::optional<Refutation> left;    // set in the right branch
     std::uint64_t held = 0;            // bytes that this branch has and its parent has not, once it was split
   };
-  Outcome<Done> pay_step();
-  Outcome<Done> pay_split(NodeId node);
+  Outcome<Done> spend_step();
+  Outcome<Done> spend_split(NodeId node);
   [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> close(Outcome<Refutation> refutation);
 

@@ -17,7 +17,7 @@
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
-#include "certificates/search/limit.h"
+#include "certificates/search/deadline.h"
 
 namespace assay::search {
 namespace {
@@ -44,7 +44,7 @@ class Search {
  public:
   Search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options)
       : start_(Clock::now()),
-        deadline_(options.timeout_seconds > 0 ? after(options.timeout_seconds) : Clock::time_point::max()),
+        deadline_(options.deadline),
         problem_(problem),
         options_(options),
         network_(problem),
@@ -70,7 +70,7 @@ class Search {
   }
 
  private:
-  [[nodiscard]] double remaining() const { return seconds_until(deadline_); }
+  [[nodiscard]] double remaining() const { return deadline_.seconds_left(); }
   [[nodiscard]] Limit limit() const { return {deadline_, stop_.get_token()}; }
 
   Result satisfiable(kernel::Theorem theorem) {
@@ -103,7 +103,7 @@ class Search {
   }
 
   Outcome<Result> decide() {
-    cheap_end_ = after(std::min(kCheapBounds, kOpeningShare * remaining()));
+    cheap_end_ = Deadline::in(std::min(kCheapBounds, kOpeningShare * remaining()));
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
       if (options_.stop.stop_requested()) return undecided("asked to stop");
@@ -130,14 +130,14 @@ class Search {
   // The root's facts, for at most `share` seconds if there is no time for all of them. Where they turn out to be dear they are
   // interrupted once, for the first attack.
   Outcome<std::optional<kernel::Theorem>> bound_root(RootBounds& root, double share) {
-    RootPlan plan{limit(), deadline_, after(share)};
+    RootPlan plan{limit(), deadline_, Deadline::in(share)};
     if (options_.attack && !attacked_) {
       plan.pause.deadline = std::min(cheap_end_, deadline_);
       if (auto done = advance(root, plan); !done) return done.rejection();
       if (root.complete()) return std::optional<kernel::Theorem>();
       if (auto witness = first_attack(kFirstAttack)) return witness;
       if (!branching_pays(root.scope())) start_side_attack();
-      plan = {limit(), deadline_, after(share)};
+      plan = {limit(), deadline_, Deadline::in(share)};
     }
     if (auto done = advance(root, plan); !done) return done.rejection();
     return std::optional<kernel::Theorem>();
@@ -181,11 +181,11 @@ class Search {
       if (result.witness) return unrefuted(std::move(result));
       start_side_attack();
       round = std::max(round, seconds_since(begin));
-      const Clock::time_point until = root.complete() ? deadline_ : std::min(deadline_, after(round));
+      const Deadline until = root.complete() ? deadline_ : std::min(deadline_, Deadline::in(round));
       auto branched = branch(root, open, until);
       if (!branched) return branched;
       GroupResult& deep = branched.value();
-      const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && Clock::now() >= until && !limit().reached();
+      const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && until.has_passed() && !limit().reached();
       if (goes_on) continue;
       if (deep.refutation && result.refutation) {
         auto merged = kernel::merge(*result.refutation, *deep.refutation);
@@ -249,7 +249,7 @@ class Search {
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
-  Outcome<GroupResult> branch(const RootBounds& root, const std::vector<std::uint32_t>& open, Clock::time_point until) {
+  Outcome<GroupResult> branch(const RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
     const auto begin = Clock::now();
     const kernel::Scope& scope = root.scope();
     BranchingOptions options;
@@ -289,12 +289,13 @@ class Search {
     std::unique_ptr<ProofTree> tree;
   };
 
-  const Clock::time_point start_, deadline_;  // first: what follows takes time, too
+  const Clock::time_point start_;  // first: what follows takes time, too
+  const Deadline deadline_;
   std::shared_ptr<const kernel::Problem> problem_;
   const Options& options_;
   Network network_;
   DualGraph dual_;
-  Clock::time_point cheap_end_;  // of the bounds before the first attack
+  Deadline cheap_end_;  // of the bounds before the first attack
   bool attacked_ = false;
   Statistics statistics_;
   std::stop_source stop_;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "certificates/format/writer.h"
+#include "certificates/search/deadline.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -23,7 +24,7 @@ struct Progress {
 };
 
 struct Options {
-  double timeout_seconds = 0;  // wall clock for the whole search; 0 = none
+  Deadline deadline;  // of the whole search
   int threads = 2;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none
   std::uint64_t seed = 1;

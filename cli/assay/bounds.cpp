@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "certificates/search/deadline.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
@@ -16,20 +17,21 @@ constexpr const char* kBoundsSchema = "assay.bounds/1";
 constexpr double kLeastSeconds = 1e-9;  // of back-substitution per group, when the time is up: none
 
 // Boxes and back-substitution, each under a time limit.
-class Refinement {
+class Tightening {
  public:
-  Refinement(kernel::Scope& scope, const kernel::Problem& problem, double limit) : scope_(scope), problem_(problem), limit_(limit) {
-    scope_.stop_when([this] { return wall_seconds() > now_until_ || is_interrupted(); });
+  Tightening(kernel::Scope& scope, const kernel::Problem& problem, search::Deadline limit)
+      : scope_(scope), problem_(problem), limit_(limit) {
+    scope_.stop_when([this] { return now_until_.has_passed() || is_interrupted(); });
   }
-  ~Refinement() { scope_.stop_when({}); }
+  ~Tightening() { scope_.stop_when({}); }
   // Of back-substitution; that of boxes is the limit.
-  void until(double deadline) { deadline_ = deadline; }
+  void until(search::Deadline deadline) { deadline_ = deadline; }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
   // False: out of time.
-  Outcome<bool> derive_box(NodeId node) {
+  Outcome<bool> propagate_box(NodeId node) {
     now_until_ = limit_;
-    auto boxed = scope_.derive_box(node);
+    auto boxed = scope_.propagate_box(node);
     if (boxed) return true;
     if (boxed.rejection().code != "kernel.stopped") return boxed.rejection();
     stopped_ = true;
@@ -44,9 +46,9 @@ class Refinement {
     for (std::size_t first = 0; first < elements.size(); first += kChunk) {
       kernel::Selection chunk{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
       for (std::size_t k = first; k < std::min(first + kChunk, elements.size()); ++k) chunk.mask[elements[k]] = true;
-      auto refined = scope_.refine(node, chunk, {});
-      if (refined) continue;
-      if (refined.rejection().code != "kernel.stopped") return refined;
+      auto tightened = scope_.tighten(node, chunk, {});
+      if (tightened) continue;
+      if (tightened.rejection().code != "kernel.stopped") return tightened;
       stopped_ = true;
       break;
     }
@@ -56,7 +58,7 @@ class Refinement {
  private:
   kernel::Scope& scope_;
   const kernel::Problem& problem_;
-  double limit_, deadline_ = std::numeric_limits<double>::infinity(), now_until_ = deadline_;
+  search::Deadline limit_, deadline_, now_until_;
   bool stopped_ = false;
 };
 
@@ -64,26 +66,26 @@ class Refinement {
 Outcome<Done> derive_bounds(const kernel::Problem& problem, kernel::Scope& scope, bool crown, double seconds, bool& stopped) {
   constexpr double kHiddenShare = 0.8;
   const Graph& graph = problem.graph();
-  const double begin = wall_seconds(), limit = seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
-  const std::vector<NodeId>& refined = problem.pre_activations();
-  Refinement refine(scope, problem, begin + limit);
-  refine.until(begin + kHiddenShare * limit);
+  const double limit = seconds > 0 ? seconds : std::numeric_limits<double>::infinity();
+  const auto end = search::Deadline::in(limit);
+  Tightening tighten(scope, problem, end);
+  tighten.until(search::Deadline::in(kHiddenShare * limit));
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     if (problem.is_constant(node) || graph.node(node).op == Op::input) continue;
     if (is_interrupted()) break;
     if (crown && !std::ranges::binary_search(problem.active_nodes(), node)) continue;
-    auto boxed = refine.derive_box(node);
+    auto boxed = tighten.propagate_box(node);
     if (!boxed) return boxed.rejection();
     if (!boxed.value()) break;
-    if (!crown || !std::ranges::binary_search(refined, node)) continue;
-    if (auto done = refine(node, kernel::Selection::Kind::unstable); !done) return done;
+    if (!crown || !std::ranges::binary_search(problem.pre_activations(), node)) continue;
+    if (auto done = tighten(node, kernel::Selection::Kind::unstable); !done) return done;
   }
-  refine.until(begin + limit);
+  tighten.until(end);
   for (const NodeId output : graph.outputs) {
     if (!crown || problem.is_constant(output) || graph.node(output).op == Op::input || !scope.has_box(output)) continue;
-    if (auto done = refine(output, kernel::Selection::Kind::all); !done) return done;
+    if (auto done = tighten(output, kernel::Selection::Kind::all); !done) return done;
   }
-  stopped = refine.stopped();
+  stopped = tighten.stopped();
   return Done{};
 }
 

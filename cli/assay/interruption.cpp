@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "certificates/search/deadline.h"
 #include "cli/assay/output_file.h"
 #include "cli/load.h"
 
@@ -44,8 +45,8 @@ const char* name_of(int signal) { return signal == SIGINT ? "SIGINT (Ctrl-C)" : 
 
 // Waits for the verb's own end, then ends the program; a second signal does so at once.
 [[noreturn]] void see_to_the_end(const sigset_t& signals) {
-  const double deadline = wall_seconds() + kGrace;
-  while (wall_seconds() < deadline || !state().conclusion.try_lock()) {
+  const auto deadline = search::Deadline::in(kGrace);
+  while (!deadline.has_passed() || !state().conclusion.try_lock()) {
     if (sigtimedwait(&signals, nullptr, &kTurn) > 0) end_program();
   }
   for (const int one : kSignals) (void)signal(one, SIG_DFL);  // from here on a second one ends the program without further ado

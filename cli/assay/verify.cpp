@@ -22,7 +22,6 @@
 namespace assay::cli {
 namespace {
 
-constexpr double kLeastTimeout = 1e-3;    // seconds; 0 would mean none
 constexpr double kProgressSeconds = 0.2;  // between updates of a terminal line
 constexpr double kLogSeconds = 60;        // between log lines elsewhere
 
@@ -219,7 +218,7 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyReport& report) {
+Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
   search_options.memory_limit_bytes = memory_rule(options.limits).most / 4 * 3;  // the rest is for the network and its bounds
@@ -228,7 +227,7 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyRe
   search_options.branching = options.branching == "input"  ? search::Options::Branching::input
                              : options.branching == "relu" ? search::Options::Branching::relu
                                                            : search::Options::Branching::automatic;
-  if (deadline > 0) search_options.timeout_seconds = std::max(deadline - wall_seconds(), kLeastTimeout);
+  search_options.deadline = deadline;
   ProgressLine line(options.verbosity);
   search_options.on_progress = [&line](const search::Progress& progress) {
     line.show(progress);
@@ -255,7 +254,7 @@ Outcome<Done> run_search(const VerifyOptions& options, double deadline, VerifyRe
   }();
   conclude();
   line.clear();
-  if (!result && result.rejection().code == "box.S2") {  // at some points of the box the network may have no value
+  if (!result && result.rejection().code == "propagate_box.S3") {  // at some points of the box the network may have no value
     const Rejection& why = result.rejection();
     report.answer = "unknown";
     report.reason = "the network may have no value in the box: " + why.place + ", " + why.required;
@@ -309,6 +308,7 @@ int verify(const VerifyOptions& options) {
     return refuse_report(report, options,
                          unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
                                      "leave the option out: the assignment is printed after `sat`"));
+  const search::Deadline deadline = timeout > 0 ? search::Deadline::in(timeout - wall_seconds()) : search::Deadline();
   set_progress("reading the files");
   set_verify_last_words(report, options);
   auto loaded = load_files(report.model, report.property, load_options);
@@ -318,7 +318,7 @@ int verify(const VerifyOptions& options) {
   report.notes = loaded.value().notes();
   set_progress("no bound yet");
   set_verify_last_words(report, options);
-  if (auto searched = run_search(options, timeout, report); !searched) return refuse_report(report, options, searched.rejection());
+  if (auto searched = run_search(options, deadline, report); !searched) return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   const bool was_interrupted = is_interrupted() && !report.theorem;
   report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);

@@ -1,7 +1,7 @@
 // The box of an affine node: midpoints and radii through each map.
 //
 // Rounding. half: the difference of two doubles is off by at most its own u, which kOut covers; width likewise, for two sums.
-// What the sums of products lose is in the penalty (rows.h). The ends c -+ w are off by at most u |c -+ w|, and one step
+// What the sums of products lose is in the error bound (rows.h). The ends c -+ w are off by at most u |c -+ w|, and one step
 // of 2 u |c -+ w| covers that down to the subnormals, where sums are exact.
 
 #include <algorithm>
@@ -26,9 +26,9 @@ ASSAY_TARGETS void middle(std::size_t n, const double* lo, const double* hi, dou
 }
 
 // From centers (in lo) and radii (in hi) to ends; what is not finite becomes the whole line.
-ASSAY_TARGETS void ends(std::size_t n, const double* price, double absolute, double* lo, double* hi) {
+ASSAY_TARGETS void ends(std::size_t n, const double* error, double absolute, double* lo, double* hi) {
   for (std::size_t i = 0; i < n; ++i) {
-    const double c = lo[i], width = (hi[i] + (price[i] + absolute)) * kOut;
+    const double c = lo[i], width = (hi[i] + (error[i] + absolute)) * kOut;
     const bool finite = (std::fabs(c) < INFINITY) & (width < INFINITY);
     const double l = c - width, h = c + width;
     lo[i] = finite ? l - std::fabs(l) * kStep : -INFINITY;
@@ -38,7 +38,7 @@ ASSAY_TARGETS void ends(std::size_t n, const double* price, double absolute, dou
 
 }  // namespace
 
-Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalty) {
+Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound) {
   const std::size_t size = form.bias.size();
   Box box{form.bias, std::vector<double>(size, 0.0)};
   std::vector<double> mid, half;
@@ -50,7 +50,7 @@ Box affine_box(const AffineForm& form, const Boxes& boxes, const Penalty& penalt
     part.map->apply(1, mid.data(), box.lo.data());
     part.map->apply_magnitude(half.data(), box.hi.data());
   }
-  ends(size, penalty.per_element.data(), penalty.absolute, box.lo.data(), box.hi.data());
+  ends(size, error_bound.per_element.data(), error_bound.absolute, box.lo.data(), box.hi.data());
   return box;
 }
 

@@ -10,7 +10,6 @@
 namespace assay::kernel {
 
 constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
-constexpr double kExactWork = 10;   // and one of integers
 
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
@@ -38,7 +37,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
     Rational right;
     bool any_strict = false;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (auto paid = pay(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !paid) return paid.rejection();
+      if (auto spent = spend(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !spent) return spent.rejection();
       const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
       if (m.sign() == 0) continue;
       right += m * rows[r].bound;
@@ -48,7 +47,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
       }
     }
     for (const auto& [key, coefficient] : sum) {
-      if (!boxes_[key.first]) return not_derived(key.first);
+      if (!boxes_[key.first]) return not_boxed("back_substitution.S1", key.first);
       const double down = coefficient.double_down(), up = coefficient.double_up();
       targets.entries.push_back({targets.rows, key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
       targets.start = std::max(targets.start, key.first);
@@ -61,7 +60,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
     const auto value = Rational::from_double(lower);
     return value.has_value() && (*value > required[k] || (strict[k] && *value == required[k]));
   };
-  auto bounds = bound(targets, hints, diagnosis);
+  auto bounds = back_substitute(targets, hints, diagnosis);
   if (!bounds) return bounds.rejection();
   for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
     diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
@@ -84,22 +83,6 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   return refutation;
 } catch (const Stopped&) {
   return stopped("group " + std::to_string(context_->group) + ", depth " + std::to_string(context_->depth));
-}
-
-// A lower bound of one row after the filter's did not do: where `required` lies in the band that the slack leaves open, from
-// integers, within the budget.
-double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
-                      std::uint64_t& budget) const {
-  if (!(bound.slack > 0 && add_up(bound.estimate, bound.slack) >= required)) return bound.lower;
-  const NodeId start = top(targets.start, priced_literals(hints), hints);
-  const double cost = problem_->row_work(start);
-  if (!(cost <= static_cast<double>(budget)) || !pay(kExactWork * cost)) return bound.lower;
-  budget -= static_cast<std::uint64_t>(cost);
-  ExactRows rows(problem_->graph(), boxes_, 1);
-  for (const Targets::Entry& e : targets.entries) {
-    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
-  }
-  return walk(rows, start, hints, lines_below(start, hints)) ? rows.lower(0) : bound.lower;
 }
 
 // Rule empty. S1: some box of the scope has lo > hi (or the statement's own box has: then it is vacuous).

@@ -266,7 +266,7 @@ std::vector<std::string> Problem::assumptions() const {
   return result;
 }
 
-// Rule case: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
+// Rule root: the group's box, whose integer elements end in integers, in doubles, rounded outward; constants as they are.
 Boxes Problem::root_boxes(std::size_t group) const {
   const InputBox& exact = *group_boxes_[group];
   Boxes boxes(graph().nodes.size());

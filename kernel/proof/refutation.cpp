@@ -27,7 +27,7 @@ Outcome<Refutation> merge(const Refutation& a, const Refutation& b) {
   return result;
 }
 
-// Rule split.
+// Rule join.
 //
 //   (parent, z_e <= t) refuted for C1        (parent, z_e >= t) refuted for C2
 //   --------------------------------------------------------------------------
@@ -38,12 +38,12 @@ Outcome<Refutation> merge(const Refutation& a, const Refutation& b) {
 Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) {
   const Context* a = at_most.context_.get();
   const Context* b = at_least.context_.get();
-  if (!a->parent || a->parent != b->parent) return reject("split.S1", "two children of one context", "unrelated contexts");
+  if (!a->parent || a->parent != b->parent) return reject("join.S1", "two children of one context", "unrelated contexts");
   if (a->literal.node != b->literal.node || a->literal.element != b->literal.element || !(a->literal.threshold == b->literal.threshold)) {
-    return reject("split.S2", "one coordinate and one threshold", "two different literals");
+    return reject("join.S2", "one coordinate and one threshold", "two different literals");
   }
   if (a->literal.at_least || !b->literal.at_least)
-    return reject("split.S3", "the halves <= t and >= t, in this order", "the same half twice");
+    return reject("join.S3", "the halves <= t and >= t, in this order", "the same half twice");
   Refutation result;
   result.context_ = a->parent;
   result.cases_ = at_most.cases_;
@@ -52,7 +52,7 @@ Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) 
   return result;
 }
 
-// Rule conclude, whole statement. S1: exactly one refutation per group, of that group's root context in this problem.
+// Rule unsatisfiable. S1: exactly one refutation per group, of that group's root context in this problem.
 // S2: each is complete.
 Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, std::span<const Refutation> refutations) {
   std::vector<bool> seen(problem->group_count(), false);
@@ -60,14 +60,16 @@ Outcome<Theorem> unsatisfiable(const std::shared_ptr<const Problem>& problem, st
   theorem.vacuous_ = true;
   for (const Refutation& r : refutations) {
     const Context& context = *r.context_;
-    if (context.problem != problem || context.parent) return reject("unsat.S1", "root contexts of this problem", "another context");
-    if (seen[context.group]) return reject("unsat.S1", "one refutation per group", "two for group " + std::to_string(context.group));
-    if (!r.complete()) return reject("unsat.S2", "all cases of group " + std::to_string(context.group) + " refuted", "an open case");
+    if (context.problem != problem || context.parent) return reject("unsatisfiable.S1", "root contexts of this problem", "another context");
+    if (seen[context.group])
+      return reject("unsatisfiable.S1", "one refutation per group", "two for group " + std::to_string(context.group));
+    if (!r.complete())
+      return reject("unsatisfiable.S2", "all cases of group " + std::to_string(context.group) + " refuted", "an open case");
     seen[context.group] = true;
     theorem.vacuous_ = theorem.vacuous_ && r.vacuous();
   }
   for (std::size_t group = 0; group < seen.size(); ++group) {
-    if (!seen[group]) return reject("unsat.S1", "one refutation per group", "none for group " + std::to_string(group));
+    if (!seen[group]) return reject("unsatisfiable.S1", "one refutation per group", "none for group " + std::to_string(group));
   }
   theorem.kind_ = Theorem::Kind::unsatisfiable;
   theorem.problem_ = problem;

@@ -1,4 +1,4 @@
-// The rules that derive facts: case, split (one side), meet, box, back-substitution.
+// The rules that derive facts: root, assume, meet, propagate_box, tighten.
 
 #include <algorithm>
 #include <cmath>
@@ -10,20 +10,19 @@
 namespace assay::kernel {
 namespace {
 
-constexpr std::size_t kMaxDepth = 10000;        // literals of one scope
-constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
-constexpr double kIntervalWork = 8;             // multiply-adds that an operation on intervals takes as long as
+constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
+constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
 
 }  // namespace
 
 Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (group >= problem->group_count())
-    return reject("case.group", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
+    return reject("root.S1", "root", "group < " + std::to_string(problem->group_count()), std::to_string(group));
   Scope scope;
   scope.boxes_ = problem->root_boxes(group);
-  scope.penalties_.resize(problem->graph().nodes.size());
-  scope.lines_.resize(problem->graph().nodes.size());
+  scope.error_bounds_.resize(problem->graph().nodes.size());
+  scope.linear_bounds_.resize(problem->graph().nodes.size());
   scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
   scope.contradiction_ = problem->group_is_empty(group);
   scope.problem_ = std::move(problem);
@@ -32,7 +31,7 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
 
 std::size_t Scope::group() const { return context_->group; }
 
-Outcome<Done> Scope::pay(double work) const {
+Outcome<Done> Scope::spend(double work) const {
   if (work_ != nullptr && !(work <= *work_)) return beyond_work(work, *work_);
   if (work_ != nullptr) *work_ -= work;
   return Done{};
@@ -51,25 +50,17 @@ std::vector<Literal> Scope::literals() const {
   return result;
 }
 
-// The literals that have a multiplier.
-std::vector<Literal> Scope::priced_literals(const Hints& hints) const {
-  if (hints.beta.empty()) return {};
-  std::vector<Literal> result = literals();
-  result.resize(std::min(result.size(), hints.beta.size()));
-  return result;
-}
-
-// Rule split, one side. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
+// Rule assume. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
 // An element of an integer input takes integers only, so that its box ends in integers: x <= 1.5 is x <= 1.
 Outcome<Done> Scope::assume(const Literal& literal) {
   const Graph& graph = problem_->graph();
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
-    return reject("split.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
+    return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
   }
   if (!std::isfinite(literal.threshold))
-    return reject("split.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
+    return reject("assume.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
   if (context_->depth >= kMaxDepth)
-    return reject("split.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
+    return reject("assume.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
   context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
@@ -84,8 +75,8 @@ Outcome<Done> Scope::assume(const Literal& literal) {
   return Done{};
 }
 
-Rejection Scope::not_derived(NodeId node) const {
-  return reject("box.premise", at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
+Rejection Scope::not_boxed(const char* code, NodeId node) const {
+  return reject(code, at(problem_->graph(), node, 0), "a box of every node on the way", "none derived yet");
 }
 
 // The literals of the scope also bound nodes whose box was not there when they were assumed.
@@ -103,7 +94,7 @@ void Scope::meet(NodeId node, Box box) {
       box.hi[i] = std::min(box.hi[i], old->hi[i]);
       same = same && box.lo[i] == old->lo[i] && box.hi[i] == old->hi[i];
     }
-    if (same) return;  // it stays shared with the parent's, and so do the lines over it; what it contradicts is known
+    if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
   }
   bool crossed = false;
   for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
@@ -120,29 +111,29 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-// Rule box. S1: every operand has a box. S2: the op's result is defined on them.
-Outcome<Done> Scope::derive_box(NodeId node) try {
+// Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them.
+Outcome<Done> Scope::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
-  if (!(node < graph.nodes.size())) return reject("box.S0", at(graph, node, 0), "a node of the graph", "none such");
+  if (!(node < graph.nodes.size())) return reject("propagate_box.S1", at(graph, node, 0), "a node of the graph", "none such");
   if (contradiction_ || problem_->is_constant(node) || graph.node(node).op == Op::input) return Done{};
   const AffineForm* form = problem_->affine(node);
   const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
-  if (auto paid = pay(form != nullptr ? work : kIntervalWork * work); !paid) return paid;
+  if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
   if (form != nullptr) {
     std::vector<std::vector<double>> x;
     for (const AffineForm::Part& part : form->parts) {
-      if (!boxes_[part.operand]) return not_derived(part.operand);
-      if (!penalties_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
+      if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
+      if (!error_bounds_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
     }
-    if (!penalties_[node]) penalties_[node] = std::make_shared<Penalty>(affine_penalty(*form, x));
-    meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *penalties_[node]) : copied_box(*form, boxes_));
+    if (!error_bounds_[node]) error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x));
+    meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
     return Done{};
   }
   std::vector<Array<Interval>> operands;
   for (const NodeId operand : graph.node(node).operands) {
-    if (!boxes_[operand]) return not_derived(operand);
+    if (!boxes_[operand]) return not_boxed("propagate_box.S2", operand);
     Array<Interval> values{graph.node(operand).shape, {}};
     values.values.reserve(boxes_[operand]->lo.size());
     for (std::size_t i = 0; i < boxes_[operand]->lo.size(); ++i) values.values.emplace_back(boxes_[operand]->lo[i], boxes_[operand]->hi[i]);
@@ -155,7 +146,7 @@ Outcome<Done> Scope::derive_box(NodeId node) try {
   Box box;
   for (const Interval& value : result.value().values) {
     if (value.is_undefined())
-      return reject("box.S2", at(graph, node, box.lo.size()),
+      return reject("propagate_box.S3", at(graph, node, box.lo.size()),
                     "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
     box.lo.push_back(value.lo());
     box.hi.push_back(value.hi());
@@ -180,121 +171,36 @@ std::vector<std::uint32_t> Scope::selected(NodeId node, const Selection& selecti
   return result;
 }
 
-// The line of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
-std::shared_ptr<const Line> Scope::line(NodeId node, const Hints& hints) const {
-  const Node& n = problem_->graph().node(node);
-  SlopeHints slopes;
-  const bool has_lower = node < hints.lower.size() && !hints.lower[node].empty();
-  const bool has_upper = node < hints.upper.size() && !hints.upper[node].empty();
-  if (has_lower) slopes.lower = hints.lower[node];
-  if (has_upper) slopes.upper = hints.upper[node];
-  const bool policy = !has_lower && !has_upper;
-  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
-  if (policy && lines_[node] && std::ranges::equal(n.operands, lines_[node]->operands, unchanged)) return lines_[node];
-  std::vector<const Box*> boxes;
-  for (const NodeId operand : n.operands) {
-    if (!boxes_[operand]) return nullptr;
-    boxes.push_back(boxes_[operand].get());
-  }
-  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
-  if (!relaxation) return nullptr;
-  std::vector<std::vector<double>> x;
-  for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
-  auto result = std::make_shared<Line>();
-  result->penalty = line_penalty(*relaxation, x);
-  if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
-  result->relaxation = *std::move(relaxation);
-  for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
-  return result;
-}
-
-// Lines of the non-linear nodes below `start` (`start` included), by node.
-std::vector<std::shared_ptr<const Line>> Scope::lines_below(NodeId start, const Hints& hints) const {
-  std::vector<std::shared_ptr<const Line>> lines(problem_->graph().nodes.size());
-  for (const NodeId node : problem_->active_nodes()) {
-    if (node > start) break;
-    if (boxes_[node] && problem_->affine(node) == nullptr && problem_->graph().node(node).op != Op::input) lines[node] = line(node, hints);
-  }
-  return lines;
-}
-
-Outcome<std::vector<Scope::Bound>> Scope::bound(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
-  const Graph& graph = problem_->graph();
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-    for (const auto* slopes : {&hints.lower, &hints.upper}) {
-      if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
-        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0),
-                      std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
-      }
-    }
-  }
-  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
-  const NodeId start = top(targets.start, priced_literals(hints), hints);
-  // The lines below the start cost about as much as a row.
-  const double rows_work =
-      static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
-  if (auto paid = pay(rows_work); !paid) return paid.rejection();
-  const auto lines = lines_below(start, hints);
-  std::size_t widest = 1;
-  for (const NodeId node : problem_->active_nodes()) {
-    if (node <= start) widest = std::max(widest, graph.size(node));
-  }
-  const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
-  std::vector<Bound> bounds;
-  auto entry = targets.entries.begin();
-  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
-    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
-      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
-    }
-    if (!walk(rows, start, hints, lines)) return false;
-    for (std::size_t row = 0; row < count; ++row) {
-      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
-      if constexpr (std::is_same_v<Rows, FilterRows>)
-        bounds.push_back({rows.lower(row), rows.estimate(row), rows.slack(row)});
-      else
-        bounds.push_back({rows.lower(row), rows.lower(row), 0});
-    }
-    return true;
-  };
-  for (std::size_t first = 0; first < targets.rows; first += tile) {
-    if (stop_ && stop_()) return stopped(at(graph, start, 0));
-    const std::size_t count = std::min(tile, targets.rows - first);
-    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
-                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
-    if (!done) return not_derived(start);
-  }
-  return bounds;
-}
-
-// Rule back-substitution as a fact. S1: the node has a box. S2: the mask and the claims have one entry per element they
-// speak of. S3: each claimed bound is implied by the derived one.
-Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
+// Rule tighten. S1: the node exists and is no constant. S2: the mask and the claims have one entry per element they speak of.
+// S3: each claimed bound is implied by the derived one.
+Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(node < graph.nodes.size()) || problem_->is_constant(node))
-    return reject("refine.S0", at(graph, node, 0), "a non-constant node of the graph", "none such");
+    return reject("tighten.S1", at(graph, node, 0), "a non-constant node of the graph", "none such");
   if (contradiction_) return Done{};
-  if (!boxes_[node]) return not_derived(node);
+  if (!boxes_[node]) return not_boxed("back_substitution.S1", node);
   if (selection.kind == Selection::Kind::mask && selection.mask.size() != graph.size(node)) {
-    return reject("refine.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries",
+    return reject("tighten.S2", at(graph, node, 0), std::to_string(graph.size(node)) + " mask entries",
                   std::to_string(selection.mask.size()));
   }
   const std::vector<std::uint32_t> elements = selected(node, selection);
   if (claims != nullptr && (claims->lo.size() != elements.size() || claims->hi.size() != elements.size())) {
-    return reject("refine.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
+    return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   }
   if (elements.empty()) return Done{};
   for (const NodeId below : problem_->active_nodes()) {
     if (below > node) break;
-    if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input) lines_[below] = line(below, {});
+    if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input)
+      linear_bounds_[below] = linear_bounds(below, {});
   }
   Targets targets{node, 0, {}};
   for (const std::uint32_t e : elements) {
     targets.entries.push_back({targets.rows++, node, e, 1.0, 0.0});
     targets.entries.push_back({targets.rows++, node, e, -1.0, 0.0});
   }
-  const auto bounds = bound(targets, hints);
+  const auto bounds = back_substitute(targets, hints);
   if (!bounds) return bounds.rejection();
   Box box = *boxes_[node];
   std::uint64_t budget = problem_->options().exact_budget;
@@ -307,9 +213,9 @@ Outcome<Done> Scope::refine(NodeId node, const Selection& selection, const Hints
     double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
     if (claims != nullptr) {
       if (!implied(2 * k, box.lo[elements[k]], claims->lo[k]))
-        return reject("refine.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
+        return reject("tighten.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
       if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))
-        return reject("refine.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
+        return reject("tighten.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
       lo = claims->lo[k];
       hi = claims->hi[k];
     } else if (round_to_float) {

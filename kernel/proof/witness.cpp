@@ -1,4 +1,4 @@
-// Rule witness: a rational point of one case's region.
+// Rule satisfiable: a rational point of one case's region.
 //
 // S1: the case exists and the point has one value per input element. S2: every value lies in the box, exactly, and is a value of
 // its input's type: an integer for integer and boolean inputs.
@@ -92,17 +92,17 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& cases = problem->statement().property.cases;
   const std::string place = "case " + std::to_string(witness.case_index);
-  if (!(witness.case_index < cases.size())) return reject("witness.S1", place, "a case of the property", "none such");
+  if (!(witness.case_index < cases.size())) return reject("satisfiable.S1", place, "a case of the property", "none such");
   const InputBox& box = problem->group_box(problem->group_of_case(witness.case_index));  // ends in values of the type
   if (witness.inputs.size() != box.lo.size())
-    return reject("witness.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
+    return reject("satisfiable.S1", place, std::to_string(box.lo.size()) + " input values", std::to_string(witness.inputs.size()));
   std::size_t i = 0;
   for (const NodeId id : problem->graph().inputs) {
     const bool whole = !is_float(problem->graph().node(id).dtype);
     for (const std::size_t end = i + problem->graph().size(id); i < end; ++i) {
       const Rational& x = witness.inputs[i];
       if (box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)) continue;
-      return reject("witness.S2", place + ", input element " + std::to_string(i),
+      return reject("satisfiable.S2", place + ", input element " + std::to_string(i),
                     (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
     }
   }
@@ -113,10 +113,10 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (truth == Truth::open) truth = attempt<WideInterval>(*problem, witness, row);
   if (truth == Truth::open) truth = attempt<Rational>(*problem, witness, row);
   if (truth == Truth::fails)
-    return reject("witness.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
+    return reject("satisfiable.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
   if (truth == Truth::open)
     return Rejection{Rejection::Kind::declined,
-                     "witness.S3",
+                     "satisfiable.S3",
                      place + ", row " + std::to_string(row),
                      "a decided row",
                      "open at 256 bits, and in exact fractions of a length that the network's size allows",

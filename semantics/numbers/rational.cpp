@@ -31,7 +31,7 @@ namespace {
 thread_local double exact_work = std::numeric_limits<double>::infinity();  // that is left
 
 // A product and its reduction are quadratic in the words, a copy is linear.
-void pay(const mpq_rational& value) {
+void spend(const mpq_rational& value) {
   const auto words = static_cast<double>(mpz_size(mpq_numref(value.backend().data())) + mpz_size(mpq_denref(value.backend().data())));
   exact_work -= 4 * words * words + 16 * words;
   if (exact_work < 0) throw std::bad_alloc();
@@ -63,7 +63,7 @@ bool within_exact_work(double work, const std::function<void()>& body) try {
 
 void Rational::BigDelete::operator()(Big* big) const noexcept { delete big; }
 Rational::BigPointer Rational::clone(const Big& big) {
-  pay(big.value);
+  spend(big.value);
   return BigPointer(new Big(big));
 }
 
@@ -90,7 +90,7 @@ void set_int128(mpz_ptr result, Int128 value) {
 }  // namespace
 
 void RationalAccess::init_set(mpq_t result, const Rational& value) {
-  if (value.big_) pay(value.big_->value);
+  if (value.big_) spend(value.big_->value);
   mpq_init(result);
   if (value.big_) {
     mpq_set(result, value.big_->value.backend().data());

@@ -15,7 +15,7 @@ TEST_CASE("a dump shows one line per record, indented by depth, and counts them"
   hints.lower.resize(5);
   hints.lower[4] = {0.5f, 0.25f};
   hinted.define_hints(0, hints);
-  hinted.refine(3, {kernel::Selection::Kind::mask, {true, false}}, hints, nullptr, false);
+  hinted.tighten(3, {kernel::Selection::Kind::mask, {true, false}}, hints, nullptr, false);
   const std::vector<kernel::CaseMultipliers> cases{{0, {}}, {1, {2.0f}}};
   leaf.conclude(cases, {});
   writer.value()->begin_group(0);
@@ -41,7 +41,7 @@ TEST_CASE("a dump shows one line per record, indented by depth, and counts them"
       "  sweep from node 2, rounded to float32",
       "  split node 3[1] at 0.5",
       "    define_hints 0, lower of node 4 (2)",
-      "    refine node 3 mask of 1/2, lower of node 4 (2)",
+      "    tighten node 3 mask of 1/2, lower of node 4 (2)",
       "    conclude cases 0 1*1",
       "  next",
       "    conclude cases 0 1*1",

@@ -32,8 +32,8 @@ void write_proof(certificate::Writer& writer) {
   Fragment root;
   for (const NodeId node : {kZ, kRelu, kY}) root.box(node);
   const kernel::Claims claims{{-1.5f, -infinity}, {2.0f, 1.875f}};
-  root.refine(kZ, {kernel::Selection::Kind::all, {}}, {}, &claims, false);
-  root.refine(kZ, {kernel::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
+  root.tighten(kZ, {kernel::Selection::Kind::all, {}}, {}, &claims, false);
+  root.tighten(kZ, {kernel::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
   Hints slopes;
   slopes.lower.resize(kRelu + 1);
   slopes.lower[kRelu] = {0.0f, 0.5f};
@@ -212,7 +212,7 @@ TEST_CASE("a dropped record is caught") {
     using certificate::RecordType;
     const RecordType type = types[i];
     // Facts may be dispensable; structure and conclusions are not.
-    if (type == RecordType::box || type == RecordType::refine || type == RecordType::sweep) continue;
+    if (type == RecordType::box || type == RecordType::tighten || type == RecordType::sweep) continue;
     Parts bent = parts;
     bent.records.erase(places[i].first - start, places[i].second);
     const Verdict verdict = replay_bytes(bent.file(), two_groups());
@@ -408,7 +408,7 @@ TEST_CASE("a raised claim is rejected by the kernel, with the step") {
   const float least = 1.75f;  // z <= 1 + 1/2 + 1/4 on the box, attained
   CHECK(replay_records(with_claim(std::nextafter(least, 2.0f))).text == "certificate.structure");  // accepted; then the file ends
   const Verdict verdict = replay_records(with_claim(std::nextafter(least, 0.0f)));
-  CHECK(verdict.text == "refine.S3");
+  CHECK(verdict.text == "tighten.S3");
   CHECK(verdict.kind == Rejection::Kind::rejected);
   CHECK(verdict.place.starts_with("step 3 (refine) at byte "));
 }
@@ -428,7 +428,7 @@ TEST_CASE("deep nesting is refused without recursion") {
   for (int i = 0; i < 200000; ++i) deep += bytes_of({10, kInput, 0});
   const Verdict verdict = replay_records(deep);
   CHECK(!verdict.accepted);
-  CHECK((verdict.text == "split.S3" || verdict.text == "certificate.depth"));
+  CHECK((verdict.text == "assume.S3" || verdict.text == "certificate.depth"));
 }
 
 TEST_CASE("the session refuses calls out of order and proves the same theorem") {

@@ -98,9 +98,9 @@ TEST_CASE("refine comes back with selection, claims and rounding") {
   hints.upper.resize(6);
   hints.upper[5] = {0.1f, -3.0f};
   Fragment steps;
-  steps.refine(4, mask, hints, &claims, false);
-  steps.refine(4, {Selection::Kind::all, {}}, {}, nullptr, true);
-  steps.refine(4, {}, {}, nullptr, false);
+  steps.tighten(4, mask, hints, &claims, false);
+  steps.tighten(4, {Selection::Kind::all, {}}, {}, nullptr, true);
+  steps.tighten(4, {}, {}, nullptr, false);
   std::vector<Record> records;
   const Graph graph = small_net().graph;
   through_file(steps, &graph, [&](const Record& record) { records.push_back(record); });
@@ -122,7 +122,7 @@ TEST_CASE("long masks come back") {
     Selection mask{Selection::Kind::mask, std::vector<bool>(1001)};
     for (std::size_t i = 0; i < mask.mask.size(); ++i) mask.mask[i] = std::uniform_real_distribution<>(0, 1)(random) < density;
     Fragment steps;
-    steps.refine(1, mask, {}, nullptr, false);
+    steps.tighten(1, mask, {}, nullptr, false);
     through_file(steps, nullptr, [&](const Record& record) { CHECK(record.selection.mask == mask.mask); });
     CHECK(steps.byte_size() < 160);
   }

@@ -24,7 +24,7 @@ using search_test::unary;
 
 Options by_input() {
   Options options;
-  options.timeout_seconds = 60;
+  options.deadline = Deadline::in(60);
   options.branching = Options::Branching::input;
   return options;
 }

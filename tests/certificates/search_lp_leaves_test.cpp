@@ -54,7 +54,7 @@ Run run(const kernel::Problem& problem, const DualGraph& graph, int threads) {
   CHECK(problem.group_count() == 1);
   BranchingOptions options;
   options.threads = threads;
-  options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  options.deadline = Deadline::in(60);
   return branch(graph, options);
 }
 
@@ -149,14 +149,14 @@ TEST_CASE("branching with programs ends at its deadline", "[search][lp]") {
   const Network network(problem);
   const DualGraph graph(network);
   BranchingOptions options;
-  options.deadline = std::chrono::steady_clock::now();
+  options.deadline = Deadline::in(0);
   CHECK(branch(graph, options).result.reason == "time");
 }
 
 TEST_CASE("search() takes programs for few inputs too", "[search][lp]") {
   const auto problem = problem_of(6, pigeons(3, 2));
   Options options;
-  options.timeout_seconds = 30;
+  options.deadline = Deadline::in(30);
   options.attack = false;
   const auto result = search(problem, options);
   REQUIRE(result.ok());

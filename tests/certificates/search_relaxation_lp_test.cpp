@@ -20,7 +20,7 @@ using search_test::output_row;
 using search_test::random_network;
 
 constexpr std::size_t kInputs = 5;
-constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
+constexpr Deadline kNoDeadline;
 
 // y_0 - y_1 <= bound and y_1 - y_2 <= 1/4, to be refuted together.
 struct Setup {
@@ -220,7 +220,7 @@ TEST_CASE("literals that contradict each other are refuted without the case's ro
 TEST_CASE("a deadline or a stop request ends a program, and the next one starts afresh", "[search][lp]") {
   const Setup setup(random_network({kInputs, 60, 60, 3}, 5), 0);
   REQUIRE(RelaxationLp(setup.shared, setup.rows(), kNoDeadline, {}).solve(setup.root, {}).status == LpResult::Status::solved);
-  RelaxationLp late(setup.shared, setup.rows(), std::chrono::steady_clock::now(), {});
+  RelaxationLp late(setup.shared, setup.rows(), Deadline::in(0), {});
   CHECK(late.solve(setup.root, {}).status == LpResult::Status::stopped);
   CHECK(late.solve(setup.root, {}).status == LpResult::Status::stopped);
   std::stop_source source;

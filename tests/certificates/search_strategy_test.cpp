@@ -8,7 +8,7 @@
 #include "certificates/format/replay.h"
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/bounds/root_bounds.h"
-#include "certificates/search/limit.h"
+#include "certificates/search/deadline.h"
 #include "certificates/search/search.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
@@ -76,8 +76,8 @@ TEST_CASE("a root that does not fit into its share is finished all the same wher
     return root.steps().bytes();
   };
   RootPlan limited;
-  limited.deadline = after(60);
-  limited.share_end = Clock::now();  // spent
+  limited.deadline = Deadline::in(60);
+  limited.share_end = Deadline::in(0);  // spent
   CHECK(steps(limited) == steps({}));
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
   RootBounds whole(*problem, scope_of(problem), 1), late(*problem, scope_of(problem), 1);
   REQUIRE(whole.advance({}).ok());
   RootPlan none;
-  none.deadline = none.share_end = Clock::now();
+  none.deadline = none.share_end = Deadline::in(0);
   REQUIRE(late.advance(none).ok());
   CHECK(late.has_all_boxes());
   CHECK_FALSE(late.complete());  // the first chunks measured the rate, the rest was left
@@ -108,7 +108,7 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
   int pauses = 0;
   for (double seconds = 1e-4; !paused.complete(); seconds *= 1.1, ++pauses) {
     RootPlan plan;
-    plan.pause.deadline = after(seconds);
+    plan.pause.deadline = Deadline::in(seconds);
     REQUIRE(paused.advance(plan).ok());
   }
   CHECK(pauses > 3);
@@ -124,7 +124,7 @@ TEST_CASE("a root shared by threads replays", "[search][strategy]") {
   auto writer = certificate::Writer::open(path.string(), *problem);
   REQUIRE(writer.ok());
   Options options;
-  options.timeout_seconds = 60;
+  options.deadline = Deadline::in(60);
   const auto result = search(problem, options, writer.value().get());
   REQUIRE(result.ok());
   REQUIRE(result.value().answer == Result::Answer::unsatisfiable);
@@ -140,7 +140,7 @@ TEST_CASE("a root shared by threads replays", "[search][strategy]") {
 TEST_CASE("an easy refutation spends nothing on the attack", "[search][strategy]") {
   const auto problem = relu_problem({30, 30}, Rational(1, 1000));
   Options options;
-  options.timeout_seconds = 60;
+  options.deadline = Deadline::in(60);
   const auto result = search(problem, options);
   REQUIRE(result.ok());
   CHECK(result.value().answer == Result::Answer::unsatisfiable);

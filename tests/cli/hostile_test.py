@@ -240,7 +240,7 @@ class Hostile(unittest.TestCase):
         net = self.write("squares.onnx", model(squarings, [value_info("t0", [1, 1])], [value_info("t40", [1, 1])], []))
         prop = self.write("squares.vnnlib", one_to_one("(<= Y_0 0)"))
         proof = self.certificate(net, prop, b"\x0f\x00\x01" + varint(3) + b"1/2")
-        self.ends(Ended("assay-check", net, prop, proof), (3,), "declined", "witness.S3")
+        self.ends(Ended("assay-check", net, prop, proof), (3,), "declined", "satisfiable.S3")
         proof = self.certificate(net, prop, b"\x0f\x00\x01" + varint(9) + b"99999/1e5")
         self.ends(Ended("assay-check", net, prop, proof), (3, 4))
 

@@ -91,7 +91,7 @@ void bend(Record& record, const Graph& graph, Random& random) {
   if (below(random, 2) == 0) bend(record.hints, random);
   if (below(random, 2) == 0) bend(record.claims, random);
   if (below(random, 2) == 0) bend(record.cases, random);
-  if (record.type == RecordType::refine && below(random, 6) == 0) {  // claims where there were none, of numbers made up
+  if (record.type == RecordType::tighten && below(random, 6) == 0) {  // claims where there were none, of numbers made up
     record.claimed = true;
     record.selection.kind = kernel::Selection::Kind::all;
     const double lo = bent_number(-1, random), hi = bent_number(1, random);
@@ -165,7 +165,7 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
   if (!refusal.place.starts_with("step ") || step < 1 || step > records.size()) return false;
   Record& record = records[step - 1];
   const std::size_t named = refusal.place.rfind(": case ");
-  if (refusal.text == "refine.S3" && record.claimed) {
+  if (refusal.text == "tighten.S3" && record.claimed) {
     record.claimed = false;
   } else if (refusal.text == "conclude.S3" && named != std::string::npos) {
     const std::uint64_t position = std::strtoull(refusal.place.c_str() + named + 7, nullptr, 10);
@@ -179,7 +179,7 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
     records.erase(records.begin() + static_cast<std::ptrdiff_t>(step - 1));
     return true;
   }
-  if (record.cases.empty() && record.type != RecordType::refine) records.erase(records.begin() + static_cast<std::ptrdiff_t>(step - 1));
+  if (record.cases.empty() && record.type != RecordType::tighten) records.erase(records.begin() + static_cast<std::ptrdiff_t>(step - 1));
   return true;
 }
 
@@ -204,8 +204,8 @@ std::string written(const Record& record) {
     case RecordType::box:
       step.box(record.node);
       return step.bytes();
-    case RecordType::refine:
-      step.refine(record.node, record.selection, record.hints, claims, record.round_to_float);
+    case RecordType::tighten:
+      step.tighten(record.node, record.selection, record.hints, claims, record.round_to_float);
       return step.bytes();
     case RecordType::define_hints:
       step.define_hints(record.hints_id, record.hints);
@@ -328,6 +328,6 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
   std::fprintf(stderr, "  of the true statements       %zu accepted\n", still_true);
   CHECK(still_true > 0);
   CHECK(codes["conclude.S3"] > 0);
-  CHECK(codes["refine.S3"] > 0);
+  CHECK(codes["tighten.S3"] > 0);
   CHECK(codes.size() > 12);
 }

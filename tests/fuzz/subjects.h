@@ -52,7 +52,7 @@ inline std::string file_of(const std::shared_ptr<const Problem>& problem, search
   REQUIRE(writer.ok());
   search::Options options;
   options.threads = 1;
-  options.timeout_seconds = 20;
+  options.deadline = search::Deadline::in(20);
   options.branching = branching;
   options.attack = attack;
   auto result = search::search(problem, options, writer.value().get());

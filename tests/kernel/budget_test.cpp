@@ -62,12 +62,12 @@ TEST_CASE("a session declines the step that its multiply-adds do not pay", "[bud
   kernel::Session poor(wide_relu({}), {1000});
   REQUIRE(poor.begin_group(0).ok());
   CHECK(code_of(poor.sweep(0, false)) == "kernel.work");
-  CHECK(poor.scope().has_box(2));  // the box before the rows was paid
+  CHECK(poor.scope().has_box(2));  // the box before the rows was spent
   CHECK_FALSE(poor.scope().has_box(3));
   kernel::Session poorer(wide_relu({}), {200});
   REQUIRE(poorer.begin_group(0).ok());
   CHECK(code_of(poorer.sweep(0, false)) == "kernel.work");
-  CHECK(code_of(poorer.pay(1e6)) == "kernel.work");
+  CHECK(code_of(poorer.spend(1e6)) == "kernel.work");
   poorer.allow(1e6);
   CHECK(poorer.sweep(0, false).ok());
   CHECK(poorer.work_left() < 1e6);
@@ -100,22 +100,22 @@ TEST_CASE("a branch that derives a box again without effect shares its parent's"
   const Scope parent = boxed_root(problem);
   Scope child = parent;
   REQUIRE(child.assume({0, 0, false, 0.5}).ok());
-  REQUIRE(child.derive_box(2).ok());
+  REQUIRE(child.propagate_box(2).ok());
   CHECK(&child.box(2) != &parent.box(2));
   Scope same = parent;
   REQUIRE(same.assume({0, 0, false, 2}).ok());  // the input is at most 1 anyway
-  REQUIRE(same.derive_box(2).ok());
+  REQUIRE(same.propagate_box(2).ok());
   CHECK(&same.box(2) == &parent.box(2));
 }
 
 TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]") {
   const ProblemPointer problem = wide_relu({});
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.refine(problem->pre_activations()[0], {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(scope.tighten(problem->pre_activations()[0], {Selection::Kind::all, {}}, {}).ok());
   kernel::Diagnosis before, after;
   const std::vector<CaseMultipliers> cases{{0, {}}};
   CHECK(scope.conclude(cases, {}, &before).ok());
-  scope.forget_lines();
+  scope.forget_linear_bounds();
   CHECK(scope.conclude(cases, {}, &after).ok());
   CHECK(before.margins == after.margins);
 }
@@ -124,7 +124,7 @@ TEST_CASE("a witness whose exact fractions would double in length forever is dec
   Chain chain(1);
   for (int i = 0; i < 40; ++i) chain.then(Op::mul, chain.last);
   const ProblemPointer problem = open(chain.output(), {-1}, {1}, {at_most(output(0), 0)});
-  CHECK(code_of(kernel::satisfiable(problem, {0, {Rational(1, 2)}})) == "witness.S3");
+  CHECK(code_of(kernel::satisfiable(problem, {0, {Rational(1, 2)}})) == "satisfiable.S3");
   CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok());
   // What 256 bits leave open and short fractions decide: x^4 = 1/81.
   Chain small(1);

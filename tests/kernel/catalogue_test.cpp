@@ -136,7 +136,7 @@ TEST_CASE("catalogue SPLIT0: an optimum exactly on the split survives in both ha
     for (const bool at_least_side : {false, true}) {
       Scope half = assumed(parent, {problem->graph().inputs[0], 0, at_least_side, 0});
       derive_all(half, *problem);
-      REQUIRE(half.refine(z, {Selection::Kind::all, {}}, {}).ok());
+      REQUIRE(half.tighten(z, {Selection::Kind::all, {}}, {}).ok());
       codes.push_back(code_of(conclude(half)));
     }
     CHECK(kernel::satisfiable(problem, {0, {Rational(0)}}).ok() == !strict);
@@ -165,10 +165,10 @@ TEST_CASE("catalogue DECIMAL: bounds 0.1 and 1/255 are the decimals, not their d
     const Rational step = *Rational::parse("1e-30");
     CHECK(code_of(conclude(boxed_root(with(end, false)))) == "conclude.S3");
     CHECK(kernel::satisfiable(with(end, false), {0, {end}}).ok());
-    CHECK(code_of(kernel::satisfiable(with(end, true), {0, {end}})) == "witness.S3");
-    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end + step}})) == "witness.S2");
-    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end - step}})) == "witness.S3");
-    CHECK(code_of(kernel::satisfiable(with(end + step, false), {0, {end}})) == "witness.S3");
+    CHECK(code_of(kernel::satisfiable(with(end, true), {0, {end}})) == "satisfiable.S3");
+    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end + step}})) == "satisfiable.S2");
+    CHECK(code_of(kernel::satisfiable(with(end, false), {0, {end - step}})) == "satisfiable.S3");
+    CHECK(code_of(kernel::satisfiable(with(end + step, false), {0, {end}})) == "satisfiable.S3");
     CHECK(conclude(boxed_root(with(end + Rational(1, std::int64_t{1} << 40), false))).ok());
   }
 }
@@ -190,7 +190,7 @@ TEST_CASE("catalogue HUGE: chains beyond double lose the bound and nothing else"
     Scope scope = boxed_root(unreached);
     static_cast<void>(conclude(scope));  // either answer is right; none may crash
     CHECK(scope.box(graph.outputs[0]).hi[0] == kInfinity);
-    REQUIRE(scope.refine(graph.outputs[0], {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(scope.tighten(graph.outputs[0], {Selection::Kind::all, {}}, {}).ok());
     CHECK(scope.box(graph.outputs[0]).hi[0] == kInfinity);
   }
 }
@@ -232,11 +232,11 @@ TEST_CASE("catalogue DUP and MISSING LEAF: a tree with a hole or a doubled leaf 
   const Refutation ll = leaf(left, false, 1), lr = leaf(left, true, 1), rl = leaf(right, false, 3), rr = leaf(right, true, 3);
   const auto theorem = [&](const Refutation& r) { return code_of(kernel::unsatisfiable(problem, std::vector<Refutation>{r})); };
   CHECK(theorem(take(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(rl, rr))))) == "accepted");
-  CHECK(theorem(take(kernel::join(ll, lr))) == "unsat.S1");                    // half of the tree
-  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), rr)) == "split.S1");  // a leaf in place of its parent
-  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(ll, lr)))) == "split.S3");
-  CHECK(code_of(kernel::join(ll, rr)) == "split.S1");  // the leaves between them are missing
-  CHECK(code_of(kernel::join(ll, rl)) == "split.S1");
+  CHECK(theorem(take(kernel::join(ll, lr))) == "unsatisfiable.S1");           // half of the tree
+  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), rr)) == "join.S1");  // a leaf in place of its parent
+  CHECK(code_of(kernel::join(take(kernel::join(ll, lr)), take(kernel::join(ll, lr)))) == "join.S3");
+  CHECK(code_of(kernel::join(ll, rr)) == "join.S1");  // the leaves between them are missing
+  CHECK(code_of(kernel::join(ll, rl)) == "join.S1");
   CHECK(code_of(kernel::merge(ll, lr)) == "merge.S1");  // both halves are needed, not merged
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("a stop request declines back-substitution on the scope and its copies
   CHECK(code_of(conclude(copy)) == "accepted");
   stop = true;
   CHECK(code_of(conclude(scope)) == "kernel.stopped");
-  CHECK(code_of(copy.refine(problem->graph().outputs[0], {kernel::Selection::Kind::all, {}}, {})) == "kernel.stopped");
+  CHECK(code_of(copy.tighten(problem->graph().outputs[0], {kernel::Selection::Kind::all, {}}, {})) == "kernel.stopped");
   CHECK(code_of(conclude(boxed_root(problem))) == "accepted");
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("meet S1: facts of a scope with the same context hold here, those of a
   const NodeId input = problem->graph().inputs[0], node = problem->graph().outputs[0];
   Scope scope = boxed_root(problem), copy = scope, narrow = scope;
   const double wide = scope.box(node).hi[0];
-  REQUIRE(scope.refine(node, {Selection::Kind::mask, {true, false}}, {}).ok());
-  REQUIRE(copy.refine(node, {Selection::Kind::mask, {false, true}}, {}).ok());
+  REQUIRE(scope.tighten(node, {Selection::Kind::mask, {true, false}}, {}).ok());
+  REQUIRE(copy.tighten(node, {Selection::Kind::mask, {false, true}}, {}).ok());
   const double refined = scope.box(node).hi[0];
   REQUIRE(refined < wide);
   REQUIRE(scope.box(node).hi[1] == wide);
@@ -72,9 +72,9 @@ TEST_CASE("meet S1: facts of a scope with the same context hold here, those of a
   CHECK(code_of(narrow.meet(scope)) == "meet.S1");
   CHECK(code_of(scope.meet(boxed_root(problem))) == "meet.S1");  // identity matters, not content
   CHECK(scope.box(input).hi[0] == 1);
-  // A node without a box keeps none: the prices of its rounding were not derived here.
+  // A node without a box keeps none: the errors of its rounding were not derived here.
   Scope bare = root(problem), boxed = bare;
-  REQUIRE(boxed.derive_box(problem->graph().node(node).operands[0]).ok());
+  REQUIRE(boxed.propagate_box(problem->graph().node(node).operands[0]).ok());
   REQUIRE(bare.meet(boxed).ok());
   CHECK_FALSE(bare.has_box(problem->graph().node(node).operands[0]));
 }
@@ -174,7 +174,7 @@ TEST_CASE("conclude: exactly the listed cases are refuted", "[kernel][conclude]"
 
 TEST_CASE("conclude: a premise on the way is missing", "[kernel][conclude]") {
   const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
-  CHECK(code_of(conclude(root(problem))) == "box.premise");
+  CHECK(code_of(conclude(root(problem))) == "back_substitution.S1");
 }
 
 TEST_CASE("conclude: a literal helps by its multiplier, on its own side", "[kernel][conclude]") {
@@ -211,7 +211,7 @@ TEST_CASE("merge S1: both refutations are of one context", "[kernel][merge]") {
   CHECK(code_of(kernel::merge(refuted(one, 0), refuted(scope, 1))) == "merge.S1");
 }
 
-TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold", "[kernel][split]") {
+TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold", "[kernel][join]") {
   const auto problem = two_cases();
   const NodeId y = problem->graph().outputs[0];
   const Scope parent = boxed_root(problem);
@@ -223,22 +223,22 @@ TEST_CASE("join S1 to S3: two closed halves of one coordinate at one threshold",
   CHECK(take(kernel::join(left, right)).cases() == std::vector<bool>{true, false});
   CHECK(kernel::join(child(false, 0.0), child(true, -0.0)).ok());  // one real number
   // S1
-  CHECK(code_of(kernel::join(refuted(parent, 0), right)) == "split.S1");
-  CHECK(code_of(kernel::join(left, refuted(parent, 0))) == "split.S1");
-  CHECK(code_of(kernel::join(left, refuted(assumed(boxed_root(problem), {y, 0, true, 0.5}), 0))) == "split.S1");
+  CHECK(code_of(kernel::join(refuted(parent, 0), right)) == "join.S1");
+  CHECK(code_of(kernel::join(left, refuted(parent, 0))) == "join.S1");
+  CHECK(code_of(kernel::join(left, refuted(assumed(boxed_root(problem), {y, 0, true, 0.5}), 0))) == "join.S1");
   const Scope deeper = assumed(assumed(parent, {y, 1, true, 0}), {y, 0, true, 0.5});
-  CHECK(code_of(kernel::join(left, refuted(deeper, 0))) == "split.S1");
+  CHECK(code_of(kernel::join(left, refuted(deeper, 0))) == "join.S1");
   // S2: a gap of one step between the halves is a lost leaf
-  CHECK(code_of(kernel::join(left, child(true, above(0.5)))) == "split.S2");
-  CHECK(code_of(kernel::join(left, child(true, 0.5, 1))) == "split.S2");
-  CHECK(code_of(kernel::join(left, child(true, 0.5, 0, problem->graph().inputs[0]))) == "split.S2");
+  CHECK(code_of(kernel::join(left, child(true, above(0.5)))) == "join.S2");
+  CHECK(code_of(kernel::join(left, child(true, 0.5, 1))) == "join.S2");
+  CHECK(code_of(kernel::join(left, child(true, 0.5, 0, problem->graph().inputs[0]))) == "join.S2");
   // S3
-  CHECK(code_of(kernel::join(left, left)) == "split.S3");
-  CHECK(code_of(kernel::join(left, child(false, 0.5))) == "split.S3");
-  CHECK(code_of(kernel::join(right, left)) == "split.S3");
+  CHECK(code_of(kernel::join(left, left)) == "join.S3");
+  CHECK(code_of(kernel::join(left, child(false, 0.5))) == "join.S3");
+  CHECK(code_of(kernel::join(right, left)) == "join.S3");
 }
 
-TEST_CASE("join: the cases of both sides only", "[kernel][split]") {
+TEST_CASE("join: the cases of both sides only", "[kernel][join]") {
   const auto problem = two_cases();
   const Scope parent = boxed_root(problem);
   const NodeId y = problem->graph().outputs[0];
@@ -251,7 +251,7 @@ TEST_CASE("join: the cases of both sides only", "[kernel][split]") {
   CHECK_FALSE(joined.vacuous());
 }
 
-TEST_CASE("unsat S1, S2: one complete refutation of every group's root", "[kernel][unsat]") {
+TEST_CASE("unsatisfiable S1, S2: one complete refutation of every group's root", "[kernel][unsatisfiable]") {
   const auto box = box_of(rationals(kLow), rationals(kHigh)), other = box_of(rationals({0, 0}), rationals({1, 1}));
   const std::vector<Row> rows{at_least(output(0), Rational(3))}, rows1{at_least(output(1), Rational(3))};
   const auto problem = open(statement(sums(), {{box, rows}, {other, rows}, {box, rows1}}));
@@ -265,42 +265,42 @@ TEST_CASE("unsat S1, S2: one complete refutation of every group's root", "[kerne
   const auto code = [&](std::vector<Refutation> refutations) { return code_of(kernel::unsatisfiable(problem, refutations)); };
   CHECK(code({first, second}) == "accepted");
   CHECK(code({second, first}) == "accepted");
-  CHECK(code({}) == "unsat.S1");
-  CHECK(code({first}) == "unsat.S1");
-  CHECK(code({second}) == "unsat.S1");
-  CHECK(code({first, first, second}) == "unsat.S1");
-  CHECK(code({first, complete(same, 1)}) == "unsat.S1");  // an equal problem, but another one
+  CHECK(code({}) == "unsatisfiable.S1");
+  CHECK(code({first}) == "unsatisfiable.S1");
+  CHECK(code({second}) == "unsatisfiable.S1");
+  CHECK(code({first, first, second}) == "unsatisfiable.S1");
+  CHECK(code({first, complete(same, 1)}) == "unsatisfiable.S1");  // an equal problem, but another one
   const Scope child = assumed(boxed_root(problem, 1), {problem->graph().outputs[0], 0, true, 0});
-  CHECK(code({first, refuted(child)}) == "unsat.S1");
-  CHECK(code({refuted(boxed_root(problem, 0), 0), second}) == "unsat.S2");
+  CHECK(code({first, refuted(child)}) == "unsatisfiable.S1");
+  CHECK(code({refuted(boxed_root(problem, 0), 0), second}) == "unsatisfiable.S2");
   const auto theorem = take(kernel::unsatisfiable(problem, std::vector<Refutation>{first, second}));
   CHECK(theorem.kind() == Theorem::Kind::unsatisfiable);
   CHECK_FALSE(theorem.vacuous());
   CHECK_FALSE(theorem.assumptions().empty());
 }
 
-TEST_CASE("witness S1 to S3: a point of the exact box at which every row holds exactly", "[kernel][witness]") {
+TEST_CASE("satisfiable S1 to S3: a point of the exact box at which every row holds exactly", "[kernel][satisfiable]") {
   const Rational tenth(1, 10);
   const auto problem = open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}),
                                                 {at_most(output(0), Rational(11, 10)), at_least(output(1), Rational(-9, 10))}}}));
   const auto code = [&](std::uint32_t index, Rationals point) { return code_of(kernel::satisfiable(problem, {index, std::move(point)})); };
   CHECK(code(0, {tenth, Rational(1)}) == "accepted");  // both rows with equality
-  CHECK(code(1, {tenth, Rational(1)}) == "witness.S1");
-  CHECK(code(0, {tenth}) == "witness.S1");
-  CHECK(code(0, {tenth, Rational(1), Rational(1)}) == "witness.S1");
+  CHECK(code(1, {tenth, Rational(1)}) == "satisfiable.S1");
+  CHECK(code(0, {tenth}) == "satisfiable.S1");
+  CHECK(code(0, {tenth, Rational(1), Rational(1)}) == "satisfiable.S1");
   const Rational step = *Rational::parse("1e-60");
-  CHECK(code(0, {tenth - step, Rational(1)}) == "witness.S2");
-  CHECK(code(0, {exactly(below(0.1)), Rational(1)}) == "witness.S2");
-  CHECK(code(0, {tenth, Rational(1) + step}) == "witness.S2");
-  CHECK(code(0, {tenth + step, Rational(1)}) == "witness.S3");  // the first row, missed by 10^-60
+  CHECK(code(0, {tenth - step, Rational(1)}) == "satisfiable.S2");
+  CHECK(code(0, {exactly(below(0.1)), Rational(1)}) == "satisfiable.S2");
+  CHECK(code(0, {tenth, Rational(1) + step}) == "satisfiable.S2");
+  CHECK(code(0, {tenth + step, Rational(1)}) == "satisfiable.S3");  // the first row, missed by 10^-60
   CHECK(code(0, {tenth, Rational(0)}) == "accepted");
   const auto strict =
       open(statement(sums(), {{box_of({tenth, Rational(0)}, {Rational(1), Rational(1)}), {at_most(output(0), Rational(11, 10), true)}}}));
-  CHECK(code_of(kernel::satisfiable(strict, {0, {tenth, Rational(1)}})) == "witness.S3");
+  CHECK(code_of(kernel::satisfiable(strict, {0, {tenth, Rational(1)}})) == "satisfiable.S3");
   CHECK(kernel::satisfiable(strict, {0, {tenth, Rational(1) - step}}).ok());
 }
 
-TEST_CASE("witness: what no precision decides is declined", "[kernel][witness]") {
+TEST_CASE("satisfiable: what no precision decides is declined", "[kernel][satisfiable]") {
   Chain net(1);
   net.then(Op::sqrt);
   net.then(Op::mul, net.last);
@@ -309,14 +309,14 @@ TEST_CASE("witness: what no precision decides is declined", "[kernel][witness]")
     return kernel::satisfiable(open(copy.output(), {2}, {2}, {at_most(output(0), bound, strict)}), {0, {Rational(2)}});
   };
   const auto open_question = decide(false, Rational(2));  // sqrt(2)^2 <= 2: true, but not by enclosures
-  CHECK(code_of(open_question) == "witness.S3");
+  CHECK(code_of(open_question) == "satisfiable.S3");
   CHECK(open_question.rejection().kind == Rejection::Kind::declined);
   CHECK(decide(true, Rational(2)).rejection().kind == Rejection::Kind::declined);
   CHECK(decide(true, Rational(2) + *Rational::parse("1e-60")).ok());
   CHECK(decide(false, Rational(2) - *Rational::parse("1e-60")).rejection().kind == Rejection::Kind::rejected);
 }
 
-TEST_CASE("witness: an undefined output decides nothing", "[kernel][witness]") {
+TEST_CASE("satisfiable: an undefined output decides nothing", "[kernel][satisfiable]") {
   Chain net(1);
   net.then(Op::log);
   const auto problem = open(net.output(), {-1}, {1}, {at_most(output(0), Rational(100))});

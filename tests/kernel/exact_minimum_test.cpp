@@ -179,8 +179,8 @@ ReluNet relu_net(Draws& draws, std::size_t layers, std::size_t width) {
 std::optional<Refutation> search(const ProblemPointer& problem, const Scope& scope, double lo, double hi, int depth) {
   Scope refined = scope;
   for (const NodeId node : problem->active_nodes()) {
-    REQUIRE(refined.derive_box(node).ok());
-    REQUIRE(refined.refine(node, {}, {}).ok());
+    REQUIRE(refined.propagate_box(node).ok());
+    REQUIRE(refined.tighten(node, {}, {}).ok());
   }
   if (auto closed = conclude(refined)) return closed.value();
   if (depth == 0) return std::nullopt;
@@ -216,7 +216,7 @@ TEST_CASE("linear networks of wild exponents: the exact minimum is never passed"
       CHECK(code_of(scope.conclude(cases, {}, &diagnosis)) == "conclude.S3");
       for (NodeId node = 0; node < net.graph.nodes.size(); ++node) {  // extremes of both outputs lie in the boxes
         if (node != net.graph.outputs[0]) continue;
-        REQUIRE(scope.refine(node, {Selection::Kind::all, {}}, {}).ok());
+        REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
         for (std::uint64_t i = 0; i < 2; ++i) {
           Rationals plus(2), minus(2);
           plus[i] = Rational(1);
@@ -248,7 +248,7 @@ TEST_CASE("relu networks: bisection proves what lies below the exact minimum and
     };
     const auto reached = with(net.least, false, trial % 2 == 0);
     CHECK(take(kernel::satisfiable(reached, {0, {net.at}})).kind() == Theorem::Kind::satisfiable);
-    CHECK(code_of(kernel::satisfiable(with(net.least, true, false), {0, {net.at}})) == "witness.S3");
+    CHECK(code_of(kernel::satisfiable(with(net.least, true, false), {0, {net.at}})) == "satisfiable.S3");
     CHECK_FALSE(search(reached, root(reached), -1, 1, 5).has_value());
     const auto missed = with(net.least - Rational(1, 1000), false, trial % 2 == 0);
     const auto refutation = search(missed, root(missed), -1, 1, 12);

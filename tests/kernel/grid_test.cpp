@@ -1,4 +1,4 @@
-// The grids of the exact path against rationals: each value on its side, each distance paid, and sums never above the truth.
+// The grids of the exact path against rationals: each value on its side, each distance spent, and sums never above the truth.
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -81,15 +81,15 @@ TEST_CASE("grids: to nearest, the distance is covered and nothing exact is charg
   }
 }
 
-TEST_CASE("grids: prices go against the sign of the coefficient", "[kernel][grid]") {
-  CHECK(kernel::price_grid({0, 0}, {0, 0}).mantissas.empty());
-  const Grid grid = kernel::price_grid({1, 0x1p-60}, {3, 0});
+TEST_CASE("grids: errors go against the sign of the coefficient", "[kernel][grid]") {
+  CHECK(kernel::error_grid({0, 0}, {0, 0}).mantissas.empty());
+  const Grid grid = kernel::error_grid({1, 0x1p-60}, {3, 0});
   REQUIRE(grid.mantissas.size() == 4);
   CHECK(value(grid.mantissas[0], grid.exponent) == Rational(-1));
   CHECK(value(grid.mantissas[1], grid.exponent) <= -exact(0x1p-60));
   CHECK(value(grid.mantissas[2], grid.exponent) == Rational(3));
   CHECK(grid.mantissas[3] == 0);
-  CHECK(kernel::price_grid({0, kInfinity}, {0, 0}).infinite == std::vector<bool>{false, true, false, false});
+  CHECK(kernel::error_grid({0, kInfinity}, {0, 0}).infinite == std::vector<bool>{false, true, false, false});
 }
 
 TEST_CASE("bit_length is that of the two's complement without its sign", "[kernel][grid]") {

@@ -101,14 +101,14 @@ TEST_CASE("a witness holds values of the inputs' types", "[integers]") {
     return code_of(satisfiable(problem, {0, {std::move(x)}}));
   };
   CHECK(code(DType::int64, Rational(0), Rational(1), Rational(1)) == "accepted");
-  CHECK(code(DType::int64, Rational(0), Rational(1), Rational(1, 2)) == "witness.S2");
-  CHECK(code(DType::int64, Rational(1, 2), Rational(3, 2), Rational(1, 2)) == "witness.S2");
+  CHECK(code(DType::int64, Rational(0), Rational(1), Rational(1, 2)) == "satisfiable.S2");
+  CHECK(code(DType::int64, Rational(1, 2), Rational(3, 2), Rational(1, 2)) == "satisfiable.S2");
   CHECK(code(DType::uint8, Rational(-3), Rational(300), Rational(255)) == "accepted");
-  CHECK(code(DType::uint8, Rational(-3), Rational(300), Rational(256)) == "witness.S2");
-  CHECK(code(DType::uint8, Rational(-3), Rational(300), Rational(-1)) == "witness.S2");
+  CHECK(code(DType::uint8, Rational(-3), Rational(300), Rational(256)) == "satisfiable.S2");
+  CHECK(code(DType::uint8, Rational(-3), Rational(300), Rational(-1)) == "satisfiable.S2");
   CHECK(code(DType::boolean, Rational(0), Rational(2), Rational(1)) == "accepted");
-  CHECK(code(DType::boolean, Rational(0), Rational(2), Rational(2)) == "witness.S2");
-  CHECK(code(DType::boolean, Rational(0), Rational(1), Rational(1, 3)) == "witness.S2");
+  CHECK(code(DType::boolean, Rational(0), Rational(2), Rational(2)) == "satisfiable.S2");
+  CHECK(code(DType::boolean, Rational(0), Rational(1), Rational(1, 3)) == "satisfiable.S2");
   CHECK(code(DType::float64, Rational(0), Rational(1), Rational(1, 3)) == "accepted");
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("an integer output is a value like others: how many labels agree", "[i
   const std::vector<Refutation> refutations{assay::test::take(conclude(boxed_root(below_one)))};
   CHECK(unsatisfiable(below_one, refutations).ok());
   CHECK(code_of(satisfiable(with(at_most(output(0), Rational(1))), {0, rationals({1, 0, 0, 1})})) == "accepted");
-  CHECK(code_of(satisfiable(below_one, {0, rationals({1, 0, 0, 1})})) == "witness.S3");
+  CHECK(code_of(satisfiable(below_one, {0, rationals({1, 0, 0, 1})})) == "satisfiable.S3");
 }
 
 TEST_CASE("facts about integer networks hold at every integer point of the scope", "[integers]") {
@@ -164,7 +164,7 @@ TEST_CASE("facts about integer networks hold at every integer point of the scope
     for (int k = pick(0, 3); k > 0; --k) literals.push_back({static_cast<NodeId>(pick(0, 1)), 0, pick(0, 1) == 1, 0.25 * pick(-16, 16)});
     for (const Literal& literal : literals) scope = assumed(scope, literal);
     REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
-    REQUIRE(scope.refine(z, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(scope.tighten(z, {Selection::Kind::all, {}}, {}).ok());
     for (int p = lo[0]; p <= lo[0] + width[0]; ++p) {
       for (int q = lo[1]; q <= lo[1] + width[1]; ++q) {
         const bool inside = std::ranges::all_of(literals, [&](const Literal& l) {
@@ -212,5 +212,5 @@ TEST_CASE("bits of an integer beyond int64 are declined, not an abort", "[intege
   CHECK(code_of(evaluate<Rational>(graph, inputs)) == "denote.scalar");
   const ProblemPointer problem =
       open(statement(graph, {{box_of({Rational(0)}, {pow(Rational(2), 64)}), {at_least(output(0), pow(Rational(2), 63))}}}));
-  CHECK(code_of(satisfiable(problem, {0, {pow(Rational(2), 63)}})) == "witness.S3");
+  CHECK(code_of(satisfiable(problem, {0, {pow(Rational(2), 63)}})) == "satisfiable.S3");
 }

@@ -119,7 +119,7 @@ inline Scope root(const ProblemPointer& problem, std::size_t group = 0) { return
 // Boxes of all nodes in order.
 inline void derive_all(Scope& scope, const Problem& problem) {
   for (NodeId node = 0; node < problem.graph().nodes.size(); ++node) {
-    const auto done = scope.derive_box(node);
+    const auto done = scope.propagate_box(node);
     if (!done) FAIL(done.rejection().to_text());
   }
 }

@@ -70,7 +70,7 @@ Bounded swept(const Graph& graph, bool exact) {
   Scope scope = root(problem);
   take(kernel::sweep(*problem, scope, 0, true));  // the same hidden boxes, hence the same planes, in both modes
   const NodeId out = graph.outputs[0];
-  take(scope.refine(out, {Selection::Kind::all, {}}, {}));
+  take(scope.tighten(out, {Selection::Kind::all, {}}, {}));
   return {problem, scope, out};
 }
 
@@ -119,11 +119,11 @@ TEST_CASE("planes: a raised claim is rejected, and a bad hint cannot make it hol
       const Selection all{Selection::Kind::all, {}};
       const Claims claims{lo, hi};
       Scope scope = bounded.scope;
-      CHECK(scope.refine(bounded.output, all, {}, &claims).ok());
+      CHECK(scope.tighten(bounded.output, all, {}, &claims).ok());
       Claims raised = claims;
       raised.lo[1] = static_cast<float>(box.lo[1] + 0.01 * (box.hi[1] - box.lo[1]));
       Scope again = bounded.scope;
-      CHECK(code_of(again.refine(bounded.output, all, {}, &raised)) == "refine.S3");
+      CHECK(code_of(again.tighten(bounded.output, all, {}, &raised)) == "tighten.S3");
       for (const float hint : {1e30F, -1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         Hints hints;
         hints.lower.resize(graph.nodes.size());
@@ -133,7 +133,7 @@ TEST_CASE("planes: a raised claim is rejected, and a bad hint cannot make it hol
             hints.lower[node].assign(graph.size(node), hint);
         }
         hints.upper = hints.lower;
-        CHECK_FALSE(again.refine(bounded.output, all, hints, &raised).ok());
+        CHECK_FALSE(again.tighten(bounded.output, all, hints, &raised).ok());
       }
     }
   }

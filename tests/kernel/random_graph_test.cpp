@@ -107,11 +107,11 @@ Rational value_at(const Problem& problem, const Row& r, const Sample& at) {
 void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random) {
   const std::size_t depth = scope.literals().size();
   for (NodeId node = 0; node < problem.graph().nodes.size(); ++node) {
-    REQUIRE(code_of(scope.derive_box(node)) == "accepted");
+    REQUIRE(code_of(scope.propagate_box(node)) == "accepted");
     if (problem.is_constant(node) || random.pick(3) != 0) continue;
     const Selection selection{random.pick(2) == 0 ? Selection::Kind::all : Selection::Kind::unstable, {}};
-    REQUIRE(code_of(scope.refine(node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr,
-                                 random.pick(2) == 0)) == "accepted");
+    REQUIRE(code_of(scope.tighten(node, selection, random_hints(problem, depth, random, random.pick(3) == 0), nullptr,
+                                  random.pick(2) == 0)) == "accepted");
   }
 }
 

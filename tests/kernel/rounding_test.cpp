@@ -66,7 +66,7 @@ struct Tiny {
 
 }  // namespace
 
-TEST_CASE("back-substitution: prices that underflow are still paid", "[kernel][back_substitution]") {
+TEST_CASE("back-substitution: errors that underflow are still spent", "[kernel][back_substitution]") {
   const auto [s, x, c] = GENERATE(Tiny{1, 1, 1}, Tiny{0x1p-600, 0x1p-600, 0x1p1000}, Tiny{0x1p-500, 0x1p-560, 0x1p900});
   const Tiny tiny{s, x, c};
   // The largest value is reached, so nothing excludes it.
@@ -90,8 +90,8 @@ TEST_CASE("the floating-point environment is checked at every entry", "[kernel][
   const bool standard = floating_point_environment_is_standard();
   const auto opened = Problem::open(problem->statement());
   const auto rooted = Scope::root(problem, 0);
-  const auto boxed = scope.derive_box(y);
-  const auto refined = scope.refine(y, {Selection::Kind::all, {}}, {});
+  const auto boxed = scope.propagate_box(y);
+  const auto refined = scope.tighten(y, {Selection::Kind::all, {}}, {});
   const auto concluded = conclude(scope);
   const auto witnessed = kernel::satisfiable(problem, {0, {Rational(1)}});
   _mm_setcsr(saved);

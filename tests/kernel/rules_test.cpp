@@ -31,7 +31,7 @@ float previous_float(float x) { return std::nextafter(x, -std::numeric_limits<fl
 
 }  // namespace
 
-TEST_CASE("case: groups are the input boxes that cases share", "[kernel][case]") {
+TEST_CASE("root: groups are the input boxes that cases share", "[kernel][root]") {
   const auto shared = box_of({Rational(0)}, {Rational(1)});
   const auto other = box_of({Rational(0)}, {Rational(1)});  // equal, but another box
   const Row r = at_least(output(0), Rational(2));
@@ -44,7 +44,7 @@ TEST_CASE("case: groups are the input boxes that cases share", "[kernel][case]")
   CHECK(code_of(Scope::root(problem, 2)) == "case.group");
 }
 
-TEST_CASE("case: an unknown semantics is declined", "[kernel][case]") {
+TEST_CASE("root: an unknown semantics is declined", "[kernel][root]") {
   Statement s = small().problem->statement();
   CHECK(Problem::open(s).ok());
   s.semantics.kind = ExecutionModel::Kind::floating;
@@ -53,7 +53,7 @@ TEST_CASE("case: an unknown semantics is declined", "[kernel][case]") {
   CHECK(declined.rejection().kind == Rejection::Kind::declined);
 }
 
-TEST_CASE("case: decimal ends are rounded outward", "[kernel][case]") {
+TEST_CASE("root: decimal ends are rounded outward", "[kernel][root]") {
   const Rational tenth(1, 10), pixel(1, 255);
   const auto problem = open(statement(small_graph(), {{box_of({pixel}, {tenth}), {at_least(output(0), Rational(2))}}}));
   const Scope scope = root(problem);
@@ -64,34 +64,34 @@ TEST_CASE("case: decimal ends are rounded outward", "[kernel][case]") {
   CHECK(exactly(below(x.hi[0])) < tenth);
 }
 
-TEST_CASE("split S1: the literal names an element of a node that varies", "[kernel][split]") {
+TEST_CASE("assume S1: the literal names an element of a node that varies", "[kernel][assume]") {
   const Small s = small();
   Scope scope = root(s.problem);
   const auto nodes = static_cast<NodeId>(s.problem->graph().nodes.size());
   CHECK(scope.assume({s.y, 0, true, 0}).ok());
-  CHECK(code_of(scope.assume({nodes, 0, true, 0})) == "split.S1");
-  CHECK(code_of(scope.assume({UINT_MAX, 0, true, 0})) == "split.S1");
-  CHECK(code_of(scope.assume({s.y, 1, true, 0})) == "split.S1");
-  CHECK(code_of(scope.assume({s.weight, 0, true, 0})) == "split.S1");
+  CHECK(code_of(scope.assume({nodes, 0, true, 0})) == "assume.S1");
+  CHECK(code_of(scope.assume({UINT_MAX, 0, true, 0})) == "assume.S1");
+  CHECK(code_of(scope.assume({s.y, 1, true, 0})) == "assume.S1");
+  CHECK(code_of(scope.assume({s.weight, 0, true, 0})) == "assume.S1");
   CHECK(scope.literals().size() == 1);
 }
 
-TEST_CASE("split S2: the threshold is finite", "[kernel][split]") {
+TEST_CASE("assume S2: the threshold is finite", "[kernel][assume]") {
   const Small s = small();
   Scope scope = root(s.problem);
-  for (const double t : {kInfinity, -kInfinity, kNaN}) CHECK(code_of(scope.assume({s.z, 0, false, t})) == "split.S2");
+  for (const double t : {kInfinity, -kInfinity, kNaN}) CHECK(code_of(scope.assume({s.z, 0, false, t})) == "assume.S2");
   CHECK(scope.assume({s.z, 0, false, 0x1.fffffffffffffp1023}).ok());
 }
 
-TEST_CASE("split S3: at most 10000 literals", "[kernel][split]") {
+TEST_CASE("assume S3: at most 10000 literals", "[kernel][assume]") {
   const Small s = small();
   Scope scope = root(s.problem);
   for (int i = 0; i < 10000; ++i) REQUIRE(scope.assume({s.z, 0, true, -1.0}).ok());
-  CHECK(code_of(scope.assume({s.z, 0, true, -1.0})) == "split.S3");
+  CHECK(code_of(scope.assume({s.z, 0, true, -1.0})) == "assume.S3");
   CHECK(scope.literals().size() == 10000);
 }
 
-TEST_CASE("split: a literal meets the box, now or when the box is derived", "[kernel][split]") {
+TEST_CASE("assume: a literal meets the box, now or when the box is derived", "[kernel][assume]") {
   const Small s = small();
   for (const bool boxed_first : {true, false}) {
     Scope scope = boxed_first ? boxed_root(s.problem) : root(s.problem);
@@ -103,18 +103,18 @@ TEST_CASE("split: a literal meets the box, now or when the box is derived", "[ke
     CHECK(code_of(scope.empty()) == "empty.S1");
     // A looser literal changes nothing.
     REQUIRE(scope.assume({s.z, 0, true, 0.125}).ok());
-    REQUIRE(scope.derive_box(s.z).ok());
+    REQUIRE(scope.propagate_box(s.z).ok());
     CHECK(scope.box(s.z).lo[0] == 0.25);
   }
 }
 
-TEST_CASE("split: siblings and parent keep their own boxes", "[kernel][split]") {
+TEST_CASE("assume: siblings and parent keep their own boxes", "[kernel][assume]") {
   const Small s = small();
   const Scope parent = boxed_root(s.problem);
   const double lo = parent.box(s.z).lo[0], hi = parent.box(s.z).hi[0];
   Scope left = assumed(parent, {s.z, 0, false, 0}), right = assumed(parent, {s.z, 0, true, 0});
-  REQUIRE(left.derive_box(s.y).ok());
-  REQUIRE(left.refine(s.y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(left.propagate_box(s.y).ok());
+  REQUIRE(left.tighten(s.y, {Selection::Kind::all, {}}, {}).ok());
   CHECK(left.box(s.z).hi[0] == 0);
   CHECK(left.box(s.y).hi[0] == 0);
   CHECK(right.box(s.z).lo[0] == 0);
@@ -161,16 +161,16 @@ TEST_CASE("empty: an empty box in the statement is vacuous, a point is not", "[k
   CHECK(theorem.to_text().find("vacuous") != std::string::npos);
 }
 
-TEST_CASE("box S1: every operand has a box", "[kernel][box]") {
+TEST_CASE("propagate_box S2: every operand has a box", "[kernel][propagate_box]") {
   const Small s = small();
   Scope scope = root(s.problem);
-  CHECK(code_of(scope.derive_box(static_cast<NodeId>(s.problem->graph().nodes.size()))) == "box.S0");
-  CHECK(code_of(scope.derive_box(s.y)) == "box.premise");
-  CHECK(scope.derive_box(s.z).ok());
-  CHECK(scope.derive_box(s.y).ok());
+  CHECK(code_of(scope.propagate_box(static_cast<NodeId>(s.problem->graph().nodes.size()))) == "propagate_box.S1");
+  CHECK(code_of(scope.propagate_box(s.y)) == "propagate_box.S2");
+  CHECK(scope.propagate_box(s.z).ok());
+  CHECK(scope.propagate_box(s.y).ok());
 }
 
-TEST_CASE("box S2: the op is defined on the whole box", "[kernel][box]") {
+TEST_CASE("propagate_box S3: the op is defined on the whole box", "[kernel][propagate_box]") {
   struct Domain {
     Op op;
     double outside, inside;  // lower ends
@@ -184,36 +184,36 @@ TEST_CASE("box S2: the op is defined on the whole box", "[kernel][box]") {
     const Graph graph = net.output();
     const Row r = at_least(output(0), Rational(2));
     Scope bad = root(open(graph, {d.outside}, {1}, {r}));
-    CHECK(code_of(bad.derive_box(graph.outputs[0])) == "box.S2");
+    CHECK(code_of(bad.propagate_box(graph.outputs[0])) == "propagate_box.S3");
     Scope good = root(open(graph, {d.inside}, {1}, {r}));
-    CHECK(good.derive_box(graph.outputs[0]).ok());
+    CHECK(good.propagate_box(graph.outputs[0]).ok());
   }
 }
 
-TEST_CASE("refine: node, selection and claims have the right sizes", "[kernel][refine]") {
+TEST_CASE("tighten: node, selection and claims have the right sizes", "[kernel][tighten]") {
   Chain net(2);
   net.gemm(3, {1, 1, 1, -1, 2, 0});
   const auto problem = open(net.output(), {-1, -1}, {1, 1}, {at_least(output(0), Rational(9))});
   const NodeId y = problem->graph().outputs[0];
   Scope scope = root(problem);
   const Selection all{Selection::Kind::all, {}};
-  CHECK(code_of(scope.refine(y, all, {})) == "box.premise");
+  CHECK(code_of(scope.tighten(y, all, {})) == "back_substitution.S1");
   derive_all(scope, *problem);
-  CHECK(code_of(scope.refine(static_cast<NodeId>(problem->graph().nodes.size()), all, {})) == "refine.S0");
-  CHECK(code_of(scope.refine(problem->graph().node(y).operands[1], all, {})) == "refine.S0");
-  CHECK(code_of(scope.refine(y, {Selection::Kind::mask, {true, false}}, {})) == "refine.S2");
-  CHECK(code_of(scope.refine(y, {Selection::Kind::mask, {true, false, true, false}}, {})) == "refine.S2");
+  CHECK(code_of(scope.tighten(static_cast<NodeId>(problem->graph().nodes.size()), all, {})) == "tighten.S1");
+  CHECK(code_of(scope.tighten(problem->graph().node(y).operands[1], all, {})) == "tighten.S1");
+  CHECK(code_of(scope.tighten(y, {Selection::Kind::mask, {true, false}}, {})) == "tighten.S2");
+  CHECK(code_of(scope.tighten(y, {Selection::Kind::mask, {true, false, true, false}}, {})) == "tighten.S2");
   const Selection two{Selection::Kind::mask, {true, false, true}};
   const auto claims = [](std::size_t lo, std::size_t hi) { return Claims{std::vector<float>(lo, -2.5F), std::vector<float>(hi, 2.5F)}; };
   for (const auto& [lo, hi] : {std::pair<std::size_t, std::size_t>{1, 2}, {2, 1}, {3, 3}, {0, 0}}) {
     const Claims wrong = claims(lo, hi);
-    CHECK(code_of(scope.refine(y, two, {}, &wrong)) == "refine.S2");
+    CHECK(code_of(scope.tighten(y, two, {}, &wrong)) == "tighten.S2");
   }
   const Claims right = claims(2, 2);
-  CHECK(scope.refine(y, two, {}, &right).ok());
+  CHECK(scope.tighten(y, two, {}, &right).ok());
 }
 
-TEST_CASE("refine S3: a claim is implied by the bound, to one float step", "[kernel][refine]") {
+TEST_CASE("tighten S3: a claim is implied by the bound, to one float step", "[kernel][tighten]") {
   // y = 3 x0 + x1 - 5: exactly [-9, -1] on [-1, 1]^2.
   Chain net(2);
   net.gemm(1, {3, 1}, {-5});
@@ -224,26 +224,26 @@ TEST_CASE("refine S3: a claim is implied by the bound, to one float step", "[ker
   const auto with = [&](float lo, float hi) {
     Scope copy = scope;
     const Claims claims{{lo}, {hi}};
-    return code_of(copy.refine(y, {Selection::Kind::all, {}}, {}, &claims));
+    return code_of(copy.tighten(y, {Selection::Kind::all, {}}, {}, &claims));
   };
   CHECK(with(previous_float(-9), next_float(-1)) == "accepted");
-  CHECK(with(next_float(-9), -0.5F) == "refine.S3");
-  CHECK(with(-10, previous_float(-1)) == "refine.S3");
-  CHECK(with(std::numeric_limits<float>::quiet_NaN(), -0.5F) == "refine.S3");
-  CHECK(with(-10, std::numeric_limits<float>::quiet_NaN()) == "refine.S3");
-  CHECK(with(std::numeric_limits<float>::infinity(), -0.5F) == "refine.S3");
+  CHECK(with(next_float(-9), -0.5F) == "tighten.S3");
+  CHECK(with(-10, previous_float(-1)) == "tighten.S3");
+  CHECK(with(std::numeric_limits<float>::quiet_NaN(), -0.5F) == "tighten.S3");
+  CHECK(with(-10, std::numeric_limits<float>::quiet_NaN()) == "tighten.S3");
+  CHECK(with(std::numeric_limits<float>::infinity(), -0.5F) == "tighten.S3");
   CHECK(with(-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()) == "accepted");
   CHECK(with(-9, -1) == "accepted");  // equality
   // What is stored is the claim, not the bound.
   Scope copy = scope;
   const Claims claims{{-9.0001F}, {-0.999F}};
-  REQUIRE(copy.refine(y, {Selection::Kind::all, {}}, {}, &claims).ok());
+  REQUIRE(copy.tighten(y, {Selection::Kind::all, {}}, {}, &claims).ok());
   CHECK(copy.box(y).lo[0] == std::max(scope.box(y).lo[0], double{-9.0001F}));
   CHECK(copy.box(y).hi[0] == std::min(scope.box(y).hi[0], double{-0.999F}));
 }
 
-TEST_CASE("refine S3: a claim between bound and slack is decided in integers", "[kernel][refine]") {
-  // y = 3 x0 + x1 + c on [-1, 1]^2, with c the doubles next to -5 and 5: the bounds miss -9 and 9 by far less than the slack.
+TEST_CASE("tighten S3: a claim between bound and error bound is decided in integers", "[kernel][tighten]") {
+  // y = 3 x0 + x1 + c on [-1, 1]^2, with c the doubles next to -5 and 5: the bounds miss -9 and 9 by far less than the error bound.
   const bool exact = GENERATE(false, true), with_budget = GENERATE(true, false);
   KernelOptions options;
   options.exact = exact;
@@ -254,24 +254,24 @@ TEST_CASE("refine S3: a claim between bound and slack is decided in integers", "
     const auto problem = open(net.output(), {-1, -1}, {1, 1}, {at_least(output(0), Rational(99))}, options);
     Scope scope = boxed_root(problem);
     const Claims claims{{lo}, {hi}};
-    return code_of(scope.refine(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
+    return code_of(scope.tighten(problem->graph().outputs[0], {Selection::Kind::all, {}}, {}, &claims));
   };
-  const std::string in_band = exact || with_budget ? "accepted" : "refine.S3";
+  const std::string in_band = exact || with_budget ? "accepted" : "tighten.S3";
   CHECK(claimed(above(-5), -9, 99) == in_band);
   CHECK(claimed(-5, -9, 99) == in_band);
-  CHECK(claimed(below(-5), -9, 99) == "refine.S3");
+  CHECK(claimed(below(-5), -9, 99) == "tighten.S3");
   CHECK(claimed(below(5), -99, 9) == in_band);
   CHECK(claimed(5, -99, 9) == in_band);
-  CHECK(claimed(above(5), -99, 9) == "refine.S3");
+  CHECK(claimed(above(5), -99, 9) == "tighten.S3");
 }
 
-TEST_CASE("refine: derived bounds rounded to float go outward", "[kernel][refine]") {
+TEST_CASE("tighten: derived bounds rounded to float go outward", "[kernel][tighten]") {
   Chain net(1);
   net.gemm(1, {0.1});
   const auto problem = open(net.output(), {0}, {1}, {at_least(output(0), Rational(9))});
   const NodeId y = problem->graph().outputs[0];
   Scope scope = boxed_root(problem);
-  REQUIRE(scope.refine(y, {Selection::Kind::all, {}}, {}, nullptr, true).ok());
+  REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}, nullptr, true).ok());
   CHECK(scope.box(y).hi[0] >= 0.1);
   CHECK(scope.box(y).lo[0] <= 0);
 }
@@ -312,7 +312,7 @@ TEST_CASE("hints: unusable slopes only lose the bound", "[kernel][hints]") {
     hints.lower[s.y] = hints.upper[s.y] = {slope};
     CHECK(code_of(conclude(scope, hints)) == "conclude.S3");
     Scope refined = scope;
-    REQUIRE(refined.refine(s.y, {Selection::Kind::all, {}}, hints).ok());
+    REQUIRE(refined.tighten(s.y, {Selection::Kind::all, {}}, hints).ok());
     CHECK(refined.box(s.y).hi[0] == scope.box(s.y).hi[0]);
     CHECK(refined.box(s.y).lo[0] == scope.box(s.y).lo[0]);
   }

@@ -46,7 +46,7 @@ class Sharp:
         self.replay.step_begin_group(Reader(b"\0"))
         self.inner = [v for v, node in enumerate(self.nodes) if node.op not in ("input", "constant")]
         for v in self.inner:
-            self.replay.derive_box(v)
+            self.replay.propagate_box(v)
         self.boxes = b"\x01\x00" + b"".join(b"\x04" + varint(v) for v in self.inner)
         self.hints, self.encoded = self.random_hints()
 
@@ -100,7 +100,7 @@ class Sharp:
         return records + b"\x02", min(bounds)
 
     def claims(self):
-        """A refine of all elements of a node with claims: the derived bounds rounded outward; and the same with one of them moved inward."""
+        """A tighten of all elements of a node with claims: the derived bounds rounded outward; and the same with one of them moved inward."""
         v = self.rng.choice([v for v in self.inner if self.nodes[v].dtype in FLOATS])
         bounds = []
         for element in range(self.nodes[v].size):

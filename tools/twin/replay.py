@@ -10,7 +10,7 @@ from functions import ONE, ZERO
 from ops import MAXIMA, PRODUCTS, Ops
 from vnnlib import integer_box
 
-TYPES = ["", "begin_group", "end_group", "sweep", "box", "refine", "define_hints", "conclude", "conclude_with", "empty", "split_zero",
+TYPES = ["", "begin_group", "end_group", "sweep", "box", "tighten", "define_hints", "conclude", "conclude_with", "empty", "split_zero",
          "split_f32", "split_f64", "next", "done", "witness"]
 # Ops whose lines without hints FORMAT.md fixes; where another op's are used, a step that fails is declined.
 KNOWN = PRODUCTS + ("relu", "leaky_relu", "abs", "clip", "sign", "sigmoid", "tanh", "softsign", "exp", "log", "sqrt", "reciprocal", "pow", "softplus", "batch_norm")
@@ -189,9 +189,9 @@ class Replay:
         self.branch.boxes[node] = box
 
     def step_box(self, reader):
-        self.derive_box(self.decoder.node(reader))
+        self.propagate_box(self.decoder.node(reader))
 
-    def derive_box(self, node):
+    def propagate_box(self, node):
         if self.nodes[node].op not in ("constant", "input"):
             image = self.ops.image(node, self.operand_boxes(node))
             self.branch.boxes.setdefault(node, image)
@@ -200,9 +200,9 @@ class Replay:
     def step_sweep(self, reader):
         rounding, first = reader.u8(), self.decoder.node(reader)
         for node in range(first, len(self.nodes)):
-            self.derive_box(node)
+            self.propagate_box(node)
             if self.nodes[node].op not in ("constant", "input") and any(self.ops.exact(user) is None for user in self.nodes[node].users):
-                self.refine(node, self.unstable(node), Hints(), bool(rounding))
+                self.tighten(node, self.unstable(node), Hints(), bool(rounding))
 
     def unstable(self, node):
         """Elements whose box makes a user non-linear."""
@@ -238,9 +238,9 @@ class Replay:
         elements = [e for e in range(size) if mask[e]] if selection else self.unstable(node)
         if claims is not None and len(claims) != len(elements):
             raise (Rejected if selection else Declined)("twin.claims", f"{len(claims)} claims for {len(elements)} elements")
-        self.refine(node, elements, hints, bool(flags & 64), claims)
+        self.tighten(node, elements, hints, bool(flags & 64), claims)
 
-    def refine(self, node, elements, hints, rounding, claims=None):
+    def tighten(self, node, elements, hints, rounding, claims=None):
         bounds = {}
         for place, element in enumerate(elements):
             lo, hi = self.least({node: {element: ONE}}, ZERO, hints), -self.least({node: {element: -ONE}}, ZERO, hints)

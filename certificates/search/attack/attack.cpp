@@ -21,8 +21,7 @@ constexpr double kFirstMargin = 1e-9;  // relative to a row's scale, after the f
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
  public:
-  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Clock::time_point deadline,
-         Statistics& statistics)
+  Attack(const Network& network, std::size_t group, std::uint64_t seed, const Limit& limit, Deadline deadline, Statistics& statistics)
       : network_(network),
         statistics_(statistics),
         check_limit_{deadline, limit.stop},
@@ -261,7 +260,7 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
 
 std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                       Statistics& statistics) {
-  const Limit limit{after(options.seconds), stop};
+  const Limit limit{Deadline::in(options.seconds), stop};
   Attack search(network, group, options.seed, limit, options.deadline, statistics);
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
@@ -276,13 +275,13 @@ std::optional<kernel::Theorem> attack(const Network& network, std::size_t group,
 
 std::optional<kernel::Theorem> attack_all(const Network& network, const AttackOptions& options, const std::stop_token& stop,
                                           Statistics& statistics) {
-  const Clock::time_point deadline = after(options.seconds);
+  const Deadline deadline = Deadline::in(options.seconds);
   const std::size_t groups = network.problem()->group_count();
   AttackOptions one = options;
   // A first pass of one round each, then the rest of the time in equal shares.
   for (int pass = 0; pass < 2; ++pass) {
     for (std::size_t group = 0; group < groups; ++group) {
-      const double left = seconds_until(deadline);
+      const double left = deadline.seconds_left();
       if (left <= 0 || stop.stop_requested()) return std::nullopt;
       one.restarts = pass == 0 ? 1 : options.restarts;
       one.seed = options.seed + static_cast<std::uint64_t>(pass);

@@ -18,8 +18,8 @@
 namespace assay::search {
 
 struct AttackOptions {
-  double seconds = 1;                                     // wall clock of the call
-  Clock::time_point deadline = Clock::time_point::max();  // of the search: until then a witness may be checked
+  double seconds = 1;  // wall clock of the call
+  Deadline deadline;   // of the search: until then a witness may be checked
   std::uint64_t seed = 1;
   int restarts = 1000;      // batches of gradient ascent per group
   bool corner_walk = true;  // also walk over corners of the box

@@ -16,7 +16,7 @@ constexpr double kLongestSlice = 3;   // seconds
 
 }  // namespace
 
-SideAttack::SideAttack(const Network& network, std::uint64_t seed, Clock::time_point deadline, std::stop_source& found)
+SideAttack::SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found)
     : thread_([this, &network, seed, deadline, &found](const std::stop_token& stop) {
         try {
           run(network, {.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, stop, found);

@@ -12,7 +12,7 @@ namespace assay::search {
 class SideAttack {
  public:
   // Starts a thread. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
-  SideAttack(const Network& network, std::uint64_t seed, Clock::time_point deadline, std::stop_source& found);
+  SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found);
 
   // Ends the thread and hands over what it found.
   std::optional<kernel::Theorem> finish(Statistics& statistics);

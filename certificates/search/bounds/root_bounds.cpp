@@ -60,7 +60,7 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
     if (!elements_.empty()) {
       const bool known = seconds_ >= kMeasured;
       const double rate = known ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_);
-      const double share_end = seconds_until(plan.share_end), deadline = seconds_until(plan.deadline);
+      const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
       if (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline)) {
         if (auto done = refine_node(); !done || paused_) return done;
       } else {
@@ -76,7 +76,7 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
 // The box of the node at_, and which of its elements are to be refined.
 Outcome<Done> RootBounds::open_node() {
   const ActiveNode& node = nodes_[at_];
-  auto done = scope_.derive_box(node.id);
+  auto done = scope_.propagate_box(node.id);
   paused_ = was_stopped(done);
   if (paused_) return Done{};
   if (!done) return done;
@@ -123,7 +123,7 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
   const auto refine = [&](std::size_t part) {
     kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
     try {
-      outcomes[part] = scope.refine(node, chunks[part].selection, {}, nullptr, true);
+      outcomes[part] = scope.tighten(node, chunks[part].selection, {}, nullptr, true);
     } catch (const std::bad_alloc&) {
       outcomes[part] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
                                  "memory within the limit", "more is needed", "allow more with --memory"};
@@ -144,7 +144,7 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
       continue;
     }
     if (!done) return done;
-    steps_.refine(node, chunks[part].selection, {}, nullptr, true);
+    steps_.tighten(node, chunks[part].selection, {}, nullptr, true);
   }
   std::size_t taken = 0;
   for (const Chunk& chunk : chunks) taken += chunk.elements.size();

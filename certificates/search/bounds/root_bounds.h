@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
-#include "certificates/search/limit.h"
+#include "certificates/search/deadline.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {
 
 // How much of the root to derive. It does not depend on the deadline as long as there is time for all of it.
 struct RootPlan {
-  Limit pause;                                             // returns then, wherever it stands
-  Clock::time_point deadline = Clock::time_point::max();   // all is refined if it is likely to be done by then ...
-  Clock::time_point share_end = Clock::time_point::max();  // ... else the nodes that are likely to be done by then
+  Limit pause;         // returns then, wherever it stands
+  Deadline deadline;   // all is refined if it is likely to be done by then ...
+  Deadline share_end;  // ... else the nodes that are likely to be done by then
 };
 
 // The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.

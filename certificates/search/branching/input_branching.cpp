@@ -70,7 +70,7 @@ class Engine {
     const auto start = Clock::now();
     std::unique_lock lock(mutex_);
     while (!finished_) {
-      changed_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline));
+      changed_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline.moment()));
       if (!finished_ && limit_.reached()) give_up(out_of_time());
       if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
         give_up("out of memory");

@@ -5,7 +5,6 @@
 // a ProofTree for the writer.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,7 +21,7 @@
 namespace assay::search {
 
 struct BranchingOptions {
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  Deadline deadline;
   int threads = 2;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   bool root_is_refined = false;          // another sweep of the root would find nothing new

@@ -22,16 +22,16 @@ constexpr int kSolved = 0, kInfeasible = 1;  // the library's status
 // Ends a solve at the deadline or on request.
 class Watch : public ClpEventHandler {
  public:
-  Watch(std::chrono::steady_clock::time_point deadline, const std::stop_token& stop) : deadline_(deadline), stop_(stop) {}
+  Watch(Deadline deadline, const std::stop_token& stop) : deadline_(deadline), stop_(stop) {}
   int event(Event which) override {
     constexpr int kEvery = 16;  // iterations
     if (which != endOfIteration || ++count_ % kEvery != 0) return -1;
-    return stop_.stop_requested() || std::chrono::steady_clock::now() >= deadline_ ? 0 : -1;
+    return stop_.stop_requested() || deadline_.has_passed() ? 0 : -1;
   }
   [[nodiscard]] ClpEventHandler* clone() const override { return new Watch(*this); }
 
  private:
-  std::chrono::steady_clock::time_point deadline_;
+  Deadline deadline_;
   std::stop_token stop_;
   int count_ = 0;
 };
@@ -42,8 +42,7 @@ class Watch : public ClpEventHandler {
 // in pairs; then the case's rows.
 class RelaxationLp::Solver {
  public:
-  Solver(const RelaxationRows& shared, const std::vector<RowView>& rows, std::chrono::steady_clock::time_point deadline,
-         const std::stop_token& stop)
+  Solver(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
       : shared_(shared), n_(shared.root().x_lo.size()), r_(shared.root().lo.size()), rows_(rows.size()), row_of_(r_, -1) {
     matrix_.setDimensions(0, static_cast<int>(n_ + 2 * r_ + 1));
     for (std::size_t s = 0; s < r_; ++s) add_slot(s);
@@ -265,8 +264,7 @@ class RelaxationLp::Solver {
   std::mt19937_64 random_;
 };
 
-RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, std::chrono::steady_clock::time_point deadline,
-                           const std::stop_token& stop)
+RelaxationLp::RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop)
     : shared_(shared), solver_(std::make_unique<Solver>(shared, rows, deadline, stop)) {}
 
 RelaxationLp::~RelaxationLp() = default;

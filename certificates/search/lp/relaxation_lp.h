@@ -10,7 +10,6 @@
 // duals as weights. Non-rigorous: DualAscent computes the bound of the parameters, the kernel decides.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "certificates/search/ascent/dual_ascent.h"
+#include "certificates/search/deadline.h"
 #include "certificates/search/network/network.h"
 #include "kernel/kernel.h"
 
@@ -66,8 +66,7 @@ struct OptimalFace {
 // One case's program. One per thread.
 class RelaxationLp {
  public:
-  RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, std::chrono::steady_clock::time_point deadline,
-               const std::stop_token& stop);
+  RelaxationLp(const RelaxationRows& shared, const std::vector<RowView>& rows, Deadline deadline, const std::stop_token& stop);
   ~RelaxationLp();
   RelaxationLp(const RelaxationLp&) = delete;
   RelaxationLp& operator=(const RelaxationLp&) = delete;

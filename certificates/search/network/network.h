@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "certificates/search/limit.h"
+#include "certificates/search/deadline.h"
 #include "certificates/search/network/fast_map.h"
 #include "kernel/kernel.h"
 

@@ -107,13 +107,13 @@ void ExactRows::merge(Block& block, std::size_t row, std::span<Int128> fresh, st
 
 void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error) {
   const Box& box = *boxes_[node];
-  const double price = error > 0 ? mul_up(error, std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]))) : 0.0;
-  if (!std::isfinite(coefficient) || !std::isfinite(price)) {
+  const double largest_loss = error > 0 ? mul_up(error, std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]))) : 0.0;
+  if (!std::isfinite(coefficient) || !std::isfinite(largest_loss)) {
     failed_[row] = true;
     return;
   }
   std::vector<Int128> fresh(graph_.size(node), 0);
-  const Scaled value = scaled(coefficient), lost = scaled(price);
+  const Scaled value = scaled(coefficient), lost = scaled(largest_loss);
   fresh[element] = value.mantissa;
   merge(open(node), row, fresh, value.exponent);
   constant_[row].add(-lost.mantissa, lost.exponent);
@@ -143,15 +143,15 @@ void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   }
 }
 
-void ExactRows::through(NodeId node, const LinearStep& step) {
+void ExactRows::through_affine(NodeId node, const LinearStep& step) {
   const Block a = std::exchange(blocks_[node], {});
   const AffineForm& form = *step.form;
   const GridForm own = step.grid ? GridForm{} : grid_form(form), &grid = step.grid ? *step.grid : own;
   const std::size_t size = form.bias.size();
-  const Grid prices = form_prices(form, grid, operand_magnitudes(form.parts, boxes_));
+  const Grid errors = form_errors(form, grid, operand_magnitudes(form.parts, boxes_));
   for (std::size_t row = 0; row < rows_; ++row) {
     collect(a, row, grid.bias);
-    collect(a, row, prices);
+    collect(a, row, errors);
   }
   std::vector<Int128> fresh;
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
@@ -169,7 +169,7 @@ void ExactRows::through(NodeId node, const LinearStep& step) {
   }
 }
 
-void ExactRows::relax(NodeId node, const Line& line) {
+void ExactRows::through_relaxation(NodeId node, const LinearBounds& line) {
   const Block a = std::exchange(blocks_[node], {});
   const Relaxation& r = line.relaxation;
   const GridLine own = line.grid ? GridLine{} : grid_line(r, operand_magnitudes(r.parts, boxes_)), &grid = line.grid ? *line.grid : own;
@@ -179,7 +179,7 @@ void ExactRows::relax(NodeId node, const Line& line) {
   for (std::size_t row = 0; row < rows_; ++row) {
     const std::int64_t* m = a.mantissas.data() + row * size;
     collect(a, row, grid.intercept);
-    collect(a, row, grid.price);
+    collect(a, row, grid.error);
     for (std::size_t p = 0; p < r.parts.size(); ++p) {
       const Relaxation::Part& part = r.parts[p];
       const Grid& slopes = grid.slopes[p];

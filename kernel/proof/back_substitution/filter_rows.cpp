@@ -1,8 +1,8 @@
-// The double filter: back-substitution in double with one slack per row.
+// The double filter: back-substitution in double with one rounding error bound per row.
 //
 // u = 2^-53. A computed sum of n products differs from the exact one by at most (n + 2) u sum|terms| (1 + 2^-30) for
 // n < 2^20, any order, with or without FMA (Jeannerod and Rump 2013), plus one smallest subnormal per product, for which
-// kUnderflow stands generously. All slack sums are of non-negative terms; kInflate covers their own rounding.
+// kUnderflow stands generously. All sums of error bounds are of non-negative terms; kInflate covers their own rounding.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace assay::kernel {
 namespace {
 
 constexpr double kUnit = 0x1p-53;         // unit roundoff of double
-constexpr double kInflate = 1 + 0x1p-26;  // rounding of the slack sums themselves, up to 2^25 terms
+constexpr double kInflate = 1 + 0x1p-26;  // rounding of the sums of error bounds themselves, up to 2^25 terms
 constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below the normal range, per product; itself normal
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
@@ -36,10 +36,10 @@ std::vector<double> magnitudes(const Box& box) {
   return result;
 }
 
-// Prices of one element are floored at kUnderflow per product: a price that vanished would be missing |A| times.
-Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<double>>& x) {
+// Error bounds of one element are floored at kUnderflow per product: an error that vanished would be missing |A| times.
+ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x) {
   const std::size_t size = form.bias.size();
-  Penalty penalty{std::vector<double>(size, 0.0), 0.0};
+  ErrorBound error_bound{std::vector<double>(size, 0.0), 0.0};
   std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
   for (const AffineForm::Part& part : form.parts) most += std::max(part.map->fan_in(), part.map->fan_out());
   std::vector<double> product(size), error(size);
@@ -49,28 +49,28 @@ Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<dou
     map.apply_magnitude(x[p].data(), product.data());
     // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
     const double factor = 2 * terms(most);
-    for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += factor * product[i] * kInflate;
+    for (std::size_t i = 0; i < size; ++i) error_bound.per_element[i] += factor * product[i] * kInflate;
     if (form.parts[p].error) {
       std::fill(error.begin(), error.end(), 0.0);
       form.parts[p].error->apply_magnitude(x[p].data(), error.data());
-      for (std::size_t i = 0; i < size; ++i) penalty.per_element[i] += error[i] * kInflate;
+      for (std::size_t i = 0; i < size; ++i) error_bound.per_element[i] += error[i] * kInflate;
     }
-    penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
+    error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
   // The bias is one of `size` terms of a row's constant, and the first of `most` + 1 terms of apply.
   const double bias_factor = terms(std::max(size, most));
   for (std::size_t i = 0; i < size; ++i) {
-    penalty.per_element[i] += bias_factor * std::fabs(form.bias[i]);
-    if (!form.bias_error.empty()) penalty.per_element[i] += form.bias_error[i];
-    penalty.per_element[i] = penalty.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
+    error_bound.per_element[i] += bias_factor * std::fabs(form.bias[i]);
+    if (!form.bias_error.empty()) error_bound.per_element[i] += form.bias_error[i];
+    error_bound.per_element[i] = error_bound.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
   }
-  penalty.absolute += kUnderflow * static_cast<double>(size);
-  return penalty;
+  error_bound.absolute += kUnderflow * static_cast<double>(size);
+  return error_bound;
 }
 
-Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>& x) {
+ErrorBound line_error_bound(const Relaxation& r, const std::vector<std::vector<double>>& x) {
   const std::size_t size = r.lower_intercept.size();
-  Penalty penalty{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
+  ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
   std::size_t products = 0;  // of one element
   for (std::size_t p = 0; p < r.parts.size(); ++p) {
     const Relaxation::Part& part = r.parts[p];
@@ -82,18 +82,18 @@ Penalty line_penalty(const Relaxation& r, const std::vector<std::vector<double>>
       longest = std::max(longest, part.last(j) - part.first(j));
       for (std::size_t k = part.first(j); k < part.last(j); ++k) {
         const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
-        if (slope > 0) penalty.per_element[j] += terms(most) * slope * x[p][part.element(k)];
+        if (slope > 0) error_bound.per_element[j] += terms(most) * slope * x[p][part.element(k)];
       }
     }
     products += longest;
-    penalty.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
+    error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
   const double least = kUnderflow * static_cast<double>(products + 1);
   for (std::size_t j = 0; j < size; ++j) {
     const double intercept = std::max(std::fabs(r.lower_intercept[j]), std::fabs(r.upper_intercept[j]));
-    penalty.per_element[j] = (penalty.per_element[j] + terms(size) * intercept) * kInflate + least;
+    error_bound.per_element[j] = (error_bound.per_element[j] + terms(size) * intercept) * kInflate + least;
   }
-  return penalty;
+  return error_bound;
 }
 
 FilterRows::FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs)
@@ -102,7 +102,7 @@ FilterRows::FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows,
       rows_(rows),
       blocks_(graph.nodes.size()),
       constant_(rows, 0.0),
-      slack_(rows, 0.0),
+      error_bound_(rows, 0.0),
       sums_(rows),
       keep_inputs_(keep_inputs),
       inputs_(keep_inputs ? graph.nodes.size() : 0) {}
@@ -145,7 +145,7 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
   const double magnitude = std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]));
   const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
   slot += coefficient;
-  if (rounding > 0) slack_[row] += rounding * magnitude * kInflate;
+  if (rounding > 0) error_bound_[row] += rounding * magnitude * kInflate;
 }
 
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
@@ -153,7 +153,7 @@ void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, doub
     add(row, node, element, at_least ? -beta : beta, 0.0);
     const double product = at_least ? beta * threshold : -beta * threshold;
     constant_[row] += product;
-    slack_[row] += 2 * kUnit * (std::fabs(product) + std::fabs(constant_[row])) * kInflate + kUnderflow;
+    error_bound_[row] += 2 * kUnit * (std::fabs(product) + std::fabs(constant_[row])) * kInflate + kUnderflow;
   }
 }
 
@@ -170,30 +170,30 @@ void FilterRows::merge(NodeId node, std::vector<double> fresh) {
     poll(x.size());
     double* a = to.data() + row * x.size();
     const double* b = fresh.data() + row * x.size();
-    double price = 0;
+    double error = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       a[i] += b[i];
-      if (a[i] != 0) price += std::fabs(a[i]) * x[i];
+      if (a[i] != 0) error += std::fabs(a[i]) * x[i];
     }
-    slack_[row] += 2 * kUnit * price * kInflate;
+    error_bound_[row] += 2 * kUnit * error * kInflate;
   }
   spare_.push_back(std::move(fresh));
 }
 
-// constant += value; the price is that of a node plus what does not depend on the row.
+// constant += value; the error is that of a node plus what does not depend on the row.
 void FilterRows::collect(double absolute) {
   poll(100 * rows_);
   for (std::size_t row = 0; row < rows_; ++row) {
     constant_[row] += sums_[row].value;
-    slack_[row] += (sums_[row].price + absolute + 2 * kUnit * std::fabs(constant_[row])) * kInflate;
+    error_bound_[row] += (sums_[row].error + absolute + 2 * kUnit * std::fabs(constant_[row])) * kInflate;
   }
 }
 
-void FilterRows::through(NodeId node, const LinearStep& step) {
+void FilterRows::through_affine(NodeId node, const LinearStep& step) {
   std::vector<double> a = consume(node);
   const std::vector<double>& bias = step.form->bias;
-  pass_constants(rows_, bias.size(), a.data(), {bias.data(), bias.data()}, step.penalty->per_element.data(), sums_.data());
-  collect(step.penalty->absolute);
+  pass_constants(rows_, bias.size(), a.data(), {bias.data(), bias.data()}, step.error_bound->per_element.data(), sums_.data());
+  collect(step.error_bound->absolute);
   for (const AffineForm::Part& part : step.form->parts) {
     if (part.map->is_identity()) {
       merge(part.operand, a);
@@ -207,20 +207,20 @@ void FilterRows::through(NodeId node, const LinearStep& step) {
   spare_.push_back(std::move(a));
 }
 
-void FilterRows::relax(NodeId node, const Line& line) {
+void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
   std::vector<double> a = consume(node);
   const Relaxation& r = line.relaxation;
   const std::size_t size = r.lower_intercept.size();
   const Sides intercept{r.lower_intercept.data(), r.upper_intercept.data()};
   if (r.parts.size() == 1 && r.parts[0].index.empty() && r.parts[0].start.empty()) {
     std::vector<double> fresh = take(size);
-    pass_lines(rows_, size, a.data(), intercept, line.penalty.per_element.data(), {r.parts[0].lower.data(), r.parts[0].upper.data()},
+    pass_lines(rows_, size, a.data(), intercept, line.error_bound.per_element.data(), {r.parts[0].lower.data(), r.parts[0].upper.data()},
                fresh.data(), sums_.data());
-    collect(line.penalty.absolute);
+    collect(line.error_bound.absolute);
     merge(r.parts[0].operand, std::move(fresh));
   } else {
-    pass_constants(rows_, size, a.data(), intercept, line.penalty.per_element.data(), sums_.data());
-    collect(line.penalty.absolute);
+    pass_constants(rows_, size, a.data(), intercept, line.error_bound.per_element.data(), sums_.data());
+    collect(line.error_bound.absolute);
     for (const Relaxation::Part& part : r.parts) {
       const std::size_t columns = graph_.size(part.operand);
       std::vector<double> fresh = take(columns);
@@ -245,7 +245,7 @@ void FilterRows::concretize(NodeId node) {
   const Box& box = *boxes_[node];
   const std::size_t size = box.lo.size();
   pass_constants(rows_, size, a.data(), {box.lo.data(), box.hi.data()}, magnitudes(box).data(), sums_.data());
-  for (RowSums& sums : sums_) sums.price *= terms(size);
+  for (RowSums& sums : sums_) sums.error *= terms(size);
   collect(kUnderflow * static_cast<double>(size));
   if (keep_inputs_ && graph_.node(node).op == Op::input)
     inputs_[node] = std::move(a);
@@ -255,7 +255,7 @@ void FilterRows::concretize(NodeId node) {
 
 double FilterRows::lower(std::size_t row) const {
   demand(open_ == 0, "a lower bound was asked for before every block was consumed");
-  const double bound = sub_down(constant_[row], slack_[row] * kInflate);
+  const double bound = sub_down(constant_[row], error_bound_[row] * kInflate);
   return bound == bound ? bound : -INFINITY;
 }
 

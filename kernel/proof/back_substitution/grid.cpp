@@ -10,8 +10,8 @@ namespace assay::kernel {
 namespace {
 
 constexpr std::size_t kSharing = 1 << 9;  // products that may meet in one operand element of a line
-constexpr double kInflate = 1 + 0x1p-26;  // rounding of sums and products of non-negative doubles that only ever grow a price
-constexpr double kUnderflow = 0x1p-1000;  // more than a price can lose below the normal range; itself normal
+constexpr double kInflate = 1 + 0x1p-26;  // rounding of sums and products of non-negative doubles that only ever grow an error
+constexpr double kUnderflow = 0x1p-1000;  // more than an error can lose below the normal range; itself normal
 
 enum class Round : std::uint8_t { down, up, nearest };
 
@@ -113,11 +113,11 @@ IntegerEntries integer_grid(const std::vector<double>& values, int bits) {
   return {std::move(grid.mantissas), grid.exponent, off.empty() ? 0.0 : std::ranges::max(off)};
 }
 
-Grid price_grid(const std::vector<double>& positive, const std::vector<double>& negative) {
-  const auto is_zero = [](double price) { return price == 0; };
+Grid error_grid(const std::vector<double>& positive, const std::vector<double>& negative) {
+  const auto is_zero = [](double error) { return error == 0; };
   if (std::ranges::all_of(positive, is_zero) && std::ranges::all_of(negative, is_zero)) return {};
   std::vector<double> minus = positive;
-  for (double& price : minus) price = -price;
+  for (double& error : minus) error = -error;
   return outward_grid(minus, negative);
 }
 
@@ -128,37 +128,37 @@ GridForm grid_form(const AffineForm& form) {
     while ((std::size_t{1} << chain) < part.map->fan_out()) ++chain;
     result.parts.push_back(part.map->integer_entries(std::min(kGridBits, 118 - kBits - chain)));
   }
-  result.bias = nearest_grid(form.bias, form.bias, result.price);
-  result.price.resize(form.bias.size());
-  for (std::size_t j = 0; j < form.bias_error.size(); ++j) result.price[j] = (result.price[j] + form.bias_error[j]) * kInflate;
+  result.bias = nearest_grid(form.bias, form.bias, result.error);
+  result.error.resize(form.bias.size());
+  for (std::size_t j = 0; j < form.bias_error.size(); ++j) result.error[j] = (result.error[j] + form.bias_error[j]) * kInflate;
   return result;
 }
 
-Grid form_prices(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x) {
-  std::vector<double> price = grid.price, product(price.size());
+Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x) {
+  std::vector<double> error = grid.error, product(error.size());
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
     const AffineForm::Part& part = form.parts[p];
     const double half_step = grid.parts[p].half_step;
     if (half_step > 0) {
       std::fill(product.begin(), product.end(), 0.0);
       part.map->apply_pattern(x[p].data(), product.data());
-      for (std::size_t j = 0; j < price.size(); ++j) price[j] += half_step * product[j] * kInflate + kUnderflow;
+      for (std::size_t j = 0; j < error.size(); ++j) error[j] += half_step * product[j] * kInflate + kUnderflow;
     }
     if (part.error) {
       std::fill(product.begin(), product.end(), 0.0);
       part.error->apply_magnitude(x[p].data(), product.data());
-      for (std::size_t j = 0; j < price.size(); ++j) price[j] += product[j] * kInflate + kUnderflow;
+      for (std::size_t j = 0; j < error.size(); ++j) error[j] += product[j] * kInflate + kUnderflow;
     }
   }
-  for (double& p : price) p *= kInflate;
-  return price_grid(price, price);
+  for (double& p : error) p *= kInflate;
+  return error_grid(error, error);
 }
 
 GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<double>>& x) {
   const std::size_t size = relaxation.lower_intercept.size();
   GridLine line;
   line.intercept = outward_grid(relaxation.lower_intercept, relaxation.upper_intercept);
-  std::vector<double> lower(size, 0.0), upper(size, 0.0), off;  // prices
+  std::vector<double> lower(size, 0.0), upper(size, 0.0), off;  // errors
   for (std::size_t p = 0; p < relaxation.parts.size(); ++p) {
     const Relaxation::Part& part = relaxation.parts[p];
     line.slopes.push_back(nearest_grid(part.lower, part.upper, off));
@@ -173,7 +173,7 @@ GridLine grid_line(const Relaxation& relaxation, const std::vector<std::vector<d
       }
     }
   }
-  line.price = price_grid(lower, upper);
+  line.error = error_grid(lower, upper);
   return line;
 }
 

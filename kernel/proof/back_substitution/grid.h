@@ -1,6 +1,6 @@
 // Numbers on grids of powers of two, mantissa * 2^exponent: what the exact path computes with.
 //
-// In exact mode a grid is made once per map and once per line. Everything that its roundings can lose is in a price or goes outward.
+// In exact mode a grid is made once per map and once per line. Everything that its roundings can lose is in an error or goes outward.
 #pragma once
 
 #include <cstdint>
@@ -39,25 +39,25 @@ struct Grid {
 [[nodiscard]] Grid outward_grid(const std::vector<double>& positive, const std::vector<double>& negative);
 // To nearest; `off` receives how far each true value may lie from its mantissa, 0 where there is none between.
 [[nodiscard]] Grid nearest_grid(const std::vector<double>& positive, const std::vector<double>& negative, std::vector<double>& off);
-// What a coefficient loses: |coefficient| * price. Empty where all prices are 0.
-[[nodiscard]] Grid price_grid(const std::vector<double>& positive, const std::vector<double>& negative);
+// What a coefficient loses: |coefficient| * error. Empty where all errors are 0.
+[[nodiscard]] Grid error_grid(const std::vector<double>& positive, const std::vector<double>& negative);
 
 // Any values to nearest, |mantissa| <= 2^bits.
 [[nodiscard]] IntegerEntries integer_grid(const std::vector<double>& values, int bits);
 
-// An affine form. price: of the bias, per element.
+// An affine form. error: of the bias, per element.
 struct GridForm {
   std::vector<IntegerEntries> parts;
   Grid bias;
-  std::vector<double> price;
+  std::vector<double> error;
 };
 [[nodiscard]] GridForm grid_form(const AffineForm& form);
-// With the price of the entries, for operands of the given magnitudes (one vector per part).
-[[nodiscard]] Grid form_prices(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x);
+// With the error of the entries, for operands of the given magnitudes (one vector per part).
+[[nodiscard]] Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x);
 
 // A relaxation on operands of magnitudes x.
 struct GridLine {
-  Grid intercept, price;
+  Grid intercept, error;
   std::vector<Grid> slopes;  // by part
   bool usable = true;        // few enough slopes meet in one operand element for their products to fit
 };

@@ -1,10 +1,10 @@
 // Blocks of linear forms on their way back through the graph.
 //
 // Invariant of every row k, kept by each operation for every point of the scope:
-//   target_k  >=  sum over nodes n of A_n[k] . z_n  +  constant_k  -  slack_k        (exact reals)
-// FilterRows holds A and the constant in double and pays each rounding into the slack; ExactRows holds both in integers and
-// pays each dropped bit into the constant. A node's block is consumed by exactly one of through, relax and concretize; when
-// no block is left, constant - slack is a lower bound of the target.
+//   target_k  >=  sum over nodes n of A_n[k] . z_n  +  constant_k  -  e_k        (exact reals)
+// FilterRows holds A and the constant in double, and e_k bounds all that rounding lost so far; ExactRows holds both in integers, takes each
+// dropped bit off the constant, and has e_k = 0. A node's block is consumed by exactly one of through_affine, through_relaxation and
+// concretize; when no block is left, constant - e_k is a lower bound of the target.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@
 
 namespace assay::kernel {
 
-// What the double path pays when a row passes a node: slack += sum_j |A_j| per_element[j] + absolute.
-struct Penalty {
+// What the double path loses at most when a row passes a node: e += sum_j |A_j| per_element[j] + absolute.
+struct ErrorBound {
   std::vector<double> per_element;
   double absolute = 0;
 };
 
-// A linear step with its prices. The magnitudes are those of the operands when the penalty was made; a box of an
+// A linear step with its errors. The magnitudes are those of the operands when the error bound was made; a box of an
 // ancestor scope serves, since it contains the current one.
 struct LinearStep {
   const AffineForm* form = nullptr;
-  const Penalty* penalty = nullptr;
+  const ErrorBound* error_bound = nullptr;
   const GridForm* grid = nullptr;  // null: made where the exact path needs it
 };
 
-// A relaxation on the operands' current boxes, with its price.
-struct Line {
+// A relaxation on the operands' current boxes, with its error.
+struct LinearBounds {
   Relaxation relaxation;
-  Penalty penalty;
+  ErrorBound error_bound;
   std::vector<std::shared_ptr<const Box>> operands;  // the boxes it was derived on
   std::optional<GridLine> grid;                      // absent: made where the exact path needs it
 };
 
 [[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
-// Penalty of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
-[[nodiscard]] Penalty affine_penalty(const AffineForm& form, const std::vector<std::vector<double>>& x);
-[[nodiscard]] Penalty line_penalty(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
+// The error bound of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
+[[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x);
+[[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
 using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived
 
@@ -58,12 +58,12 @@ class FilterRows {
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].empty(); }
   // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
-  void through(NodeId node, const LinearStep& step);
-  void relax(NodeId node, const Line& line);
+  void through_affine(NodeId node, const LinearStep& step);
+  void through_relaxation(NodeId node, const LinearBounds& line);
   void concretize(NodeId node);
   [[nodiscard]] double lower(std::size_t row) const;     // rigorous once every block is consumed; NaN or -inf = unknown
-  [[nodiscard]] double estimate(std::size_t row) const;  // the double value itself; the exact one is within slack of it
-  [[nodiscard]] double slack(std::size_t row) const { return slack_[row]; }
+  [[nodiscard]] double estimate(std::size_t row) const;  // the double value itself; the exact one is within error_bound of it
+  [[nodiscard]] double error_bound(std::size_t row) const { return error_bound_[row]; }
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
 
  private:
@@ -76,7 +76,7 @@ class FilterRows {
   std::size_t rows_;
   std::vector<std::vector<double>> blocks_, spare_;  // by node: [rows, size], empty = none; and consumed ones, for reuse
   std::size_t open_ = 0;                             // blocks that are not empty
-  std::vector<double> constant_, slack_;
+  std::vector<double> constant_, error_bound_;
   std::vector<RowSums> sums_;  // of the node at hand
   bool keep_inputs_;
   std::vector<std::vector<double>> inputs_;  // by node, as blocks_
@@ -88,8 +88,8 @@ class ExactRows {
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
-  void through(NodeId node, const LinearStep& step);
-  void relax(NodeId node, const Line& line);
+  void through_affine(NodeId node, const LinearStep& step);
+  void through_relaxation(NodeId node, const LinearBounds& line);
   void concretize(NodeId node);
   [[nodiscard]] double lower(std::size_t row) const;
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t) const { return {}; }

@@ -18,7 +18,7 @@ ASSAY_INLINE inline void totals(const Lanes& a, const Lanes& b, double& sum_a, d
 }
 
 struct LaneSums {
-  Lanes value = {}, price = {};
+  Lanes value = {}, error = {};
 };
 
 // Lanes from element j on; those where `fresh` is false were counted before.
@@ -29,7 +29,7 @@ ASSAY_INLINE inline void pass_lanes(std::size_t j, const Mask& fresh, const doub
   const Mask positive = all > zero;
   const Lanes factor = positive ? lanes(constant.positive + j) : lanes(constant.negative + j);
   sum.value += x != zero ? x * factor : zero;
-  sum.price += x != zero ? (positive ? x : -x) * lanes(p + j) : zero;
+  sum.error += x != zero ? (positive ? x : -x) * lanes(p + j) : zero;
   if constexpr (kSlopes) lanes(out + j) = all != zero ? all * (positive ? lanes(slope.positive + j) : lanes(slope.negative + j)) : zero;
 }
 
@@ -44,13 +44,13 @@ ASSAY_INLINE inline void pass(std::size_t rows, std::size_t n, const double* a, 
       LaneSums sum;
       for (std::size_t j = 0; j + kLanes <= n; j += kLanes) pass_lanes<kSlopes>(j, all, a, constant, p, slope, out, sum);
       if (n % kLanes != 0) pass_lanes<kSlopes>(n - kLanes, rest, a, constant, p, slope, out, sum);
-      totals(sum.value, sum.price, sums[row].value, sums[row].price);
+      totals(sum.value, sum.error, sums[row].value, sums[row].error);
       continue;
     }
     sums[row] = {};
     for (std::size_t j = 0; j < n; ++j) {
       sums[row].value += a[j] != 0 ? a[j] * (a[j] > 0 ? constant.positive[j] : constant.negative[j]) : 0.0;
-      sums[row].price += a[j] != 0 ? std::fabs(a[j]) * p[j] : 0.0;
+      sums[row].error += a[j] != 0 ? std::fabs(a[j]) * p[j] : 0.0;
       if constexpr (kSlopes) out[j] = a[j] != 0 ? a[j] * (a[j] > 0 ? slope.positive[j] : slope.negative[j]) : 0.0;
     }
   }

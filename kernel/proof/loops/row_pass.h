@@ -7,9 +7,9 @@
 
 namespace assay::kernel {
 
-// What one row collects and pays at one node.
+// What one row collects at one node, and the bound on what rounding loses there.
 struct RowSums {
-  double value = 0, price = 0;
+  double value = 0, error = 0;
 };
 
 // Factors of the coefficients > 0 and < 0 of a row, by element.
@@ -17,7 +17,7 @@ struct Sides {
   const double *positive, *negative;
 };
 
-// For each row of a, [rows, n]: value = sum a constant, by the sign of a, and price = sum |a| p. Terms with a == 0 are skipped,
+// For each row of a, [rows, n]: value = sum a constant, by the sign of a, and error = sum |a| p. Terms with a == 0 are skipped,
 // since the other factor may be infinite there.
 void pass_constants(std::size_t rows, std::size_t n, const double* a, Sides constant, const double* p, RowSums* sums);
 // The same, and out = a slope, by the sign of a.

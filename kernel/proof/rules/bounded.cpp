@@ -207,7 +207,7 @@ Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interva
   const Interval range = kernel::function(f, Dual<Interval>(v.range)).value();
   const auto pieces = is_finite(v.range) ? pieces_of(f, v.range.lo(), v.range.hi()) : std::vector<Piece>{};
   const auto side = [&](bool lower) {
-    const UnaryLine line = line_over(f, pieces, lower);
+    const LinearBound line = line_over(f, pieces, lower);
     constant_ = Interval(line.t);
     add(Interval(line.slope), v, lower);
     return nearer(take(), range, lower);

@@ -29,9 +29,9 @@ struct Piece {
 [[nodiscard]] std::vector<Piece> pieces_of(const Node& node, double l, double u);
 
 // Rule unary_line on those pieces: f(z) >= (lower) or <= slope z + t. t is not finite where there is none.
-struct UnaryLine {
+struct LinearBound {
   double slope, t;
 };
-[[nodiscard]] UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed = {});
+[[nodiscard]] LinearBound line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed = {});
 
 }  // namespace assay::kernel

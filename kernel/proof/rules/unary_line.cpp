@@ -107,7 +107,7 @@ Slope policy_slope(const Node& node, const std::vector<Piece>& pieces, bool lowe
 
 }  // namespace
 
-UnaryLine line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed) {
+LinearBound line_over(const Node& node, const std::vector<Piece>& pieces, bool lower, std::optional<double> proposed) {
   poll(2000);
   if (pieces.empty()) return {0, NAN};
   const Slope slope = proposed ? Slope{*proposed} : policy_slope(node, pieces, lower);

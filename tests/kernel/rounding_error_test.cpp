@@ -1,5 +1,5 @@
-// The double filter pays for every sum. In each test one kind of sum loses hundreds of small terms against a large one, far
-// more than all other slack together, so that a filter without exactly that payment would refute what a point reaches.
+// The double filter covers the rounding of every sum. In each test one kind of sum loses hundreds of small terms against a large one, far
+// more than all other error bounds together, so that a filter without exactly that bound would refute what a point reaches.
 #include <cmath>
 #include <random>
 
@@ -31,7 +31,7 @@ Row total_at_least(const Rational& bound, std::size_t size = kMany) {
 
 }  // namespace
 
-TEST_CASE("slack: the sum of biases of one row", "[kernel][slack]") {
+TEST_CASE("rounding: the sum of biases of one row", "[kernel][error_bound]") {
   Chain net(1);
   const std::vector<double> bias = large_then_lost();
   net.gemm(kMany, std::vector<double>(kMany, 0.0), bias);
@@ -40,7 +40,7 @@ TEST_CASE("slack: the sum of biases of one row", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
-TEST_CASE("slack: the concretisation at the inputs", "[kernel][slack]") {
+TEST_CASE("rounding: the concretisation at the inputs", "[kernel][error_bound]") {
   Chain net(kMany);
   net.then(Op::neg);
   net.then(Op::neg);
@@ -50,7 +50,7 @@ TEST_CASE("slack: the concretisation at the inputs", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
-TEST_CASE("slack: the sum of intercepts of one row", "[kernel][slack]") {
+TEST_CASE("rounding: the sum of intercepts of one row", "[kernel][error_bound]") {
   Chain net(kMany);
   net.then(Op::relu);
   const std::vector<double> hi = large_then_lost(), lo(kMany, -1.0);
@@ -62,7 +62,7 @@ TEST_CASE("slack: the sum of intercepts of one row", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
 }
 
-TEST_CASE("slack: the bounds of a node that stops the walk", "[kernel][slack]") {
+TEST_CASE("rounding: the bounds of a node that stops the walk", "[kernel][error_bound]") {
   Chain net(kMany);
   net.then(Op::sin);  // no line: its box [-1, 1]
   const std::vector<double> zero(kMany, 0.0), far(kMany, 7.0);
@@ -74,7 +74,7 @@ TEST_CASE("slack: the bounds of a node that stops the walk", "[kernel][slack]") 
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
-TEST_CASE("slack: many paths that meet in one node", "[kernel][slack]") {
+TEST_CASE("rounding: many paths that meet in one node", "[kernel][error_bound]") {
   // y = x + 300 times kLost x, one scale node and one output for each path.
   Graph graph;
   const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
@@ -89,7 +89,7 @@ TEST_CASE("slack: many paths that meet in one node", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
-TEST_CASE("slack: the constant, over many nodes", "[kernel][slack]") {
+TEST_CASE("rounding: the constant, over many nodes", "[kernel][error_bound]") {
   // y_i = 0 x + b_i, one node and one output each; only the constant grows.
   Graph graph;
   const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
@@ -105,7 +105,7 @@ TEST_CASE("slack: the constant, over many nodes", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem))) == "conclude.S3");
 }
 
-TEST_CASE("slack: many literals on one coefficient", "[kernel][slack]") {
+TEST_CASE("rounding: many literals on one coefficient", "[kernel][error_bound]") {
   // x = 1; each literal x >= 1 takes beta from the coefficient 1, which does not move, and gives it to the constant.
   Chain net(1);
   net.gemm(1, {1});
@@ -120,7 +120,7 @@ TEST_CASE("slack: many literals on one coefficient", "[kernel][slack]") {
   CHECK(code_of(conclude(scope, hints)) == "conclude.S3");
 }
 
-TEST_CASE("slack: a chain of lines", "[kernel][slack]") {
+TEST_CASE("rounding: a chain of lines", "[kernel][error_bound]") {
   // 200 times abs at the point 1, with slopes chosen so that each product of slopes rounds away from the truth.
   constexpr std::size_t kDepth = 200;
   std::mt19937_64 random(31);
@@ -147,7 +147,7 @@ TEST_CASE("slack: a chain of lines", "[kernel][slack]") {
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
 }
 
-TEST_CASE("slack: entries that are no doubles", "[kernel][slack]") {
+TEST_CASE("rounding: entries that are no doubles", "[kernel][error_bound]") {
   // The mean of three and a division by 3: the coefficient 1/3 is off by its half-width, on every path the same way.
   for (const std::int64_t divisor : {3, 7, 11, 49}) {
     Graph graph;
@@ -177,7 +177,7 @@ TEST_CASE("slack: entries that are no doubles", "[kernel][slack]") {
 }
 
 // c = (1e16 + 1/2) - 1e16 is 1/2; over intervals it is [0, 2], whose midpoint is 1.
-TEST_CASE("slack: constants that intervals enclose widely", "[kernel][slack]") {
+TEST_CASE("rounding: constants that intervals enclose widely", "[kernel][error_bound]") {
   Graph graph;
   const NodeId x = graph.append_input(DType::float64, {1, 1}, "x");
   const NodeId large = graph.append_constant(column({1e16})), half = graph.append_constant(column({0.5}));
@@ -201,7 +201,7 @@ TEST_CASE("slack: constants that intervals enclose widely", "[kernel][slack]") {
   }
 }
 
-TEST_CASE("exact path: bits that are dropped are paid for", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: bits that are dropped are covered", "[kernel][error_bound][exact_rows]") {
   KernelOptions options;
   options.exact = true;
   // y = (2^20 + 1)^5 x: more bits than a mantissa holds.
@@ -222,7 +222,7 @@ TEST_CASE("exact path: bits that are dropped are paid for", "[kernel][slack][exa
   }
 }
 
-TEST_CASE("exact path: slopes between grid points are paid for", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: slopes between grid points are covered", "[kernel][error_bound][exact_rows]") {
   KernelOptions options;
   options.exact = true;
   // x^2 at the points 1 and 2^-20, with the slope 1 and one a quarter of a step off the grid of 1, to either side; all
@@ -245,7 +245,7 @@ TEST_CASE("exact path: slopes between grid points are paid for", "[kernel][slack
   }
 }
 
-TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][error_bound][exact_rows]") {
   KernelOptions options;
   options.exact = true;
   Chain net(2);
@@ -263,7 +263,7 @@ TEST_CASE("exact path: ends of boxes between grid points go outward", "[kernel][
   }
 }
 
-TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: every rounded grid value is covered", "[kernel][error_bound][exact_rows]") {
   KernelOptions options;
   options.exact = true;
   const std::vector<std::vector<double>> weights{{1, 0x1p-60}, {1, -0x1p-60}, {0.1, 0x1.8p-57}, {3, 0x1.7p-58}, {-1, 0x1p-59}};
@@ -283,7 +283,7 @@ TEST_CASE("exact path: every rounded grid value is paid for", "[kernel][slack][e
   }
 }
 
-TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses the bound", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses the bound", "[kernel][error_bound][exact_rows]") {
   // The second element of z = 1e308 x has no bound in double; it enters y with 2^-100, below the mantissa of the first.
   KernelOptions options;
   options.exact = true;
@@ -299,7 +299,7 @@ TEST_CASE("exact path: a coefficient that vanishes on an unbounded element loses
   }
 }
 
-TEST_CASE("exact path: what an alignment drops is paid for", "[kernel][slack][exact_rows]") {
+TEST_CASE("exact path: what an alignment drops is covered", "[kernel][error_bound][exact_rows]") {
   // y = x + 2^-130 x on two branches; the small one does not fit beside the large one.
   KernelOptions options;
   options.exact = true;
@@ -324,7 +324,7 @@ TEST_CASE("exact path: what an alignment drops is paid for", "[kernel][slack][ex
   }
 }
 
-TEST_CASE("a bound beyond all doubles bounds nothing", "[kernel][slack][exact_rows]") {
+TEST_CASE("a bound beyond all doubles bounds nothing", "[kernel][error_bound][exact_rows]") {
   for (const bool exact : {false, true}) {
     KernelOptions options;
     options.exact = exact;
@@ -336,7 +336,7 @@ TEST_CASE("a bound beyond all doubles bounds nothing", "[kernel][slack][exact_ro
   }
 }
 
-TEST_CASE("slack: the sum of products of one element of a box", "[kernel][slack][box]") {
+TEST_CASE("rounding: the sum of products of one element of a box", "[kernel][error_bound][box]") {
   const std::vector<double> w = large_then_lost(), one(kMany, 1.0);
   Chain net(kMany);
   net.gemm(1, w);
@@ -356,7 +356,7 @@ TEST_CASE("box: what overflows is the whole line", "[kernel][box]") {
   }
 }
 
-TEST_CASE("slack: a large bias before many terms of a convolution", "[kernel][slack][box]") {
+TEST_CASE("rounding: a large bias before many terms of a convolution", "[kernel][error_bound][box]") {
   // y = 2^53 + a thousand ones, each lost against the bias, which comes first.
   Graph graph;
   const NodeId x = graph.append_input(DType::float64, {1, static_cast<std::int64_t>(kMany), 1}, "x");

@@ -1,0 +1,179 @@
+// Rule back-substitution (CROWN): linear lower bounds of linear forms of a node's elements, carried back to the inputs.
+//
+//   target >= sum over nodes n of A_n . z_n + c - e        at every point of the scope
+//
+// holds for each row at the start, where A is the target itself, and every step keeps it (rows.h), node by node in descending order:
+//
+//   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t                                 (beta-CROWN)
+//   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
+//   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
+//   concretize          z_n in its box:                    c += the least of A_n z over the box
+//
+// with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
+// The inequalities of the relaxations are rules of their own, in rules/.
+// S1: every node on the way has a box.
+// Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/proof/scope_parts.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
+
+// The highest node that an entry or a weighted literal speaks of.
+NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hints) {
+  for (std::size_t i = 0; i < weighted.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, weighted[i].node) : start;
+  return start;
+}
+
+}  // namespace
+
+// The literals that have a multiplier.
+std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
+  if (hints.beta.empty()) return {};
+  std::vector<Literal> result = literals();
+  result.resize(std::min(result.size(), hints.beta.size()));
+  return result;
+}
+
+// The blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.
+template <class Rows>
+bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
+                 const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const {
+  const std::vector<Literal> context = weighted_literals(hints);
+  for (NodeId node = start + 1; node-- > 0;) {
+    for (std::size_t i = 0; i < context.size(); ++i) {
+      if (context[i].node != node || hints.beta[i] == 0) continue;
+      if (!boxes_[node]) return false;
+      rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
+    }
+    if (!rows.has(node)) continue;
+    const AffineForm* form = problem_->affine(node);
+    if (form != nullptr) {
+      if (!error_bounds_[node]) return false;
+      for (const AffineForm::Part& part : form->parts) {
+        if (!boxes_[part.operand]) return false;
+      }
+      const std::optional<GridForm>& grid = problem_->grids_[node];
+      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
+    } else if (bounds_by_node[node]) {
+      rows.through_relaxation(node, *bounds_by_node[node]);
+    } else {
+      if (!boxes_[node]) return false;
+      rows.concretize(node);
+    }
+  }
+  return true;
+}
+
+// The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
+std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hints& hints) const {
+  const Node& n = problem_->graph().node(node);
+  SlopeHints slopes;
+  const bool has_lower = node < hints.lower.size() && !hints.lower[node].empty();
+  const bool has_upper = node < hints.upper.size() && !hints.upper[node].empty();
+  if (has_lower) slopes.lower = hints.lower[node];
+  if (has_upper) slopes.upper = hints.upper[node];
+  const bool policy = !has_lower && !has_upper;
+  const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
+  if (policy && linear_bounds_[node] && std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
+    return linear_bounds_[node];
+  std::vector<const Box*> boxes;
+  for (const NodeId operand : n.operands) {
+    if (!boxes_[operand]) return nullptr;
+    boxes.push_back(boxes_[operand].get());
+  }
+  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
+  if (!relaxation) return nullptr;
+  std::vector<std::vector<double>> x;
+  for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
+  auto result = std::make_shared<LinearBounds>();
+  result->error_bound = line_error_bound(*relaxation, x);
+  if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
+  result->relaxation = *std::move(relaxation);
+  for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
+  return result;
+}
+
+// The linear bounds of the non-linear nodes below `start` (`start` included), by node.
+std::vector<std::shared_ptr<const LinearBounds>> Scope::linear_bounds_below(NodeId start, const Hints& hints) const {
+  std::vector<std::shared_ptr<const LinearBounds>> bounds_by_node(problem_->graph().nodes.size());
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node > start) break;
+    if (boxes_[node] && problem_->affine(node) == nullptr && problem_->graph().node(node).op != Op::input)
+      bounds_by_node[node] = linear_bounds(node, hints);
+  }
+  return bounds_by_node;
+}
+
+Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
+  const Graph& graph = problem_->graph();
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    for (const auto* slopes : {&hints.lower, &hints.upper}) {
+      if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
+        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0),
+                      std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
+      }
+    }
+  }
+  if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
+  const NodeId start = top(targets.start, weighted_literals(hints), hints);
+  // The linear bounds below the start cost about as much as a row.
+  const double rows_work =
+      static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
+  if (auto spent = spend(rows_work); !spent) return spent.rejection();
+  const auto bounds_by_node = linear_bounds_below(start, hints);
+  std::size_t widest = 1;
+  for (const NodeId node : problem_->active_nodes()) {
+    if (node <= start) widest = std::max(widest, graph.size(node));
+  }
+  const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  std::vector<Bound> bounds;
+  auto entry = targets.entries.begin();
+  const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
+    for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
+      rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
+    }
+    if (!walk(rows, start, hints, bounds_by_node)) return false;
+    for (std::size_t row = 0; row < count; ++row) {
+      if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
+      if constexpr (std::is_same_v<Rows, FilterRows>)
+        bounds.push_back({rows.lower(row), rows.estimate(row), rows.error_bound(row)});
+      else
+        bounds.push_back({rows.lower(row), rows.lower(row), 0});
+    }
+    return true;
+  };
+  for (std::size_t first = 0; first < targets.rows; first += tile) {
+    if (stop_ && stop_()) return stopped(at(graph, start, 0));
+    const std::size_t count = std::min(tile, targets.rows - first);
+    const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
+                                                : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
+    if (!done) return not_boxed("back_substitution.S1", start);
+  }
+  return bounds;
+}
+
+// A lower bound of one row after the filter's did not do: where `required` lies in the band that the error bound leaves open, from
+// integers, within the budget.
+double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
+                      std::uint64_t& budget) const {
+  if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
+  const NodeId start = top(targets.start, weighted_literals(hints), hints);
+  const double cost = problem_->row_work(start);
+  if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
+  budget -= static_cast<std::uint64_t>(cost);
+  ExactRows rows(problem_->graph(), boxes_, 1);
+  for (const Targets::Entry& e : targets.entries) {
+    if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
+  }
+  return walk(rows, start, hints, linear_bounds_below(start, hints)) ? rows.lower(0) : bound.lower;
+}
+
+}  // namespace assay::kernel

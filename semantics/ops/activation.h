@@ -224,7 +224,7 @@ static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Arra
 }
 
 // x + (slope - 1) min(x, 0): one product, and exact where x has one sign or the slope is a number.
-inline Array<Symbolic> parametric_relu(const Node& node, const Array<Symbolic>& x, const Array<Symbolic>& slopes) {
+static inline Array<Symbolic> parametric_relu(const Node& node, const Array<Symbolic>& x, const Array<Symbolic>& slopes) {
   if (x.values.empty() || !has_steps(x)) return parametric_relu<Symbolic>(node, x, slopes);
   Array<Symbolic> y = x;
   Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));

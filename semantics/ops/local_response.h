@@ -7,12 +7,8 @@
 //              none of these ("denote.scalar").
 // Side conditions. S1 a batch and a channel axis. S2 1 <= size < 2^31. S3 alpha, beta, bias finite, alpha >= 0, beta >= 0, bias > 0.
 // Derivative.  That of the formula (Dual).
-// Rounding.    At 257 bits, then outward once. Over boxes y = g(t, r) with t = x_c, r = bias + a O, a = alpha/size, O the sum over the
-//              others, g(t, r) = t (r + a t^2)^-beta. |g| falls with r, so the upper end takes the largest r for t < 0 and the
-//              smallest for t > 0, the lower end the reverse. In t > 0 g rises as long as (2 beta - 1) a t^2 < r and falls
-//              beyond (g is odd), so its extrema over an interval on one side of 0 are at the ends or at t^2 = r / ((2 beta - 1) a),
-//              where it is enclosed; each variable enters once, so the image is exact up to rounding.
-// Source.      ONNX LRN; Krizhevsky, Sutskever and Hinton 2012. The bounds are derived here.
+// Rounding.    At 257 bits, then outward once; over boxes by enclosures/local_response.cpp.
+// Source.      ONNX LRN; Krizhevsky, Sutskever and Hinton 2012.
 #pragma once
 
 #include <algorithm>
@@ -42,40 +38,8 @@ S response(const Constants<S>& constants, const S& t, const S& rest) {
   return t / pow(S(rest + constants.a * square(t)), constants.beta);
 }
 
-// g over t in [lo, hi], all of one sign, r fixed.
-static inline WideInterval over_branch(const Constants<WideInterval>& constants, const WideInterval& lo, const WideInterval& hi,
-                                       const WideInterval& r) {
-  WideInterval image = hull(response(constants, lo, r), response(constants, hi, r));
-  const WideInterval slope = WideInterval(Rational(2) * constants.beta - Rational(1)) * constants.a;
-  if (!certainly_less(WideInterval(), slope)) return image;
-  const WideInterval peak = sqrt(r / slope);
-  const auto holds = [&](const WideInterval& at) { return !certainly_less(at, lo) && !certainly_less(hi, at); };
-  for (const WideInterval& at : {peak, -peak}) {
-    if (holds(at)) image = hull(image, response(constants, intersect(at, hull(lo, hi)), r));
-  }
-  return image;
-}
-
-// The part of t at or above 0 (below: of -t), with the smallest and the largest r.
-static inline WideInterval image_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r) {
-  const WideInterval zero;
-  WideInterval image = WideInterval::undefined();
-  const auto add = [&](const WideInterval& lo, const WideInterval& hi) {
-    for (const WideInterval& end : {r.lower_end(), r.upper_end()}) {
-      const WideInterval part = over_branch(constants, lo, hi, end);
-      image = image.is_undefined() ? part : hull(image, part);
-    }
-  };
-  if (!certainly_less(t.lower_end(), zero)) {
-    add(t.lower_end(), t.upper_end());
-  } else if (!certainly_less(zero, t.upper_end())) {
-    add(t.lower_end(), t.upper_end());
-  } else {
-    add(t.lower_end(), zero);
-    add(zero, t.upper_end());
-  }
-  return image;
-}
+// The image of t and r = bias + a O, each over its set (enclosures/local_response.cpp).
+[[nodiscard]] WideInterval enclosure(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& r);
 
 template <class S>
 S value_of(const Constants<S>& constants, const S& t, const S& others) {
@@ -83,14 +47,14 @@ S value_of(const Constants<S>& constants, const S& t, const S& others) {
 }
 static inline WideInterval value_of(const Constants<WideInterval>& constants, const WideInterval& t, const WideInterval& others) {
   if (!t.is_bounded() || !others.is_bounded()) return WideInterval::undefined();
-  return image_of(constants, t, constants.bias + constants.a * others);
+  return enclosure(constants, t, constants.bias + constants.a * others);
 }
 static inline Dual<WideInterval> value_of(const Constants<Dual<WideInterval>>& constants, const Dual<WideInterval>& t,
                                           const Dual<WideInterval>& others) {
   const Dual<WideInterval> by_formula = response(constants, t, constants.bias + constants.a * others);
   const WideInterval r = (constants.bias + constants.a * others).value();
   const Constants<WideInterval> plain(constants.bias.value(), constants.a.value(), constants.beta);
-  return {image_of(plain, t.value(), r), by_formula.tangent()};
+  return {enclosure(plain, t.value(), r), by_formula.tangent()};
 }
 
 template <class S>

@@ -90,7 +90,7 @@ std::vector<S> line_of(const std::vector<S>& x, const std::vector<Gate>& gate, b
   return y;
 }
 
-inline std::vector<Symbolic> line_of(const std::vector<Symbolic>& x, const std::vector<Gate>& gate, bool empty_is_zero) {
+static inline std::vector<Symbolic> line_of(const std::vector<Symbolic>& x, const std::vector<Gate>& gate, bool empty_is_zero) {
   std::vector<Symbolic> through, y(x.size());
   bool decided = true;
   for (std::size_t i = 0; i < x.size(); ++i) {

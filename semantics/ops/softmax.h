@@ -69,9 +69,9 @@ struct Powers {
   static std::size_t line(const Axis& axis, std::size_t at) { return at - axis.position(at) * axis.stride; }
 };
 
-inline Symbolic log_of_sum(const std::vector<Symbolic>& terms) { return assay::log_sum_exp(terms); }
+static inline Symbolic log_of_sum(const std::vector<Symbolic>& terms) { return assay::log_sum_exp(terms); }
 
-inline Array<Symbolic> log_softmax(const Node& node, const Array<Symbolic>& x) {
+static inline Array<Symbolic> log_softmax(const Node& node, const Array<Symbolic>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   Array<Symbolic> y = x;
   for (std::size_t first = 0; first < x.values.size(); ++first) {
@@ -83,7 +83,7 @@ inline Array<Symbolic> log_softmax(const Node& node, const Array<Symbolic>& x) {
   }
   return y;
 }
-inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x) {
+static inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x) {
   return map(log_softmax(node, x), [](const Symbolic& value) { return exp(value); });
 }
 

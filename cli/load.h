@@ -14,7 +14,7 @@
 
 namespace assay::cli {
 
-// DESIGN section 10.
+// Exit statuses, as the README lists them.
 enum Exit : int { kExitYes = 0, kExitNo = 1, kExitUsage = 2, kExitUndecided = 3, kExitBadInput = 4, kExitInternal = 70 };
 constexpr int kExitUnwritten = kExitUndecided;  // a proof or report that was asked for could not be written
 [[nodiscard]] int exit_code(Rejection::Kind kind);

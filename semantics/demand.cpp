@@ -1,3 +1,5 @@
+// demand: the message, and the end.
+
 #include "semantics/demand.h"
 
 #include <cstdio>

@@ -1,3 +1,5 @@
+// The questions of the scopes on this thread, asked every millisecond of work.
+
 #include "semantics/interrupt.h"
 
 #include <limits>

@@ -1,3 +1,5 @@
+// The words of a rejection.
+
 #include "semantics/outcome.h"
 
 namespace assay {

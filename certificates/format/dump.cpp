@@ -1,3 +1,5 @@
+// Dump: the text of each record.
+
 #include "certificates/format/dump.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The names of record types, and the checksum CRC-32C.
+
 #include "certificates/format/format.h"
 
 #include <array>

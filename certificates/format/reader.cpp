@@ -1,3 +1,5 @@
+// Reader: the frames of a certificate file, one after the other.
+
 #include "certificates/format/reader.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Replay: each record becomes a step of a Session.
+
 #include "certificates/format/replay.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Writer: frames, the order of calls, and the file.
+
 #include "certificates/format/writer.h"
 
 #include <sys/stat.h>

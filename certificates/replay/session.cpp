@@ -1,3 +1,5 @@
+// Session: the stack of scopes and refutations, and what its limits count.
+
 #include "certificates/replay/session.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Continuity: what a region reads is what an earlier one wrote, under the same type, and nothing is written twice.
+
 #include <algorithm>
 #include <utility>
 

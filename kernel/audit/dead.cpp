@@ -1,3 +1,5 @@
+// Dead cotangents: which products of a trace saw zeros only.
+
 #include "kernel/audit/dead.h"
 
 #include <algorithm>

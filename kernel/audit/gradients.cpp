@@ -1,3 +1,5 @@
+// Gradients of a recorded run: products, sums of cotangents, and findings.
+
 #include "kernel/audit/gradients.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Opened traces: each node of a region becomes a region with values of its own.
+
 #include "kernel/audit/opened.h"
 
 #include <map>

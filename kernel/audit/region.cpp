@@ -1,3 +1,5 @@
+// The judgement of one region: each node's contract on the recorded operands, and each recorded result inside it.
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

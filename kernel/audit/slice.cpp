@@ -1,3 +1,5 @@
+// Slices of a trace: which regions are between given tensors, and their graph.
+
 #include "kernel/audit/slice.h"
 
 #include <string>

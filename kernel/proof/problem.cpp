@@ -1,3 +1,5 @@
+// Problem: a statement made ready: its groups, its linear maps, and what depends on no input.
+
 #include <algorithm>
 #include <cmath>
 #include <map>

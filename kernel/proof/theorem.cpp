@@ -1,3 +1,5 @@
+// The words of a theorem: region, unsafe set, graph, digests and assumptions.
+
 #include <algorithm>
 #include <cstdint>
 

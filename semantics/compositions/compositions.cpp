@@ -1,3 +1,5 @@
+// Defined operations, each as its formula.
+
 #include "semantics/compositions/compositions.h"
 
 #include <cmath>

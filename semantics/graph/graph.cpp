@@ -1,3 +1,5 @@
+// Graph: appending nodes.
+
 #include "semantics/graph/graph.h"
 
 #include <array>

@@ -1,3 +1,5 @@
+// The rows of the op table.
+
 #include "semantics/graph/op.h"
 
 #include <array>

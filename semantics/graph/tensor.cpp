@@ -1,3 +1,5 @@
+// Elements as doubles and integers, broadcasting, names of types.
+
 #include "semantics/graph/tensor.h"
 
 #include <algorithm>

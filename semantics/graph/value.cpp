@@ -1,3 +1,5 @@
+// Value: operators that append nodes.
+
 #include "semantics/graph/value.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Dual: the functions of dual_functions.h, compiled once for each scalar.
+
 #include "semantics/numbers/dual_functions.h"
 
 namespace assay {

@@ -1,3 +1,5 @@
+// The scalar functions by MPFR, rounded outward, and what MPFR has no function for.
+
 #include "semantics/numbers/mpfr_functions.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// How numbers become scalars.
+
 #include "semantics/numbers/scalar_traits.h"
 
 #include <cmath>

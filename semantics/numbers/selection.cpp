@@ -1,3 +1,5 @@
+// Comparison and choice, scalar by scalar.
+
 #include "semantics/numbers/selection.h"
 
 #include "semantics/demand.h"

@@ -1,3 +1,5 @@
+// Steps: how a formula is written down, a step at a time.
+
 #include "semantics/numbers/steps.h"
 
 #include "semantics/demand.h"

@@ -1,3 +1,5 @@
+// Symbolic: arithmetic of affine forms; what is more than that becomes a step.
+
 #include "semantics/numbers/symbolic.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Cells, their polynomials and remainders, and the ends of an image.
+
 #include "semantics/numbers/taylor.h"
 
 #include <algorithm>

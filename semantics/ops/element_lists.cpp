@@ -1,3 +1,5 @@
+// Element lists of broadcasting and reduction.
+
 #include "semantics/ops/element_lists.h"
 
 #include "semantics/ops/indexing.h"

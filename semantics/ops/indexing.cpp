@@ -1,3 +1,5 @@
+// Strides, walks and windows.
+
 #include "semantics/ops/indexing.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Statement: validation, and the canonical bytes that digests are made of.
+
 #include "semantics/statement/statement.h"
 
 #include <algorithm>

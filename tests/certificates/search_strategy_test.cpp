@@ -165,7 +165,7 @@ TEST_CASE("the check of a witness ends at the limit", "[search][strategy]") {
   const Network network(problem);
   const kernel::Witness witness{0, std::vector<Rational>(kSide * kSide, Rational(1, 3))};
   const std::clock_t begin = std::clock();
-  CHECK_FALSE(check_witness(network, witness, {after(0.05), {}}).has_value());
+  CHECK_FALSE(check_witness(network, witness, {Deadline::in(0.05), {}}).has_value());
   CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 0.3);
 }
 

@@ -1,3 +1,5 @@
+// Dual ascent: the bound of a batch of rows, its gradient, and steps along it.
+
 #include "certificates/search/ascent/dual_ascent.h"
 
 #include <algorithm>

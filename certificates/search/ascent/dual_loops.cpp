@@ -1,3 +1,5 @@
+// The inner loops of dual ascent, one body for all instruction sets.
+
 #include "certificates/search/ascent/dual_loops.h"
 
 #include <cmath>

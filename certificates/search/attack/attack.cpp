@@ -1,3 +1,5 @@
+// attack(): restarts, gradient steps and corners, until a candidate is accepted or the time is up.
+
 #include "certificates/search/attack/attack.h"
 
 #include <algorithm>

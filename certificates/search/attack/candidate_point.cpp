@@ -1,3 +1,5 @@
+// Candidate points: how coordinates are rounded, and what the kernel says to them.
+
 #include "certificates/search/attack/candidate_point.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SideAttack: the thread that attacks beside the branching.
+
 #include "certificates/search/attack/side_attack.h"
 
 #include <algorithm>

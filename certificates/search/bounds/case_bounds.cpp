@@ -1,3 +1,5 @@
+// CaseBounds: ascent on the rows of each case, and programs over the inputs where rows help each other.
+
 #include "certificates/search/bounds/case_bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// RootBounds: chunks of rows, the threads that share them, and when to pause.
+
 #include "certificates/search/bounds/root_bounds.h"
 
 #include <algorithm>

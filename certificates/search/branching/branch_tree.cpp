@@ -1,3 +1,5 @@
+// BranchTree: records of open branches, and how refutations climb to the root.
+
 #include "certificates/search/branching/branch_tree.h"
 
 #include <utility>

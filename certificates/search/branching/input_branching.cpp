@@ -1,3 +1,5 @@
+// input_branching(): workers that take the worst box, bound it, and halve it.
+
 #include "certificates/search/branching/input_branching.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// InputLosses: what each input loses at the ends of its box.
+
 #include "certificates/search/branching/input_losses.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// ProofTree: encoded steps by node, written depth first.
+
 #include "certificates/search/branching/proof_tree.h"
 
 #include <vector>

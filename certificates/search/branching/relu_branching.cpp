@@ -1,3 +1,5 @@
+// relu_branching(): rounds of batches: choose splits, bound the children, conclude or keep.
+
 #include "certificates/search/branching/relu_branching.h"
 
 #include <algorithm>

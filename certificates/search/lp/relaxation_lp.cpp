@@ -1,3 +1,5 @@
+// RelaxationLp: columns, rows and multipliers of the triangle relaxation.
+
 #include "certificates/search/lp/relaxation_lp.h"
 
 #include <ClpEventHandler.hpp>

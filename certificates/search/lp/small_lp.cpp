@@ -1,3 +1,5 @@
+// strongest_combination(): a simplex tableau of a few columns.
+
 #include "certificates/search/lp/small_lp.h"
 
 #include <algorithm>

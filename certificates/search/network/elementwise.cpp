@@ -1,3 +1,5 @@
+// Elementwise functions and their derivatives, in double.
+
 #include "certificates/search/network/elementwise.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// FastMap: dense and compressed products.
+
 #include "certificates/search/network/fast_map.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Lines of a given slope, and slopes to start from.
+
 #include "certificates/search/network/lines.h"
 
 #include <algorithm>

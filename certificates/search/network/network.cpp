@@ -1,3 +1,5 @@
+// Network: folding of affine chains, forward and backward passes.
+
 #include "certificates/search/network/network.h"
 
 #include <algorithm>

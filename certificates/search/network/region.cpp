@@ -1,3 +1,5 @@
+// RegionForms: affine forms from the inputs upward, as far as they are exact.
+
 #include "certificates/search/network/region.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// FloatSet: positions on the line of a format, and rounding of sets.
+
 #include "kernel/audit/contracts/float_set.h"
 
 #include <bit>

@@ -1,3 +1,5 @@
+// The rows of the math tables, by library.
+
 #include "kernel/audit/contracts/math_tables.h"
 
 #include <array>

@@ -1,3 +1,5 @@
+// Sums of products by rows and columns, in lanes of floats.
+
 #include "kernel/audit/fast/quick_block.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Cores: the one operation of a region whose others only move elements.
+
 #include <numeric>
 
 #include "kernel/audit/fast/quick.h"

@@ -1,3 +1,5 @@
+// The fast judgement of reductions along axes.
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,3 +1,5 @@
+// Adjointness: both sides of the claim, their comparison, and the report.
+
 #include "kernel/gradients/adjointness/adjointness.h"
 
 #include <algorithm>

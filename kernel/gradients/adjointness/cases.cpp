@@ -1,3 +1,5 @@
+// The representative set of elementwise, linear and reducing ops.
+
 #include "kernel/gradients/adjointness/cases.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// Points drawn at random, away from kinks, until every element has a residue.
+
 #include "kernel/gradients/adjointness/sample.h"
 
 #include <cmath>

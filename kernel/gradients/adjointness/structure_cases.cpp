@@ -1,3 +1,5 @@
+// The representative set of layout ops, selections and windows.
+
 #include "kernel/gradients/adjointness/case_builder.h"
 #include "semantics/demand.h"
 

@@ -1,3 +1,5 @@
+// Derivatives as graphs: the walk over the nodes; the rules of the ops are in the files beside.
+
 #include "kernel/gradients/derivatives/differentiate.h"
 
 #include <optional>

@@ -1,3 +1,5 @@
+// The denotations over residues modulo 2^61 - 1.
+
 #include "kernel/gradients/numbers/product_sum.h"
 #include "semantics/ops/denotation.h"
 

@@ -1,3 +1,5 @@
+// The denotations over Opaque numbers.
+
 #include "kernel/gradients/numbers/opaque.h"
 #include "semantics/ops/denotation.h"
 

@@ -1,3 +1,5 @@
+// The denotations over rational numbers with tangents.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

@@ -1,3 +1,5 @@
+// Modular: products by 128-bit integers, inverses by powers.
+
 #include "kernel/gradients/numbers/modular.h"
 
 #include <cmath>

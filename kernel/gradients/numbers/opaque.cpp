@@ -1,3 +1,5 @@
+// Opaque: residues, guides, and functions as random oracles.
+
 #include "kernel/gradients/numbers/opaque.h"
 
 #include <array>

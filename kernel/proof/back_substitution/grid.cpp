@@ -1,3 +1,5 @@
+// Grids: nearest mantissas, and what rounding to them loses.
+
 #include "kernel/proof/back_substitution/grid.h"
 
 #include <algorithm>

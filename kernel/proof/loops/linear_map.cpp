@@ -1,3 +1,5 @@
+// LinearMap: dense, convolution and sparse maps.
+
 #include "kernel/proof/loops/linear_map.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Products of a block of rows with a matrix, in tiles.
+
 #include "kernel/proof/loops/product.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One pass over the rows of a block, in lanes of doubles.
+
 #include "kernel/proof/loops/row_pass.h"
 
 #include <algorithm>

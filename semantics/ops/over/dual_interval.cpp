@@ -1,3 +1,5 @@
+// The denotations over intervals with tangents.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

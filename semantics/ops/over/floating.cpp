@@ -1,3 +1,5 @@
+// The denotations over float and double: one IEEE 754 execution, without claims about reals.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

@@ -1,3 +1,5 @@
+// The denotations over intervals.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

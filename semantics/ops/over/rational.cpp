@@ -1,3 +1,5 @@
+// The denotations over rational numbers.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

@@ -1,3 +1,5 @@
+// The denotations over affine forms and formulas.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

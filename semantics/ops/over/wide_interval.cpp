@@ -1,3 +1,5 @@
+// The denotations over intervals of 257 bits.
+
 #include "semantics/ops/denotation.h"
 
 namespace assay {

@@ -8,11 +8,12 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check bounds inspect lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --exact --expect --help --json --junit --list --markdown --memory --most-undecided --sarif --semantics --statement --today --waivers -h" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--budget --help --json --memory --network --summary -h" ;;
+    statement) options="--budget --help --json --memory --out --semantics -h" ;;
     lint) options="--help --json -h" ;;
     eval) options="--help --json -h" ;;
     adjoint) options="--all --help --json --op --seed -h" ;;
@@ -33,6 +34,7 @@ _assay() {
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real" ;;
+    "statement --semantics") choices="real" ;;
     "record --backend") choices="eager compiled" ;;
     "audit --rerun") choices="eager compiled" ;;
     "gradcheck --backend") choices="eager compiled" ;;

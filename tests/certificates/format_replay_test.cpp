@@ -410,7 +410,7 @@ TEST_CASE("a raised claim is rejected by the kernel, with the step") {
   const Verdict verdict = replay_records(with_claim(std::nextafter(least, 0.0f)));
   CHECK(verdict.text == "tighten.S3");
   CHECK(verdict.kind == Rejection::Kind::rejected);
-  CHECK(verdict.place.starts_with("step 3 (refine) at byte "));
+  CHECK(verdict.place.starts_with("step 3 (tighten) at byte "));
 }
 
 TEST_CASE("a flipped literal is rejected") {

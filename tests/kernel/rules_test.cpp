@@ -41,7 +41,7 @@ TEST_CASE("root: groups are the input boxes that cases share", "[kernel][root]")
   CHECK(problem->group_cases(1) == std::vector<std::uint32_t>{1});
   CHECK(problem->group_of_case(2) == 0);
   CHECK(Scope::root(problem, 1).ok());
-  CHECK(code_of(Scope::root(problem, 2)) == "case.group");
+  CHECK(code_of(Scope::root(problem, 2)) == "root.S1");
 }
 
 TEST_CASE("root: an unknown semantics is declined", "[kernel][root]") {

@@ -223,7 +223,7 @@ class Replay:
         single = self.ops.function(user) or op == "mul"
         return [[e[operands.index(node)]] for e in self.ops.aligned(user)] if single else [range(self.nodes[node].size)]
 
-    def step_refine(self, reader):
+    def step_tighten(self, reader):
         node, flags = self.decoder.node(reader), reader.u8()
         selection, size = flags >> 3 & 3, self.nodes[node].size
         if flags & 0x80 or selection == 3:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "semantics/outcome.h"
+#include "semantics/printable.h"
 #include "semantics/statement/statement.h"
 
 namespace assay {
@@ -40,8 +41,5 @@ struct FileContents {
 // a file with holes that is longer than that many times what the disk holds of it. Codes:
 // files.open, files.read, files.empty, files.gzip, files.memory of kind `malformed`; files.size of kind `declined`.
 [[nodiscard]] Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits = {});
-
-// `text` as printable ASCII: other bytes as \xNN, cut after `limit` characters. For names from files in messages.
-[[nodiscard]] std::string printable(std::string_view text, std::size_t limit = 120);
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include "cli/assay/report.h"
 #include "kernel/kernel.h"
 #include "kernel/proof/statement_text.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -109,14 +110,14 @@ void print_table(const GroupBounds& bounds) {
     double width = 0;
     for (std::size_t i = 0; i < node.lo.size(); ++i) width += (node.hi[i] - node.lo[i]) / static_cast<double>(node.lo.size());
     std::printf("%6u  %-14s %-18s %14.6g %14.6g %14.6g  %s\n", node.node, node.op.c_str(), node.shape.c_str(),
-                *std::ranges::min_element(node.lo), *std::ranges::max_element(node.hi), width, node.name.c_str());
+                *std::ranges::min_element(node.lo), *std::ranges::max_element(node.hi), width, printable(node.name).c_str());
   }
   if (bounds.stopped)
     std::printf("  stopped after %.1f s: the nodes that back-substitution did not reach have interval bounds, those not listed none\n",
                 bounds.seconds);
   for (const NodeBounds& node : bounds.nodes) {
     for (std::size_t i = 0; node.output && i < node.lo.size(); ++i)
-      std::printf("  output %s[%zu] in [%.17g, %.17g]\n", node.name.c_str(), i, node.lo[i], node.hi[i]);
+      std::printf("  output %s[%zu] in [%.17g, %.17g]\n", printable(node.name).c_str(), i, node.lo[i], node.hi[i]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "semantics/numbers/scalar_traits.h"
 #include "semantics/ops/denote.h"
 #include "semantics/ops/integer_range.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -72,9 +73,9 @@ void print_sets(const char* kind, const std::vector<NamedSet>& sets) {
     for (std::size_t i = 0; i < set.values.size(); ++i) {
       const Interval& value = set.values[i];
       if (value.is_undefined())
-        std::printf("%s %s[%zu] is undefined\n", kind, set.name.c_str(), i);
+        std::printf("%s %s[%zu] is undefined\n", kind, printable(set.name).c_str(), i);
       else
-        std::printf("%s %s[%zu] in [%.17g, %.17g]\n", kind, set.name.c_str(), i, value.lo(), value.hi());
+        std::printf("%s %s[%zu] in [%.17g, %.17g]\n", kind, printable(set.name).c_str(), i, value.lo(), value.hi());
     }
   }
 }

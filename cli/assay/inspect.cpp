@@ -9,6 +9,7 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/report.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -62,9 +63,9 @@ std::string ops_text(const Graph& graph) {
 
 void add_tensors(Facts& facts, const Graph& graph) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    facts.emplace_back("input", graph.input_names[i] + " " + to_string(graph.node(graph.inputs[i]).shape));
+    facts.emplace_back("input", printable(graph.input_names[i]) + " " + to_string(graph.node(graph.inputs[i]).shape));
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
-    facts.emplace_back("output", graph.output_names[i] + " " + to_string(graph.node(graph.outputs[i]).shape));
+    facts.emplace_back("output", printable(graph.output_names[i]) + " " + to_string(graph.node(graph.outputs[i]).shape));
 }
 
 std::vector<Facts> node_rows(const Graph& graph) {
@@ -78,7 +79,7 @@ std::vector<Facts> node_rows(const Graph& graph) {
                     {"dtype", to_string(node.dtype)},
                     {"shape", to_string(node.shape)},
                     {"operands", operands.empty() ? "-" : operands},
-                    {"name", node.name}});
+                    {"name", printable(node.name)}});
   }
   return rows;
 }

@@ -96,7 +96,7 @@ std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<Na
   for (const NamedSet& set : outputs) json["outputs"][set.name] = set_json(set);
   json["gradients"] = Json::object();
   for (const NamedSet& set : gradients) json["gradients"][set.name] = set_json(set);
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace assay::cli

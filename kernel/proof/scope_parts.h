@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "semantics/printable.h"
 
 namespace assay::kernel {
 
@@ -26,7 +27,7 @@ inline std::string exact(double value) {
 }
 
 inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
-  const std::string name = node < graph.nodes.size() ? " '" + graph.node(node).name + "'" : "";
+  const std::string name = node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "";
   return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
 }
 

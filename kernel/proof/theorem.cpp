@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernel/proof/statement_text.h"
+#include "semantics/printable.h"
 
 namespace assay::kernel {
 namespace {
@@ -17,7 +18,7 @@ constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
 std::string variable_text(const Graph& graph, const Variable& v) {
   const bool input = v.side == Variable::Side::input;
   const auto& names = input ? graph.input_names : graph.output_names;
-  const std::string prefix = names.size() == 1 ? (input ? "X" : "Y") : names[v.tensor];
+  const std::string prefix = names.size() == 1 ? (input ? "X" : "Y") : printable(names[v.tensor]);
   return prefix + "_" + std::to_string(v.element);
 }
 
@@ -73,7 +74,8 @@ std::string statement_text(const Problem& problem, bool full) {
     text += "\n";
   }
   if (s.property.cases.size() > most.cases) text += "  ... and " + std::to_string(s.property.cases.size() - most.cases) + " more cases\n";
-  for (const Source& source : s.sources) text += "sha256 of " + source.role + " '" + source.name + "': " + to_hex(source.sha256) + "\n";
+  for (const Source& source : s.sources)
+    text += "sha256 of " + source.role + " '" + printable(source.name, SIZE_MAX) + "': " + to_hex(source.sha256) + "\n";
   text += "sha256 of the canonical graph: " + to_hex(graph_digest(graph)) + "\n";
   return text + "sha256 of the statement: " + to_hex(problem.digest()) + "\n";
 }

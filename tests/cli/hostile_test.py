@@ -5,6 +5,7 @@ number that was too large, its place, and the option that raises the limit.
 Usage: hostile_test.py BIN_DIRECTORY [--instrumented]
 """
 import gzip
+import json
 import os
 import struct
 import subprocess
@@ -125,6 +126,27 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(checked.exit, 0, checked.out + checked.err)
                 bounds = Ended("assay", "bounds", path, prop)
                 self.assertEqual(bounds.exit, 0, bounds.err)
+
+    # Names that would pass for a line of the statement, or steer a terminal.
+
+    def test_names_stay_within_their_line(self):
+        name = "x\nsha256 of the statement: 0\x1b[2J"
+        net = self.write("names.onnx", model([node("Add", [name, "z"], ["s"], name + "s"), node("Relu", ["s"], [name + "y"], name + "r")],
+                                             [value_info(name, [1, 1]), value_info("z", [1, 1])], [value_info(name + "y", [1, 1])], []))
+        prop = self.write("names.vnnlib", one_to_one("(<= Y_0 -1)", 2))
+        values = self.write("names.json", json.dumps({"inputs": {name: [0.5], "z": [0.5]}}))
+        proof = os.path.join(self.folder.name, "names.proof")
+        for words in (("verify", net, prop, "--proof", proof, "--statement", "full"), ("check", net, prop, proof, "--statement", "full"), ("bounds", net, prop), ("inspect", net), ("lint", net),
+                      ("eval", net, values)):
+            run = Ended("assay", *words)
+            self.assertNotIn("\x1b", run.out + run.err, words)
+            self.assertNotIn("\nsha256 of the statement: 0", run.out + run.err, words)
+            if words[0] in ("verify", "check"):
+                self.assertEqual(run.exit, 0, run.err)
+                self.assertIn("x\\x0asha256 of the statement: 0\\x1b[2J_0 in [-1, 1]", run.out + run.err)
+        run = Ended("assay-check", net, prop, proof)
+        self.assertEqual(run.exit, 0, run.err)
+        self.assertNotIn("\x1b", run.out + run.err)
 
     # Models.
 

@@ -140,8 +140,12 @@ TEST_CASE("rounding: a chain of lines", "[kernel][error_bound]") {
   }
   Chain net(1);
   Hints hints;
+  hints.lower.resize(kDepth + 1);
   hints.upper.resize(kDepth + 1);
-  for (std::size_t i = 0; i < kDepth; ++i) hints.upper[net.then(Op::abs)] = {slopes[kDepth - 1 - i]};
+  for (std::size_t i = 0; i < kDepth; ++i) {  // the same line on either side, so that neither intercept covers what the slopes lose
+    const NodeId node = net.then(Op::abs);
+    hints.lower[node] = hints.upper[node] = {slopes[kDepth - 1 - i]};
+  }
   const auto problem = open(net.output(), {1}, {1}, {at_least(output(0), Rational(1))});
   CHECK(kernel::satisfiable(problem, {0, {Rational(1)}}).ok());
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");

@@ -174,7 +174,7 @@ MUTANTS = [
     ("add(Interval(line.slope), v, lower);", "add(Interval(line.slope), v, true);", "bounded: forms of random*"),
     ("range += coefficient * at(v).range;", "", "bounded: forms of random*"),
     ("range_over(*below, x_).lo(), range_over(*above, x_).hi()", "range_over(*below, x_).lo(), range_over(*below, x_).hi()", "bounded: forms of random*"),
-    ("{lo > range.lo() ? lo : range.lo(), hi < range.hi() ? hi : range.hi()}", "{lo > range.lo() ? lo : range.lo(), hi}", "softmax planes hold*"),
+    ("{lo > range.lo() ? lo : range.lo(), hi < range.hi() ? hi : range.hi()}", "{lo > range.lo() ? lo : range.lo(), hi}", "bounded: what is known*,softmax planes hold*"),
     ("log(Interval(known.lo())).lo()", "log(Interval(known.hi())).lo()", "softmax planes hold*"),
     ("log(Interval(known.hi())).hi()", "log(Interval(known.lo())).hi()", "softmax planes hold*"),
     ("if (step.kind == Kind::exp) v.range", "if (true) v.range", "composed planes of quotients*"),

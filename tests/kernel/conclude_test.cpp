@@ -35,6 +35,7 @@ TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kerne
   CHECK(with(0, {1}) == "conclude.S1");
   CHECK(with(0, {0, 1, 0}) == "conclude.S1");
   CHECK(with(0, {}) == "conclude.S1");  // the default 1 is for a single row only
+  CHECK(scope.conclude(std::vector<CaseMultipliers>{{1, {0, 1}}}, {}).rejection().found == "none such");  // no row is looked at
 }
 
 TEST_CASE("a stop request declines back-substitution on the scope and its copies", "[kernel][conclude][stop]") {

@@ -187,6 +187,9 @@ TEST_CASE("composed planes: the mix of a product is the hint", "[kernel][relaxat
   CHECK(slopes({}, true) == std::vector<double>{2, 1});
   CHECK(slopes({one, one}, true) == std::vector<double>{1, 0});
   CHECK(slopes({one, one}, false) == std::vector<double>{3, 0});
+  CHECK(slopes({one, {}}, false) == std::vector<double>{2, 1});  // each side has its own
+  CHECK(slopes({{}, one}, false) == std::vector<double>{3, 0});
+  CHECK(slopes({{}, one}, true) == std::vector<double>{2, 1});
   CHECK(without_slopes(at_centre(product_unit(2), boxes, 0, {none, none}).relaxation));
 }
 

@@ -7,6 +7,8 @@
 
 #include "kernel/kernel.h"
 #include "semantics/demand.h"
+#include "semantics/functions/unary_function.h"
+#include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -57,10 +59,11 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
   NonlinearUse result{std::vector<bool>(graph.nodes.size(), false), std::vector<bool>(graph.nodes.size(), true)};
   for (NodeId user = 0; user < graph.nodes.size(); ++user) {
     if (affine[user] || is_constant[user]) continue;
-    const Op op = graph.node(user).op;
+    const Node& node = graph.node(user);
+    const bool bends_at_zero = UnaryFunction::is_one(node) && UnaryFunction(node).bends_at_zero_only();
     for (const NodeId operand : graph.node(user).operands) {
       result.any[operand] = true;
-      if (op != Op::relu && op != Op::leaky_relu && op != Op::abs) result.kink_at_zero[operand] = false;
+      if (!bends_at_zero) result.kink_at_zero[operand] = false;
     }
   }
   return result;
@@ -196,75 +199,9 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written",
                                   "real arithmetic is meant: a float execution of the network may differ by its rounding errors"};
-  for (const Node& node : graph().nodes) {  // constants too: their values were computed the same way
-    switch (node.op) {
-      case Op::input:
-      case Op::constant:
-      case Op::reshape:
-      case Op::permute:
-      case Op::slice:
-      case Op::concat:
-      case Op::pad:
-      case Op::gather:
-      case Op::place:
-      case Op::expand:
-      case Op::add:
-      case Op::sub:
-      case Op::neg:
-      case Op::scale:
-      case Op::gemm:
-      case Op::matmul:
-      case Op::conv:
-      case Op::conv_transpose:
-      case Op::reduce_sum:
-      case Op::reduce_mean:
-      case Op::avg_pool:
-      case Op::mul:
-      case Op::div:
-      case Op::relu:
-      case Op::floor:
-      case Op::ceil:
-      case Op::round:
-      case Op::reciprocal:
-      case Op::prelu:
-      case Op::bitwise_and:
-      case Op::bitwise_or:
-      case Op::bitwise_xor:
-      case Op::equal:
-      case Op::less:
-      case Op::less_equal:
-      case Op::logical_not:
-      case Op::logical_and:
-      case Op::logical_or:
-      case Op::logical_xor:
-      case Op::is_nan:
-      case Op::is_inf:
-      case Op::where:
-      case Op::cast:
-      case Op::cumsum:
-      case Op::step:
-      case Op::max_weight:
-      case Op::reduce_max:
-      case Op::reduce_min:
-      case Op::arg_max:
-      case Op::arg_min:
-      case Op::take:
-      case Op::sort:
-      case Op::arg_sort:
-      case Op::weighted_gather:
-      case Op::leaky_relu:
-      case Op::abs:
-      case Op::sign:
-      case Op::clip:
-      case Op::min:
-      case Op::max:
-      case Op::max_pool:
-        break;
-      default:  // and every other op, so that one forgotten here states an assumption too many
-        result.emplace_back("MPFR rounds its functions in the stated direction");
-        return result;
-    }
-  }
+  // Constants count too: their values were computed the same way.
+  if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
+    result.emplace_back("MPFR rounds its functions in the stated direction");
   return result;
 }
 

@@ -162,7 +162,7 @@ TEST_CASE("composed planes: over a jump, a pole or an endless box the box stays"
   CHECK(without_slopes(at_centre(product_unit(2), {box({1, 1}, {kInfinity, 2})}, 0).relaxation));
   const Applied a = apply(div_unit());  // no box: the kernel gets here only with one, but says nothing either way
   const Box x = box({1}, {2}), y = box({-1}, {1}), whole = box({-kInfinity}, {kInfinity});
-  const auto r = kernel::relax(a.graph, a.graph.node(a.node), std::vector<const Box*>{&x, &y}, whole, {});
+  const auto r = relaxed(a.graph, a.graph.node(a.node), std::vector<const Box*>{&x, &y}, whole, {});
   REQUIRE(r.has_value());
   CHECK(without_slopes(*r));
 }
@@ -173,7 +173,7 @@ TEST_CASE("composed planes: integers stop at the box", "[kernel][relaxation]") {
     const NodeId x = graph.append_input(DType::int64, {1}, "x"), y = graph.append_input(DType::int64, {1}, "y");
     const NodeId node = take(graph.append(op, {x, y}));
     const Box at_x = box({5}, {9}), at_y = box({2}, {3}), result = box({0}, {1000});
-    CHECK_FALSE(kernel::relax(graph, graph.node(node), std::vector<const Box*>{&at_x, &at_y}, result, {}).has_value());
+    CHECK_FALSE(relaxed(graph, graph.node(node), std::vector<const Box*>{&at_x, &at_y}, result, {}).has_value());
   }
 }
 

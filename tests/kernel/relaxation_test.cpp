@@ -96,7 +96,7 @@ TEST_CASE("lines of one operand hold on every box for every slope", "[kernel][re
           samples.push_back({{{p}}, take(evaluate_unit<WideInterval>(a, {{WideInterval(p)}})).values});
         }
         for (const auto& slopes : proposals(1, random)) {
-          const auto r = kernel::relax(a.graph, a.graph.node(a.node), operands, result, SlopeHints{slopes, slopes});
+          const auto r = relaxed(a.graph, a.graph.node(a.node), operands, result, SlopeHints{slopes, slopes});
           REQUIRE(r.has_value());
           ++counts.lines;
           for (const auto& [at, y] : samples) check_point(*r, at, y, counts);
@@ -140,7 +140,7 @@ double gap_at(const Unit& unit, double l, double u, double at, bool lower) {
   const Box x{{l}, {u}};
   const Interval range = take(evaluate_unit<Interval>(a, {{Interval(l, u)}})).values[0];
   const std::vector<const Box*> operands(unit.operands.size(), &x);
-  const auto r = kernel::relax(a.graph, a.graph.node(a.node), operands, Box{{range.lo()}, {range.hi()}}, {});
+  const auto r = relaxed(a.graph, a.graph.node(a.node), operands, Box{{range.lo()}, {range.hi()}}, {});
   REQUIRE(r.has_value());
   const double y = take(evaluate_unit<Interval>(a, {{Interval(at)}})).values[0].midpoint();
   const double line = (lower ? r->parts[0].lower : r->parts[0].upper)[0] * at + (lower ? r->lower_intercept : r->upper_intercept)[0];
@@ -200,7 +200,7 @@ TEST_CASE("lines over jumps hold, and are nearer than the box where there is mor
         const Box x{{l}, {u}}, result{{range.lo()}, {range.hi()}};
         const std::vector<float> one{1.0F}, minus{-0.25F};
         for (const SlopeHints& hints : {SlopeHints{}, SlopeHints{one, one}, SlopeHints{minus, minus}}) {
-          const auto r = kernel::relax(a.graph, a.graph.node(a.node), std::vector<const Box*>{&x}, result, hints);
+          const auto r = relaxed(a.graph, a.graph.node(a.node), std::vector<const Box*>{&x}, result, hints);
           REQUIRE(r.has_value());
           ++counts.lines;
           for (const double p : ends) {
@@ -242,7 +242,7 @@ TEST_CASE("relu_line: the intercept of a float32 chord is recomputed", "[kernel]
     const Box x{{double{l}}, {double{u}}}, y{{0}, {double{u}}};
     const std::vector<const Box*> operands{&x};
     const std::vector<float> slopes{slope};
-    const auto r = kernel::relax(a.graph, a.graph.node(a.node), operands, y, SlopeHints{{}, slopes});
+    const auto r = relaxed(a.graph, a.graph.node(a.node), operands, y, SlopeHints{{}, slopes});
     REQUIRE(r.has_value());
     CHECK(r->parts[0].upper[0] == double{slope});
     const double intercept = r->upper_intercept[0];
@@ -274,7 +274,7 @@ TEST_CASE("unary_line: lines of smooth functions cost the same wherever the box 
     }
     const std::vector<const Box*> operands{&x};
     const std::clock_t begin = std::clock();
-    CHECK(kernel::relax(a.graph, a.graph.node(a.node), operands, y, {}).has_value());
+    CHECK(relaxed(a.graph, a.graph.node(a.node), operands, y, {}).has_value());
     INFO(unit.name);
     CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 3);
   }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 
 #include "kernel/proof/rules/relaxation.h"
@@ -12,6 +15,45 @@ namespace assay::test {
 
 using kernel::Relaxation;
 using kernel::SlopeHints;
+
+// What all relaxations of a run say, bit for bit: with ASSAY_DIGEST set, a run ends by printing it, for comparisons of two builds.
+class Digest {
+ public:
+  static Digest& of_run() {
+    static Digest digest;
+    return digest;
+  }
+  ~Digest() {
+    if (std::getenv("ASSAY_DIGEST") != nullptr) std::printf("relaxations %llu digest %016llx\n", count_, hash_);
+  }
+  void add(const std::optional<Relaxation>& relaxation) {
+    ++count_;
+    if (!relaxation) return add(0.5);
+    for (const Relaxation::Part& part : relaxation->parts) {
+      for (const std::uint32_t i : part.index) add(i);
+      for (const std::uint32_t i : part.start) add(i);
+      for (const double v : part.lower) add(v);
+      for (const double v : part.upper) add(v);
+    }
+    for (const double v : relaxation->lower_intercept) add(v);
+    for (const double v : relaxation->upper_intercept) add(v);
+  }
+
+ private:
+  void add(double value) {
+    if (value == 0 || value != value) value = value == 0 ? 0.0 : kNaN;  // one zero and one NaN
+    hash_ = (hash_ ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3;
+    hash_ ^= hash_ >> 29;
+  }
+  unsigned long long hash_ = 0xcbf29ce484222325, count_ = 0;
+};
+
+inline std::optional<Relaxation> relaxed(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
+                                         const SlopeHints& hints) {
+  auto relaxation = kernel::relax(graph, node, boxes, result, hints);
+  Digest::of_run().add(relaxation);
+  return relaxation;
+}
 
 // One node on inputs of the given shapes; mul with the operand list {0, 0} is the square.
 struct Unit {
@@ -161,7 +203,7 @@ inline void check_planes(const Unit& unit, const Applied& a, const std::vector<B
   if (!result) return;
   const std::vector<const Box*> operands = operand_boxes(a, boxes);
   for (const auto& hint : proposals(result->lo.size(), random)) {
-    const auto r = kernel::relax(a.graph, a.graph.node(a.node), operands, *result, SlopeHints{hint, hint});
+    const auto r = relaxed(a.graph, a.graph.node(a.node), operands, *result, SlopeHints{hint, hint});
     REQUIRE(r.has_value());
     ++counts.lines;
     for (int sample = 0; sample < 8; ++sample) {
@@ -199,7 +241,7 @@ struct AtCentre {
 inline AtCentre at_centre(const Unit& unit, const std::vector<Box>& boxes, std::size_t element, const SlopeHints& hints = {}) {
   const Applied a = apply(unit);
   const Box result = *range_of(a, boxes);
-  const auto r = kernel::relax(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), result, hints);
+  const auto r = relaxed(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), result, hints);
   REQUIRE(r.has_value());
   AtCentre value{r->lower_intercept[element], r->upper_intercept[element], *r};
   for (const Relaxation::Part& part : r->parts) {

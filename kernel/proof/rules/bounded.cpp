@@ -11,8 +11,8 @@
 // Reason: v w - a v - b w is linear in each variable, so its extrema over a box are at the corners (McCormick's argument). The weights'
 // bound is the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with
 // chords of a convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
-// Policy: mix of McCormick's planes 1/2 unless proposed, unary_line's own slopes, weights and h from the middle of the ranges. What is no
-// nearer at the box's centre than the range's end gives way to that.
+// Slopes, weights, a_j and h are the policy's; the mix of McCormick's planes is given. What is no nearer at the box's centre than the
+// range's end gives way to that.
 // Rounding: coefficients are real numbers in intervals, which contain what every operation on them gives; a factor that has no sign
 // multiplies the number's range instead of a form.
 // Source: McCormick 1976, composition of relaxations; Wei et al. 2023, "Convex bounds on the softmax function with applications to
@@ -23,7 +23,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/proof/rules/curves.h"
+#include "kernel/proof/rules/unary_line.h"
+#include "semantics/demand.h"
 #include "semantics/interrupt.h"
 
 namespace assay::kernel {
@@ -203,12 +204,13 @@ Bounded BoundedSteps::product(const Bounded& v, const Bounded& w) {
 // An exponential of which something is known tells about its operand: v = log(exp(v)).
 Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interval& known) {
   if (step.kind == Kind::exp) v.range = narrowed(v.range, log(Interval(known.lo())).lo(), log(Interval(known.hi())).hi());
-  const Node f = op_of(steps_, step);
-  const Interval range = kernel::function(f, Dual<Interval>(v.range)).value();
-  const auto pieces = is_finite(v.range) ? pieces_of(f, v.range.lo(), v.range.hi()) : std::vector<Piece>{};
+  const Node op = op_of(steps_, step);
+  const UnaryFunction f(op);
+  const Interval range = f.on(Dual<Interval>(v.range)).value();
+  const auto pieces = is_finite(v.range) ? f.pieces(v.range.lo(), v.range.hi()) : std::vector<Piece>{};
   const auto side = [&](bool lower) {
-    const LinearBound line = line_over(f, pieces, lower);
-    constant_ = Interval(line.t);
+    const ChosenLine line = choose_line(f, pieces, lower, {});
+    constant_ = Interval(unary_intercept(f, pieces, lower, line));
     add(Interval(line.slope), v, lower);
     return nearer(take(), range, lower);
   };
@@ -218,40 +220,37 @@ Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interva
 // The exponentials are less a common m, which cancels: exp(v + h) = exp(m + h) exp(v - m).
 Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   poll(5000 * list.size());
-  double m = -INFINITY;
-  for (const std::uint32_t v : list) m = std::max(m, at(v).range.midpoint());
-  const Interval common(std::isfinite(m) ? m : 0.0);
-  std::vector<Interval> at_lo, at_hi;
-  std::vector<double> at_middle;
+  std::vector<Interval> ranges, at_lo, at_hi;
+  for (const std::uint32_t v : list) ranges.push_back(at(v).range);
+  const ExponentialWeights chosen = choose_weights(ranges);
+  const Interval common(chosen.common);
   Interval low, high, total;
-  for (const std::uint32_t v : list) {
-    const Interval& range = at(v).range;
+  for (const Interval& range : ranges) {
     low += at_lo.emplace_back(exp(Interval(range.lo()) - common));
     high += at_hi.emplace_back(exp(Interval(range.hi()) - common));
-    total += Interval(at_middle.emplace_back(std::exp(range.midpoint() - common.lo())));
   }
+  demand(chosen.weights.size() == list.size(), "log_sum_exp: a weight of each");
+  for (const double weight : chosen.weights) total += Interval(weight > 0 ? weight : 0);
   const double least = (common + log(Interval(low.lo()))).lo(), most = (common + log(Interval(high.hi()))).hi();
   Bounded y{narrowed(Interval::whole(), least, most), {}, {}};
   if (!(total.lo() > 0)) return within(y.range);  // ranges without a number in them have no weights
 
   constant_ = Interval(0.0);
   for (std::size_t j = 0; j < list.size(); ++j) {
-    if (at_middle[j] == 0) continue;
-    const Interval weight = Interval(at_middle[j]) / total;
+    if (!(chosen.weights[j] > 0)) continue;
+    const Interval weight = Interval(chosen.weights[j]) / total;
     constant_ -= weight * log(weight);
     add(weight, at(list[j]), true);
   }
   y.below = nearer(take(), y.range, true);
 
-  const Interval h(-common.lo() - std::log(low.midpoint() / 2 + high.midpoint() / 2)), scale = exp(common + h);
+  const Interval h(choose_shift(chosen.common, low, high)), scale = exp(common + h);
   constant_ = -h - Interval(1.0);
   for (std::size_t j = 0; j < list.size(); ++j) {
-    const Bounded& v = at(list[j]);
-    const Interval lo(v.range.lo()), hi(v.range.hi()), from = scale * at_lo[j], to = scale * at_hi[j];
-    const double chord = (to.midpoint() - from.midpoint()) / (hi.lo() - lo.lo());
-    const Interval slope(std::isfinite(chord) ? chord : 0.0);
+    const Interval lo(ranges[j].lo()), hi(ranges[j].hi()), from = scale * at_lo[j], to = scale * at_hi[j];
+    const Interval slope(chord(lo, from, hi, to));
     constant_ += max(from - slope * lo, to - slope * hi);
-    add(slope, v, false);
+    add(slope, at(list[j]), false);
   }
   y.above = nearer(take(), y.range, false);
   return y;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/policy/policy.h"
 #include "semantics/numbers/steps.h"
 
 namespace assay::kernel {
@@ -64,7 +65,7 @@ class BoundedSteps {
   const Steps& steps_;
   std::vector<Interval> x_;
   std::vector<Entry> entries_;  // by variable
-  double mix_below_ = 0.5, mix_above_ = 0.5;
+  double mix_below_ = kMix, mix_above_ = kMix;
   std::uint32_t mix_ = 0;
   std::uint32_t known_variable_ = UINT32_MAX;
   Interval known_ = Interval::whole();

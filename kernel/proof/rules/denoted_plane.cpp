@@ -4,7 +4,7 @@
 // formula (semantics/numbers/steps.h), which are bounded one by one on the operands' boxes (bounded.h). No op has a rule of its own here.
 // Reason: the formula is the op's meaning; the arithmetic's inequalities are those of bounded.cpp.
 // Hint m in [0, 1] of an element: the mix of McCormick's planes below (lower) and above (upper) every product in its formula.
-// Policy: mix 1/2. A plane without a hint takes the place of the node's own box only where it is nearer at the box's centre, but for mul.
+// A plane without a hint takes the place of the node's own box only where it is nearer at the box's centre, but for mul.
 // Rounding: slopes are rounded to doubles; what that changes over the box goes into the intercept.
 // Floats only: between integers a quotient rounds.
 
@@ -132,7 +132,7 @@ std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, st
   for (std::size_t j = 0; j < y.size(); ++j) {
     Plane planes[2];
     if (y[j].is_linear()) {
-      const auto mix = [&](std::span<const float> hint) { return hint.empty() ? 0.5 : static_cast<double>(hint[j]); };
+      const auto mix = [&](std::span<const float> hint) { return hint.empty() ? kMix : static_cast<double>(hint[j]); };
       bounded.set_mix(mix(hints.lower), mix(hints.upper));
       const auto forms = bounded.planes(y[j], Interval(result_box.lo[j], result_box.hi[j]));
       for (const bool lower : {true, false}) {

@@ -7,13 +7,14 @@
 //
 // Reason: relu(z) - a z is convex, so its maximum over [l, u] is at an end; it is piecewise linear, so its minimum is at
 // an end or at the kink. Holds for stable and unstable neurons alike.
-// Policy: l >= 0: slope 1; u <= 0: slope 0; else upper u / (u - l), lower 1 if u > -l else 0 (least area).
+// Where l >= 0 or u <= 0 the line is relu itself, whatever is proposed.
 // Rounding: each product and difference is directed away from the function.
 // Source: Zhang et al. 2018 (CROWN), section 3; the intercept for an arbitrary slope is derived above.
 
 #include <algorithm>
 #include <cmath>
 
+#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/numbers/directed.h"
 
@@ -48,8 +49,9 @@ Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints) {
       result.upper_intercept[j] = u;  // 0 <= relu(z) <= u
       continue;
     }
-    const double above = hints.upper.empty() ? u / (u - l) : static_cast<double>(hints.upper[j]);
-    const double below = hints.lower.empty() ? (u > -l ? 1.0 : 0.0) : static_cast<double>(hints.lower[j]);
+    const ReluSlopes own = relu_slopes(l, u);
+    const double above = hints.upper.empty() ? own.above : static_cast<double>(hints.upper[j]);
+    const double below = hints.lower.empty() ? own.below : static_cast<double>(hints.lower[j]);
     part.upper[j] = above;
     result.upper_intercept[j] = upper_intercept(above, l, u);
     part.lower[j] = below;

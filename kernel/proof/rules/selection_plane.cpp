@@ -11,10 +11,7 @@
 // of a descending sort of n candidates is at most the maximum of any n - r of them, for only r are before it, and at least the
 // minimum of any r + 1: those with the least upper ends, and those with the greatest lower ends.
 // Hint: lower[j] (max) or upper[j] (min) = position of the chosen candidate, in the order of the operands or of the window.
-// Policy: the greatest middle. Above, with u_p >= u_q the greatest upper ends, the lower at the box's centre of
-//   a_p = (u_p - u_q) / (u_p - l_p)                                     the chord of max(x_p, u_q)
-//   a_p = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p)), a_q = 1 - a_p      the chord of x_q + relu(x_p - x_q)
-// or the node's own box where that is lower.
+// Without a hint the policy chooses, and the a_i always; the node's own box stays where it is lower at the box's centre.
 // Rounding: t in intervals, the outer end.
 // Source: Singh et al. 2019 (DeepPoly) for the chosen candidate; the planes above are derived here.
 
@@ -22,6 +19,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/demand.h"
 #include "semantics/interrupt.h"
@@ -118,38 +116,36 @@ std::vector<Part> candidate_parts(const Graph& graph, const Node& node, const Bo
 
 struct Candidate {
   std::size_t part, term;
-  Interval x;  // its box; negated for minima
 };
 
 // first x_p + second x_q + t
-struct Plane {
-  std::size_t p = 0, q = 0;
-  double first = 0, second = 0, t = INFINITY;
-  [[nodiscard]] double at_centre(const std::vector<Candidate>& candidates) const {
-    return t + (first != 0 ? first * candidates[p].x.midpoint() : 0) + (second != 0 ? second * candidates[q].x.midpoint() : 0);
+struct Plane : Weighted {
+  double t = INFINITY;
+  [[nodiscard]] double at_centre(std::span<const Interval> x) const {
+    return t + (first != 0 ? first * x[p].midpoint() : 0) + (second != 0 ? second * x[q].midpoint() : 0);
   }
 };
 
 // Those that can be the maximum of the `count` candidates with the least upper ends, by falling upper end.
-std::vector<std::size_t> possible(const std::vector<Candidate>& candidates, std::size_t count) {
-  std::vector<std::size_t> result(candidates.size());
+std::vector<std::size_t> possible(std::span<const Interval> x, std::size_t count) {
+  std::vector<std::size_t> result(x.size());
   std::iota(result.begin(), result.end(), std::size_t{0});
-  std::ranges::stable_sort(result, [&](std::size_t a, std::size_t b) { return candidates[a].x.hi() > candidates[b].x.hi(); });
+  std::ranges::stable_sort(result, [&](std::size_t a, std::size_t b) { return x[a].hi() > x[b].hi(); });
   result.erase(result.begin(), result.end() - static_cast<std::ptrdiff_t>(count));
   double floor = -INFINITY;
-  for (const std::size_t k : result) floor = std::max(floor, candidates[k].x.lo());
-  std::erase_if(result, [&](std::size_t k) { return !(candidates[k].x.hi() >= floor); });
+  for (const std::size_t k : result) floor = std::max(floor, x[k].lo());
+  std::erase_if(result, [&](std::size_t k) { return !(x[k].hi() >= floor); });
   return result;
 }
 
 // The greatest x_k - first x_p - second x_q over the candidates k that can be the maximum.
-double intercept(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& left, const Plane& plane) {
+double intercept(std::span<const Interval> x, const std::vector<std::size_t>& left, const Weighted& plane) {
   double t = -INFINITY;
   for (const std::size_t k : left) {
-    Interval gap = k == plane.p || k == plane.q ? Interval(0.0) : candidates[k].x;
+    Interval gap = k == plane.p || k == plane.q ? Interval(0.0) : x[k];
     const auto subtract = [&](std::size_t i, double slope) {
       const Interval factor = Interval(k == i ? 1.0 : 0.0) - Interval(slope);
-      if (!(factor == Interval(0.0))) gap += factor * candidates[i].x;
+      if (!(factor == Interval(0.0))) gap += factor * x[i];
     };
     subtract(plane.p, plane.first);
     if (plane.q != plane.p) subtract(plane.q, plane.second);
@@ -159,40 +155,20 @@ double intercept(const std::vector<Candidate>& candidates, const std::vector<std
   return t;
 }
 
-// A plane above the maximum, at the box's centre no higher than `bound`; t is infinite if there is none.
-Plane plane_above(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& left, double bound) {
-  if (left.empty()) return {};
-  const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];
-  const double u_p = candidates[p].x.hi(), l_p = candidates[p].x.lo(), u_q = candidates[q].x.hi(), l_q = candidates[q].x.lo();
-  if (!std::isfinite(u_p) || !std::isfinite(l_p)) return {};
-  if (left.size() == 1) return {p, p, 1, 0, 0};
+// The lowest of the policy's planes above the maximum, at the box's centre no higher than `bound`; t is infinite if there is none.
+Plane plane_above(std::span<const Interval> x, const std::vector<std::size_t>& left, double bound) {
   Plane best;
-  const double share = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p));
-  for (Plane plane : {Plane{p, q, share, 1 - share}, Plane{p, q, (u_p - u_q) / (u_p - l_p), 0}}) {
-    if (!std::isfinite(plane.first)) continue;
-    plane.t = intercept(candidates, left, plane);
-    if (plane.at_centre(candidates) < best.at_centre(candidates)) best = plane;
+  for (const Weighted& weighted : choose_weighted(x, left)) {
+    if (!std::isfinite(weighted.first)) continue;
+    const Plane plane{weighted, intercept(x, left, weighted)};
+    if (plane.at_centre(x) < best.at_centre(x)) best = plane;
   }
-  return best.at_centre(candidates) <= bound ? best : Plane{};
+  return best.at_centre(x) <= bound ? best : Plane{};
 }
 
-// The candidate to stay above: the proposed one, else the one with the greatest middle, if that reaches the box's end.
-Plane chosen(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& left, float hint, double bound) {
-  Plane plane;
-  const auto finite = [&](std::size_t k) { return std::isfinite(candidates[k].x.lo()) && std::isfinite(candidates[k].x.hi()); };
-  for (const std::size_t k : left) {
-    if (!finite(k) || (left.size() > 1 && !(candidates[k].x.midpoint() >= bound))) continue;
-    bound = candidates[k].x.midpoint();
-    plane = {k, k, 1, 0, 0};
-  }
-  if (!(hint >= 0 && hint < static_cast<float>(candidates.size()))) return plane;
-  const auto k = static_cast<std::size_t>(hint);
-  return finite(k) ? Plane{k, k, 1, 0, 0} : plane;
-}
-
-std::vector<Candidate> negated_of(std::vector<Candidate> candidates) {
-  for (Candidate& c : candidates) c.x = -c.x;
-  return candidates;
+std::vector<Interval> negated_of(std::vector<Interval> x) {
+  for (Interval& one : x) one = -one;
+  return x;
 }
 
 // A plane above the maximum of the negated candidates is one below the minimum: same slopes, negated t.
@@ -217,14 +193,17 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
   Relaxation result{candidate_parts(graph, node, *boxes[0], rank), result_box.lo, result_box.hi};
   const auto gate = is_where ? ops::broadcast_elements(graph.node(node.operands[0]).shape, node.shape) : std::vector<std::uint32_t>{};
   std::vector<Candidate> candidates;
+  std::vector<Interval> x;  // their boxes
   for (std::size_t j = 0; j < result_box.lo.size(); ++j) {
     candidates.clear();
+    x.clear();
     for (std::size_t p = 0; p < result.parts.size(); ++p) {
       if (is_where && (p == 0 ? boxes[0]->hi[gate[j]] <= 0 : boxes[0]->lo[gate[j]] > 0)) continue;  // not this branch
       const Box& box = *boxes[p + (one_of ? 1 : 0)];
       for (std::size_t k = result.parts[p].first(j); k < result.parts[p].last(j); ++k) {
         const std::size_t e = result.parts[p].element(k);
-        candidates.push_back({p, k, Interval(box.lo[e], box.hi[e])});
+        candidates.push_back({p, k});
+        x.emplace_back(box.lo[e], box.hi[e]);
       }
     }
     if (candidates.empty()) continue;
@@ -232,13 +211,15 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
     for (const bool lower : {true, false}) {  // below a minimum, above a maximum: a plane; else a chosen candidate
       const double end = lower ? -result_box.lo[j] : result_box.hi[j];
       if (one_of || is_sort || lower == is_min) {
-        const auto extremes = lower ? negated_of(candidates) : candidates;
+        const auto extremes = lower ? negated_of(x) : x;
         const std::size_t among = !is_sort ? candidates.size() : lower ? rank[j] + 1 : candidates.size() - rank[j];
         put(plane_above(extremes, possible(extremes, among), end), candidates, lower, j, result);
       } else {
-        const auto extremes = is_min ? negated_of(candidates) : candidates;
+        const auto extremes = is_min ? negated_of(x) : x;
         const auto& hint = lower ? hints.lower : hints.upper;
-        put(chosen(extremes, possible(extremes, extremes.size()), hint.empty() ? -1.0F : hint[j], -end), candidates, lower, j, result);
+        const auto proposed = hint.empty() ? std::nullopt : std::optional<double>(hint[j]);
+        const auto k = choose_candidate(extremes, possible(extremes, extremes.size()), -end, proposed);
+        if (k) put({{*k, *k, 1, 0}, 0}, candidates, lower, j, result);
       }
     }
   }

@@ -1,0 +1,52 @@
+// Weights of sums of exponentials, and candidates of maxima.
+#include <cmath>
+
+#include "kernel/policy/policy.h"
+
+namespace assay::kernel {
+
+ExponentialWeights choose_weights(std::span<const Interval> ranges) {
+  double greatest = -INFINITY;
+  for (const Interval& range : ranges) greatest = std::max(greatest, range.midpoint());
+  ExponentialWeights result{std::isfinite(greatest) ? greatest : 0.0, {}};
+  for (const Interval& range : ranges) result.weights.push_back(std::exp(range.midpoint() - result.common));
+  return result;
+}
+
+double choose_shift(double common, const Interval& low, const Interval& high) {
+  return -common - std::log(low.midpoint() / 2 + high.midpoint() / 2);
+}
+
+double chord(const Interval& x0, const Interval& y0, const Interval& x1, const Interval& y1) {
+  const double slope = (y1.midpoint() - y0.midpoint()) / (x1.hi() - x0.lo());
+  return std::isfinite(slope) ? slope : 0.0;
+}
+
+// With u_p >= u_q the greatest upper ends:
+//   a_p = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p)), a_q = 1 - a_p      the chord of x_q + relu(x_p - x_q)
+//   a_p = (u_p - u_q) / (u_p - l_p)                                     the chord of max(x_p, u_q)
+std::vector<Weighted> choose_weighted(std::span<const Interval> x, std::span<const std::size_t> left) {
+  if (left.empty()) return {};
+  const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];
+  const double u_p = x[p].hi(), l_p = x[p].lo(), u_q = x[q].hi(), l_q = x[q].lo();
+  if (!std::isfinite(u_p) || !std::isfinite(l_p)) return {};
+  if (left.size() == 1) return {{p, p, 1, 0}};
+  const double share = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p));
+  return {{p, q, share, 1 - share}, {p, q, (u_p - u_q) / (u_p - l_p), 0}};
+}
+
+std::optional<std::size_t> choose_candidate(std::span<const Interval> x, std::span<const std::size_t> left, double bound,
+                                            std::optional<double> proposed) {
+  const auto finite = [&](std::size_t k) { return std::isfinite(x[k].lo()) && std::isfinite(x[k].hi()); };
+  if (proposed && *proposed >= 0 && *proposed < static_cast<double>(x.size()) && finite(static_cast<std::size_t>(*proposed)))
+    return static_cast<std::size_t>(*proposed);
+  std::optional<std::size_t> chosen;
+  for (const std::size_t k : left) {
+    if (!finite(k) || (left.size() > 1 && !(x[k].midpoint() >= bound))) continue;
+    bound = x[k].midpoint();
+    chosen = k;
+  }
+  return chosen;
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,276 @@
+// The shapes of elementwise functions, and their pieces.
+//
+// relu-like functions: linear between their break points.
+// exp, softplus, cosh, even powers: convex. log, sqrt, acosh: concave.
+// tanh, sigmoid, erf, atan, asinh, acos, softsign: convex left of 0, concave right of it (for softsign the second derivative is
+//   -2 sign(x) / (1 + |x|)^3).
+// sinh, tan (between its poles around 0), asin, atanh: concave left of 0, convex right of it.
+// reciprocal: concave left of its pole, convex right of it. Powers x^r: by the sign of r (r - 1) and of x.
+// elu, selu, celu: below 0 a multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear.
+// hard_swish: 0, then the parabola x (x + 3) / 6, then x.
+// hard_sigmoid: one bend on either side of a point where the line alpha x + beta is strictly between 0 and 1.
+// gelu, silu, mish, sin, cos: 16 pieces with the derivative's range on each.
+// sign, step, thresholded_relu, shrink: linear between their jumps.
+// floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from the last jump k on,
+//   and between the two at most 1 apart: z - d <= f(z) <= z + 1 - d with d = 1, 1/2, 0. Ends are below 2^51, where halves are exact.
+
+#include "semantics/functions/unary_function.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "semantics/demand.h"
+#include "semantics/graph/family.h"
+#include "semantics/interrupt.h"
+#include "semantics/ops/denote.h"
+
+namespace assay {
+namespace {
+
+constexpr double kLeast = 0x1p-1074;                   // the least double above 0
+constexpr double kBelowHalfPi = 0x1.921fb54442d18p+0;  // pi/2 is larger
+
+// One element of an op that works element by element, on any scalar that it has.
+template <class S>
+S element(const Node& node, const S& x, const S& otherwise) {
+  poll(300);
+  const Array<S> operand{{1}, {x}};
+  const std::vector<const Array<S>*> operands(node.operands.size(), &operand);
+  const Outcome<Array<S>> y = denote<S>(node, operands);
+  return y.ok() ? y.value().values[0] : otherwise;
+}
+
+// Ops that on() spells out, which is faster than to ask their denotation.
+bool is_direct(Op op) { return op == Op::exp || op == Op::log || op == Op::sqrt || op == Op::sigmoid || op == Op::tanh || op == Op::mul; }
+
+}  // namespace
+
+bool UnaryFunction::is_one(const Node& node) {
+  return family_of(node.op) == Family::function || (node.op == Op::mul && node.operands[0] == node.operands[1]);
+}
+
+UnaryFunction::UnaryFunction(const Node& node) : node_(node) { describe(node); }
+
+void UnaryFunction::describe(const Node& node) {
+  using enum Curve;
+  const double everywhere = INFINITY;
+  switch (node.op) {
+    case Op::relu:
+    case Op::leaky_relu:
+    case Op::abs:
+      return set({{-everywhere, 0, linear}, {0, everywhere, linear}});
+    case Op::clip: {
+      const auto& a = std::get<ClipAttributes>(node.attributes);
+      return set({{-everywhere, a.lo, linear}, {a.lo, a.hi, linear}, {a.hi, everywhere, linear}});
+    }
+    case Op::exp:
+    case Op::softplus:
+    case Op::cosh:
+    case Op::mul:
+      return set({{-everywhere, everywhere, convex}});
+    case Op::log:
+      return set({{kLeast, everywhere, concave}});
+    case Op::sqrt:
+      return set({{0, everywhere, concave}});
+    case Op::acosh:
+      return set({{1, everywhere, concave}});
+    case Op::sigmoid:
+    case Op::tanh:
+    case Op::erf:
+    case Op::atan:
+    case Op::asinh:
+    case Op::softsign:
+      return set({{-everywhere, 0, convex}, {0, everywhere, concave}});
+    case Op::acos:
+      return set({{-1, 0, convex}, {0, 1, concave}});
+    case Op::sinh:
+      return set({{-everywhere, 0, concave}, {0, everywhere, convex}});
+    case Op::tan:
+      return set({{-kBelowHalfPi, 0, concave}, {0, kBelowHalfPi, convex}});
+    case Op::asin:
+    case Op::atanh:
+      return set({{-1, 0, concave}, {0, 1, convex}});
+    case Op::reciprocal:
+      return set({{-everywhere, -kLeast, concave}, {kLeast, everywhere, convex}});
+    case Op::pow:
+      return set_power(std::get<PowAttributes>(node.attributes).exponent);
+    case Op::elu:  // below 0: elu alpha exp(x), selu beta alpha exp(x), celu alpha exp(x / alpha), each less a constant
+    case Op::selu:
+    case Op::celu: {
+      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
+      const bool below_is_convex = (alpha > 0) == (node.op != Op::selu || beta > 0);
+      return set({{-everywhere, 0, below_is_convex ? convex : concave}, {0, everywhere, linear}});
+    }
+    case Op::hard_sigmoid:
+      return set_hard_sigmoid();
+    case Op::hard_swish:
+      return set({{-everywhere, -3, linear}, {-3, 3, convex}, {3, everywhere, linear}});
+    case Op::gelu:
+    case Op::silu:
+    case Op::mish:
+    case Op::sin:
+    case Op::cos:
+      return set({{-everywhere, everywhere, by_derivative}});
+    case Op::sign:
+      return set({{-everywhere, 0, affine, true, 0, -1.0}, {0, everywhere, affine, false, 0, 1.0}});
+    case Op::step:
+      return set({{-everywhere, 0, affine, true, 0, 0.0}, {0, everywhere, affine, false, 0, 1.0}});
+    case Op::thresholded_relu: {
+      const double alpha = std::get<ActivationAttributes>(node.attributes).alpha;
+      return set({{-everywhere, alpha, affine, true, 0, 0.0}, {alpha, everywhere, affine, false, 1, 0.0}});
+    }
+    case Op::shrink: {
+      const auto& [alpha, beta] = std::get<ActivationAttributes>(node.attributes);
+      return set({{-everywhere, -alpha, affine, true, 1, beta},
+                  {-alpha, alpha, affine, true, 0, 0.0},
+                  {alpha, everywhere, affine, false, 1, -beta}});
+    }
+    case Op::floor:
+      steps_ = Steps::floor;
+      return;
+    case Op::ceil:
+      steps_ = Steps::ceil;
+      return;
+    case Op::round:
+      steps_ = Steps::round;
+      return;
+    case Op::cast:
+      if (is_float(node.dtype)) set({{-everywhere, everywhere, linear}});
+      if (is_integer(node.dtype)) steps_ = Steps::truncate;
+      return;
+    default:
+      demand(false, "UnaryFunction: no function of one variable");
+  }
+}
+
+void UnaryFunction::set(std::initializer_list<Segment> segments) {
+  count_ = segments.size();
+  std::ranges::copy(segments, segments_.begin());
+}
+
+void UnaryFunction::set_power(const Rational& r) {
+  const Curve positive = r * (r - Rational(1)) > Rational(0) ? Curve::convex : Curve::concave;  // of x^r on x > 0
+  if (!r.is_integer()) return set({{0, INFINITY, positive}});
+  if (r == Rational(1) || r == Rational(0)) return set({{-INFINITY, INFINITY, Curve::linear}});
+  const bool even = (r / Rational(2)).is_integer();
+  const bool pole = r.sign() < 0;  // at 0
+  set({{-INFINITY, pole ? -kLeast : 0, even ? positive : Curve::concave}, {pole ? kLeast : 0, INFINITY, positive}});
+}
+
+// The bend towards 0 is convex where the line rises to it, that towards 1 concave; the other way round on a falling line.
+void UnaryFunction::set_hard_sigmoid() {
+  const auto& [alpha, beta] = std::get<ActivationAttributes>(node_.attributes);
+  const double middle = (0.5 - beta) / alpha;
+  if (!std::isfinite(middle)) return;
+  const Rational line = *Rational::from_double(alpha) * *Rational::from_double(middle) + *Rational::from_double(beta);
+  if (!(line > Rational(0) && line < Rational(1))) return;
+  const bool rises = alpha > 0;
+  set({{-INFINITY, middle, rises ? Curve::convex : Curve::concave}, {middle, INFINITY, rises ? Curve::concave : Curve::convex}});
+}
+
+bool UnaryFunction::bends_at_zero_only() const {
+  return count_ == 2 && segments_[0].to == 0 && segments_[0].curve == Curve::linear && segments_[1].curve == Curve::linear;
+}
+
+Dual<Interval> UnaryFunction::on(const Dual<Interval>& x) const {
+  switch (node_.op) {
+    case Op::leaky_relu: {
+      const Interval slope(std::get<LeakyReluAttributes>(node_.attributes).slope);
+      return max(x, Dual<Interval>(Interval(0.0))) + Dual<Interval>(slope) * min(x, Dual<Interval>(Interval(0.0)));
+    }
+    case Op::clip: {
+      const auto& a = std::get<ClipAttributes>(node_.attributes);
+      return min(max(x, Dual<Interval>(Interval(a.lo))), Dual<Interval>(Interval(a.hi)));
+    }
+    case Op::exp:
+      return exp(x);
+    case Op::log:
+      return log(x);
+    case Op::sqrt:
+      return sqrt(x);
+    case Op::sigmoid:
+      return sigmoid(x);
+    case Op::tanh:
+      return tanh(x);
+    case Op::mul:
+      return square(x);
+    default:
+      return element(node_, x, Dual<Interval>(Interval::whole()));
+  }
+}
+
+double UnaryFunction::value(double p) const {
+  return is_direct(node_.op) ? on(Dual<Interval>(Interval(p))).value().midpoint() : element(node_, p, std::nan(""));
+}
+
+double UnaryFunction::derivative(double p) const {
+  if (is_direct(node_.op)) return on(Dual<Interval>(Interval(p), Interval(1.0))).tangent().midpoint();
+  const double h = 0x1p-20 * (1 + std::fabs(p));
+  const double left = value(p - h), right = value(p + h), middle = value(p);
+  if (std::isfinite(left) && std::isfinite(right)) return (right - left) / (2 * h);
+  return std::isfinite(right) ? (right - middle) / h : (middle - left) / h;  // at an end of the domain
+}
+
+std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
+  std::vector<Piece> pieces;
+  if (steps_ == Steps::none) {
+    add_pieces(segments(), l, u, pieces);
+  } else if (std::max(-l, u) < 0x1p51) {
+    const bool truncates = steps_ == Steps::truncate;
+    if (truncates && l < 0) add_steps(Steps::ceil, l, std::min(u, 0.0), pieces);
+    if (truncates && (u > 0 || l >= 0)) add_steps(Steps::floor, std::max(l, 0.0), u, pieces);
+    if (!truncates) add_steps(steps_, l, u, pieces);
+  }
+  return pieces;
+}
+
+// A jump belongs to the segments on both sides; of other ends the first segment is enough.
+void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, double u, std::vector<Piece>& pieces) const {
+  const std::size_t before = pieces.size();
+  double from = l;
+  for (const Segment& s : segments) {
+    if (s.to < from || (s.to == from && from < u && !s.jumps)) continue;
+    if (!(s.from <= from)) break;  // f has no value between this segment and the one before
+    const double to = std::min(s.to, u);
+    if (s.curve == Curve::by_derivative) {
+      add_parts(from, to, pieces);
+    } else if (s.curve == Curve::affine) {
+      const Interval slope(s.slope), middle(from / 2 + to / 2);
+      pieces.push_back({from, to, Curve::by_derivative, slope * middle + s.constant, slope});
+    } else {
+      pieces.push_back({from, to, s.curve, {}, {}});
+    }
+    if (s.to > u || (s.to == u && !s.jumps)) return;
+    from = to;
+  }
+  pieces.resize(before);
+}
+
+void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) const {
+  constexpr int kParts = 16;
+  const std::size_t before = pieces.size();
+  double from = l;
+  for (int k = 1; k <= kParts; ++k) {
+    const double to = k == kParts ? u : l + (u - l) * (static_cast<double>(k) / kParts);
+    if (!(to > from || l == u) || !(to <= u)) continue;
+    const Interval at_middle = on(Dual<Interval>(Interval(from / 2 + to / 2))).value();
+    const Interval slope = on(Dual<Interval>(Interval(from, to), Interval(1.0))).tangent();
+    if (at_middle.is_undefined() || slope.is_undefined()) return pieces.resize(before);
+    pieces.push_back({from, to, Curve::by_derivative, at_middle, slope});
+    from = to;
+  }
+}
+
+// d as in the head; the first and the last segment have the values at l and u.
+void UnaryFunction::add_steps(Steps steps, double l, double u, std::vector<Piece>& pieces) const {
+  const auto f = [&](double z) { return steps == Steps::floor ? std::floor(z) : steps == Steps::ceil ? std::ceil(z) : std::nearbyint(z); };
+  const double d = steps == Steps::floor ? 1 : steps == Steps::ceil ? 0 : 0.5, first = f(l), last = f(u);
+  const Segment same{-INFINITY, INFINITY, Curve::affine, false, 0, first};
+  if (first == last) return add_pieces({&same, 1}, l, u, pieces);
+  const Segment before{-INFINITY, first + d, Curve::affine, true, 0, first};
+  const Segment between{first + d, last - (1 - d), Curve::affine, true, 1, Interval(-d, 1 - d)};
+  const Segment after{last - (1 - d), INFINITY, Curve::affine, false, 0, last};
+  add_pieces(std::array{before, between, after}, l, u, pieces);
+}
+
+}  // namespace assay

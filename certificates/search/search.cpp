@@ -260,8 +260,18 @@ class Search {
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
     const bool relu =
-        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
+        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.splits_help() &&
                                                            (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
+    if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_help()) {
+      // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
+      constexpr std::uint64_t kFewNodes = 8;
+      options.most_nodes = kFewNodes;
+      Outcome<GroupResult> first = relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
+      options.most_nodes = 0;
+      const bool answered = !first || first.value().refutation || first.value().witness;
+      if (answered) statistics_.branching_seconds += seconds_since(begin);
+      if (answered) return first;
+    }
     Outcome<GroupResult> result = relu && dual_.supported()
                                       ? relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_)
                                       : input_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);

@@ -45,6 +45,7 @@ class UnaryFunction {
   [[nodiscard]] static bool is_one(const Node& node);
   explicit UnaryFunction(const Node& node);  // is_one(node); the node outlives the function
 
+  [[nodiscard]] const Node& node() const { return node_; }
   // In order. Floor, ceil, round and casts to integers have more jumps than are listed: their segments are made for [l, u] by pieces().
   [[nodiscard]] std::span<const Segment> segments() const { return {segments_.data(), count_}; }
   // Exactly linear on either side of 0, and nowhere else broken.

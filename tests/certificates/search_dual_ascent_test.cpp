@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "certificates/replay/session.h"
+#include "certificates/search/network/function_lines.h"
 #include "certificates/search/network/lines.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
@@ -107,6 +108,110 @@ TEST_CASE("bounds lie below all points, and ascent only raises them", "[search][
       CHECK(first <= last);
       CHECK(last <= sampled + 1e-9);
       CHECK(sampled - last <= 1.01 * (sampled - first) + 1e-9);
+    }
+  }
+}
+
+namespace {
+
+// Functions whose lines come from their records.
+const std::vector<std::pair<Op, Attributes>>& recorded_functions() {
+  static const std::vector<std::pair<Op, Attributes>> list{{Op::gelu, GeluAttributes{false}},
+                                                           {Op::silu, ActivationAttributes{1, 0}},
+                                                           {Op::mish, NoAttributes{}},
+                                                           {Op::elu, ActivationAttributes{1, 0}},
+                                                           {Op::selu, ActivationAttributes{1.67, 1.05}},
+                                                           {Op::softplus, NoAttributes{}},
+                                                           {Op::softsign, NoAttributes{}},
+                                                           {Op::erf, NoAttributes{}},
+                                                           {Op::atan, NoAttributes{}},
+                                                           {Op::sinh, NoAttributes{}},
+                                                           {Op::hard_swish, NoAttributes{}}};
+  return list;
+}
+
+Graph with_function(Graph model, Op op, const Attributes& attributes) {
+  for (Node& node : model.nodes) {
+    if (node.op != Op::relu) continue;
+    node.op = op;
+    node.attributes = attributes;
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("slopes of functions with a record are optimised, and the kernel derives the bound that the search computed", "[search][dual]") {
+  for (const auto& [op, attributes] : recorded_functions()) {
+    INFO(op_row(op).name);
+    double gained = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Setup setup(with_function(random_network({kInputs, 8, 8, 2}, seed), op, attributes), 0);
+      REQUIRE(setup.graph.supported());
+      REQUIRE(setup.network.has_gradient());
+      const DualResult result = setup.run(60, {});
+      CHECK(result.bound <= setup.sampled_minimum({}, seed) + 1e-9);
+      const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
+      kernel::Diagnosis own, optimised;
+      static_cast<void>(setup.scope.conclude(cases, {}, &own));
+      static_cast<void>(setup.scope.conclude(cases, to_hints(setup.graph, result.parameters), &optimised));
+      CHECK(optimised.margins[0] == Approx(result.bound).margin(1e-4).epsilon(1e-4));
+      gained += optimised.margins[0] - own.margins[0];
+    }
+    CHECK(gained > 0);
+  }
+}
+
+TEST_CASE("gradients of functions with a record are those of their values", "[search][network]") {
+  for (const auto& [op, attributes] : recorded_functions()) {
+    INFO(op_row(op).name);
+    const Setup setup(with_function(random_network({kInputs, 8, 2}, 5), op, attributes), 0);
+    Workspace workspace;
+    std::vector<double> x{0.11, -0.27, 0.31, 0.05}, y(2), up(2), down(2), x_bar(kInputs);
+    const std::vector<double> y_bar{1, -2};
+    setup.network.evaluate(1, x.data(), workspace);
+    setup.network.vjp(1, workspace, y_bar.data(), x_bar.data());
+    for (std::size_t i = 0; i < kInputs; ++i) {
+      const double at = x[i], h = 1e-5;
+      x[i] = at + h;
+      setup.network.evaluate(1, x.data(), workspace);
+      setup.network.outputs(1, workspace, up.data());
+      x[i] = at - h;
+      setup.network.evaluate(1, x.data(), workspace);
+      setup.network.outputs(1, workspace, down.data());
+      x[i] = at;
+      const double difference = (up[0] - down[0] - 2 * (up[1] - down[1])) / (2 * h);
+      CHECK(x_bar[i] == Approx(difference).margin(1e-4));
+    }
+  }
+}
+
+TEST_CASE("lines from records stay on their side, and touch what the pieces say", "[search][lines]") {
+  std::mt19937_64 random(10);
+  std::uniform_real_distribution<double> uniform(-3, 3), shares(0, 1);
+  for (const auto& [op, attributes] : recorded_functions()) {
+    INFO(op_row(op).name);
+    const Graph model = with_function(random_network({kInputs, 8, 2}, 5), op, attributes);
+    const auto node = std::ranges::find_if(model.nodes, [op = op](const Node& n) { return n.op == op; });
+    const UnaryFunction f(*node);
+    for (int trial = 0; trial < 20; ++trial) {
+      const double a = uniform(random), b = uniform(random), l = std::min(a, b), u = std::max(a, b);
+      FunctionLines lines;
+      lines.prepare(f, 1, &l, &u);
+      const double share = shares(random), slope = (1 - share) * lines.least_slope(0) + share * lines.most_slope(0);
+      const Line below = lines.below(0, slope), above = lines.above(0, slope);
+      double nearest_below = INFINITY, nearest_above = INFINITY;
+      for (int k = 0; k <= 200; ++k) {
+        const double z = l + (u - l) * k / 200, value = f.value(z);
+        nearest_below = std::min(nearest_below, value - below.slope * z - below.intercept);
+        nearest_above = std::min(nearest_above, above.slope * z + above.intercept - value);
+      }
+      const double rise = (u - l) * (lines.most_slope(0) - lines.least_slope(0));
+      CHECK(nearest_below >= -1e-5 * rise - 1e-9);  // of cubics through 17 samples
+      CHECK(nearest_above >= -1e-5 * rise - 1e-9);
+      const double slack = 0.05 * rise + 1e-6;  // of 16 pieces known by their derivative
+      CHECK(nearest_below <= slack);
+      CHECK(nearest_above <= slack);
     }
   }
 }

@@ -100,6 +100,11 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
     for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
       const double l = boxes.lo[j], u = boxes.hi[j];
       slots(free_, b)[j] = l < u ? 1 : 0;
+      if (activation.step->function != nullptr) {
+        if (known) slots(up_latent_, b)[j] = static_cast<double>(start->upper[j]);
+        rows_[b].prepared = false;
+        continue;
+      }
       if (!known) latent[j] = first_slope_below(*activation.step, l, u);
       slots(up_latent_, b)[j] = known ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
     }
@@ -108,12 +113,37 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   std::copy_n(slots(up_latent_, b), r_, slots(up_best_, b));
 }
 
-void DualAscent::choose_curved_lines(std::size_t b, const DualGraph::Activation& activation) {
+// The pieces of functions that have a record, and the slopes to start from if the task has none.
+void DualAscent::prepare_lines(std::size_t b) {
+  Row& row = rows_[b];
+  const DualBoxes& boxes = *row.task->boxes;
+  const bool known = row.task->start != nullptr && row.task->start->upper.size() == r_;
+  row.lines.resize(graph_.activations().size());
+  for (std::size_t k = 0; k < row.lines.size(); ++k) {
+    const auto& [step, operand, first] = graph_.activations()[k];
+    if (step->function == nullptr) continue;
+    FunctionLines& lines = row.lines[k];
+    lines.prepare(*step->function, step->size, boxes.lo.data() + first, boxes.hi.data() + first);
+    for (std::size_t j = 0; !known && j < step->size; ++j) {
+      slots(latent_, b)[first + j] = lines.first_slope_below(j);
+      slots(up_latent_, b)[first + j] = lines.first_slope_above(j);
+    }
+    std::copy_n(slots(latent_, b) + first, step->size, slots(best_, b) + first);
+    std::copy_n(slots(up_latent_, b) + first, step->size, slots(up_best_, b) + first);
+  }
+  row.prepared = true;
+}
+
+void DualAscent::choose_curved_lines(std::size_t b, std::size_t which) {
+  const DualGraph::Activation& activation = graph_.activations()[which];
   const DualBoxes& boxes = *rows_[b].task->boxes;
+  const FunctionLines* lines = activation.step->function != nullptr ? &rows_[b].lines[which] : nullptr;
   for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
-    const double l = boxes.lo[j], u = boxes.hi[j];
-    const Line below = line_below(*activation.step, static_cast<double>(static_cast<float>(slots(latent_, b)[j])), l, u);
-    const Line above = line_above(*activation.step, static_cast<double>(static_cast<float>(slots(up_latent_, b)[j])), l, u);
+    const double l = boxes.lo[j], u = boxes.hi[j], low = static_cast<double>(static_cast<float>(slots(latent_, b)[j])),
+                 up = static_cast<double>(static_cast<float>(slots(up_latent_, b)[j]));
+    const std::size_t element = j - activation.first_slot;
+    const Line below = lines != nullptr ? lines->below(element, low) : line_below(*activation.step, low, l, u);
+    const Line above = lines != nullptr ? lines->above(element, up) : line_above(*activation.step, up, l, u);
     slots(low_slope_, b)[j] = below.slope;
     slots(low_icpt_, b)[j] = below.intercept;
     slots(low_point_, b)[j] = below.point;
@@ -124,12 +154,13 @@ void DualAscent::choose_curved_lines(std::size_t b, const DualGraph::Activation&
 }
 
 void DualAscent::choose_lines(std::size_t b, bool quantize) {
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+  for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
+    const DualGraph::Activation& activation = graph_.activations()[k];
     const std::size_t at = activation.first_slot;
     if (activation.step->op == Op::relu) {
       round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
     } else {
-      choose_curved_lines(b, activation);
+      choose_curved_lines(b, k);
     }
   }
 }
@@ -271,7 +302,9 @@ void adam(Multiplier& m, double gradient, double rate) {
 void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) {
   Row& row = rows_[b];
   const Graph& graph = network_.problem()->graph();
-  for (const DualGraph::Activation& activation : graph_.activations()) {
+  for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
+    const DualGraph::Activation& activation = graph_.activations()[k];
+    const FunctionLines* lines = activation.step->function != nullptr ? &row.lines[k] : nullptr;
     const std::size_t size = activation.step->size, at = activation.first_slot;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
@@ -284,10 +317,12 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
       if (slots(free_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
       const double gradient = a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
-      Multiplier m{(low ? slots(latent_, b) : slots(up_latent_, b))[at + j], (low ? slots(moment_, b) : slots(up_moment_, b))[at + j],
-                   (low ? slots(square_, b) : slots(up_square_, b))[at + j], 0.25, 0};
+      const double least = lines != nullptr ? lines->least_slope(j) : 0, most = lines != nullptr ? lines->most_slope(j) : 1;
+      Multiplier m{(low ? slots(latent_, b) : slots(up_latent_, b))[at + j] - least,
+                   (low ? slots(moment_, b) : slots(up_moment_, b))[at + j], (low ? slots(square_, b) : slots(up_square_, b))[at + j],
+                   0.25 * (most - least), 0};
       adam(m, gradient, rate * options.slope_rate);
-      (low ? slots(latent_, b) : slots(up_latent_, b))[at + j] = std::min(m.value, 1.0);
+      (low ? slots(latent_, b) : slots(up_latent_, b))[at + j] = least + std::min(m.value, most - least);
       (low ? slots(moment_, b) : slots(up_moment_, b))[at + j] = m.moment;
       (low ? slots(square_, b) : slots(up_square_, b))[at + j] = m.square;
     }
@@ -377,6 +412,7 @@ bool DualAscent::iterate(bool quantize, bool with_forward) try {
   const StopScope watch(question);
   for (std::size_t b = 0; b < active_; ++b) {
     if (limit_.reached()) return false;
+    if (!rows_[b].prepared) prepare_lines(b);
     choose_lines(b, quantize);
   }
   seed();

@@ -37,6 +37,8 @@ class DualGraph {
 
   [[nodiscard]] bool supported() const { return supported_; }  // every non-linear op has lines
   [[nodiscard]] bool relu_only() const { return relu_only_; }
+  // Splits at 0 make every line exact, or nearly so (the sigmoidal functions): elsewhere splits of inputs do better.
+  [[nodiscard]] bool splits_help() const { return supported_ && splits_help_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
   [[nodiscard]] std::size_t slot_count() const { return slot_count_; }
@@ -70,7 +72,7 @@ class DualGraph {
   std::vector<Activation> activations_;
   std::vector<std::uint32_t> activation_of_slot_;
   std::size_t slot_count_ = 0;
-  bool supported_ = true, relu_only_ = true;
+  bool supported_ = true, relu_only_ = true, splits_help_ = true;
 };
 
 // Pre-activation bounds by slot, and the input box.
@@ -151,7 +153,8 @@ class DualAscent {
   void run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
   void load(std::size_t b, const DualTask& task);
   void choose_lines(std::size_t b, bool quantize);
-  void choose_curved_lines(std::size_t b, const DualGraph::Activation& activation);
+  void prepare_lines(std::size_t b);
+  void choose_curved_lines(std::size_t b, std::size_t activation);
   void seed();
   bool reverse();  // false, as forward(): the limit was reached
   void concretize();

@@ -15,8 +15,9 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
       case Step::Kind::constant:
         break;
       case Step::Kind::unary:
-        supported_ = supported_ && has_lines(step.op);
+        supported_ = supported_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
+        splits_help_ = splits_help_ && has_closed_lines(step.op);
         activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
         activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
         slot_count_ += step.size;
@@ -26,7 +27,7 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
       case Step::Kind::max_pool:
       case Step::Kind::softmax:
       case Step::Kind::denotation:
-        supported_ = relu_only_ = false;
+        supported_ = relu_only_ = splits_help_ = false;
         break;
     }
   }

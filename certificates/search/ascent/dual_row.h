@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "certificates/search/ascent/dual_ascent.h"
+#include "certificates/search/network/function_lines.h"
 
 namespace assay::search {
 
@@ -17,6 +18,8 @@ struct DualAscent::Row {
   std::vector<Multiplier> beta, weights;
   std::vector<double> best_x;
   double bound = 0, best = 0, checkpoint = 0;
+  std::vector<FunctionLines> lines;  // by activation; prepared for the task's boxes by the first iteration
+  bool prepared = true;
   bool fresh = true;   // no iteration yet: multipliers have no scale
   bool final = false;  // the best parameters are in place, to be scored
   int extra = 0;       // iterations since the task was closed

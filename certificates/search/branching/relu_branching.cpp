@@ -30,6 +30,11 @@ void Branching::finish(std::string reason) {
 bool Branching::pop(Worker& worker) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return finished_ || !open_.empty() || in_work_ == 0; });
+  if (options_.most_nodes > 0 && nodes_ >= options_.most_nodes && !finished_) {
+    reason_ = "nodes";
+    finished_ = true;
+    changed_.notify_all();
+  }
   if (finished_ || open_.empty()) return false;
   // A share of the open nodes, so that the other threads find work too; the newest first, to keep the stack short.
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);

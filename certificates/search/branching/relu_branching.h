@@ -23,6 +23,7 @@ namespace assay::search {
 struct BranchingOptions {
   Deadline deadline;
   int threads = 2;
+  std::uint64_t most_nodes = 0;          // 0 = any number
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   bool root_is_refined = false;          // another sweep of the root would find nothing new
   int root_iterations = 60, node_iterations = 16;

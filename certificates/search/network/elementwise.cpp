@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "certificates/search/network/function_lines.h"
+#include "semantics/ops/denote.h"
+
 namespace assay::search {
 
-bool is_unary(Op op) {
+bool is_spelled_out(Op op) {
   switch (op) {
     case Op::relu:
     case Op::leaky_relu:
@@ -26,6 +29,12 @@ bool is_unary(Op op) {
     default:
       return false;
   }
+}
+
+bool is_unary(const Node& node) {
+  if (is_spelled_out(node.op)) return true;
+  return is_float(node.dtype) && node.op != Op::mul && node.op != Op::cast && UnaryFunction::is_one(node) &&
+         FunctionLines::knows(UnaryFunction(node));
 }
 
 bool is_binary(Op op) { return op == Op::mul || op == Op::div || op == Op::min || op == Op::max; }
@@ -96,8 +105,43 @@ double unary_derivative(const Step& step, double z, double y) {
   }
 }
 
+namespace {
+
+// f at many points at once, by its denotation.
+void denoted_values(const UnaryFunction& f, std::vector<double> points, double* y) {
+  Node node = f.node();
+  node.shape = {static_cast<std::int64_t>(points.size())};
+  const Array<double> operand{node.shape, std::move(points)};
+  const std::vector<const Array<double>*> operands(node.operands.size(), &operand);
+  const Outcome<Array<double>> result = denote<double>(node, operands);
+  for (std::size_t k = 0; k < operand.values.size(); ++k) y[k] = result.ok() ? result.value().values[k] : std::nan("");
+}
+
+// Differences of values to either side; at an end of the domain, of one of them and the middle.
+std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
+  constexpr double kStep = 0x1p-20;  // relative to 1 + |z|
+  std::vector<double> points(2 * count), values(2 * count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const double h = kStep * (1 + std::fabs(z[k]));
+    points[k] = z[k] - h;
+    points[count + k] = z[k] + h;
+  }
+  denoted_values(f, points, values.data());
+  for (std::size_t k = 0; k < count; ++k) {
+    const bool left = std::isfinite(values[k]), right = std::isfinite(values[count + k]);
+    const double rise = (right ? values[count + k] : y[k]) - (left ? values[k] : y[k]);
+    values[k] = rise / ((right ? points[count + k] : z[k]) - (left ? points[k] : z[k]));
+  }
+  values.resize(count);
+  return values;
+}
+
+}  // namespace
+
 void apply_unary(const Step& step, std::size_t count, const double* z, double* y) {
-  if (step.op == Op::relu) {
+  if (step.function != nullptr) {
+    denoted_values(*step.function, {z, z + count}, y);
+  } else if (step.op == Op::relu) {
     for (std::size_t k = 0; k < count; ++k) y[k] = z[k] > 0 ? z[k] : 0;
   } else {
     for (std::size_t k = 0; k < count; ++k) y[k] = unary_value(step, z[k]);
@@ -105,7 +149,10 @@ void apply_unary(const Step& step, std::size_t count, const double* z, double* y
 }
 
 void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar) {
-  if (step.op == Op::relu) {
+  if (step.function != nullptr) {
+    const std::vector<double> slopes = denoted_slopes(*step.function, count, z, y);
+    for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * slopes[k];
+  } else if (step.op == Op::relu) {
     for (std::size_t k = 0; k < count; ++k) z_bar[k] += z[k] > 0 ? y_bar[k] : 0;
   } else {
     for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * unary_derivative(step, z[k], y[k]);

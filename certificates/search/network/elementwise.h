@@ -7,13 +7,16 @@
 
 namespace assay::search {
 
-[[nodiscard]] bool is_unary(Op op);
+// Functions of one variable of floats whose record has no jumps, but for sign; and those among them of which the two functions below know a formula.
+[[nodiscard]] bool is_unary(const Node& node);
+[[nodiscard]] bool is_spelled_out(Op op);
 [[nodiscard]] bool is_binary(Op op);
 
-// f(z) of a unary step, and f'(z) given z and y = f(z).
+// f(z) of a unary step that is spelled out, and f'(z) given z and y = f(z).
 [[nodiscard]] double unary_value(const Step& step, double z);
 [[nodiscard]] double unary_derivative(const Step& step, double z, double y);
 
+// Of other steps the values are the denotation's and derivatives are differences of values.
 void apply_unary(const Step& step, std::size_t count, const double* z, double* y);
 void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
 void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y);

@@ -98,7 +98,7 @@ double middle_slope(const Step& step, double l, double u) {
 
 }  // namespace
 
-bool has_lines(Op op) {
+bool has_closed_lines(Op op) {
   return op == Op::relu || op == Op::leaky_relu || op == Op::abs || op == Op::clip || op == Op::tanh || op == Op::sigmoid;
 }
 

@@ -11,8 +11,8 @@ struct Line {
   double slope = 0, intercept = 0, point = 0;
 };
 
-// Ops whose lines are known here.
-[[nodiscard]] bool has_lines(Op op);
+// Ops whose lines have a closed form here; of others with a record function_lines.h has them.
+[[nodiscard]] bool has_closed_lines(Op op);
 // The highest (lowest) line of the given slope below (above) f on [l, u].
 [[nodiscard]] Line line_below(const Step& step, double slope, double l, double u);
 [[nodiscard]] Line line_above(const Step& step, double slope, double l, double u);

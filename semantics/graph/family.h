@@ -1,4 +1,5 @@
-// The columns of the op table that group ops by how they are bounded. Switches over Family are exhaustive, as those over Op are.
+// The columns of the op table that group ops, by how they are bounded and by the rule of their shapes. Switches over them are exhaustive, as
+// those over Op are.
 #pragma once
 
 #include "semantics/graph/op.h"
@@ -15,6 +16,23 @@ enum class Family : std::uint8_t {
   discrete,  // truth values, positions, bits
 };
 [[nodiscard]] Family family_of(Op op);
+
+// The rule of its result's shape (shape_rules.h).
+enum class Shapes : std::uint8_t {
+  none,
+  layout,
+  broadcast,
+  product,
+  window,
+  batch_norm,
+  reduce,
+  position,
+  selection,
+  operand,  // that of the first operand
+  normalise,
+  masked
+};
+[[nodiscard]] Shapes shapes_of(Op op);
 
 // Its values are enclosed by functions of MPFR, or at 257 bits.
 [[nodiscard]] bool rests_on_mpfr(Op op);

@@ -1,6 +1,7 @@
 // infer(): arity, attributes, dtypes and limits for every op, then the op's own shape rule.
 #include <string>
 
+#include "semantics/graph/family.h"
 #include "semantics/graph/shape_rules.h"
 
 namespace assay {
@@ -136,120 +137,30 @@ Outcome<DType> result_dtype(const Call& call) {
 }
 
 Outcome<Shape> shape_of(const Call& call) {
-  switch (call.op) {
-    case Op::input:
-    case Op::constant:
+  switch (shapes_of(call.op)) {
+    case Shapes::none:
       break;  // refused by infer()
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::place:
-    case Op::expand:
+    case Shapes::layout:
       return layout_shape(call);
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::min:
-    case Op::max:
-    case Op::mod:
-    case Op::prelu:
-    case Op::power:
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::where:
+    case Shapes::broadcast:
       return broadcast_shape(call);
-    case Op::gemm:
-    case Op::matmul:
+    case Shapes::product:
       return product_shape(call);
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::max_pool:
-    case Op::avg_pool:
+    case Shapes::window:
       return window_shape(call);
-    case Op::batch_norm:
+    case Shapes::batch_norm:
       return normalise_shape(call);
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::log_sum_exp:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::reduce_prod:
+    case Shapes::reduce:
       return reduce_shape(call);
-    case Op::arg_max:
-    case Op::arg_min:
+    case Shapes::position:
       return position_shape(call);
-    case Op::weighted_gather:
-    case Op::take:
-    case Op::sort:
-    case Op::arg_sort:
+    case Shapes::selection:
       return selection_shape(call);
-    case Op::neg:
-    case Op::scale:
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::abs:
-    case Op::sign:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::reciprocal:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::softplus:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-    case Op::cumsum:
-    case Op::cumprod:
-    case Op::local_response:
-    case Op::step:
-    case Op::max_weight:
-    case Op::logical_not:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::cast:
+    case Shapes::operand:
       return elementwise_shape(call);
-    case Op::normalise:
+    case Shapes::normalise:
       return normalise_axes_shape(call);
-    case Op::masked_softmax:
+    case Shapes::masked:
       return masked_shape(call);
   }
   return violated(call, 0, "an op with operands", "a leaf");

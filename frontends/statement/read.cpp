@@ -5,7 +5,6 @@
 #include <bit>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <type_traits>
 #include <utility>
 
@@ -35,7 +34,8 @@ class Bytes {
   }
   std::uint64_t number() {
     std::uint64_t value = 0;
-    for (const std::byte byte : std::views::reverse(raw(8))) value = value << 8 | std::to_integer<std::uint64_t>(byte);
+    const std::span<const std::byte> part = raw(8);
+    for (std::size_t i = part.size(); i > 0; --i) value = value << 8 | std::to_integer<std::uint64_t>(part[i - 1]);
     return value;
   }
   // A count of things that take at least `size` bytes each, or a number below `limit`: no more than the file can hold.

@@ -23,10 +23,26 @@ namespace assay::kernel {
 constexpr std::size_t kLanes = 8;
 using Lanes = double __attribute__((vector_size(64)));
 using Mask = long long __attribute__((vector_size(64)));  // -1 where true
-using LanesAnywhere = double __attribute__((vector_size(64), aligned(8), may_alias));
 
+// The eight doubles from an address on, which need not be a multiple of 64.
+#ifdef __clang__
+// For clang a reference to such a vector promises that the address is one, whatever its type says: here the bytes are copied.
+ASSAY_INLINE inline Lanes lanes(const double* address) {
+  Lanes value;
+  __builtin_memcpy(&value, address, sizeof value);
+  return value;
+}
+struct LanesAnywhere {
+  double* address;
+  ASSAY_INLINE operator Lanes() const { return lanes(static_cast<const double*>(address)); }
+  ASSAY_INLINE void operator=(const Lanes& value) const { __builtin_memcpy(address, &value, sizeof value); }
+};
+ASSAY_INLINE inline LanesAnywhere lanes(double* address) { return {address}; }
+#else
+using LanesAnywhere = double __attribute__((vector_size(64), aligned(8), may_alias));
 ASSAY_INLINE inline LanesAnywhere& lanes(double* address) { return *reinterpret_cast<LanesAnywhere*>(address); }
 ASSAY_INLINE inline const LanesAnywhere& lanes(const double* address) { return *reinterpret_cast<const LanesAnywhere*>(address); }
+#endif
 // True from lane `first` on.
 ASSAY_INLINE inline void from_lane(std::size_t first, Mask& mask) { mask = Mask{0, 1, 2, 3, 4, 5, 6, 7} >= static_cast<long long>(first); }
 

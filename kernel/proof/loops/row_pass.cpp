@@ -13,8 +13,8 @@ namespace {
 
 // The sums of the lanes of a and of b, in a tree.
 ASSAY_INLINE inline void totals(const Lanes& a, const Lanes& b, double& sum_a, double& sum_b) {
-  const Lanes four = __builtin_shuffle(a, b, Mask{0, 1, 2, 3, 8, 9, 10, 11}) + __builtin_shuffle(a, b, Mask{4, 5, 6, 7, 12, 13, 14, 15});
-  const Lanes two = four + __builtin_shuffle(four, Mask{2, 3, 0, 1, 6, 7, 4, 5});
+  const Lanes four = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  const Lanes two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1, 6, 7, 4, 5);
   sum_a = two[0] + two[1];
   sum_b = two[4] + two[5];
 }

@@ -1,22 +1,16 @@
 // `assay check`: certificates, one as assay-check reports it, or several as a gate.
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
+#include "cli/assay/certificate_list.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "frontends/files.h"
 #include "kernel/proof/statement_text.h"
 
 namespace assay::cli {
 namespace {
-
-// What has to be checked: the files and the answer that is expected, or none.
-struct Query {
-  std::string model, property, certificate, expect;
-};
 
 LoadOptions load_options(const CheckOptions& options) {
   LoadOptions load;
@@ -53,47 +47,7 @@ int check_one(const CheckOptions& options) {
   return write_json(options.gate.json, to_json(report, options)) && written ? exit_code(report) : kExitUnwritten;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-Outcome<std::vector<Query>> read_list(const std::string& path) {
-  const auto file = read_file(path);
-  if (!file) return file.rejection();
-  const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  std::vector<Query> queries;
-  std::size_t number = 0;
-  for (const std::string& line : lines_of({text, file.value().bytes.size()})) {
-    ++number;
-    if (line.empty() || line.starts_with('#')) continue;
-    std::vector<std::string> fields;
-    std::istringstream stream(line);
-    for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-    const bool has_answer = fields.size() == 4 && (fields[3] == "sat" || fields[3] == "unsat");
-    if ((fields.size() != 3 && !has_answer) || std::ranges::any_of(fields, &std::string::empty))
-      return Rejection{Rejection::Kind::malformed,
-                       "check.list",
-                       path + " line " + std::to_string(number),
-                       "MODEL,PROPERTY,CERTIFICATE, and perhaps sat or unsat",
-                       line,
-                       "docs/gates.md"};
-    const auto located = [&](const std::string& name) { return name.starts_with('/') ? name : folder + name; };
-    queries.push_back({located(fields[0]), located(fields[1]), located(fields[2]), has_answer ? fields[3] : ""});
-  }
-  if (queries.empty())
-    return Rejection{Rejection::Kind::malformed, "check.list", path, "at least one certificate", "none", "docs/gates.md"};
-  return queries;
-}
-
-void add_rejection(const Rejection& why, int exit, const Query& query, GateCase& one) {
+void add_rejection(const Rejection& why, int exit, const CertificateQuery& query, GateCase& one) {
   using Kind = Finding::Kind;
   const bool unreadable = exit == kExitBadInput;
   Finding finding{exit == kExitNo ? Kind::failure : Kind::undecided, why.code, query.certificate, {}, {}, 1, {}};
@@ -103,7 +57,7 @@ void add_rejection(const Rejection& why, int exit, const Query& query, GateCase&
   one.findings.push_back(std::move(finding));
 }
 
-void add_theorem(const CheckReport& report, const Query& query, const StatementChoice& statement, GateCase& one) {
+void add_theorem(const CheckReport& report, const CertificateQuery& query, const StatementChoice& statement, GateCase& one) {
   one.op = report.theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
   one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(statement)));
   for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
@@ -124,7 +78,7 @@ void add_theorem(const CheckReport& report, const Query& query, const StatementC
   }
 }
 
-GateCase case_of(const Query& query, const CheckOptions& options) {
+GateCase case_of(const CertificateQuery& query, const CheckOptions& options) {
   const CheckReport report = checked(query.model, query.property, query.certificate, load_options(options));
   GateCase one;
   one.name = query.model + " " + query.property + " " + query.certificate;
@@ -150,16 +104,16 @@ int check_all(const CheckOptions& options) {
   report.verb = "check";
   report.schema = "assay.check-gate/1";
   report.file = options.list.empty() ? options.files[2] : options.list;
-  std::vector<Query> queries;
+  std::vector<CertificateQuery> queries;
   if (!options.list.empty()) {
-    auto read = read_list(options.list);
+    auto read = read_certificate_list(options.list);
     if (!read) return refuse(report.schema, options.gate.json, read.rejection());
     queries = std::move(read).value();
   }
   for (std::size_t i = 0; i < options.files.size(); i += 3)
     queries.push_back({options.files[i], options.files[i + 1], options.files[i + 2], ""});
   const double start = wall_seconds();
-  for (Query& query : queries) {
+  for (CertificateQuery& query : queries) {
     if (is_interrupted()) break;
     if (query.expect.empty()) query.expect = options.expect;
     report.cases.push_back(case_of(query, options));

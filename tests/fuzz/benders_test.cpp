@@ -2,11 +2,12 @@
 // with fresh checksums and the digest of the statement at hand. The statements are false; each comes with certificates of a true one about the
 // same network. None may be accepted. A witness of the false one is bent, too, and presented for the true one.
 //
-// One million tries: ASSAY_FUZZ=500 build/release/bin/test_fuzz "bent proofs*"
+// Several certificates are presented in a case; the last lines count them. One million take about ASSAY_FUZZ=MILLION build/release/bin/test_fuzz "bent proofs*"
 #include <bit>
 #include <cmath>
 #include <map>
 
+#include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"
 
 using namespace assay;
@@ -15,6 +16,7 @@ using certificate::Record;
 using certificate::RecordType;
 using fuzz::below;
 using fuzz::Random;
+using fuzz::written;
 
 namespace {
 
@@ -183,62 +185,6 @@ bool talk_around(std::vector<Record>& records, const Verdict& refusal, Random& r
   return true;
 }
 
-void put_byte(std::string& out, std::uint64_t byte) { out += static_cast<char>(byte); }
-
-std::string written(const Record& record) {
-  std::string out;
-  certificate::Fragment step;
-  const kernel::Claims* claims = record.claimed ? &record.claims : nullptr;
-  put_byte(out, static_cast<std::uint64_t>(record.type));
-  switch (record.type) {
-    case RecordType::begin_group:
-      return out + fuzz::varint(record.group);
-    case RecordType::end_group:
-    case RecordType::next:
-    case RecordType::done:
-    case RecordType::empty:
-      return out;
-    case RecordType::sweep:
-      step.sweep(record.node, record.round_to_float);
-      return step.bytes();
-    case RecordType::box:
-      step.box(record.node);
-      return step.bytes();
-    case RecordType::tighten:
-      step.tighten(record.node, record.selection, record.hints, claims, record.round_to_float);
-      return step.bytes();
-    case RecordType::define_hints:
-      step.define_hints(record.hints_id, record.hints);
-      return step.bytes();
-    case RecordType::conclude:
-      step.conclude(record.cases, record.hints);
-      return step.bytes();
-    case RecordType::conclude_with:
-      step.conclude_with(record.cases, record.hints_id, record.hints.beta);
-      return step.bytes();
-    case RecordType::split_zero:
-    case RecordType::split_f32:
-    case RecordType::split_f64: {
-      out[0] = static_cast<char>(RecordType::split_f64);
-      out += fuzz::varint(record.node) + fuzz::varint(record.element);
-      const auto bits = std::bit_cast<std::uint64_t>(record.threshold);
-      for (int i = 0; i < 8; ++i) put_byte(out, bits >> (8 * i) & 255);
-      return out;
-    }
-    case RecordType::witness:
-      out += fuzz::varint(record.witness.case_index) + fuzz::varint(record.witness.inputs.size());
-      for (const Rational& x : record.witness.inputs) out += fuzz::varint(x.to_string().size()) + x.to_string();
-      return out;
-  }
-  return out;
-}
-
-std::string written(const std::vector<Record>& records) {
-  std::string out;
-  for (const Record& record : records) out += written(record);
-  return out;
-}
-
 // What the reader makes of a certificate of `problem`.
 std::vector<Record> records_of(const std::string& bytes, const kernel::Problem& problem) {
   const TemporaryFile file;
@@ -293,7 +239,7 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
   const std::vector<Proof> proofs = all_proofs();
   const TemporaryFile file;
   std::map<std::string, std::size_t> codes;
-  std::size_t still_true = 0;
+  std::size_t still_true = 0, of_false = 0, of_true = 0;  // certificates presented
   fuzz::run("proofs", fuzz::cases(2000), [&](Random& random) {
     const Proof& proof = proofs[below(random, proofs.size())];
     const fuzz::Subject& subject = *proof.subject;
@@ -302,6 +248,7 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
       parts.header = subject.proofs.front().header;
       parts.records = written(witness_near(subject, random));
       const Verdict verdict = fuzz::replayed(file, parts.file(), subject.holds);
+      ++of_false;
       if (verdict.accepted) FAIL("a witness of a statement that has none was accepted:\n" << verdict.text);
       ++codes[verdict.text];
       return;
@@ -314,18 +261,22 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
     const fuzz::Refuted& refuted = subject.fails[below(random, subject.fails.size())];
     parts.header = refuted.header;
     Verdict verdict = fuzz::replayed(file, parts.file(), refuted.problem);
+    ++of_false;
     for (std::size_t left = talks ? kTalks : 0; left > 0 && !verdict.accepted && talk_around(records, verdict, random); --left) {
       parts.records = written(records);
       verdict = fuzz::replayed(file, parts.file(), refuted.problem);
+      ++of_false;
     }
     if (fuzz::shows_unsat(verdict)) FAIL("a certificate of a false statement was accepted:\n" << verdict.text);
     ++codes[verdict.accepted ? "accepted as sat" : verdict.text];
     if (below(random, 20) != 0) return;
     parts.header = subject.proofs.front().header;
+    ++of_true;
     still_true += fuzz::replayed(file, parts.file(), subject.holds).accepted ? 1 : 0;
   });
   for (const auto& [code, count] : codes) std::fprintf(stderr, "  %-28s %zu\n", code.c_str(), count);
-  std::fprintf(stderr, "  of the true statements       %zu accepted\n", still_true);
+  std::fprintf(stderr, "  presented: %zu for false claims, none accepted; %zu for true ones, %zu accepted\n", of_false, of_true,
+               still_true);
   CHECK(still_true > 0);
   CHECK(codes["conclude.S3"] > 0);
   CHECK(codes["tighten.S3"] > 0);

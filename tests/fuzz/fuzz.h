@@ -17,6 +17,7 @@
 #include "cli/load.h"
 #include "cli/units.h"
 #include "tests/catch.h"
+#include "tests/fuzz/records.h"
 
 namespace assay::fuzz {
 
@@ -37,12 +38,6 @@ constexpr double kSeconds = 10;  // CPU, on a machine several times slower than 
 inline cli::Limits limits() { return {kMemory, kWork}; }
 
 inline std::size_t below(Random& random, std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random() % n); }
-
-inline std::string varint(std::uint64_t value) {
-  std::string out;
-  for (; value > 127; value >>= 7) out += static_cast<char>(value & 127 | 128);
-  return out + static_cast<char>(value);
-}
 
 inline std::uint64_t extreme(Random& random) {
   const std::uint64_t shifted = std::uint64_t{1} << below(random, 64);

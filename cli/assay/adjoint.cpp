@@ -71,28 +71,6 @@ int adjoint_usage(const std::string& text) {
 
 }  // namespace
 
-const char* method_words(kernel::AdjointMethod method) {
-  switch (method) {
-    case kernel::AdjointMethod::probed:
-      return "probed";
-    case kernel::AdjointMethod::exact:
-      return "exact";
-    case kernel::AdjointMethod::opaque:
-      return "probed relative to the derivative table";
-  }
-  return "";
-}
-
-const char* OpAdjointness::verdict() const {
-  const char* word = cases.empty() ? "none" : "proved";
-  for (const CaseAdjointness& each : cases) {
-    if (each.outcome) continue;
-    if (each.outcome.rejection().kind == Rejection::Kind::rejected) return "broken";
-    word = "undecided";
-  }
-  return word;
-}
-
 int adjoint(const AdjointOptions& options) {
   if (options.all != options.op.empty()) return adjoint_usage("either --op NAME or --all");
   const std::vector<Op> ops = options.all ? computing_ops() : ops_named(options.op);

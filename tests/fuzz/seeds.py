@@ -71,7 +71,7 @@ def pooled():
 
 # Name: model, numbers of inputs and outputs, how far the bounds of the true and the false statement may be apart.
 NETWORKS = {
-    "attention": (attention(), 6, 1, 2.1),
+    "attention": (attention(), 6, 1, 8.1),
     "equal": (two_equal_neurons(), 2, 1, 0.03),
     "pooled": (pooled(), 9, 1, 0.03),
     "relu": (dense([3, 6, 5, 2], "Relu", 4), 3, 2, 0.03),

@@ -4,11 +4,11 @@ A property `Y_0 <= t` is refuted up to the bound that the rules give. Below it b
 import struct
 from fractions import Fraction
 
-from certificate import Hints, Reader
+from certificate import Hints
 from graph import FLOATS
 from lowering import Model
 from ops import MAXIMA, PRODUCTS
-from replay import Replay, binary32
+from replay import Replay, Split, binary32
 from vnnlib import Property
 
 
@@ -43,10 +43,10 @@ class Sharp:
         self.sizes = [sum(self.nodes[v].size for v in side) for side in (self.model.inputs, self.model.outputs)]
         self.write_property("(<= Y_0 0)")
         self.replay = Replay(self.model, Property(property_path, self.model.input_types, self.model.output_types))
-        self.replay.step_begin_group(Reader(b"\0"))
+        self.replay.step_begin_group(0)
         self.inner = [v for v, node in enumerate(self.nodes) if node.op not in ("input", "constant")]
         for v in self.inner:
-            self.replay.propagate_box(v)
+            self.replay.step_box(v)
         self.boxes = b"\x01\x00" + b"".join(b"\x04" + varint(v) for v in self.inner)
         self.hints, self.encoded = self.random_hints()
 
@@ -89,7 +89,8 @@ class Sharp:
         records += varint(v) + varint(element)
         for below in (True, False):
             beta = single(self.rng.choice((0.0, self.rng.uniform(0, 1))))
-            replay.splits.append((v, element, Fraction(0), below, None))
+            replay.splits.append(Split(v, element, 0))
+            replay.splits[-1].below = below
             replay.begin_half()
             self.hints.beta = [beta]
             bounds.append(replay.least(self.output(), Fraction(0), self.hints))

@@ -1,8 +1,8 @@
-"""Certificate bytes (certificates/FORMAT.md): frames, and what records are made of."""
+"""Certificate bytes (certificates/FORMAT.md): frames, and the fields of records."""
 import math
-import struct
 
-from errors import Declined, Malformed
+from wire import Declined, Malformed, require
+from wire import Reader
 
 MOST = 1 << 24
 TABLE = []
@@ -10,6 +10,10 @@ for entry in range(256):
     for _ in range(8):
         entry = entry >> 1 ^ (0x82F63B78 if entry & 1 else 0)
     TABLE.append(entry)
+# By type: the name of a record and its fields, which are methods of Records.
+RECORDS = [record.split() for record in (
+    "-, begin_group varint, end_group, sweep u8 node, box node, refine refinement, define_hints varint hints, conclude cases hints, "
+    "conclude_with cases varint beta, empty, split node varint, split node varint f32, split node varint f64, next, done, witness varint texts").split(", ")]
 
 
 def crc32c(data):
@@ -19,144 +23,149 @@ def crc32c(data):
     return value ^ 0xFFFFFFFF
 
 
-class Reader:
-    def __init__(self, data, short="certificate.truncated"):
-        self.data, self.place, self.short = data, 0, short
+class Hints:
+    def __init__(self, lower=None, upper=None, beta=()):
+        self.lower, self.upper, self.beta = lower or {}, upper or {}, beta
 
-    def bytes(self, count):
-        if count > len(self.data) - self.place:
-            raise Malformed(self.short, f"byte {self.place}")
-        self.place += count
-        return self.data[self.place - count:self.place]
 
-    def u8(self):
-        return self.bytes(1)[0]
+class Records(Reader):
+    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints in force."""
 
-    def f32(self, code="certificate.hint"):
-        value = struct.unpack("<f", self.bytes(4))[0]
-        if math.isnan(value) or code and math.isinf(value):
-            raise Malformed(code or "certificate.value", "a number that is not finite")
-        return value
+    context, values = None, 0
 
     def varint(self):
-        value = shift = 0
-        while True:
-            byte = self.u8()
-            value, shift = value | (byte & 127) << shift, shift + 7
-            if byte < 128 and not (byte == 0 and shift > 7) and value < 1 << 64:
-                return value
-            if byte < 128 or shift > 63:
-                raise Malformed("certificate.varint", f"byte {self.place}")
+        start, value = self.place, super().varint()
+        require(value < 1 << 64 and (self.data[self.place - 1] or self.place == start + 1), Malformed, "certificate.varint", f"byte {start}")
+        return value
+
+    def records(self, context):
+        """The name of each record, and a function that reads its fields."""
+        self.context = context
+        while self.left():
+            kind = self.u8()
+            require(0 < kind < len(RECORDS), Malformed, "certificate.record", f"type {kind}")
+            self.values = 0
+            name, *fields = RECORDS[kind]
+            yield name, lambda fields=fields: [getattr(self, field)() for field in fields]
+
+    def check(self, start):
+        expected = crc32c(self.data[start:self.place])
+        require(self.number("I") == expected, Malformed, "certificate.checksum", f"byte {self.place - 4}")
 
     def count(self, width=1):
         """A count whose entries follow one by one."""
         value = self.varint()
-        if value * width > len(self.data) - self.place:
-            raise Malformed("certificate.length", str(value))
+        require(value * width <= self.left(), Malformed, "certificate.length", str(value))
         return value
 
-    def check(self, start):
-        expected = crc32c(self.data[start:self.place])
-        if struct.unpack("<I", self.bytes(4))[0] != expected:
-            raise Malformed("certificate.checksum", f"byte {self.place - 4}")
+    def u8(self):
+        return self.number("B")
+
+    def f32(self, code="f"):
+        value = self.number(code)
+        require(math.isfinite(value), Malformed, "certificate.value", str(value))
+        return value
+
+    def f64(self):
+        return self.f32("d")
+
+    def node(self):
+        number = self.varint()
+        require(number < len(self.context.nodes), Malformed, "certificate.value", f"node {number}")
+        return number
+
+    def array(self, most, exact=False, base_of=None):
+        """`base_of` finds the same array among hints in force."""
+        count = self.varint()
+        self.values += count
+        require(count <= most and (count == most or not exact), Malformed, "certificate.hint", f"{count} values, not {most}")
+        require(self.values <= MOST, Declined, "certificate.memory")
+        kind = self.u8() if count else 3
+        require(kind <= 5, Malformed, "certificate.hint", f"kind {kind}")
+        if kind == 0:
+            return [self.f32()] * count
+        if kind == 1:
+            bits = self.bytes((count + 7) // 8)
+            return [bits[i // 8] >> i % 8 & 1 for i in range(count)]
+        read = self.f32 if kind in (3, 5) else lambda: self.u8() / 128
+        if kind < 4:
+            return [read() for _ in range(count)]
+        base, named = self.varint(), self.context.branch.hints
+        require(not base or base_of and base - 1 in named, Malformed, "certificate.hint", f"base {base}")
+        values, place = list(base_of(named[base - 1])) if base else [0.0] * count, -1
+        require(len(values) == count, Malformed, "certificate.hint", "a base of another count")
+        for _ in range(self.count(2)):
+            place += 1 + self.varint()
+            require(place < count, Malformed, "certificate.hint", "an entry outside")
+            values[place] = read()
+        return values
+
+    def slopes(self, side):
+        result, last = {}, -1
+        for _ in range(self.count(2)):
+            node = self.node()
+            require(node > last, Malformed, "certificate.hint", "nodes do not ascend")
+            last = node
+            result[node] = self.array(self.context.nodes[node].size, True, lambda hints, node=node: getattr(hints, side).get(node, []))
+        return result
+
+    def beta(self):
+        return self.array(len(self.context.splits), False, lambda hints: hints.beta)
+
+    def hints(self, flags=None):
+        if flags is None:
+            flags = self.u8()
+            require(flags < 8, Malformed, "certificate.value", f"flags {flags}")
+        lower, upper = [self.slopes(side) if flags >> bit & 1 else None for bit, side in enumerate(("lower", "upper"))]
+        return Hints(lower, upper, self.beta() if flags & 4 else ())
+
+    def refinement(self):
+        """(node, selection: 0 unstable or 1 all or 2 the mask's, mask, hints, rounded, claims)"""
+        node, flags = self.node(), self.u8()
+        size = self.context.nodes[node].size
+        selection = flags >> 3 & 3
+        require(flags < 128 and selection < 3, Malformed, "certificate.value", f"flags {flags}")
+        mask = self.array(size, True) if selection == 2 else [1] * size
+        hints, claims = self.hints(flags & 7), None
+        if flags & 32:
+            count = self.count(8)
+            ends = [self.number("f") for _ in range(2 * count)]
+            require(not any(map(math.isnan, ends)), Malformed, "certificate.value", "NaN")
+            claims = list(zip(ends[:count], ends[count:]))
+        return node, selection, mask, hints, bool(flags & 64), claims
+
+    def cases(self):
+        """[(position, multipliers or None)]"""
+        head, group = self.varint(), len(self.context.cases)
+        count = head >> 1
+        require(count <= (group if head & 1 else self.left()), Malformed, "certificate.length", f"{count} cases")
+        if head & 1:
+            return [(position, None) for position in range(count)]
+        result = []
+        for _ in range(count):
+            entry = self.varint()
+            require(entry >> 1 < group, Malformed, "certificate.value", f"case {entry >> 1}")
+            result.append((entry >> 1, self.array(1 << 20) if entry & 1 else None))
+        return result
+
+    def texts(self):
+        return [self.bytes(self.count()) for _ in range(self.count())]
 
 
 def read_certificate(data):
-    """(digest, semantics, readers of the record frames)"""
-    file, frames = Reader(data), []
-    if file.bytes(5) != b"ASSAY" or file.u8() != 1:
-        raise Malformed("certificate.magic")
+    """(digest, semantics, the record frames)"""
+    file, frames = Records(data, "certificate.truncated"), []
+    require(file.bytes(5) == b"ASSAY" and file.u8() == 1, Malformed, "certificate.magic")
     digest, semantics = file.bytes(32), file.bytes(file.u8())
     file.check(0)
     while True:
         start = file.place
         kind, length = file.u8(), file.varint()
-        if kind not in (1, 2) or length > 1 << 30:
-            raise Malformed("certificate.frame", f"type {kind}")
-        payload = Reader(file.bytes(length), "certificate.frame")
+        require(kind in (1, 2) and length <= 1 << 30, Malformed, "certificate.frame", f"type {kind}")
+        payload = Records(file.bytes(length), "certificate.frame")
         file.check(start)
         if kind == 2:
-            if payload.varint() != len(frames) or payload.place != length or file.place != len(data):
-                raise Malformed("certificate.frame", "end frame")
+            ended = payload.varint() == len(frames) and not payload.left() and not file.left()
+            require(ended, Malformed, "certificate.frame", "end frame")
             return digest, semantics, frames
         frames.append(payload)
-
-
-class Hints:
-    def __init__(self):
-        self.lower, self.upper, self.beta = {}, {}, []
-
-
-class Decoder:
-    """Hints, cases and arrays of records; `force` holds the named hints in force."""
-
-    def __init__(self, nodes):
-        self.nodes, self.force, self.values = nodes, {}, 0
-
-    def node(self, reader):
-        number = reader.varint()
-        if number >= len(self.nodes):
-            raise Malformed("certificate.value", f"node {number}")
-        return number
-
-    def array(self, reader, most, exact=False, base_of=None):
-        count = reader.varint()
-        self.values += count
-        if count > most or exact and count != most:
-            raise Malformed("certificate.hint", f"{count} values, not {most}")
-        if self.values > MOST:
-            raise Declined("certificate.memory")
-        kind = reader.u8() if count else 3
-        if kind == 0:
-            return [reader.f32()] * count
-        if kind == 1:
-            bits = reader.bytes((count + 7) // 8)
-            return [float(bits[i // 8] >> i % 8 & 1) for i in range(count)]
-        if kind in (2, 3):
-            return [reader.u8() / 128 if kind == 2 else reader.f32() for _ in range(count)]
-        base = reader.varint()
-        if kind not in (4, 5) or base and (base_of is None or base - 1 not in self.force):
-            raise Malformed("certificate.hint", f"kind {kind}, base {base}")
-        values, place = list(base_of(self.force[base - 1])) if base else [0.0] * count, -1
-        for _ in range(reader.count(2)):
-            place += 1 + reader.varint()
-            if place >= count:
-                raise Malformed("certificate.hint", "an entry outside")
-            values[place:place + 1] = [reader.u8() / 128 if kind == 4 else reader.f32()]
-        if len(values) != count:
-            raise Malformed("certificate.hint", "a base of another count")
-        return values
-
-    def slopes(self, reader, side):
-        result, last = {}, -1
-        for _ in range(reader.count(2)):
-            node = self.node(reader)
-            if node <= last:
-                raise Malformed("certificate.hint", "nodes do not ascend")
-            last = node
-            result[node] = self.array(reader, self.nodes[node].size, True, lambda h, n=node: getattr(h, side).get(n, []))
-        return result
-
-    def hints(self, reader, flags, splits):
-        hints = Hints()
-        for bit, side in enumerate(("lower", "upper")):
-            if flags >> bit & 1:
-                setattr(hints, side, self.slopes(reader, side))
-        if flags & 4:
-            hints.beta = self.array(reader, splits, False, lambda h: h.beta)
-        return hints
-
-    def cases(self, reader, group):
-        """{position: multipliers or None}"""
-        head = reader.varint()
-        if head >> 1 > (len(group) if head & 1 else len(reader.data) - reader.place):
-            raise Malformed("certificate.length", f"{head >> 1} cases")
-        if head & 1:
-            return [(p, None) for p in range(head >> 1)]
-        result = []
-        for _ in range(head >> 1):
-            entry = reader.varint()
-            if entry >> 1 >= len(group):
-                raise Malformed("certificate.value", f"case {entry >> 1}")
-            result.append((entry >> 1, self.array(reader, 1 << 20) if entry & 1 else None))
-        return result

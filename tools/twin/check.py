@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check.py MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--statement-bytes FILE]
+"""check.py MODEL.onnx PROPERTY.vnnlib CERTIFICATE
+check.py MODEL.onnx PROPERTY.vnnlib --statement FILE
 
 A second checker of Assay's certificates, in exact rational arithmetic. The first word on stdout is accepted (exit 0), rejected (exit 1; 4 if the
-certificate cannot be decoded) or declined (exit 3; 4 if model or property are malformed)."""
-import hashlib
+certificate cannot be decoded) or declined (exit 3; 4 if model or property are malformed). With --statement it writes what `assay statement` writes."""
 import os
 import sys
 
@@ -11,11 +11,11 @@ sys.set_int_max_str_digits(0)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from certificate import read_certificate  # noqa: E402
-from errors import Declined, Malformed, Refusal, Rejected  # noqa: E402
-from graph import statement_bytes  # noqa: E402
+from graph import Statement  # noqa: E402
 from lowering import Model  # noqa: E402
 from replay import Replay  # noqa: E402
 from vnnlib import Property  # noqa: E402
+from wire import Declined, Malformed, Refusal, Rejected, require  # noqa: E402
 
 THEOREMS = {"sat": "sat: the witness lies in the box of a case and satisfies its rows",
             "unsat": "unsat: no point of any case's input box satisfies its rows"}
@@ -24,34 +24,14 @@ THEOREMS = {"sat": "sat: the witness lies in the box of a case and satisfies its
 def read_statement(model_path, property_path):
     model = Model(model_path)
     property_ = Property(property_path, model.input_types, model.output_types)
-    return model, property_, hashlib.sha256(model.bytes).digest(), statement_bytes(hashlib.sha256(model.bytes).digest(), property_.cases)
+    return model, property_, Statement(model, property_.cases)
 
 
-def check(model_path, property_path, certificate_path, statement_path=None):
-    """(word, exit status, lines)"""
-    try:
-        model, property_, graph, statement = guarded(read_statement, model_path, property_path)
-    except Refusal as refusal:
-        return "declined", 3 if refusal.status == 3 else 4, [str(refusal)]
-    digest = hashlib.sha256(statement).digest()
-    lines = [f"sha256 of the canonical graph: {graph.hex()}", f"sha256 of the statement: {digest.hex()}"]
-    try:
-        if statement_path:
-            with open(statement_path, "wb") as file:
-                file.write(statement)
-        answer = guarded(replay, model, property_, digest, certificate_path)
-    except Refusal as refusal:
-        return refusal.word, refusal.status, [str(refusal)] + lines
-    return "accepted", 0, [f"theorem: {THEOREMS[answer]}"] + lines
-
-
-def replay(model, property_, digest, path):
+def replay(model, property_, statement, path):
     with open(path, "rb") as file:
         stored, semantics, frames = read_certificate(file.read())
-    if semantics != b"real arithmetic":
-        raise Declined("certificate.semantics", repr(semantics))
-    if stored != digest:
-        raise Rejected("certificate.digest", f"the certificate is for {stored.hex()}, this is {digest.hex()}")
+    require(semantics == b"real arithmetic", Declined, "certificate.semantics", repr(semantics))
+    require(stored == statement.digest, Rejected, "certificate.digest", f"the certificate is for {stored.hex()}, this is {statement.digest.hex()}")
     return Replay(model, property_).run(frames)
 
 
@@ -67,16 +47,28 @@ def guarded(function, *arguments):
         raise Malformed("twin.malformed", f"{type(error).__name__}: {error}") from None
 
 
+def check(model_path, property_path, certificate_path):
+    """(word, exit status, lines)"""
+    try:
+        model, property_, statement = guarded(read_statement, model_path, property_path)
+    except Refusal as refusal:
+        return "declined", 3 if refusal.status == 3 else 4, [str(refusal)]
+    lines = [f"sha256 of the canonical graph: {statement.graph_digest.hex()}", f"sha256 of the statement: {statement.digest.hex()}"]
+    try:
+        return "accepted", 0, [f"theorem: {THEOREMS[guarded(replay, model, property_, statement, certificate_path)]}"] + lines
+    except Refusal as refusal:
+        return refusal.word, refusal.status, [str(refusal)] + lines
+
+
 def main(arguments):
-    statement = None
-    if "--statement-bytes" in arguments[:-1]:
-        at = arguments.index("--statement-bytes")
-        statement = arguments[at + 1]
-        del arguments[at:at + 2]
+    if len(arguments) == 4 and arguments[2] == "--statement":
+        with open(arguments[3], "wb") as file:
+            file.write(read_statement(*arguments[:2])[2].file)
+        return 0
     if len(arguments) != 3 or any(a.startswith("--") for a in arguments):
         print(__doc__, file=sys.stderr)
         return 2
-    word, status, lines = check(*arguments, statement)
+    word, status, lines = check(*arguments)
     print("\n".join([word, *lines]))
     return status
 

@@ -2,11 +2,13 @@
 
 From that follow the extremes of f(x) - s x on an interval, and with them boxes, and lines of any slope."""
 from fractions import Fraction
+from itertools import count
 from math import ceil, floor, inf, isqrt
 
-from errors import Declined, Rejected
+from wire import Declined, Rejected, require
 
 BITS = 160
+UNIT = 1 << 240
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 
 
@@ -21,8 +23,8 @@ def rounded(x, up, bits=BITS):
     return Fraction(q, 1 << shift) if shift > 0 else Fraction(q << -shift)
 
 
-def outward(lo, hi):
-    return rounded(lo, False), rounded(hi, True)
+def outward(lo, hi, bits=BITS):
+    return rounded(lo, False, bits), rounded(hi, True, bits)
 
 
 def affine(i, a, b=0):
@@ -35,57 +37,54 @@ def product(i, j):
 
 
 def inverse(i):
-    if i[0] <= 0 <= i[1]:
-        raise Rejected("domain", "division by an interval with 0")
+    require(not i[0] <= 0 <= i[1], Rejected, "domain", "division by an interval with 0")
     return 1 / i[1], 1 / i[0]
 
 
+def series(first, ratio):
+    """first (1 + r(0) (1 + r(1) (1 + ...))), where |r| falls below 1/2 and stays there. r(k) is a pair of integers; what is cut off is counted in units."""
+    term = total = floor(first * UNIT)
+    error = doubt = 1
+    for k in count():
+        n, d = ratio(k)
+        term, error = term * n // d, error * (abs(n) // d + 1) + 1
+        total, doubt = total + term, doubt + error
+        if 2 * abs(n) <= d and abs(term) <= error:
+            doubt += abs(term) + error
+            return Fraction(total - doubt, UNIT), Fraction(total + doubt, UNIT)
+
+
 def exp(x):
-    if x < -3000 or x == 0:
-        return (ZERO, Fraction(1, 1 << 4000)) if x else (ONE, ONE)
-    if x > 3000:
-        raise Declined("twin.function", "exp of a large number")
-    if x < 0:
-        return outward(*inverse(exp(-x)))
-    halvings, one, result = int(x).bit_length() + 8, 1 << BITS + 40, []
-    below = x.numerator * one // (x.denominator << halvings)
-    for y, up in ((below, 0), (below + 1, 1)):
-        total = term = one
-        for k in range(1, 30):
-            term = term * y // one // k + up
-            total += term
-        total += 2 * up                      # the remainder is below the last term, 2^-232
-        for _ in range(halvings):
-            total = (total * total >> BITS + 40) + up
-        result.append(Fraction(total, one))
+    if x <= 0:
+        return (ONE, ONE) if x == 0 else outward(*inverse(exp(-x))) if x > -3000 else (ZERO, Fraction(1, 1 << 4000))
+    require(x <= 3000, Declined, "twin.function", "exp of a large number")
+    halvings = int(x).bit_length() + 4
+    result = series(ONE, lambda k: (x.numerator, (x.denominator << halvings) * (k + 1)))
+    for _ in range(halvings):
+        result = outward(*product(result, result), 240)
     return outward(*result)
 
 
-def atanh_series(z):
-    """atanh of |z| <= 1/3: 80 terms, each rounded down at 2^-200."""
-    one, square, total = 1 << BITS + 40, z * z, 0
-    power, q = z.numerator * one // z.denominator, square.numerator * one // square.denominator
-    for k in range(1, 161, 2):
-        total, power = total + power // k, power * q // one
-    return Fraction(total - 400, one), Fraction(total + 400, one)
+def odd_series(z, sign):
+    """atanh (sign 1) or atan (sign -1) of |z| <= 1/2."""
+    n, d = sign * z.numerator ** 2, z.denominator ** 2
+    return series(z, lambda k: (n * (2 * k + 1), d * (2 * k + 3)))
 
 
-LN2 = affine(atanh_series(Fraction(1, 3)), 2)
+LN2 = affine(odd_series(Fraction(1, 3), 1), 2)
 
 
 def log(x):
-    if x <= 0:
-        raise Rejected("domain", "log")
+    require(x > 0, Rejected, "domain", "log")
     k = x.numerator.bit_length() - x.denominator.bit_length()
     m = x / Fraction(2) ** k
     k, m = (k + 1, m / 2) if m > Fraction(4, 3) else (k - 1, m * 2) if m < Fraction(2, 3) else (k, m)
-    series, whole = affine(atanh_series((m - 1) / (m + 1)), 2) if m != 1 else (ZERO, ZERO), affine(LN2, k)
-    return outward(series[0] + whole[0], series[1] + whole[1])
+    part, whole = affine(odd_series((m - 1) / (m + 1), 1), 2) if m != 1 else (ZERO, ZERO), affine(LN2, k)
+    return outward(part[0] + whole[0], part[1] + whole[1])
 
 
 def sqrt(x):
-    if x < 0:
-        raise Rejected("domain", "sqrt")
+    require(x >= 0, Rejected, "domain", "sqrt")
     root = Fraction(isqrt(x.numerator), isqrt(x.denominator))
     if root * root == x:
         return root, root
@@ -112,129 +111,167 @@ def softplus(x):
     return log(1 + lo)[0], log(1 + hi)[1]
 
 
+def atan(x):
+    if abs(x) <= HALF:
+        return outward(*odd_series(x, -1)) if x else (ZERO, ZERO)
+    root = sqrt(1 + x * x)                   # atan x = 2 atan(x / (1 + sqrt(1 + x^2)))
+    ends = [atan(x / (1 + r)) for r in root[::1 if x < 0 else -1]]
+    return 2 * ends[0][0], 2 * ends[1][1]
+
+
+PI = affine(atan(ONE), 4)
+
+
+def sin(x, cosine=False):
+    require(abs(x) <= 64, Declined, "twin.function", "sin or cos of a large number")
+    n, d, odd = -x.numerator ** 2, x.denominator ** 2, 0 if cosine else 1
+    lo, hi = series(ONE if cosine else x, lambda k: (n, d * (2 * k + 1 + odd) * (2 * k + 2 + odd)))
+    return max(lo, -ONE), min(hi, ONE)
+
+
 def root_of(g, a, b):
-    """A point near a zero of the increasing function g in [a, b], by false position (Illinois): a choice, nothing rests on it."""
-    ga, gb, side, c = g(a), g(b), 0, (a + b) / 2
-    for step in range(60):
-        c = (a + b) / 2 if step % 8 == 7 or gb <= ga else b - gb * (b - a) / (gb - ga)
-        c = min(max(rounded(c, False, 100), a), b)
-        gc = g(c)
-        if abs(gc) < Fraction(1, 1 << 80) or b - a < Fraction(1, 1 << 90):
-            break
-        if gc < 0:
-            a, ga, gb, side = c, gc, gb / 2 if side < 0 else gb, -1
-        else:
-            b, gb, ga, side = c, gc, ga / 2 if side > 0 else ga, 1
-    return c
+    """A point near a zero of g in [a, b], which is below 0 on its side of a: a choice, nothing rests on it."""
+    for _ in range(48):
+        c = (a + b) / 2
+        a, b = (c, b) if g(c) < 0 else (a, c)
+    return b
 
 
 class Function:
-    """`value` and `derivative` enclose; between `breaks` f is of the `kinds`: a slope, "convex" or "concave". Defined above `least` (at it, if `closed`), but at `hole`."""
+    """`value` and `derivative` enclose. `parts` are pairs (start, kind): from there on f is "convex", "concave", a line of the slope `kind`, which may jump at the
+    start, or "steep": its derivative lies between -1 and 1. The domain is where `inside(l, u)`. `bent` says if lines without hints follow the curves."""
 
-    def __init__(self, value, derivative, breaks, kinds, least=None, closed=True, hole=None):
-        self.value, self.derivative, self.breaks, self.kinds, self.least, self.closed, self.hole = value, derivative, breaks, kinds, least, closed, hole
-
-    def check(self, l, u):
-        if self.least is not None and (l < self.least or l == self.least and not self.closed) or self.hole is not None and l <= self.hole <= u:
-            raise Rejected("domain", f"[{float(l)}, {float(u)}]")
+    def __init__(self, value, parts, derivative=None, inside=lambda l, u: True, bent=True):
+        self.value, self.derivative, self.inside, self.bent = value, derivative, inside, bent
+        self.parts = parts if callable(parts) else lambda l, u: parts
 
     def pieces(self, l, u):
-        cuts = [l] + [b for b in self.breaks if l < b < u] + [u]
-        return [(a, b, self.kinds[sum(1 for c in self.breaks if c < (a + b) / 2)]) for a, b in zip(cuts, cuts[1:])]
+        parts = self.parts(l, u)
+        ranges = [(max(l, start), min(u, end), kind) for (start, kind), (end, _) in zip(parts, parts[1:] + [(inf, 0)])]
+        return [r for r in ranges if r[0] < r[1]] or [(l, u, ZERO)]
 
     def linear(self, l, u):
         """(slope, constant) if f is a line on [l, u]."""
-        kinds, value = [kind for _, _, kind in self.pieces(l, u)], self.value(l)
-        if l == u and value[0] == value[1]:
-            return ZERO, value[0]
-        return None if l == u or len(kinds) > 1 or isinstance(kinds[0], str) else (kinds[0], value[0] - kinds[0] * l)
+        (a, b, kind), *more = self.pieces(l, u)
+        if more or isinstance(kind, str):
+            return None
+        constants = {end - kind * x for x in (l, (l + u) / 2, u) for end in self.value(x)}
+        return (kind, constants.pop()) if len(constants) == 1 else None
 
     def extreme(self, l, u, s, least):
         """A lower bound of the minimum (least) or an upper bound of the maximum of f(x) - s x on [l, u]."""
-        found = []
+        found, end = [self.value(x)[0 if least else 1] - s * x for x in {l, u}], 0 if least else 1
         for a, b, kind in self.pieces(l, u):
-            found += [self.value(x)[0 if least else 1] - s * x for x in (a, b)]
-            c = self.turning(a, b, s, 1 if least else -1) if a < b and kind == ("convex" if least else "concave") else None
-            if c is not None:                # the tangent at c bounds the piece
-                slack = max(abs(d - s) for d in self.derivative(c)) * (b - a)
-                found.append(self.value(c)[0 if least else 1] - s * c - (slack if least else -slack))
+            c, rest = (a + b) / 2, (a - (a + b) / 2, b - (a + b) / 2)
+            if kind == ("concave" if least else "convex"):
+                found += [self.value(x)[end] - s * x for x in (a, b)]
+            elif isinstance(kind, str):      # a tangent, or all lines that f can be between
+                c = c if kind == "steep" else self.turning(a, b, s, least)
+                slopes = (-ONE, ONE) if kind == "steep" else self.derivative(c) if a < c < b else (s, s)
+                found.append(self.value(c)[end] - s * c + product(affine(slopes, ONE, -s), (a - c, b - c))[end])
+            else:
+                found += [self.value(c)[end] - s * c + (kind - s) * step for step in rest]
         return min(found) if least else max(found)
 
-    def turning(self, a, b, s, sign):
+    def turning(self, a, b, s, least):
+        """Where f(x) - s x has its extreme in the bent piece: an end only if that is certain."""
         def gradient(x):
-            return sign * (sum(self.derivative(x)) / 2 - s)
-        a += (b - a) / (1 << 60) if a == self.least else 0          # a root's derivative is infinite there
-        return None if gradient(a) >= 0 or gradient(b) <= 0 else root_of(gradient, a, b)
+            return affine(self.derivative(x), 1 if least else -1, -s if least else s)
+        if self.derivative(a) and gradient(a)[0] >= 0:
+            return a
+        return b if gradient(b)[1] <= 0 else root_of(lambda x: sum(gradient(x)), a, b)
 
     def image(self, l, u):
-        self.check(l, u)
+        require(self.inside(l, u), Rejected, "domain", f"[{float(l)}, {float(u)}]")
         return outward(self.extreme(l, u, ZERO, True), self.extreme(l, u, ZERO, False))
 
+    def line(self, l, u, lower, slope):
+        """(slope, constant) of a line below (lower) or above f on [l, u]."""
+        slope = self.slope(l, u, lower) if slope is None else slope
+        return slope, rounded(self.extreme(l, u, slope, lower), not lower, 400)
 
-class Jumps(Function):
-    """Constant between the numbers `cuts(l, u)`: `at` gives the value."""
+    def slope(self, l, u, lower):
+        """The slope of a line without a hint (FORMAT.md, section 3)."""
+        def value(x):
+            return sum(self.value(x)) / 2
 
-    def __init__(self, cuts, at):
-        super().__init__(lambda x: (at(x),) * 2, None, [], [])
-        self.cuts, self.at = cuts, at
+        def tangent(x):
+            return rounded(sum(self.derivative(x)) / 2, False, 60)
 
-    def values(self, l, u):
-        """(a, b, value): the ends, the jumps, and the parts between them with their limits."""
-        points = [l] + [c for c in self.cuts(l, u) if l < c < u] + [u]
-        return [(c, c, self.at(c)) for c in points] + [(a, b, self.at((a + b) / 2)) for a, b in zip(points, points[1:])]
-
-    def linear(self, l, u):
-        values = {v for _, _, v in self.values(l, u)}
-        return (ZERO, values.pop()) if len(values) == 1 else None
-
-    def extreme(self, l, u, s, least):
-        found = [v - s * x for a, b, v in self.values(l, u) for x in (a, b)]
-        return min(found) if least else max(found)
-
-
-def integers_between(l, u):
-    if u - l > 1000:
-        raise Declined("twin.function", "too many jumps")
-    return [Fraction(n) for n in range(floor(l), ceil(u) + 1)]
+        def missed(x):                       # by how much the tangent at x passes the far end on the safe side
+            return (1 if lower else -1) * (value(far) - value(x) - tangent(x) * (far - x))
+        if l == u:
+            return ZERO
+        kinds, touching = [kind for _, _, kind in self.pieces(l, u)], "convex" if lower else "concave"
+        if self.bent and kinds == [touching]:
+            return tangent((l + u) / 2)
+        chord = rounded((value(u) - value(l)) / (u - l), False, 60)
+        if not self.bent or len(kinds) != 2 or not isinstance(kinds[0], str):
+            return chord
+        border = self.pieces(l, u)[1][0]
+        near, far = (u, l) if kinds[1] == touching else (l, u)
+        if missed(near) < 0:
+            return chord
+        if missed(border) >= 0:              # a kink
+            return (tangent(border) + kinds[1]) / 2
+        return tangent(root_of(missed, border, near))
 
 
-def piecewise(breaks, slopes, value):
-    return Function(lambda x: (value(x),) * 2, None, breaks, slopes)
+def exact(value):
+    return lambda x: (value(x),) * 2
+
+
+def pieces_of_lines(value, *parts):
+    return Function(exact(value), list(zip((-inf,) + parts[1::2], parts[::2])))
 
 
 def s_shaped(value, derivative):
-    return Function(value, derivative, [ZERO], ["convex", "concave"])
+    return Function(value, [(-inf, "convex"), (ZERO, "concave")], derivative)
+
+
+def staircase(value):
+    def parts(l, u):
+        require(u - l <= 1000, Declined, "twin.function", "too many jumps")
+        return [(Fraction(n), ZERO) for n in range(floor(l) - 1, ceil(u) + 1)]
+    return Function(exact(lambda x: Fraction(value(x))), parts)
+
+
+def wave(cosine):
+    """Between multiples of pi, cosines half of that later, sin turns from concave to convex and back; the steep parts hold the multiples."""
+    def parts(l, u):
+        turns = range(floor(min(l / 3, l / 4)) - 1, ceil(max(u / 3, u / 4)) + 1)
+        bends = [(affine(PI, k + cosine * HALF), "concave" if k % 2 == cosine else "convex") for k in turns]
+        return [part for (lo, hi), kind in bends for part in ((lo, "steep"), (hi, kind))]
+    return Function(lambda x: sin(x, cosine), parts, lambda x: affine(sin(x, not cosine), -1 if cosine else 1), bent=False)
 
 
 def power(r):
     if r.denominator > 1:
-        value = sqrt if r == HALF else lambda x: (exp(r * log(x)[0 if r > 0 else 1])[0], exp(r * log(x)[1 if r > 0 else 0])[1]) if x else (ZERO, ZERO)
-        return Function(value, lambda x: affine(value(x), r / x), [], ["concave" if 0 < r < 1 else "convex"], ZERO, r > 0)
-    if abs(r) > 64:
-        raise Declined("twin.function", f"power {r}")
-    r, breaks = int(r), [ZERO] if r < 0 or r > 2 and r % 2 else []
-    kinds = [Fraction(r)] if r in (0, 1) else ["convex"] if not breaks else ["convex" if r % 2 == 0 else "concave", "convex"]
-    return Function(lambda x: (x ** r,) * 2, lambda x: (r * x ** (r - 1),) * 2, breaks, kinds, hole=ZERO if r < 0 else None)
+        def value(x):
+            return (exp(r * log(x)[0 if r > 0 else 1])[0], exp(r * log(x)[1 if r > 0 else 0])[1]) if x else (ZERO, ZERO)
+        value = sqrt if r == HALF else value
+        return Function(value, [(-inf, "concave" if 0 < r < 1 else "convex")], lambda x: affine(value(x), r / x) if x else None, lambda l, u: l >= 0 if r > 0 else l > 0)
+    require(abs(r) <= 64, Declined, "twin.function", f"power {r}")
+    r, right = int(r), "convex" if r * (r - 1) else Fraction(r)
+    left = right if r % 2 == 0 or r == 1 else "concave"
+    parts = [(-inf, right)] if left == right and r >= 0 else [(-inf, left), (ZERO, right)]
+    return Function(exact(lambda x: x ** r), parts, exact(lambda x: r * x ** (r - 1)), lambda l, u: r >= 0 or l > 0 or u < 0)
 
 
 def elu(alpha, scale, divisor):
     def below(x):
         return affine(exp(x / divisor), scale * alpha, -scale * alpha)
-    return Function(lambda x: (scale * x,) * 2 if x >= 0 else below(x), lambda x: affine(exp(x / divisor), scale * alpha / divisor), [ZERO], ["convex", scale])
+    return Function(lambda x: (scale * x,) * 2 if x >= 0 else below(x), [(-inf, "convex"), (ZERO, scale)], lambda x: affine(exp(x / divisor), scale * alpha / divisor))
 
 
-def clamp(breaks, slopes, value, lo, hi):
-    return piecewise(breaks, slopes, lambda x: min(max(value(x), lo), hi))
-
-
-SIMPLE = {
+FUNCTIONS = {
     "sigmoid": s_shaped(sigmoid, bell), "tanh": s_shaped(lambda x: affine(sigmoid(2 * x), 2, -1), lambda x: affine(bell(2 * x), 4)),
-    "softsign": s_shaped(lambda x: (x / (1 + abs(x)),) * 2, lambda x: (1 / (1 + abs(x)) ** 2,) * 2),
-    "exp": Function(exp, exp, [], ["convex"]), "log": Function(log, lambda x: (1 / x,) * 2, [], ["concave"], ZERO, False),
-    "softplus": Function(softplus, sigmoid, [], ["convex"]), "sqrt": power(HALF), "reciprocal": power(-ONE), "square": power(Fraction(2)),
-    "relu": piecewise([ZERO], [ZERO, ONE], lambda x: max(x, ZERO)), "abs": piecewise([ZERO], [-ONE, ONE], abs),
-    "sign": Jumps(lambda l, u: [ZERO], lambda x: Fraction((x > 0) - (x < 0))),
-    "floor": Jumps(integers_between, lambda x: Fraction(floor(x))), "ceil": Jumps(integers_between, lambda x: Fraction(ceil(x))),
+    "softsign": s_shaped(exact(lambda x: x / (1 + abs(x))), exact(lambda x: 1 / (1 + abs(x)) ** 2)), "atan": s_shaped(atan, exact(lambda x: 1 / (1 + x * x))),
+    "exp": Function(exp, [(-inf, "convex")], exp), "log": Function(log, [(-inf, "concave")], exact(lambda x: 1 / x), lambda l, u: l > 0),
+    "softplus": Function(softplus, [(-inf, "convex")], sigmoid), "sqrt": power(HALF), "reciprocal": power(-ONE), "square": power(Fraction(2)),
+    "relu": pieces_of_lines(lambda x: max(x, ZERO), ZERO, ZERO, ONE), "abs": pieces_of_lines(abs, -ONE, ZERO, ONE),
+    "sign": pieces_of_lines(lambda x: Fraction((x > 0) - (x < 0)), ZERO, ZERO, ZERO), "floor": staircase(floor), "ceil": staircase(ceil),
+    "sin": wave(False), "cos": wave(True),
 }
 
 
@@ -242,13 +279,12 @@ def function_of(op, attributes):
     """The Function of an elementwise op, or None."""
     a = {k: Fraction(v) if abs(v) < inf else v for k, v in attributes.items() if isinstance(v, (float, Fraction))}
     if op == "leaky_relu":
-        return piecewise([ZERO], [a["slope"], ONE], lambda x: x if x > 0 else a["slope"] * x)
+        return pieces_of_lines(lambda x: x if x > 0 else a["slope"] * x, a["slope"], ZERO, ONE)
     if op == "clip":
-        cuts = [c for c in (a["lo"], a["hi"]) if abs(c) < inf]
-        kinds = [ZERO] * (a["lo"] > -inf) + [ONE] * (a["lo"] < a["hi"]) + [ZERO] * (a["hi"] < inf)
-        return clamp(sorted(set(cuts)), kinds, lambda x: x, a["lo"], a["hi"])
+        return pieces_of_lines(lambda x: min(max(x, a["lo"]), a["hi"]), ZERO, a["lo"], ONE, a["hi"], ZERO)
     if op == "hard_sigmoid" and a["alpha"] > 0:
-        return clamp([-a["beta"] / a["alpha"], (1 - a["beta"]) / a["alpha"]], [ZERO, a["alpha"], ZERO], lambda x: a["alpha"] * x + a["beta"], ZERO, ONE)
+        ends = -a["beta"] / a["alpha"], (1 - a["beta"]) / a["alpha"]
+        return pieces_of_lines(lambda x: min(max(a["alpha"] * x + a["beta"], ZERO), ONE), ZERO, ends[0], a["alpha"], ends[1], ZERO)
     if op in ("elu", "selu", "celu") and a["alpha"] > 0 and (op != "selu" or a["beta"] > 0):
         return elu(a["alpha"], a["beta"] if op == "selu" else ONE, a["alpha"] if op == "celu" else ONE)
-    return power(a["exponent"]) if op == "pow" else SIMPLE.get(op)
+    return power(a["exponent"]) if op == "pow" else FUNCTIONS.get(op)

@@ -1,4 +1,4 @@
-"""The graph, its index maps and its canonical bytes (docs/canonical-graph.md)."""
+"""The graph, its index maps, and the canonical bytes of graphs and statements (docs/canonical-graph.md)."""
 import hashlib
 import itertools
 import math
@@ -6,23 +6,25 @@ import struct
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from errors import Malformed
-from onnx_file import CODES
+from wire import Malformed, require
 
-DTYPES = [t for t in CODES if t != "float16"]
+CODES = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "int8": "b", "bool": "?", "complex64": "_", "int16": "h",
+         "uint16": "H", "uint32": "I", "uint64": "Q"}
+DTYPES = list(CODES)
 FLOATS = ("float32", "float64")
-WIDTHS = {t: 8 * struct.calcsize("<" + c) for t, c in CODES.items() if c in "qibhBHIQ"}
+WIDTHS = {t: 8 * struct.calcsize("<" + c) for t, c in CODES.items() if "int" in t}
 RANGES = {t: (-(1 << w - 1), (1 << w - 1) - 1) if t[0] == "i" else (0, (1 << w) - 1) for t, w in WIDTHS.items()} | {"bool": (0, 1)}
 
 
 @dataclass
 class Node:
     op: str
-    operands: list
+    operands: list                # numbers of nodes
     attributes: dict
     dtype: str
     shape: tuple
-    values: list = None          # constants: Python numbers, row-major
+    values: list = None           # constants: Python numbers, row-major
+    number: int = None            # None: not in the graph
     users: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -44,48 +46,48 @@ def flat(index, strides):
 def broadcast(*shapes):
     rank = max(map(len, shapes))
     extents = [{d for d in axis if d != 1} for axis in zip(*[(1,) * (rank - len(s)) + tuple(s) for s in shapes])]
-    if any(len(e) > 1 for e in extents):
-        raise Malformed("onnx.shape", f"{shapes} do not broadcast")
+    require(all(len(e) < 2 for e in extents), Malformed, "onnx.shape", f"{shapes} do not broadcast")
     return tuple(e.pop() if e else 1 for e in extents)
+
+
+def broadcast_strides(shape, rank):
+    return [0] * (rank - len(shape)) + [0 if extent == 1 else s for extent, s in zip(shape, strides_of(shape))]
 
 
 def broadcast_map(shape, result):
     """For every element of `result` the element of `shape` that it repeats."""
-    strides = [0] * (len(result) - len(shape)) + [0 if extent == 1 else s for extent, s in zip(shape, strides_of(shape))]
+    strides = broadcast_strides(shape, len(result))
     return [flat(index, strides) for index in indices_of(result)]
+
+
+# The index in the operand of index i of the result.
+SOURCES = {
+    "permute": lambda a, i: [i[a["axes"].index(k)] for k in range(len(i))],
+    "slice": lambda a, i: [b + k * s for k, b, s in zip(i, a["starts"], a["steps"])],
+    "pad": lambda a, i: [k - b for k, b in zip(i, a["before"])],
+    "gather": lambda a, i: [*i[:a["axis"]], a["indices"][flat(i[a["axis"]:], strides_of(a["index_shape"]))], *i[a["axis"] + len(a["index_shape"]):]],
+}
+LAYOUT = ("reshape", "expand", "concat", *SOURCES)
 
 
 def layout_map(op, a, shapes, shape):
     """For every element of the result: (operand, element), or None for padding."""
     x, strides = shapes[0], strides_of(shapes[0])
-    if op == "reshape":
-        return [(0, e) for e in range(math.prod(x))]
-    if op == "expand":
-        return [(0, e) for e in broadcast_map(x, shape)]
-    if op == "permute":
-        places = ([i[a["axes"].index(k)] for k in range(len(x))] for i in indices_of(shape))
-    elif op == "slice":
-        places = ([b + k * s for k, b, s in zip(i, a["starts"], a["steps"])] for i in indices_of(shape))
-    elif op == "pad":
-        places = ([k - b for k, b in zip(i, a["before"])] for i in indices_of(shape))
-    elif op == "gather":
-        axis, rank, inner = a["axis"], len(a["index_shape"]), strides_of(a["index_shape"])
-        places = (i[:axis] + (a["indices"][flat(i[axis:axis + rank], inner)],) + i[axis + rank:] for i in indices_of(shape))
-    else:
-        axis, every = a["axis"], [strides_of(s) for s in shapes]
-        source = [(number, k) for number, part in enumerate(shapes) for k in range(part[axis])]
-        found = ((*source[i[axis]], i) for i in indices_of(shape))
-        return [(number, flat(i[:axis] + (k,) + i[axis + 1:], every[number])) for number, k, i in found]
+    if op in ("reshape", "expand"):
+        return [(0, e) for e in (range(math.prod(x)) if op == "reshape" else broadcast_map(x, shape))]
+    if op == "concat":
+        axis, source = a["axis"], [(number, k) for number, part in enumerate(shapes) for k in range(part[a["axis"]])]
+        return [(source[i[axis]][0], flat((*i[:axis], source[i[axis]][1], *i[axis + 1:]), strides_of(shapes[source[i[axis]][0]]))) for i in indices_of(shape)]
+    places = (SOURCES[op](a, i) for i in indices_of(shape))
     return [(0, flat(i, strides)) if all(0 <= k < d for k, d in zip(i, x)) else None for i in places]
 
 
-LAYOUT = ("reshape", "expand", "permute", "slice", "pad", "gather", "concat")
 WINDOW = "l:kernel l:strides l:dilations l:pads_begin l:pads_end l:output_padding i:groups b:count_include_pad b:ceil_mode"
 FIELDS = {
     "reshape": "l:shape", "expand": "l:shape", "permute": "l:axes", "slice": "l:starts l:steps l:extents", "concat": "i:axis",
     "pad": "l:before l:after d:value", "gather": "i:axis l:indices l:index_shape", "gemm": "d:alpha d:beta b:transpose_a b:transpose_b",
     "batch_norm": "d:epsilon", "leaky_relu": "d:slope", "clip": "d:lo d:hi", "pow": "r:exponent", "softmax": "i:axis",
-    **dict.fromkeys(("conv", "max_pool", "avg_pool"), WINDOW), **dict.fromkeys(("elu", "selu", "celu", "hard_sigmoid"), "d:alpha d:beta"),
+    **dict.fromkeys(("conv", "conv_transpose", "max_pool", "avg_pool"), WINDOW), **dict.fromkeys(("elu", "selu", "celu", "hard_sigmoid"), "d:alpha d:beta"),
     **dict.fromkeys(("reduce_sum", "reduce_mean", "reduce_max", "reduce_min"), "l:axes b:keep_dims"),
 }
 
@@ -109,14 +111,10 @@ def rational(value):
 ENCODE = {"l": listing, "i": number, "b": lambda v: bytes([bool(v)]), "d": lambda v: struct.pack("<d", v), "r": rational}
 
 
-def graph_bytes(nodes, inputs, outputs):
-    parts = [text("assay graph 1"), number(len(nodes))]
-    for node in nodes:
-        parts += [text(node.op), listing(node.operands)] + [ENCODE[f[0]](node.attributes[f[2:]]) for f in FIELDS.get(node.op, "").split()]
-        parts += [bytes([DTYPES.index(node.dtype)]), listing(node.shape)]
-        if node.op == "constant":
-            parts.append(struct.pack(f"<{node.size}{CODES[node.dtype]}", *node.values))
-    return b"".join(parts + [listing(inputs), listing(outputs)])
+def node_bytes(node):
+    parts = [text(node.op), listing(node.operands)] + [ENCODE[f[0]](node.attributes[f[2:]]) for f in FIELDS.get(node.op, "").split()]
+    values = struct.pack(f"<{node.size}{CODES[node.dtype]}", *node.values) if node.op == "constant" else b""
+    return b"".join(parts) + bytes([DTYPES.index(node.dtype)]) + listing(node.shape) + values
 
 
 def row_bytes(row):
@@ -125,8 +123,15 @@ def row_bytes(row):
     return number(len(terms)) + places + rational(bound) + number(int(strict))
 
 
-def statement_bytes(graph_digest, cases):
+class Statement:
     """`cases`: (lower bounds, upper bounds, rows); a row: (terms {(side, tensor, element): coefficient}, bound, strict)."""
-    parts = [hashlib.sha256(listing(lo, rational) + listing(hi, rational)).digest() + listing(rows, row_bytes) for lo, hi, rows in cases]
-    model = b"".join(map(number, (0, 0, 0, 0, 0, 1, 0, 1))) + text("")       # real arithmetic
-    return text("assay statement 1") + graph_digest + number(len(cases)) + b"".join(parts) + model
+
+    def __init__(self, model, cases):
+        self.graph = text("assay graph 1") + listing(model.nodes, node_bytes) + listing(model.inputs) + listing(model.outputs)
+        self.graph_digest, boxes = hashlib.sha256(self.graph).digest(), [listing(lo, rational) + listing(hi, rational) for lo, hi, _ in cases]
+        rows, first, kind = [listing(rows, row_bytes) for _, _, rows in cases], list(dict.fromkeys(boxes)), struct.pack("<8q", 0, 0, 0, 0, 0, 1, 0, 1) + text("")
+        parts = [hashlib.sha256(box).digest() + row for box, row in zip(boxes, rows)]
+        self.bytes = text("assay statement 1") + self.graph_digest + listing(parts, bytes) + kind
+        parts = [number(first.index(box)) + row for box, row in zip(boxes, rows)]
+        self.file = text("assay statement file 1") + self.graph + listing(first, bytes) + listing(parts, bytes) + kind
+        self.digest = hashlib.sha256(self.bytes).digest()

@@ -8,7 +8,7 @@ from certificate import Hints
 from graph import FLOATS
 from lowering import Model
 from ops import MAXIMA, PRODUCTS
-from replay import Replay, Split, binary32
+from replay import Replay, binary32
 from vnnlib import Property
 
 
@@ -89,14 +89,11 @@ class Sharp:
         records += varint(v) + varint(element)
         for below in (True, False):
             beta = single(self.rng.choice((0.0, self.rng.uniform(0, 1))))
-            replay.splits.append(Split(v, element, 0))
-            replay.splits[-1].below = below
-            replay.begin_half()
+            replay.begin_half(v, element, Fraction(0), below)
             self.hints.beta = [beta]
             bounds.append(replay.least(self.output(), Fraction(0), self.hints))
             self.hints.beta = []
             replay.stack.pop()
-            replay.splits.pop()
             records += self.conclude([beta]) + (b"\x0d" if below else b"\x0e")
         return records + b"\x02", min(bounds)
 

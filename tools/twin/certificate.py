@@ -101,16 +101,15 @@ class Records(Reader):
         return values
 
     def slopes(self, side):
-        result, last = {}, -1
+        result = {}
         for _ in range(self.count(2)):
             node = self.node()
-            require(node > last, Malformed, "certificate.hint", "nodes do not ascend")
-            last = node
+            require(all(node > before for before in result), Malformed, "certificate.hint", "nodes do not ascend")
             result[node] = self.array(self.context.nodes[node].size, True, lambda hints, node=node: getattr(hints, side).get(node, []))
         return result
 
     def beta(self):
-        return self.array(len(self.context.splits), False, lambda hints: hints.beta)
+        return self.array(len(self.context.stack) - 1, False, lambda hints: hints.beta)
 
     def hints(self, flags=None):
         if flags is None:
@@ -136,17 +135,10 @@ class Records(Reader):
 
     def cases(self):
         """[(position, multipliers or None)]"""
-        head, group = self.varint(), len(self.context.cases)
-        count = head >> 1
-        require(count <= (group if head & 1 else self.left()), Malformed, "certificate.length", f"{count} cases")
-        if head & 1:
-            return [(position, None) for position in range(count)]
-        result = []
-        for _ in range(count):
-            entry = self.varint()
-            require(entry >> 1 < group, Malformed, "certificate.value", f"case {entry >> 1}")
-            result.append((entry >> 1, self.array(1 << 20) if entry & 1 else None))
-        return result
+        head = self.varint()
+        require(head >> 1 <= (len(self.context.cases) if head & 1 else self.left()), Malformed, "certificate.length", f"{head >> 1} cases")
+        entries = (2 * position for position in range(head >> 1)) if head & 1 else (self.varint() for _ in range(head >> 1))
+        return [(entry >> 1, self.array(1 << 20) if entry & 1 else None) for entry in entries]
 
     def texts(self):
         return [self.bytes(self.count()) for _ in range(self.count())]

@@ -60,26 +60,26 @@ def broadcast_map(shape, result):
     return [flat(index, strides) for index in indices_of(result)]
 
 
-# The index in the operand of index i of the result.
-SOURCES = {
-    "permute": lambda a, i: [i[a["axes"].index(k)] for k in range(len(i))],
-    "slice": lambda a, i: [b + k * s for k, b, s in zip(i, a["starts"], a["steps"])],
-    "pad": lambda a, i: [k - b for k, b in zip(i, a["before"])],
-    "gather": lambda a, i: [*i[:a["axis"]], a["indices"][flat(i[a["axis"]:], strides_of(a["index_shape"]))], *i[a["axis"] + len(a["index_shape"]):]],
-}
-LAYOUT = ("reshape", "expand", "concat", *SOURCES)
+LAYOUT = ("reshape", "permute", "expand", "concat", "slice", "pad", "gather")
 
 
 def layout_map(op, a, shapes, shape):
     """For every element of the result: (operand, element), or None for padding."""
-    x, strides = shapes[0], strides_of(shapes[0])
-    if op in ("reshape", "expand"):
-        return [(0, e) for e in (range(math.prod(x)) if op == "reshape" else broadcast_map(x, shape))]
+    x, strides, chosen = shapes[0], strides_of(shapes[0]), [range(d) for d in shapes[0]]
     if op == "concat":
-        axis, source = a["axis"], [(number, k) for number, part in enumerate(shapes) for k in range(part[a["axis"]])]
-        return [(source[i[axis]][0], flat((*i[:axis], source[i[axis]][1], *i[axis + 1:]), strides_of(shapes[source[i[axis]][0]]))) for i in indices_of(shape)]
-    places = (SOURCES[op](a, i) for i in indices_of(shape))
-    return [(0, flat(i, strides)) if all(0 <= k < d for k, d in zip(i, x)) else None for i in places]
+        blocks = [math.prod(s[a["axis"]:]) for s in shapes]
+        return [(place, k * block + e) for k in range(math.prod(x[:a["axis"]])) for place, block in enumerate(blocks) for e in range(block)]
+    if op == "permute":
+        strides, chosen, x = [strides[k] for k in a["axes"]], [range(d) for d in shape], shape
+    elif op == "slice":
+        chosen = [range(b, b + n * s, s) for b, n, s in zip(a["starts"], a["extents"], a["steps"])]
+    elif op == "pad":
+        chosen = [range(-b, d + e) for b, d, e in zip(a["before"], x, a["after"])]
+    elif op == "gather":
+        chosen[a["axis"]] = a["indices"]
+    elif op == "expand":
+        return [(0, e) for e in broadcast_map(x, shape)]
+    return [(0, flat(i, strides)) if all(0 <= k < d for k, d in zip(i, x)) else None for i in itertools.product(*chosen)]
 
 
 WINDOW = "l:kernel l:strides l:dilations l:pads_begin l:pads_end l:output_padding i:groups b:count_include_pad b:ceil_mode"

@@ -84,12 +84,11 @@ def float32(value):
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
-UNARY = {name: name.lower() for name in "Neg Abs Relu Sigmoid Tanh Exp Log Sqrt Sin Cos Atan Reciprocal Softplus Sign Floor Ceil Softsign".split()}
 # Name, and attributes with their names and defaults in ONNX.
-PARAMETRIC = {"LeakyRelu": ("leaky_relu", {"slope": ("alpha", 0.01)}), "Elu": ("elu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}),
-              "Selu": ("selu", {"alpha": ("alpha", 1.67326319217681884765625), "beta": ("gamma", 1.05070102214813232421875)}),
-              "Celu": ("celu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}),
-              "HardSigmoid": ("hard_sigmoid", {"alpha": ("alpha", 0.2), "beta": ("beta", 0.5)})}
+UNARY = {name: (name.lower(), {}) for name in "Neg Abs Relu Sigmoid Tanh Exp Log Sqrt Sin Cos Atan Reciprocal Softplus Sign Floor Ceil Softsign".split()} | {
+    "LeakyRelu": ("leaky_relu", {"slope": ("alpha", 0.01)}), "HardSigmoid": ("hard_sigmoid", {"alpha": ("alpha", 0.2), "beta": ("beta", 0.5)}),
+    "Elu": ("elu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}), "Celu": ("celu", {"alpha": ("alpha", 1.0), "beta": ("", 0.0)}),
+    "Selu": ("selu", {"alpha": ("alpha", 1.67326319217681884765625), "beta": ("gamma", 1.05070102214813232421875)})}
 BINARY = {name: name.lower() for name in "Add Sub Mul Div Min Max".split()}
 REDUCTIONS = {f"Reduce{name}": f"reduce_{name.lower()}" for name in "Sum Mean Max Min".split()}
 INTEGER = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Min": min, "Max": max,
@@ -110,12 +109,8 @@ class Call:
     def run(self):
         for name in IGNORED.get(self.op, ()):
             self.attributes.pop(name, None)
-        table = UNARY if self.op in UNARY else PARAMETRIC if self.op in PARAMETRIC else BINARY if self.op in BINARY else REDUCTIONS
-        handler = {id(UNARY): self.unary, id(PARAMETRIC): self.parametric, id(BINARY): self.binary}.get(id(table), self.reduction)
-        if self.op not in table:
-            handler = getattr(self, self.op, None) if self.op[:1].isupper() else None
-        self.require(handler, Declined, "onnx.unknown_op")
-        results = handler(*self.operands)
+        self.require(self.op in HANDLERS, Declined, "onnx.unknown_op")
+        results = HANDLERS[self.op](self, *self.operands)
         self.require(not self.attributes, Declined, "onnx.attribute", sorted(self.attributes))
         for name, result in zip(self.outputs, results if isinstance(results, list) else [results]):
             if name:
@@ -153,10 +148,7 @@ class Call:
     # Elementwise and products.
 
     def unary(self, x):
-        return self.emit(UNARY[self.op], [x], x.shape)
-
-    def parametric(self, x):
-        name, attributes = PARAMETRIC[self.op]
+        name, attributes = UNARY[self.op]
         return self.emit(name, [x], x.shape, **{k: self.take(source, float32(default)) for k, (source, default) in attributes.items()})
 
     def binary(self, *operands):
@@ -236,18 +228,6 @@ class Call:
         w = self.window(x.shape[2:], kernel, 1, self.take("count_include_pad", 0), self.take("ceil_mode", 0))
         return self.emit(op, [x], x.shape[:2] + self.extents(x.shape[2:], w), **w)
 
-    def MaxPool(self, x):
-        return self.pool(x, "max_pool", self.take("kernel_shape", []))
-
-    def AveragePool(self, x):
-        return self.pool(x, "avg_pool", self.take("kernel_shape", []))
-
-    def GlobalMaxPool(self, x):
-        return self.pool(x, "max_pool", x.shape[2:])
-
-    def GlobalAveragePool(self, x):
-        return self.reduce(x, "reduce_mean", range(2, len(x.shape)), True)
-
     def reduce(self, x, op, axes, keep):
         shape = [1 if a in axes else d for a, d in enumerate(x.shape) if keep or a not in axes]
         return self.emit(op, [x], shape, axes=sorted(axes), keep_dims=keep)
@@ -271,11 +251,6 @@ class Call:
         return self.reshaped(self.emit("softmax", [self.reshaped(x, matrix)], matrix, axis=1), x.shape)
 
     # Layout and constants.
-
-    def Identity(self, x, *_):
-        return x
-
-    Dropout = Identity
 
     def Cast(self, x):
         target = TYPES.get(self.take("to", 0))
@@ -377,3 +352,12 @@ class Call:
     def Shape(self, x):
         chosen = x.shape[self.take("start", 0):self.take("end", len(x.shape))]
         return constant("int64", (len(chosen),), list(chosen))
+
+
+HANDLERS = {name: method for name, method in vars(Call).items() if name[0].isupper()} | dict.fromkeys(UNARY, Call.unary) | {
+    **dict.fromkeys(BINARY, Call.binary), **dict.fromkeys(REDUCTIONS, Call.reduction), **dict.fromkeys(("Identity", "Dropout"), lambda call, x, *_: x),
+    "MaxPool": lambda call, x: call.pool(x, "max_pool", call.take("kernel_shape", [])),
+    "AveragePool": lambda call, x: call.pool(x, "avg_pool", call.take("kernel_shape", [])),
+    "GlobalMaxPool": lambda call, x: call.pool(x, "max_pool", x.shape[2:]),
+    "GlobalAveragePool": lambda call, x: call.reduce(x, "reduce_mean", range(2, len(x.shape)), True),
+}

@@ -4,6 +4,7 @@ A form is (terms, constant) with terms (operand node, element, coefficient). `ex
 boxes; `relax` gives one form below or above an element of any other node, and `image` the box of a node."""
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from functions import FUNCTIONS, HALF, ONE, ZERO, affine, exp, function_of, inverse, outward, product, rounded, sqrt
 from graph import FLOATS, LAYOUT, broadcast, broadcast_map, broadcast_strides, flat, indices_of, layout_map, strides_of
@@ -25,18 +26,12 @@ def taps(a, small, large):
                 yield element, tap, flat(place, strides) if all(0 <= p < extent for p, extent in zip(place, large)) else None
 
 
-def kept(method):
-    """Methods of Ops whose results depend on the node alone."""
-    def look(self, *key):
-        if (method, key) not in self.memory:
-            self.memory[method, key] = method(self, *key)
-        return self.memory[method, key]
-    return look
+kept = lru_cache(None)
 
 
 class Ops:
     def __init__(self, nodes):
-        self.nodes, self.memory = nodes, {}
+        self.nodes, self.doubts = nodes, set()
 
     @kept
     def constants(self, node):
@@ -160,12 +155,9 @@ class Ops:
         whole = all(len(t) == 1 and t[0][1:] == (e, 1) and not (by_nothing and c) for e, (t, c) in enumerate(forms))
         return whole and len({t[0][0] for t, _ in forms}) == 1 and self.nodes[forms[0][0][0][0]].size == self.nodes[v].size
 
-    def moves(self, v):
-        return self.shifts(v, True)
-
     def joined(self, node, user):
         """Affine nodes of which one has no need of a box (FORMAT.md, section 3)."""
-        return self.exact(node) is not None and self.exact(user) is not None and (self.moves(node) or self.shifts(user))
+        return self.exact(node) is not None and self.exact(user) is not None and (self.shifts(node, True) or self.shifts(user))
 
     # Boxes.
 
@@ -223,10 +215,6 @@ class Ops:
 
     # Relaxations.
 
-    def has_line(self, v):
-        """Whether FORMAT.md says which line there is without a hint."""
-        return self.function(v) or self.nodes[v].op in MAXIMA or self.nodes[v].op in PRODUCTS or self.nodes[v].op == "batch_norm"
-
     def is_linear(self, v, element, boxes):
         """The exact form of an element of a node that is not affine everywhere, if its operands' boxes make it so; else None."""
         node, function = self.nodes[v], self.function(v)
@@ -243,7 +231,7 @@ class Ops:
         return None
 
     def relax(self, v, element, boxes, own, lower, slope):
-        """A form below (lower) or above the element; `slope` is the hint or None, `own` the element's box."""
+        """A form below (lower) or above the element; `slope` is the hint or None, `own` the element's box. Where the choice is the checker's own, `doubts` says so."""
         node, box = self.nodes[v], ([], own[0 if lower else 1])
         if self.function(v):
             (place, *_), (operand, *_) = self.aligned(v)[element], node.operands
@@ -259,6 +247,7 @@ class Ops:
         if node.op == "batch_norm":
             _, slope, constant, slack = self.batch_norm(node, element, [boxes(o) for o in node.operands])
             return [(node.operands[0], element, slope)], constant + (-slack if lower else slack)
+        self.doubts.add(node.op)
         return box
 
     @kept
@@ -285,6 +274,8 @@ class Ops:
             above = max(sum(affine(ranges[i], (i == k) - slopes.get(i, ZERO))[1] for i in {*slopes, k}) for k in left)
             planes.append((above + sum(s * sum(ranges[i]) / 2 for i, s in slopes.items()), above, slopes))
         centre, above, slopes = min(planes, key=lambda plane: plane[0])
+        if planes[0][0] == planes[1][0]:
+            self.doubts.add(node.op)
         return ([(*terms[k], s) for k, s in slopes.items()], sign * above) if centre <= end else box
 
     def relax_products(self, merged, constant, boxes, lower, mix):

@@ -38,15 +38,10 @@ def add(row, node, element, coefficient):
 
 
 class Branch:
-    """The boxes, named hints and refuted cases; a branch inside starts with copies of the first two."""
+    """The boxes, named hints and refuted cases; a branch inside starts with copies of the first two. `split`: (node, element, threshold, whether below it)."""
 
-    def __init__(self, boxes, hints, empty):
-        self.boxes, self.hints, self.refuted, self.empty = dict(boxes), dict(hints), set(), empty
-
-
-class Split:
-    def __init__(self, node, element, threshold):
-        self.node, self.element, self.threshold, self.below, self.refuted_below = node, element, Fraction(threshold), True, None
+    def __init__(self, boxes, hints, empty, split=None, refuted_below=None):
+        self.boxes, self.hints, self.refuted, self.empty, self.split, self.refuted_below = dict(boxes), dict(hints), set(), empty, split, refuted_below
 
 
 class Replay:
@@ -55,7 +50,7 @@ class Replay:
         self.groups = {}
         for number, (lo, hi, _) in enumerate(property_.cases):
             self.groups.setdefault((tuple(lo), tuple(hi)), []).append(number)
-        self.seen, self.witnessed, self.stack, self.splits, self.doubts = set(), False, [], [], set()
+        self.seen, self.witnessed, self.stack = set(), False, []
 
     def run(self, frames):
         records = (record for frame in frames for record in frame.records(self))
@@ -66,11 +61,12 @@ class Replay:
                 getattr(self, "step_" + name)(*fields())
             except Rejected as error:
                 note = f"record {number}, {name}: {error}"
-                require(not self.doubts, Declined, "twin.relaxation", f"{note}; rests on own choices for {sorted(self.doubts)}")
+                require(not self.ops.doubts, Declined, "twin.relaxation", f"{note}; rests on own choices for {sorted(self.ops.doubts)}")
                 raise Rejected(error.code, note) from None
         require(not self.stack, Malformed, "certificate.structure", "the proof ends inside a group")
         require(self.witnessed or len(self.seen) == len(self.groups), Rejected, "certificate.open", "a group is missing")
-        return "sat" if self.witnessed else "unsat"
+        what = "sat: the witness lies in the box of a case and satisfies its rows" if self.witnessed else "unsat: no point of any case's input box satisfies its rows"
+        return f"theorem: {what}"
 
     # Groups, branches and splits.
 
@@ -89,39 +85,37 @@ class Replay:
         self.seen.add(group)
         (lo, hi), self.cases = list(self.groups.items())[group]
         boxes, empty = self.input_boxes(lo, hi)
-        self.doubts, self.stack = set(), [Branch(boxes, {}, empty)]
+        self.stack = [Branch(boxes, {}, empty)]
+        self.ops.doubts.clear()
 
     def step_end_group(self):
-        require(not self.splits, Malformed, "certificate.structure", "end_group inside a split")
+        require(len(self.stack) == 1, Malformed, "certificate.structure", "end_group inside a split")
         require(len(self.branch.refuted) == len(self.cases), Rejected, "certificate.open", f"only {sorted(self.branch.refuted)} are refuted")
         self.stack = []
 
     def step_split(self, node, element, threshold=0):
         require(element < self.nodes[node].size, Malformed, "certificate.value", f"element {element}")
         self.needs_box(node)
-        self.splits.append(Split(node, element, threshold))
-        self.begin_half()
+        self.begin_half(node, element, Fraction(threshold), True)
 
-    def begin_half(self):
-        split, node = self.splits[-1], self.nodes[self.splits[-1].node]
-        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty))
-        lo, hi = self.boxes(split.node)[split.element]
-        half = (lo, split.threshold) if split.below else (split.threshold, hi)
-        self.narrow(split.node, {split.element: values_between(*half, node.dtype if node.op == "input" else "float32")})
+    def begin_half(self, node, element, threshold, below, refuted_below=None):
+        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty, (node, element, threshold, below), refuted_below))
+        lo, hi = self.boxes(node)[element]
+        half = (lo, threshold) if below else (threshold, hi)
+        self.narrow(node, {element: values_between(*half, self.nodes[node].dtype if self.nodes[node].op == "input" else "float32")})
 
     def end_half(self, below):
-        require(self.splits and self.splits[-1].below == below, Malformed, "certificate.structure", "next or done")
+        require(self.branch.split and self.branch.split[3] == below, Malformed, "certificate.structure", "next or done")
         require(self.branch.refuted, Rejected, "certificate.open", "a branch refutes no case")
-        return self.stack.pop().refuted
+        return self.stack.pop()
 
     def step_next(self):
-        refuted = self.end_half(True)
-        self.splits[-1].below, self.splits[-1].refuted_below = False, refuted
-        self.begin_half()
+        half = self.end_half(True)
+        self.begin_half(*half.split[:3], False, half.refuted)
 
     def step_done(self):
-        refuted = self.end_half(False)
-        self.branch.refuted |= self.splits.pop().refuted_below & refuted
+        half = self.end_half(False)
+        self.branch.refuted |= half.refuted_below & half.refuted
 
     def step_empty(self):
         require(self.branch.empty, Rejected, "empty", "no box is empty")
@@ -145,7 +139,7 @@ class Replay:
         def boxes(node):
             if self.has_box(node) or not self.ops.joined(node, user):
                 return self.boxes(node)
-            return self.ops.image(node, self.operand_boxes(user if self.ops.moves(node) else node))
+            return self.ops.image(node, self.operand_boxes(user if self.ops.shifts(node, True) else node))
         return boxes
 
     def narrow(self, node, bounds):
@@ -206,11 +200,12 @@ class Replay:
 
     def least(self, row, constant, hints):
         """A lower bound of the row over the region of the branch: back to the inputs, with multipliers for the open splits."""
-        for split, beta in zip(self.splits, hints.beta):
+        for branch, beta in zip(self.stack[1:], hints.beta):
             require(beta >= 0, Rejected, "multiplier", "below 0")
-            beta = Fraction(beta) if split.below else -Fraction(beta)
-            add(row, split.node, split.element, beta)
-            constant -= beta * split.threshold
+            node, element, threshold, below = branch.split
+            beta = Fraction(beta) if below else -Fraction(beta)
+            add(row, node, element, beta)
+            constant -= beta * threshold
         while row:
             node = max(row)
             constant += self.substitute(node, row.pop(node), row, hints)
@@ -219,7 +214,7 @@ class Replay:
     def substitute(self, node, terms, row, hints):
         """Replaces the terms of one node by terms of its operands, which join `row`; returns the constant."""
         constant, forms, users = ZERO, self.ops.exact(node), self.nodes[node].users
-        if not self.ops.moves(node) and not any(self.ops.joined(node, user) for user in users):
+        if not self.ops.shifts(node, True) and not any(self.ops.joined(node, user) for user in users):
             self.boxes(node)
         if self.nodes[node].op in ("input", "constant"):
             return sum(c * self.boxes(node)[e][0 if c > 0 else 1] for e, c in terms.items())
@@ -238,8 +233,6 @@ class Replay:
         form, op = self.ops.is_linear(node, element, boxes), self.nodes[node].op
         if form is not None and (slope is None or op == "relu" or lower != (MAXIMA.get(op, 0) > 0) and op in MAXIMA):
             return form
-        if not self.ops.has_line(node):
-            self.doubts.add(op)
         return self.ops.relax(node, element, boxes, own, lower, slope)
 
     # Conclusions.

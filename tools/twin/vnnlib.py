@@ -1,31 +1,23 @@
 """VNN-LIB properties to cases (docs/vnnlib.md): the region as a disjunction of boxes with rows."""
+import json
 import re
 from fractions import Fraction
 
 from graph import FLOATS, indices_of
 from wire import Declined, Malformed, read_bytes, require
 
-TOKEN = re.compile(r'\s+|;[^\n]*|(\(|\)|"[^"]*"|\[[^\]()";]*\]|[^\s()\[\];"]+(?:\[[^\]()";]*\])?)')
+TOKEN = re.compile(r';[^\n]*|([()]|"[^"]*"|\[[^\]()";]*\]|[^\s()\[\];"]+(?:\[[^\]()";]*\])?)|\S')
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$")
 VERSION_2 = re.compile(r"<?2\.\d+>?")
 COMPARISONS = ("<=", ">=", "<", ">", "=", "==", "!=")
 
 
 def forms_of(source):
-    stack, place = [[]], 0
-    while place < len(source):
-        match = TOKEN.match(source, place)
-        require(match and len(stack) <= 500, Malformed, "vnnlib.syntax", f"offset {place}")
-        place, token = match.end(), match.group(1)
-        if token == "(":
-            stack.append([])
-        elif token == ")":
-            require(len(stack) > 1, Malformed, "vnnlib.syntax", f"offset {place}")
-            stack[-2].append(stack.pop())
-        elif token:
-            stack[-1].append(re.sub(r"\s", "", token))
-    require(len(stack) == 1, Malformed, "vnnlib.syntax", "a parenthesis is missing")
-    return stack[0]
+    """The lists that parentheses make, of words: JSON with other brackets."""
+    tokens = [token[1] or token[0] for token in TOKEN.finditer(source) if token[0][0] != ";"]
+    require(all(TOKEN.fullmatch(token)[1] for token in tokens), Malformed, "vnnlib.syntax", "characters that are no token")
+    text = "".join({"(": "[", ")": "],"}.get(token) or json.dumps(re.sub(r"\s", "", token)) + "," for token in tokens)
+    return json.loads(f"[{text}]".replace(",]", "]"))
 
 
 class Property:
@@ -35,6 +27,7 @@ class Property:
         self.sides, self.names, self.literals_left, asserted = (inputs, outputs), {}, 2_000_000, []
         self.elements = [[(side, t, e) for t, (_, _, shape) in enumerate(tensors) for e, _ in enumerate(indices_of(shape))]
                          for side, tensors in enumerate(self.sides)]
+        old = {f"{letter}_{i}": variable for letter, elements in zip("XY", self.elements) for i, variable in enumerate(elements)}
         forms = forms_of(read_bytes(path).decode("utf-8"))
         new = forms and forms[0][:1] == ["vnnlib-version"]
         if new:
@@ -42,7 +35,8 @@ class Property:
             self.declare_network(*forms[1])
         for word, *form in forms[2 if new else 0:]:
             if word == "declare-const" and not new:
-                self.declare(*form)
+                require(form[0] in old and form[1:] == ["Real"], Malformed, "vnnlib.variable_name", str(form)[:60])
+                self.name(form[0], old[form[0]])
             else:
                 require(word == "assert" and len(form) == 1, Malformed, "vnnlib.unknown_command", str(word)[:60])
                 asserted.append(self.formula(form[0]))
@@ -56,11 +50,6 @@ class Property:
     def name(self, name, variable):
         require(name not in self.names, Malformed, "vnnlib.duplicate_declaration", name)
         self.names[name] = variable
-
-    def declare(self, name, kind):
-        match = re.fullmatch(r"([XY])_(0|[1-9]\d{0,9})", name)
-        require(match and kind == "Real", Malformed, "vnnlib.variable_name", name[:60])
-        self.name(name, self.elements["XY".index(match[1])][int(match[2])])
 
     def declare_network(self, word, _, *tensors):
         require(word == "declare-network", Malformed, "vnnlib.network_missing")

@@ -1,6 +1,7 @@
 """What the twin says - malformed (exit 4), rejected (exit 1), declined (exit 3) - and bytes: files, and the numbers that certificates and protobuf have in common."""
 import gzip
 import io
+import os
 import struct
 
 
@@ -56,11 +57,6 @@ class Reader:
 
 
 def read_bytes(path):
-    try:
-        try:
-            data = open(path, "rb").read()
-        except FileNotFoundError:
-            data = open(path + ".gz", "rb").read()
-        return gzip.GzipFile(fileobj=io.BytesIO(data)).read(1 << 30) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError) as error:
-        raise Malformed("files.open", str(error)) from None
+    with open(path if os.path.exists(path) else path + ".gz", "rb") as file:
+        data = file.read()
+    return gzip.GzipFile(fileobj=io.BytesIO(data)).read(1 << 30) if data[:2] == b"\x1f\x8b" else data

@@ -20,7 +20,7 @@ from certificate import crc32c  # noqa: E402
 from check import check, read_statement  # noqa: E402
 from wire import Refusal  # noqa: E402
 from lowering import Model  # noqa: E402
-from networks import draw, property_text  # noqa: E402
+from networks import draw, in_version_2, property_text  # noqa: E402
 from ops import Ops  # noqa: E402
 from sharp import Sharp  # noqa: E402
 from fractions import Fraction  # noqa: E402
@@ -157,7 +157,9 @@ class Corpus:
         bounds = [(c - radius, c + radius) if rng.random() < 0.9 else (c, c) for c in centre]
         self.sharp(seed, family, paths, random.Random(seed), bounds)
         outputs = samples(model, rng, bounds)
-        paths[1].write_text(property_text(rng, outputs, bounds, (len(centre), len(outputs[0]))))
+        text = property_text(rng, outputs, bounds, (len(centre), len(outputs[0])))
+        version_2 = in_version_2(text, model.input_types, model.output_types)
+        paths[1].write_text(version_2 if rng.random() < 0.3 else text)
         statement = read_statement(str(paths[0]), str(paths[1]))[2]
         written = subprocess.run([self.bin / "assay", "statement", *paths[:2]], capture_output=True, timeout=60).stdout
         self.counts["statement", "equal" if written == statement.file else "another"] += 1

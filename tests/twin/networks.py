@@ -1,5 +1,7 @@
 """Small networks over the common operators, with properties: an ONNX writer and families of networks, all from a seed."""
+import itertools
 import random
+import re
 import struct
 
 
@@ -164,14 +166,63 @@ def convolution(rng):
     return net.finish()
 
 
-def grouped(rng):
+def transposed(rng):
+    """ConvTranspose behind a convolution."""
+    groups, stride = rng.choice(((1, 1), (2, 2), (1, 2)))
     net = Network(rng, (1, 2, 3, 3))
-    net.conv(4, groups=2)
+    net.conv(2)
     net.unary("Relu")
-    net.node("GlobalAveragePool", [net.x], (1, 4, 1, 1))
+    channels, kernel, dilation, pad, more = 2, 2, rng.randint(1, 2), rng.randint(0, 1), stride - 1
+    weights = net.weight((2, channels // groups, kernel, kernel), 0.6)
+    side = (3 - 1) * stride + dilation * (kernel - 1) + 1 + more - 2 * pad
+    net.node("ConvTranspose", [net.x, weights] + [net.weight((channels,), 0.3)] * rng.randint(0, 1), (1, channels, side, side), strides=[stride] * 2,
+             pads=[pad] * 4, dilations=[dilation] * 2, output_padding=[more] * 2, group=groups)
     net.flatten()
     net.gemm(2)
     return net.finish()
+
+
+def quotient(rng):
+    """A division by a computed number."""
+    net = Network(rng, (1, 2))
+    a = net.gemm(3)
+    net.x, net.shape = net.inputs[0]
+    net.gemm(3, scale=0.3)
+    net.unary("Exp")
+    net.node("Div", [a, net.x], (1, 3))
+    net.gemm(1)
+    return net.finish()
+
+
+def rearranged(rng):
+    """Expand, Identity, Dropout, Flatten, constants and shapes that the network carries."""
+    net = Network(rng, (1, 3))
+    net.gemm(3)
+    net.node("Identity", [net.x], net.shape)
+    net.unary("Tanh")
+    net.node("Unsqueeze", [net.x, net.integers([2])], (1, 3, 1))
+    net.node("Expand", [net.x, net.integers([1, 3, 2])], (1, 3, 2))
+    kept = net.x
+    shape = net.node("Shape", [kept], (3,))
+    last = net.node("Slice", [shape, net.integers([1]), net.integers([3])], (2,))
+    net.node("Reshape", [kept, last], (3, 2))
+    net.unary("Dropout")
+    net.node("ReduceMin", [net.x], (3, 1), axes=[1], keepdims=1)
+    net.node("Transpose", [net.x], (1, 3))
+    net.gemm(1)
+    return net.finish()
+
+
+def globally(op):
+    def make(rng):
+        net = Network(rng, (1, 2, 3, 3))
+        net.conv(4, groups=2)
+        net.unary("Relu")
+        net.node(op, [net.x], (1, 4, 1, 1))
+        net.flatten()
+        net.gemm(2)
+        return net.finish()
+    return make
 
 
 def pooled(op):
@@ -344,11 +395,13 @@ FAMILIES = {
     "relu": mlp("Relu"), "relu2": mlp("Relu"), "relu3": mlp("Relu"), "leaky_relu": mlp("LeakyRelu", alpha=0.1), "sigmoid": mlp("Sigmoid"), "tanh": mlp("Tanh"),
     "elu": mlp("Elu", alpha=0.7), "hard_sigmoid": mlp("HardSigmoid"), "softplus": mlp("Softplus"), "abs": mlp("Abs"), "selu": mlp("Selu"),
     "softsign": mlp("Softsign"), "celu": mlp("Celu", alpha=1.5), "sign": mlp("Sign"),
-    "matmul": matmul_bias, "conv": convolution, "conv2": convolution, "grouped": grouped, "max_pool": pooled("MaxPool"), "avg_pool": pooled("AveragePool"),
+    "matmul": matmul_bias, "conv": convolution, "conv2": convolution, "grouped": globally("GlobalAveragePool"), "max_pool": pooled("MaxPool"), "avg_pool": pooled("AveragePool"),
     "residual": residual, "mul": bilinear, "square": square, "layout": layout, "split": split, "max": extremum("Max"), "min": extremum("Min"),
     "reduce_sum": reduction("ReduceSum"), "reduce_mean": reduction("ReduceMean"), "reduce_max": reduction("ReduceMax"), "clip": clipped,
     "exp": mlp("Exp"), "log": positive("Log"), "sqrt": positive("Sqrt"), "reciprocal": positive("Reciprocal"), "pow": positive("Pow"),
     "softmax": softmax, "two_inputs": two_inputs, "matmul_two": attention,
+    "conv_transpose": transposed, "div": quotient, "rearranged": rearranged, "global_max_pool": globally("GlobalMaxPool"), "reduce_min": reduction("ReduceMin"),
+    "sin": mlp("Sin"), "cos": mlp("Cos"), "atan": mlp("Atan"), "floor": mlp("Floor"), "ceil": mlp("Ceil"),
 }
 
 
@@ -389,6 +442,18 @@ def property_text(rng, samples, bounds, sizes):
         middle = decimal(sum(bounds[0]) / 2)
         lines.append(f"(assert (or (and (<= X_0 {middle}) {row()}) (and (>= X_0 {middle}) {row()})))")
     return "\n".join(lines) + "\n"
+
+
+def in_version_2(text, inputs, outputs):
+    """The same property in VNN-LIB 2. `inputs`, `outputs`: (ONNX name, element type, shape) of the model's tensors."""
+    declared, names = [], {}
+    for side, letter, tensors in (("input", "X", inputs), ("output", "Y", outputs)):
+        for number, (onnx, _, shape) in enumerate(tensors):
+            declared.append(f'  (declare-{side} {letter}{number} real {list(shape)} "{onnx.decode()}")'.replace(", ", ","))
+            for index in itertools.product(*map(range, shape)):
+                names[f"{letter}_{sum(1 for n in names if n[0] == letter)}"] = f"{letter}{number}{list(index)}".replace(" ", "") if shape else f"{letter}{number}"
+    assertions = re.sub(r"[XY]_\d+", lambda match: names[match[0]], "\n".join(line for line in text.split("\n") if "declare-const" not in line))
+    return "(vnnlib-version <2.0>)\n(declare-network n\n" + "\n".join(declared) + ")\n" + assertions
 
 
 def draw(seed):

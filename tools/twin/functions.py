@@ -192,24 +192,20 @@ class Function:
 
     def slope(self, l, u, lower):
         """The slope of a line without a hint (FORMAT.md, section 3)."""
-        def value(x):
-            return sum(self.value(x)) / 2
-
-        def tangent(x):
-            return rounded(sum(self.derivative(x)) / 2, False, 60)
-
-        def missed(x):                       # by how much the tangent at x passes the far end on the safe side
-            return (1 if lower else -1) * (value(far) - value(x) - tangent(x) * (far - x))
         if l == u:
             return ZERO
+        value, tangent = lambda x: sum(self.value(x)) / 2, lambda x: rounded(sum(self.derivative(x)) / 2, False, 60)
         kinds, touching = [kind for _, _, kind in self.pieces(l, u)], "convex" if lower else "concave"
         if self.bent and kinds == [touching]:
             return tangent((l + u) / 2)
         chord = rounded((value(u) - value(l)) / (u - l), False, 60)
         if not self.bent or len(kinds) != 2 or not isinstance(kinds[0], str):
             return chord
-        border = self.pieces(l, u)[1][0]
+        border, sign = self.pieces(l, u)[1][0], 1 if lower else -1
         near, far = (u, l) if kinds[1] == touching else (l, u)
+
+        def missed(x):                       # by how much the tangent at x passes the far end on the safe side
+            return sign * (value(far) - value(x) - tangent(x) * (far - x))
         if missed(near) < 0:
             return chord
         if missed(border) >= 0:              # a kink
@@ -278,13 +274,13 @@ FUNCTIONS = {
 def function_of(op, attributes):
     """The Function of an elementwise op, or None."""
     a = {k: Fraction(v) if abs(v) < inf else v for k, v in attributes.items() if isinstance(v, (float, Fraction))}
+    alpha, beta = a.get("alpha"), a.get("beta")
     if op == "leaky_relu":
         return pieces_of_lines(lambda x: x if x > 0 else a["slope"] * x, a["slope"], ZERO, ONE)
     if op == "clip":
         return pieces_of_lines(lambda x: min(max(x, a["lo"]), a["hi"]), ZERO, a["lo"], ONE, a["hi"], ZERO)
-    if op == "hard_sigmoid" and a["alpha"] > 0:
-        ends = -a["beta"] / a["alpha"], (1 - a["beta"]) / a["alpha"]
-        return pieces_of_lines(lambda x: min(max(a["alpha"] * x + a["beta"], ZERO), ONE), ZERO, ends[0], a["alpha"], ends[1], ZERO)
-    if op in ("elu", "selu", "celu") and a["alpha"] > 0 and (op != "selu" or a["beta"] > 0):
-        return elu(a["alpha"], a["beta"] if op == "selu" else ONE, a["alpha"] if op == "celu" else ONE)
+    if op == "hard_sigmoid" and alpha > 0:
+        return pieces_of_lines(lambda x: min(max(alpha * x + beta, ZERO), ONE), ZERO, -beta / alpha, alpha, (1 - beta) / alpha, ZERO)
+    if op in ("elu", "selu", "celu") and alpha > 0 and (op != "selu" or beta > 0):
+        return elu(alpha, beta if op == "selu" else ONE, alpha if op == "celu" else ONE)
     return power(a["exponent"]) if op == "pow" else FUNCTIONS.get(op)

@@ -164,11 +164,9 @@ class Call:
         return constant(dtype, shape, values)
 
     def Clip(self, x, lo=None, hi=None):
-        if self.model.opset >= 11:
-            lo, hi = self.values(lo, [-math.inf])[0], self.values(hi, [math.inf])[0]
-        else:
-            largest = float.fromhex("0x1.fffffep+127")
-            lo, hi = self.take("min", -largest), self.take("max", largest)
+        old, largest = self.model.opset < 11, float.fromhex("0x1.fffffep+127")
+        lo = self.take("min", -largest) if old else self.values(lo, [-math.inf])[0]
+        hi = self.take("max", largest) if old else self.values(hi, [math.inf])[0]
         self.require(lo <= hi and x.dtype in FLOATS, Declined, "onnx.clip")
         return self.emit("clip", [x], x.shape, lo=lo, hi=hi)
 
@@ -247,8 +245,7 @@ class Call:
         axis = self.axis(self.take("axis", 1 if old else -1), len(x.shape))
         if not old:
             return self.emit("softmax", [x], x.shape, axis=axis)
-        matrix = (math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
-        return self.reshaped(self.emit("softmax", [self.reshaped(x, matrix)], matrix, axis=1), x.shape)
+        return self.reshaped(self.emit("softmax", [self.reshaped(x, self.matrix(x, axis))], self.matrix(x, axis), axis=1), x.shape)
 
     # Layout and constants.
 
@@ -268,9 +265,10 @@ class Call:
         return x if shape == x.shape else self.emit("reshape", [x], shape, shape=list(shape))
 
     def Flatten(self, x):
-        axis = self.take("axis", 1)
-        axis += len(x.shape) if axis < 0 else 0
-        return self.reshaped(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+        return self.reshaped(x, self.matrix(x, self.take("axis", 1)))
+
+    def matrix(self, x, axis):
+        return math.prod(x.shape[:axis]), math.prod(x.shape[axis:])
 
     def Reshape(self, x, shape):
         wanted = self.values(shape)

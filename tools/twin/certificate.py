@@ -1,5 +1,6 @@
 """Certificate bytes (certificates/FORMAT.md): frames, and the fields of records."""
 import math
+import struct
 
 from wire import Declined, Malformed, require
 from wire import Reader
@@ -10,10 +11,10 @@ for entry in range(256):
     for _ in range(8):
         entry = entry >> 1 ^ (0x82F63B78 if entry & 1 else 0)
     TABLE.append(entry)
-# By type: the name of a record and its fields, which are methods of Records.
+# By type: the name of a record and its fields: methods of Records, or numbers by their code of one letter.
 RECORDS = [record.split() for record in (
-    "-, begin_group varint, end_group, sweep u8 node, box node, refine refinement, define_hints varint hints, conclude cases hints, "
-    "conclude_with cases varint beta, empty, split node varint, split node varint f32, split node varint f64, next, done, witness varint texts").split(", ")]
+    "-, begin_group varint, end_group, sweep B node, box node, refine refinement, define_hints varint hints, conclude cases hints, "
+    "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts").split(", ")]
 
 
 def crc32c(data):
@@ -42,11 +43,11 @@ class Records(Reader):
         """The name of each record, and a function that reads its fields."""
         self.context = context
         while self.left():
-            kind = self.u8()
+            kind = self.number("B")
             require(0 < kind < len(RECORDS), Malformed, "certificate.record", f"type {kind}")
             self.values = 0
             name, *fields = RECORDS[kind]
-            yield name, lambda fields=fields: [getattr(self, field)() for field in fields]
+            yield name, lambda fields=fields: [self.number(field) if len(field) == 1 else getattr(self, field)() for field in fields]
 
     def check(self, start):
         expected = crc32c(self.data[start:self.place])
@@ -58,16 +59,10 @@ class Records(Reader):
         require(value * width <= self.left(), Malformed, "certificate.length", str(value))
         return value
 
-    def u8(self):
-        return self.number("B")
-
-    def f32(self, code="f"):
-        value = self.number(code)
+    def number(self, code):
+        value = super().number(code)
         require(math.isfinite(value), Malformed, "certificate.value", str(value))
         return value
-
-    def f64(self):
-        return self.f32("d")
 
     def node(self):
         number = self.varint()
@@ -80,14 +75,14 @@ class Records(Reader):
         self.values += count
         require(count <= most and (count == most or not exact), Malformed, "certificate.hint", f"{count} values, not {most}")
         require(self.values <= MOST, Declined, "certificate.memory")
-        kind = self.u8() if count else 3
+        kind = self.number("B") if count else 3
         require(kind <= 5, Malformed, "certificate.hint", f"kind {kind}")
         if kind == 0:
-            return [self.f32()] * count
+            return [self.number("f")] * count
         if kind == 1:
             bits = self.bytes((count + 7) // 8)
             return [bits[i // 8] >> i % 8 & 1 for i in range(count)]
-        read = self.f32 if kind in (3, 5) else lambda: self.u8() / 128
+        read = lambda: self.number("f") if kind in (3, 5) else self.number("B") / 128
         if kind < 4:
             return [read() for _ in range(count)]
         base, named = self.varint(), self.context.branch.hints
@@ -113,14 +108,14 @@ class Records(Reader):
 
     def hints(self, flags=None):
         if flags is None:
-            flags = self.u8()
+            flags = self.number("B")
             require(flags < 8, Malformed, "certificate.value", f"flags {flags}")
         lower, upper = [self.slopes(side) if flags >> bit & 1 else None for bit, side in enumerate(("lower", "upper"))]
         return Hints(lower, upper, self.beta() if flags & 4 else ())
 
     def refinement(self):
         """(node, selection: 0 unstable or 1 all or 2 the mask's, mask, hints, rounded, claims)"""
-        node, flags = self.node(), self.u8()
+        node, flags = self.node(), self.number("B")
         size = self.context.nodes[node].size
         selection = flags >> 3 & 3
         require(flags < 128 and selection < 3, Malformed, "certificate.value", f"flags {flags}")
@@ -128,7 +123,7 @@ class Records(Reader):
         hints, claims = self.hints(flags & 7), None
         if flags & 32:
             count = self.count(8)
-            ends = [self.number("f") for _ in range(2 * count)]
+            ends = struct.unpack(f"<{2 * count}f", self.bytes(8 * count))
             require(not any(map(math.isnan, ends)), Malformed, "certificate.value", "NaN")
             claims = list(zip(ends[:count], ends[count:]))
         return node, selection, mask, hints, bool(flags & 64), claims
@@ -147,12 +142,12 @@ class Records(Reader):
 def read_certificate(data):
     """(digest, semantics, the record frames)"""
     file, frames = Records(data, "certificate.truncated"), []
-    require(file.bytes(5) == b"ASSAY" and file.u8() == 1, Malformed, "certificate.magic")
-    digest, semantics = file.bytes(32), file.bytes(file.u8())
+    require(file.bytes(5) == b"ASSAY" and file.number("B") == 1, Malformed, "certificate.magic")
+    digest, semantics = file.bytes(32), file.bytes(file.number("B"))
     file.check(0)
     while True:
         start = file.place
-        kind, length = file.u8(), file.varint()
+        kind, length = file.number("B"), file.varint()
         require(kind in (1, 2) and length <= 1 << 30, Malformed, "certificate.frame", f"type {kind}")
         payload = Records(file.bytes(length), "certificate.frame")
         file.check(start)

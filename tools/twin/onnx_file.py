@@ -29,10 +29,10 @@ WIRE = {0: "i", 1: "d", 2: "s", 5: "f"}
 
 
 def scalar(kind, reader):
-    if kind == "s":
-        return reader.bytes(reader.varint())
-    value = reader.varint() & (1 << 64) - 1 if kind == "i" else reader.number(kind)
-    return value - (value >> 63 << 64) if kind == "i" else value
+    if kind != "i":
+        return reader.bytes(reader.varint()) if kind == "s" else reader.number(kind)
+    value = reader.varint() & (1 << 64) - 1
+    return value - (value >> 63 << 64)
 
 
 def message(name, data):

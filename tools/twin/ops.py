@@ -65,7 +65,7 @@ class Ops:
             for element, index in enumerate(indices_of(x)):
                 result[flat(index, strides)].append(element)
         inside = [[e for e in elements if e is not None] for elements in result]
-        return [(i, len(elements if a.get("count_include_pad") else i)) for i, elements in zip(inside, result)]
+        return list(zip(inside, map(len, result if a.get("count_include_pad") else inside)))
 
     @kept
     def candidates(self, v):
@@ -181,16 +181,13 @@ class Ops:
         if node.op == "div":
             return [outward(*product(operands[0][p], inverse(operands[1][q]))) for p, q in self.aligned(v)]
         if node.op == "softmax":
-            return [self.softmax(operands[0], row, e) for e, row in enumerate(self.rows(v))]
+            return [self.softmax(node, operands[0], e) for e in range(node.size)]
         require(node.op == "batch_norm", Declined, "twin.op", node.op)
         return [self.batch_norm(node, e, operands)[0] for e in range(node.size)]
 
-    def rows(self, v):
-        shape, axis = self.nodes[v].shape, self.nodes[v].attributes["axis"]
-        step = strides_of(shape)[axis]
-        return [[e + (k - e // step % shape[axis]) * step for k in range(shape[axis])] for e in range(self.nodes[v].size)]
-
-    def softmax(self, x, row, e):
+    def softmax(self, node, x, e):
+        extent, step = node.shape[node.attributes["axis"]], strides_of(node.shape)[node.attributes["axis"]]
+        row = [e + (k - e // step % extent) * step for k in range(extent)]
         above, below = [1 + sum(exp(x[j][1 - end] - x[e][end])[1 - end] for j in row if j != e) for end in (0, 1)]
         return outward(1 / above, 1 / below)
 

@@ -1,6 +1,6 @@
 """What the ops mean, over boxes and as linear forms (docs/ops).
 
-A form is (terms, constant) with terms (operand node, element, coefficient). `exact` gives the forms of nodes that are affine whatever the
+A form is (terms, constant) with terms ((node, element), coefficient). `exact` gives the forms of nodes that are affine whatever the
 boxes; `relax` gives one form below or above an element of any other node, and `image` the box of a node."""
 import math
 from fractions import Fraction
@@ -32,13 +32,22 @@ kept = lru_cache(None)
 class Ops:
     def __init__(self, nodes):
         self.nodes, self.doubts = nodes, set()
+        for v in range(len(nodes)):          # in order, so that the recursion stays shallow
+            self.is_constant(v)
 
     @kept
-    def constants(self, node):
-        return [Fraction(v) for v in self.nodes[node].values]
+    def is_constant(self, v):
+        """Whether it depends on no input."""
+        return self.nodes[v].op != "input" and all(map(self.is_constant, self.nodes[v].operands))
 
-    def is_constant(self, node):
-        return self.nodes[node].op == "constant"
+    @kept
+    def constant_box(self, v):
+        return self.image(v, self.constant_box)
+
+    @kept
+    def constants(self, v):
+        """The values of a constant, or None if they are not rational."""
+        return [lo for lo, _ in self.constant_box(v)] if self.is_constant(v) and all(lo == hi for lo, hi in self.constant_box(v)) else None
 
     def shapes(self, v):
         return [self.nodes[o].shape for o in self.nodes[v].operands]
@@ -95,26 +104,20 @@ class Ops:
             result += [[(p + e, q + t) for e, t in place for p, q in blocks] for place in places]
         return result
 
-    def sources(self, user, node):
-        """Per element of the user the elements of its operand `node` that it reads."""
-        operands, op = self.nodes[user].operands, self.nodes[user].op
-        if op in MAXIMA:
-            return [[e for p, e in c if operands[p] == node] for c in self.candidates(user)]
-        single = self.function(user) or op == "mul"
-        return [[e[operands.index(node)]] for e in self.aligned(user)] if single else [range(self.nodes[node].size)]
-
     # Sums of products.
 
     @kept
     def sums(self, v):
         """Per element [(coefficient, variables)] with at most two variables (operand, element); None for what is no such sum."""
         node, op, a = self.nodes[v], self.nodes[v].op, self.nodes[v].attributes
+        if op in ("input", "constant"):
+            return None
         if op in LAYOUT:
             return [[(Fraction(a["value"]), ())] if p is None else [(ONE, (p,))] for p in layout_map(op, a, self.shapes(v), node.shape)]
         require(all(t in FLOATS for t in [node.dtype] + [self.nodes[o].dtype for o in node.operands]), Declined, "twin.integer", op)
         if op in SIGNS:
             return [[(sign, (variable,)) for sign, variable in zip(SIGNS[op], enumerate(elements))] for elements in self.aligned(v)]
-        if op == "div" and self.is_constant(node.operands[1]) and 0 not in self.constants(node.operands[1]):
+        if op == "div" and 0 not in (self.constants(node.operands[1]) or [0]):
             return [[(1 / self.constants(node.operands[1])[q], ((0, p),))] for p, q in self.aligned(v)]
         if op in ("reduce_sum", "reduce_mean", "avg_pool"):
             return [[(Fraction(1, 1 if op == "reduce_sum" else count), ((0, e),)) for e in elements] for elements, count in self.group(v)]
@@ -134,8 +137,8 @@ class Ops:
             merged = {}
             for coefficient, variables in monomials:
                 variables = [(self.nodes[v].operands[place], e) for place, e in variables]
-                coefficient *= math.prod(self.constants(o)[e] for o, e in variables if self.is_constant(o))
-                key = tuple(variable for variable in variables if not self.is_constant(variable[0]))
+                coefficient *= math.prod(self.constants(o)[e] for o, e in variables if self.constants(o))
+                key = tuple(variable for variable in variables if not self.constants(variable[0]))
                 merged[key] = merged.get(key, ZERO) + coefficient
             constant = merged.pop((), ZERO)
             result.append(({key: c for key, c in merged.items() if c}, constant))
@@ -143,38 +146,42 @@ class Ops:
 
     @kept
     def exact(self, v):
-        """The forms of all elements, or None where the node is not affine in what is not constant."""
+        """(forms of all elements, the nodes that they read), or None where the node is not affine in what is not constant. Copies of nodes are passed by; so is x in
+        x + c where x is affine (FORMAT.md, section 3)."""
         if self.sums(v) is None or any(len(key) > 1 for merged, _ in self.folded(v) for key in merged):
             return None
-        return [([(*key[0], c) for key, c in merged.items()], constant) for merged, constant in self.folded(v)]
+        origin = {o: self.copied(o) for o in self.nodes[v].operands if not self.constants(o)}
+        forms, reads = [([((origin[o], e), c) for ((o, e),), c in merged.items()], constant) for merged, constant in self.folded(v)], {*origin.values()}
+        if self.is_shift(forms, reads) and self.exact(*reads):
+            inner, reads = self.exact(*reads)
+            forms = [(terms, below + constant) for (terms, below), (_, constant) in zip(inner, forms)]
+        return forms, reads
 
-    @kept
-    def shifts(self, v, by_nothing=False):
-        """Element e is element e of one operand of the same size, plus a constant (`by_nothing`: 0)."""
-        forms = self.exact(v) or [([], 1)]
-        whole = all(len(t) == 1 and t[0][1:] == (e, 1) and not (by_nothing and c) for e, (t, c) in enumerate(forms))
-        return whole and len({t[0][0] for t, _ in forms}) == 1 and self.nodes[forms[0][0][0][0]].size == self.nodes[v].size
+    def is_shift(self, forms, reads):
+        """Whether element e is element e of one node, plus a constant."""
+        return len(reads) == 1 and len(forms) == self.nodes[min(reads)].size and all(t == [((*reads, e), 1)] for e, (t, _) in enumerate(forms))
 
-    def joined(self, node, user):
-        """Affine nodes of which one has no need of a box (FORMAT.md, section 3)."""
-        return self.exact(node) is not None and self.exact(user) is not None and (self.shifts(node, True) or self.shifts(user))
+    def copied(self, v):
+        """The node of which v is a copy, else v."""
+        forms, reads = self.exact(v) or ((), ())
+        return min(reads) if self.is_shift(forms, reads) and not any(constant for _, constant in forms) else v
 
     # Boxes.
 
-    @kept
-    def constant_box(self, v):
-        return [(c, c) for c in self.constants(v)]
-
     def image(self, v, boxes):
         """The box of node v from `boxes(operand)`, lists of pairs."""
-        if self.is_constant(v):
-            return self.constant_box(v)
+        if self.nodes[v].op == "constant":
+            return [(Fraction(c),) * 2 for c in self.nodes[v].values]
+        exact = self.exact(v)
+        if exact:
+            have = {o: boxes(o) for o in exact[1]}
+            return [evaluate([((variable,), c) for variable, c in terms], constant, have) for terms, constant in exact[0]]
         node, have = self.nodes[v], {o: boxes(o) for o in self.nodes[v].operands}
         operands, function = [have[o] for o in node.operands], self.function(v)
         if function:
             return [function.image(*operands[0][e]) for e, *_ in self.aligned(v)]
         if self.sums(v) is not None:
-            return [evaluate(merged, constant, have) for merged, constant in self.folded(v)]
+            return [evaluate(merged.items(), constant, have) for merged, constant in self.folded(v)]
         if node.op in MAXIMA:
             pick = max if MAXIMA[node.op] > 0 else min
             return [tuple(pick(operands[p][e][end] for p, e in c) for end in (0, 1)) for c in self.candidates(v)]
@@ -193,7 +200,7 @@ class Ops:
 
     def batch_norm(self, node, e, operands):
         """(box, slope, constant, slack): the form slope x + constant is right up to the slack."""
-        require(all(map(self.is_constant, node.operands[1:])), Declined, "twin.op", "batch_norm with computed parameters")
+        require(all(map(self.constants, node.operands[1:])), Declined, "twin.op", "batch_norm with computed parameters")
         scale, bias, mean, variance = [p[e // math.prod(node.shape[2:]) % node.shape[1]][0] for p in operands[1:]]
         variance += Fraction(node.attributes["epsilon"])
         require(variance > 0, Rejected, "domain", "batch_norm")
@@ -205,7 +212,7 @@ class Ops:
     @kept
     def function(self, v):
         node = self.nodes[v]
-        square = node.op == "mul" and node.operands[0] == node.operands[1] and not self.is_constant(node.operands[0])
+        square = node.op == "mul" and node.operands[0] == node.operands[1] and not self.constants(node.operands[0])
         found = FUNCTIONS["square"] if square else function_of(node.op, node.attributes)
         require(not found or node.dtype in FLOATS, Declined, "twin.integer", node.op)
         return found
@@ -219,12 +226,12 @@ class Ops:
             place = self.aligned(v)[element][0]
             require(function.inside(*boxes(node.operands[0])[place]), Rejected, "domain", node.op)
             line = function.linear(*boxes(node.operands[0])[place])
-            return line and ([(node.operands[0], place, line[0])] if line[0] else [], line[1])
+            return line and ([((node.operands[0], place), line[0])], line[1])
         candidates = self.candidates(v)[element] if node.op in MAXIMA else []
         ranges = [affine(boxes(node.operands[p])[e], MAXIMA[node.op]) for p, e in candidates]
         for k, (p, e) in enumerate(candidates):
             if all(ranges[k][0] >= other[1] for other in ranges[:k] + ranges[k + 1:]):
-                return [(node.operands[p], e, ONE)], ZERO
+                return [((node.operands[p], e), ONE)], ZERO
         return None
 
     def relax(self, v, element, boxes, own, lower, slope):
@@ -236,14 +243,14 @@ class Ops:
             a, b = self.line(v, x, lower, slope)
             middle = a * sum(x) / 2 + b
             nearer = slope is not None or node.op == "relu" or (middle > box[1] if lower else middle < box[1])
-            return ([(operand, place, a)], b) if nearer else box
+            return ([((operand, place), a)], b) if nearer else box
         if node.op in MAXIMA:
             return self.relax_maximum(node, self.candidates(v)[element], boxes, lower == (MAXIMA[node.op] > 0), slope, box)
         if node.op in PRODUCTS:
             return self.relax_products(*self.folded(v)[element], boxes, lower, HALF if slope is None else slope)
         if node.op == "batch_norm":
             _, slope, constant, slack = self.batch_norm(node, element, [boxes(o) for o in node.operands])
-            return [(node.operands[0], element, slope)], constant + (-slack if lower else slack)
+            return [((node.operands[0], element), slope)], constant + (-slack if lower else slack)
         self.doubts.add(node.op)
         return box
 
@@ -263,7 +270,7 @@ class Ops:
             reach = [k for k in left if sum(ranges[k]) / 2 >= end]
             best = max(reach, key=lambda k: (sum(ranges[k]), left.index(k)), default=None)
             chosen = int(hint) if hint is not None and 0 <= hint < len(ranges) else best
-            return box if chosen is None else ([(*terms[chosen], ONE)], ZERO)
+            return box if chosen is None else ([(terms[chosen], ONE)], ZERO)
         (p, q), planes = left[:2], []
         (lp, up), (lq, uq) = ranges[p], ranges[q]
         share = (up - lq) / (up - lq + uq - lp)
@@ -273,14 +280,14 @@ class Ops:
         centre, above, slopes = min(planes, key=lambda plane: plane[0])
         if planes[0][0] == planes[1][0]:
             self.doubts.add(node.op)
-        return ([(*terms[k], s) for k, s in slopes.items()], sign * above) if centre <= end else box
+        return ([(terms[k], s) for k, s in slopes.items()], sign * above) if centre <= end else box
 
     def relax_products(self, merged, constant, boxes, lower, mix):
         require(0 <= mix <= 1, Rejected, "line", "a mix outside of [0, 1]")
         terms = []
         for key, c in merged.items():
             slopes, more = plane(*[boxes(o)[e] for o, e in key], lower == (c > 0), mix) if len(key) > 1 else ((ONE,), ZERO)
-            terms += [(*variable, c * slope) for variable, slope in zip(key, slopes)]
+            terms += [(variable, c * slope) for variable, slope in zip(key, slopes)]
             constant += c * more
         return terms, constant
 
@@ -293,10 +300,10 @@ def plane(x, y, lower, mix):
     return (a, b), min(corners) if lower else max(corners)
 
 
-def evaluate(merged, constant, boxes):
+def evaluate(terms, constant, boxes):
     lo = hi = constant
-    for key, c in merged.items():
-        (l, u), *more = [boxes[node][element] for node, element in key]
+    for variables, c in terms:
+        (l, u), *more = [boxes[node][element] for node, element in variables]
         l, u = affine(product((l, u), more[0]) if more else (l, u), c)
         lo, hi = lo + l, hi + u
     return outward(lo, hi, 512)

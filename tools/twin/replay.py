@@ -94,15 +94,13 @@ class Replay:
         self.stack = []
 
     def step_split(self, node, element, threshold=0):
-        require(element < self.nodes[node].size, Malformed, "certificate.value", f"element {element}")
-        self.needs_box(node)
+        require(element < self.nodes[node].size and not self.ops.is_constant(node), Rejected, "split", f"node {node}, element {element}")
         self.begin_half(node, element, Fraction(threshold), True)
 
     def begin_half(self, node, element, threshold, below, refuted_below=None):
         self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty, (node, element, threshold, below), refuted_below))
-        lo, hi = self.boxes(node)[element]
-        half = (lo, threshold) if below else (threshold, hi)
-        self.narrow(node, {element: values_between(*half, self.nodes[node].dtype if self.nodes[node].op == "input" else "float32")})
+        if self.has_box(node):
+            self.narrow_by_splits(node)
 
     def end_half(self, below):
         require(self.branch.split and self.branch.split[3] == below, Malformed, "certificate.structure", "next or done")
@@ -128,19 +126,7 @@ class Replay:
 
     def boxes(self, node):
         require(self.has_box(node), Rejected, "box.premise", f"no box of node {node}")
-        return self.ops.image(node, None) if self.ops.is_constant(node) else self.branch.boxes[node]
-
-    def needs_box(self, node):
-        require(not self.ops.is_constant(node), Rejected, "constant", f"node {node}")
-        self.boxes(node)
-
-    def operand_boxes(self, user):
-        """The boxes of the operands of `user`; affine nodes that are joined with it need none of their own."""
-        def boxes(node):
-            if self.has_box(node) or not self.ops.joined(node, user):
-                return self.boxes(node)
-            return self.ops.image(node, self.operand_boxes(user if self.ops.shifts(node, True) else node))
-        return boxes
+        return self.ops.constant_box(node) if self.ops.is_constant(node) else self.branch.boxes[node]
 
     def narrow(self, node, bounds):
         """Meets the box of the node with bounds of some elements; what is empty leaves it."""
@@ -151,38 +137,42 @@ class Replay:
             box[element] = met if met[0] <= met[1] else box[element]
         self.branch.boxes[node] = box
 
+    def narrow_by_splits(self, node):
+        for branch in self.stack[1:]:
+            if branch.split[0] == node:
+                _, element, threshold, below = branch.split
+                lo, hi = self.boxes(node)[element]
+                half = (lo, threshold) if below else (threshold, hi)
+                self.narrow(node, {element: values_between(*half, self.nodes[node].dtype if self.nodes[node].op == "input" else "float32")})
+
     def step_box(self, node):
-        if self.nodes[node].op not in ("constant", "input"):
-            image = self.ops.image(node, self.operand_boxes(node))
+        if self.nodes[node].op != "input" and not self.ops.is_constant(node) and not self.branch.empty:
+            image = self.ops.image(node, self.boxes)
             self.branch.boxes.setdefault(node, image)
             self.narrow(node, dict(enumerate(image)))
+            self.narrow_by_splits(node)
 
     def step_sweep(self, rounding, first):
         for node in range(first, len(self.nodes)):
             self.step_box(node)
-            if self.nodes[node].op not in ("constant", "input") and any(self.ops.exact(user) is None for user in self.nodes[node].users):
-                self.refine(node, self.unstable(node), Hints(), rounding)
+            if self.nodes[node].op != "input" and not self.ops.is_constant(node) and self.bending_users(node):
+                self.step_refine((node, 0, (), Hints(), rounding, None))
+
+    def bending_users(self, node):
+        return [self.nodes[user].op for user in self.nodes[node].users if not self.ops.exact(user)]
 
     def unstable(self, node):
-        """Elements whose box makes a user non-linear."""
-        found = set()
-        for user in self.nodes[node].users:
-            if self.ops.exact(user) is None:
-                known = all(map(self.has_box, self.nodes[user].operands))
-                for element, sources in enumerate(self.ops.sources(user, node)):
-                    if not found.issuperset(sources) and not (known and self.ops.is_linear(user, element, self.boxes)):
-                        found.update(sources)
-        return sorted(found)
+        kinked = all(op in ("relu", "leaky_relu", "abs") for op in self.bending_users(node))
+        return [e for e, (lo, hi) in enumerate(self.boxes(node)) if (lo < 0 < hi if kinked else lo < hi)]
 
     def step_refine(self, refinement):
         node, selection, mask, hints, rounding, claims = refinement
-        self.needs_box(node)
+        require(not self.ops.is_constant(node), Rejected, "refine", f"node {node} is constant")
+        if self.branch.empty:
+            return
         elements = [e for e, chosen in enumerate(mask) if chosen] if selection else self.unstable(node)
         if claims is not None:
             require(len(claims) == len(elements), Rejected if selection else Declined, "twin.claims", f"{len(claims)} for {len(elements)} elements")
-        self.refine(node, elements, hints, rounding, claims)
-
-    def tighten(self, node, elements, hints, rounding, claims=None):
         bounds = {}
         for place, element in enumerate(elements):
             lo, hi = self.least({node: {element: ONE}}, ZERO, hints), -self.least({node: {element: -ONE}}, ZERO, hints)
@@ -204,8 +194,9 @@ class Replay:
             require(beta >= 0, Rejected, "multiplier", "below 0")
             node, element, threshold, below = branch.split
             beta = Fraction(beta) if below else -Fraction(beta)
-            add(row, node, element, beta)
             constant -= beta * threshold
+            if beta:
+                add(row, node, element, beta)
         while row:
             node = max(row)
             constant += self.substitute(node, row.pop(node), row, hints)
@@ -213,22 +204,23 @@ class Replay:
 
     def substitute(self, node, terms, row, hints):
         """Replaces the terms of one node by terms of its operands, which join `row`; returns the constant."""
-        constant, forms, users = ZERO, self.ops.exact(node), self.nodes[node].users
-        if not self.ops.shifts(node, True) and not any(self.ops.joined(node, user) for user in users):
-            self.boxes(node)
-        if self.nodes[node].op in ("input", "constant"):
-            return sum(c * self.boxes(node)[e][0 if c > 0 else 1] for e, c in terms.items())
+        constant, box = ZERO, self.boxes(node)
+        if self.nodes[node].op == "input" or self.ops.is_constant(node):
+            return sum(c * box[e][0 if c > 0 else 1] for e, c in terms.items())
+        forms, reads = self.ops.exact(node) or (None, ())
+        for operand in reads:
+            self.boxes(operand)
         for element, c in terms.items():
             if c:
-                form, more = forms[element] if forms is not None else self.line(node, element, c > 0, hints)
+                form, more = forms[element] if forms else self.line(node, element, c > 0, hints)
                 constant += c * more
-                for operand, source, factor in form:
-                    add(row, operand, source, c * factor)
+                for variable, factor in form:
+                    add(row, *variable, c * factor)
         return constant
 
     def line(self, node, element, lower, hints):
         """A form below (lower) or above an element of a node that is not affine."""
-        boxes, slopes = self.operand_boxes(node), (hints.lower if lower else hints.upper).get(node)
+        boxes, slopes = self.boxes, (hints.lower if lower else hints.upper).get(node)
         slope, own = None if slopes is None else Fraction(slopes[element]), self.boxes(node)[element]
         form, op = self.ops.is_linear(node, element, boxes), self.nodes[node].op
         if form is not None and (slope is None or op == "relu" or lower != (MAXIMA.get(op, 0) > 0) and op in MAXIMA):
@@ -252,6 +244,8 @@ class Replay:
             yield (self.model.inputs, self.model.outputs)[side][tensor], element, coefficient
 
     def step_conclude(self, cases, hints):
+        if self.branch.empty:
+            return self.step_empty()
         for position, multipliers in cases:
             rows = self.property.cases[self.cases[position]][2]
             multipliers = multipliers or [1] * (len(rows) == 1)
@@ -260,11 +254,10 @@ class Replay:
             total, constant, strict = {}, ZERO, False
             for row, m in zip(rows, map(Fraction, multipliers)):
                 strict, constant = strict or row[2] and m > 0, constant - m * row[1]
-                for node, element, coefficient in self.terms(row):
+                for node, element, coefficient in self.terms(row) if m else ():
                     add(total, node, element, m * coefficient)
             least = self.least(total, constant, hints)
-            holds = least > 0 or strict and least == 0 or self.branch.empty
-            require(holds, Rejected, "conclude", f"case {position}: the least value is {float(least)}")
+            require(least > 0 or strict and least == 0, Rejected, "conclude", f"case {position}: the least value is {float(least)}")
             self.branch.refuted.add(position)
 
     def step_witness(self, number, texts):

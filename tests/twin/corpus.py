@@ -16,12 +16,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "twin"), str(Path(__file__).resolve().parent)]
 
-from certificate import crc32c  # noqa: E402
+from certificate import crc32c, read_certificate  # noqa: E402
 from check import check, read_statement  # noqa: E402
 from wire import Refusal  # noqa: E402
 from lowering import Model  # noqa: E402
 from networks import draw, in_version_2, property_text  # noqa: E402
 from ops import Ops  # noqa: E402
+from replay import Replay  # noqa: E402
 from sharp import Sharp  # noqa: E402
 from fractions import Fraction  # noqa: E402
 
@@ -78,10 +79,32 @@ def taken_apart(data):
     return header, payloads
 
 
-def bends(data, rng, count, other):
+def records_of(data, model, property_):
+    """The bytes of each record of the first frame, as far as they replay."""
+    frame, replay, places = read_certificate(data)[2][0], Replay(model, property_), [0]
+    try:
+        for name, fields in frame.records(replay):
+            getattr(replay, "step_" + name)(*fields())
+            places.append(frame.place)
+    except Refusal:
+        places.append(len(frame.data))
+    return [frame.data[a:b] for a, b in zip(places, places[1:])]
+
+
+def bends(data, records, rng, count, other):
     """Bent certificates, by name."""
     header, payloads = taken_apart(data)
     body = payloads[0][1]
+    for _ in range(count):
+        bent, at, to = list(records), rng.randrange(len(records)), rng.randrange(len(records))
+        kind = rng.choice(("drop a record", "swap records", "double a record"))
+        if kind == "drop a record":
+            del bent[at]
+        elif kind == "swap records":
+            bent[at], bent[to] = bent[to], bent[at]
+        else:
+            bent.insert(to, bent[at])
+        yield kind, with_checksums(header, [(1, b"".join(bent))] + payloads[1:])
     yield "damaged byte", data[:-9] + bytes([data[-9] ^ 1 << rng.randrange(8)]) + data[-8:]
     yield "cut off", data[:rng.randrange(len(data))]
     yield "one byte more", data + b"\0"
@@ -179,7 +202,8 @@ class Corpus:
         self.compare(seed, family, "", paths)
         bent_path = self.folder / f"{seed}_bent.assay"
         draws = random.Random(seed)
-        for what, bent in bends(data, draws, self.options.bends, self.other):
+        records = records_of(data, *read_statement(*map(str, paths[:2]))[:2])
+        for what, bent in bends(data, records, draws, self.options.bends, self.other):
             bent_path.write_bytes(bent)
             self.compare(seed, family, what, [paths[0], paths[1], bent_path])
         self.other = data

@@ -182,6 +182,18 @@ def transposed(rng):
     return net.finish()
 
 
+def constants(rng):
+    """Arithmetic on weights, which stays in the graph; one of the numbers is irrational."""
+    net = Network(rng, (1, 3))
+    total = net.node("Add", [net.weight((3, 4), 0.5), net.weight((3, 4), 0.5)], (3, 4))
+    net.node("MatMul", [net.inputs[0][0], total], (1, 4))
+    hidden = net.unary("Relu")
+    shift = net.node("Exp", [net.weight((4,), 0.2)], (4,))
+    net.node("Sub", [hidden, shift], (1, 4))
+    net.gemm(2)
+    return net.finish()
+
+
 def quotient(rng):
     """A division by a computed number."""
     net = Network(rng, (1, 2))
@@ -400,7 +412,7 @@ FAMILIES = {
     "reduce_sum": reduction("ReduceSum"), "reduce_mean": reduction("ReduceMean"), "reduce_max": reduction("ReduceMax"), "clip": clipped,
     "exp": mlp("Exp"), "log": positive("Log"), "sqrt": positive("Sqrt"), "reciprocal": positive("Reciprocal"), "pow": positive("Pow"),
     "softmax": softmax, "two_inputs": two_inputs, "matmul_two": attention,
-    "conv_transpose": transposed, "div": quotient, "rearranged": rearranged, "global_max_pool": globally("GlobalMaxPool"), "reduce_min": reduction("ReduceMin"),
+    "conv_transpose": transposed, "div": quotient, "rearranged": rearranged, "constants": constants, "global_max_pool": globally("GlobalMaxPool"), "reduce_min": reduction("ReduceMin"),
     "sin": mlp("Sin"), "cos": mlp("Cos"), "atan": mlp("Atan"), "floor": mlp("Floor"), "ceil": mlp("Ceil"),
 }
 

@@ -367,6 +367,14 @@ def positive(op, **attributes):
     return make
 
 
+def even_power(rng):
+    net = Network(rng, (1, 2))
+    net.gemm(3)
+    net.node("Pow", [net.x, net.weight((), values=[rng.choice((2.0, 3.0, 4.0))])], net.shape)
+    net.gemm(1)
+    return net.finish()
+
+
 def softmax(rng):
     net = Network(rng, (1, 2), opset=rng.choice((11, 13)))
     net.gemm(4)
@@ -410,7 +418,7 @@ FAMILIES = {
     "matmul": matmul_bias, "conv": convolution, "conv2": convolution, "grouped": globally("GlobalAveragePool"), "max_pool": pooled("MaxPool"), "avg_pool": pooled("AveragePool"),
     "residual": residual, "mul": bilinear, "square": square, "layout": layout, "split": split, "max": extremum("Max"), "min": extremum("Min"),
     "reduce_sum": reduction("ReduceSum"), "reduce_mean": reduction("ReduceMean"), "reduce_max": reduction("ReduceMax"), "clip": clipped,
-    "exp": mlp("Exp"), "log": positive("Log"), "sqrt": positive("Sqrt"), "reciprocal": positive("Reciprocal"), "pow": positive("Pow"),
+    "exp": mlp("Exp"), "log": positive("Log"), "sqrt": positive("Sqrt"), "reciprocal": positive("Reciprocal"), "pow": positive("Pow"), "even_pow": even_power,
     "softmax": softmax, "two_inputs": two_inputs, "matmul_two": attention,
     "conv_transpose": transposed, "div": quotient, "rearranged": rearranged, "constants": constants, "global_max_pool": globally("GlobalMaxPool"), "reduce_min": reduction("ReduceMin"),
     "sin": mlp("Sin"), "cos": mlp("Cos"), "atan": mlp("Atan"), "floor": mlp("Floor"), "ceil": mlp("Ceil"),

@@ -139,10 +139,11 @@ def root_of(g, a, b):
 
 class Function:
     """`value` and `derivative` enclose. `parts` are pairs (start, kind): from there on f is "convex", "concave", a line of the slope `kind`, which may jump at the
-    start, or "steep": its derivative lies between -1 and 1. The domain is where `inside(l, u)`. `bent` says if lines without hints follow the curves."""
+    start, or "steep": its derivative lies between -1 and 1. The domain is where `inside(l, u)`. `bent` says if lines without hints follow the curves, `known` if
+    FORMAT.md says which they are."""
 
-    def __init__(self, value, parts, derivative=None, inside=lambda l, u: True, bent=True):
-        self.value, self.derivative, self.inside, self.bent = value, derivative, inside, bent
+    def __init__(self, value, parts, derivative=None, inside=lambda l, u: True, bent=True, known=True):
+        self.value, self.derivative, self.inside, self.bent, self.known = value, derivative, inside, bent, known
         self.parts = parts if callable(parts) else lambda l, u: parts
 
     def pieces(self, l, u):
@@ -208,8 +209,8 @@ class Function:
             return sign * (value(far) - value(x) - tangent(x) * (far - x))
         if missed(near) < 0:
             return chord
-        if missed(border) >= 0:              # a kink
-            return (tangent(border) + kinds[1]) / 2
+        if missed(border) >= 0:              # a kink, or the bottom of an even power
+            return tangent(border) if isinstance(kinds[1], str) else (tangent(border) + kinds[1]) / 2
         return tangent(root_of(missed, border, near))
 
 
@@ -217,8 +218,8 @@ def exact(value):
     return lambda x: (value(x),) * 2
 
 
-def pieces_of_lines(value, *parts):
-    return Function(exact(value), list(zip((-inf,) + parts[1::2], parts[::2])))
+def pieces_of_lines(value, *parts, known=True):
+    return Function(exact(value), list(zip((-inf,) + parts[1::2], parts[::2])), known=known)
 
 
 def s_shaped(value, derivative):
@@ -250,7 +251,7 @@ def power(r):
     require(abs(r) <= 64, Declined, "twin.function", f"power {r}")
     r, right = int(r), "convex" if r * (r - 1) else Fraction(r)
     left = right if r % 2 == 0 or r == 1 else "concave"
-    parts = [(-inf, right)] if left == right and r >= 0 else [(-inf, left), (ZERO, right)]
+    parts = [(-inf, right)] if r in (0, 1) else [(-inf, left), (ZERO, right)]
     return Function(exact(lambda x: x ** r), parts, exact(lambda x: r * x ** (r - 1)), lambda l, u: r >= 0 or l > 0 or u < 0)
 
 
@@ -264,7 +265,7 @@ FUNCTIONS = {
     "sigmoid": s_shaped(sigmoid, bell), "tanh": s_shaped(lambda x: affine(sigmoid(2 * x), 2, -1), lambda x: affine(bell(2 * x), 4)),
     "softsign": s_shaped(exact(lambda x: x / (1 + abs(x))), exact(lambda x: 1 / (1 + abs(x)) ** 2)), "atan": s_shaped(atan, exact(lambda x: 1 / (1 + x * x))),
     "exp": Function(exp, [(-inf, "convex")], exp), "log": Function(log, [(-inf, "concave")], exact(lambda x: 1 / x), lambda l, u: l > 0),
-    "softplus": Function(softplus, [(-inf, "convex")], sigmoid), "sqrt": power(HALF), "reciprocal": power(-ONE), "square": power(Fraction(2)),
+    "softplus": Function(softplus, [(-inf, "convex")], sigmoid), "sqrt": power(HALF), "reciprocal": power(-ONE), "square": Function(exact(lambda x: x * x), [(-inf, "convex")], exact(lambda x: 2 * x)),
     "relu": pieces_of_lines(lambda x: max(x, ZERO), ZERO, ZERO, ONE), "abs": pieces_of_lines(abs, -ONE, ZERO, ONE),
     "sign": pieces_of_lines(lambda x: Fraction((x > 0) - (x < 0)), ZERO, ZERO, ZERO), "floor": staircase(floor), "ceil": staircase(ceil),
     "sin": wave(False), "cos": wave(True),
@@ -280,7 +281,7 @@ def function_of(op, attributes):
     if op == "clip":
         return pieces_of_lines(lambda x: min(max(x, a["lo"]), a["hi"]), ZERO, a["lo"], ONE, a["hi"], ZERO)
     if op == "hard_sigmoid" and alpha > 0:
-        return pieces_of_lines(lambda x: min(max(alpha * x + beta, ZERO), ONE), ZERO, -beta / alpha, alpha, (1 - beta) / alpha, ZERO)
+        return pieces_of_lines(lambda x: min(max(alpha * x + beta, ZERO), ONE), ZERO, -beta / alpha, alpha, (1 - beta) / alpha, ZERO, known=False)
     if op in ("elu", "selu", "celu") and alpha > 0 and (op != "selu" or beta > 0):
         return elu(alpha, beta if op == "selu" else ONE, alpha if op == "celu" else ONE)
     return power(a["exponent"]) if op == "pow" else FUNCTIONS.get(op)

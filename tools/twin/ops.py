@@ -242,6 +242,8 @@ class Ops:
             x = boxes(operand)[place]
             a, b = self.line(v, x, lower, slope)
             middle = a * sum(x) / 2 + b
+            if slope is None and not self.function(v).known:
+                self.doubts.add(node.op)
             nearer = slope is not None or node.op == "relu" or (middle > box[1] if lower else middle < box[1])
             return ([((operand, place), a)], b) if nearer else box
         if node.op in MAXIMA:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""twin_test.py: tests of tools/twin that need no binary: enclosures, lines, digests that are written in the documents, refusals."""
+"""twin_test.py [BIN]: tests of tools/twin that need no binary: enclosures, lines, digests that are written in the documents, refusals. With BIN,
+`assay-check` has to accept the same steps."""
 import math
 import random
+import subprocess
 import sys
 import tempfile
 from fractions import Fraction
@@ -12,10 +14,13 @@ sys.path[:0] = [str(ROOT / "tools" / "twin"), str(ROOT / "tests" / "cli"), str(P
 
 import functions  # noqa: E402
 from certificate import crc32c  # noqa: E402
-from check import check  # noqa: E402
+from check import check, read_statement  # noqa: E402
+from corpus import with_checksums  # noqa: E402
 from functions import atan, elu, exp, log, power, sigmoid, sin, softplus, sqrt  # noqa: E402
+from networks import Network  # noqa: E402
 from onnx_files import two_equal_neurons  # noqa: E402
 
+BIN = sys.argv[1:2]
 POINTS = {exp: math.exp, log: math.log, sqrt: math.sqrt, sigmoid: lambda x: 1 / (1 + math.exp(-x)), softplus: lambda x: math.log1p(math.exp(x)),
           atan: math.atan, sin: math.sin}
 
@@ -45,6 +50,57 @@ def test_extremes():
             assert lo <= min(values) + tiny and hi >= max(values) - tiny, (name, l, u, s)
             room = max(1, *map(abs, values)) * Fraction(1, 10)
             assert name in ("sign", "floor", "ceil") or min(values) - lo <= room and hi - max(values) <= room, (name, l, u, s)
+
+
+def test_slopes_without_hints():
+    """The tables of FORMAT.md, section 3."""
+    F, table = Fraction, functions.FUNCTIONS
+    assert power(F(2)).slope(F(-1), F(2), True) == 0 and power(F(2)).slope(F(-1), F(2), False) == 1
+    assert table["square"].slope(F(-1), F(2), True) == 1
+    assert elu(F(7, 10), F(1), F(1)).slope(F(-1), F(2), True) == F(17, 20)
+    assert abs(table["sin"].slope(F(0), F(2), False) - F(math.sin(2) / 2)) < F(1, 1 << 50)
+    assert table["abs"].slope(F(-1), F(3), True) == F(1, 2)
+    for l, u, lower in ((F(-3), F(4), True), (F(-4), F(3), False)):
+        f, end = table["tanh"], u if lower else l
+        s, t = f.line(l, u, lower, None)
+        assert abs(s * end + t - sum(f.value(end)) / 2) < F(1, 1 << 30)      # the tangent that meets the function there
+        assert F(0) < s < 1 and s != f.slope(l, u, not lower)
+    assert abs(table["tanh"].slope(F(-1, 4), F(4), True) - F(math.tanh(4) - math.tanh(-0.25)) / F(17, 4)) < F(1, 1 << 50)      # the chord bounds
+
+
+def refutes(records, folder):
+    """What the twin says of these records about x [1], y = relu(x) + 1 and the property y <= 1/2, x in [-1, 1]."""
+    net = Network(random.Random(1), (1,))
+    net.unary("Relu")
+    net.node("Add", [net.x, net.weight((1,), values=[1.0])], (1,))
+    paths = [folder / name for name in ("small.onnx", "small.vnnlib", "small.assay")]
+    paths[0].write_bytes(net.finish())
+    paths[1].write_text("(declare-const X_0 Real)(declare-const Y_0 Real)(assert (>= X_0 -1))(assert (<= X_0 1))(assert (<= Y_0 0.5))")
+    digest = read_statement(*map(str, paths[:2]))[2].digest
+    paths[2].write_bytes(with_checksums(b"ASSAY\x01" + digest + b"\x0freal arithmetic", [(1, bytes.fromhex(records)), (2, b"\x01")]))
+    word, _, lines = check(*map(str, paths))
+    if BIN:
+        done = subprocess.run([Path(BIN[0]) / "assay-check", *paths], capture_output=True, timeout=60)
+        assert done.stdout.split()[0].decode() == word, (records, done.stderr, lines)
+    return lines[0].split(":")[0]
+
+
+def test_steps(folder):
+    """Nodes: 0 x, 1 relu, 2 the constant, 3 the sum. Premises of the rules, and what an empty branch does."""
+    boxes = "0401 0403"
+    assert refutes(f"0100 {boxes} 070300 02", folder) == "theorem"
+    assert refutes("0100 0401 070300 02", folder) == "box.premise" and refutes("0100 0403 070300 02", folder) == "box.premise"
+    assert refutes(f"0100 {boxes} 02", folder) == "certificate.open" and refutes(f"0100 {boxes} 070100 02", folder) == "certificate.open"
+    assert refutes("0100 0a0100 0401 0403 070300 0d 0401 0403 070300 0e 02", folder) == "theorem"              # split before the box
+    assert refutes("0100 0a0200 0401 0403 070300 0d 0401 0403 070300 0e 02", folder) == "split"                # of a constant
+    two = "0b0000 00000040"                                                                                    # split x at 2
+    assert refutes(f"0100 {two} {boxes} 070300 0d 070100 0e 02", folder) == "theorem"                          # x >= 2 is empty
+    assert refutes(f"0100 {two} {boxes} 070300 0d 09 0e 02", folder) == "theorem"
+    assert refutes(f"0100 {two} 09 0d 09 0e 02", folder) == "empty"
+    assert refutes(f"0100 {two} 070300 0d 09 0e 02", folder) == "box.premise"
+    assert refutes(f"0100 {boxes} 050200 070300 02", folder) == "refine" and refutes(f"0100 {boxes} 050320 00 070300 02", folder) == "theorem"
+    assert refutes(f"0100 {boxes} 050028 01 000080bf 0000803f 070300 02", folder) == "theorem"                 # claims for x: [-1, 1]
+    assert refutes(f"0100 {boxes} 050028 01 000080bf 0000003f 070300 02", folder) == "claim"                   # [-1, 1/2]
 
 
 EXAMPLE = """
@@ -82,6 +138,8 @@ def test_example_of_the_format(folder):
 if __name__ == "__main__":
     test_enclosures()
     test_extremes()
+    test_slopes_without_hints()
     with tempfile.TemporaryDirectory() as name:
         test_example_of_the_format(Path(name))
-    print("twin: enclosures, extremes, the example of FORMAT.md")
+        test_steps(Path(name))
+    print("twin: enclosures, extremes, slopes, the example of FORMAT.md, steps")

@@ -44,7 +44,7 @@ class Sharp:
         self.write_property("(<= Y_0 0)")
         self.replay = Replay(self.model, Property(property_path, self.model.input_types, self.model.output_types))
         self.replay.step_begin_group(0)
-        self.inner = [v for v, node in enumerate(self.nodes) if node.op not in ("input", "constant")]
+        self.inner = [v for v, node in enumerate(self.nodes) if node.op != "input" and not self.replay.ops.is_constant(v)]
         for v in self.inner:
             self.replay.step_box(v)
         self.boxes = b"\x01\x00" + b"".join(b"\x04" + varint(v) for v in self.inner)

@@ -98,7 +98,7 @@ def test_steps(folder):
     assert refutes(f"0100 {two} {boxes} 070300 0d 09 0e 02", folder) == "theorem"
     assert refutes(f"0100 {two} 09 0d 09 0e 02", folder) == "empty"
     assert refutes(f"0100 {two} 070300 0d 09 0e 02", folder) == "box.premise"
-    assert refutes(f"0100 {boxes} 050200 070300 02", folder) == "refine" and refutes(f"0100 {boxes} 050320 00 070300 02", folder) == "theorem"
+    assert refutes(f"0100 {boxes} 050200 070300 02", folder) == "tighten" and refutes(f"0100 {boxes} 050320 00 070300 02", folder) == "theorem"
     assert refutes(f"0100 {boxes} 050028 01 000080bf 0000803f 070300 02", folder) == "theorem"                 # claims for x: [-1, 1]
     assert refutes(f"0100 {boxes} 050028 01 000080bf 0000003f 070300 02", folder) == "claim"                   # [-1, 1/2]
 

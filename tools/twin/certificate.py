@@ -13,7 +13,7 @@ for entry in range(256):
     TABLE.append(entry)
 # By type: the name of a record and its fields: methods of Records, or numbers by their code of one letter.
 RECORDS = [record.split() for record in (
-    "-, begin_group varint, end_group, sweep B node, box node, refine refinement, define_hints varint hints, conclude cases hints, "
+    "-, begin_group varint, end_group, sweep B node, box node, tighten tightening, define_hints varint hints, conclude cases hints, "
     "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts").split(", ")]
 
 
@@ -113,7 +113,7 @@ class Records(Reader):
         lower, upper = [self.slopes(side) if flags >> bit & 1 else None for bit, side in enumerate(("lower", "upper"))]
         return Hints(lower, upper, self.beta() if flags & 4 else ())
 
-    def refinement(self):
+    def tightening(self):
         """(node, selection: 0 unstable or 1 all or 2 the mask's, mask, hints, rounded, claims)"""
         node, flags = self.node(), self.number("B")
         size = self.context.nodes[node].size

@@ -234,9 +234,10 @@ class Ops:
                 return [((node.operands[p], e), ONE)], ZERO
         return None
 
-    def relax(self, v, element, boxes, own, lower, slope):
-        """A form below (lower) or above the element; `slope` is the hint or None, `own` the element's box. Where the choice is the checker's own, `doubts` says so."""
-        node, box = self.nodes[v], ([], own[0 if lower else 1])
+    def relax(self, v, element, boxes, own, lower, slopes):
+        """A form below (lower) or above the element; `slopes` are the hints, below and above, or None; `own` the element's box. Where the choice is the
+        checker's own, `doubts` says so."""
+        node, box, slope = self.nodes[v], ([], own[0 if lower else 1]), slopes[0 if lower else 1]
         if self.function(v):
             (place, *_), (operand, *_) = self.aligned(v)[element], node.operands
             x = boxes(operand)[place]
@@ -249,7 +250,9 @@ class Ops:
         if node.op in MAXIMA:
             return self.relax_maximum(node, self.candidates(v)[element], boxes, lower == (MAXIMA[node.op] > 0), slope, box)
         if node.op in PRODUCTS:
-            return self.relax_products(*self.folded(v)[element], boxes, lower, HALF if slope is None else slope)
+            terms, constant = self.relax_products(*self.folded(v)[element], boxes, lower, [HALF if mix is None else mix for mix in slopes])
+            middle = constant + sum(c * sum(boxes(o)[e]) / 2 for (o, e), c in terms)
+            return (terms, constant) if slope is not None or node.op == "mul" or (middle > box[1] if lower else middle < box[1]) else box
         if node.op == "batch_norm":
             _, slope, constant, slack = self.batch_norm(node, element, [boxes(o) for o in node.operands])
             return [((node.operands[0], element), slope)], constant + (-slack if lower else slack)
@@ -284,11 +287,12 @@ class Ops:
             self.doubts.add(node.op)
         return ([(terms[k], s) for k, s in slopes.items()], sign * above) if centre <= end else box
 
-    def relax_products(self, merged, constant, boxes, lower, mix):
-        require(0 <= mix <= 1, Rejected, "line", "a mix outside of [0, 1]")
+    def relax_products(self, merged, constant, boxes, lower, mixes):
+        require(all(0 <= mix <= 1 for mix in mixes), Rejected, "line", "a mix outside of [0, 1]")
         terms = []
         for key, c in merged.items():
-            slopes, more = plane(*[boxes(o)[e] for o, e in key], lower == (c > 0), mix) if len(key) > 1 else ((ONE,), ZERO)
+            below = lower == (c > 0)
+            slopes, more = plane(*[boxes(o)[e] for o, e in key], below, mixes[0 if below else 1]) if len(key) > 1 else ((ONE,), ZERO)
             terms += [(variable, c * slope) for variable, slope in zip(key, slopes)]
             constant += c * more
         return terms, constant

@@ -156,7 +156,7 @@ class Replay:
         for node in range(first, len(self.nodes)):
             self.step_box(node)
             if self.nodes[node].op != "input" and not self.ops.is_constant(node) and self.bending_users(node):
-                self.step_refine((node, 0, (), Hints(), rounding, None))
+                self.step_tighten((node, 0, (), Hints(), rounding, None))
 
     def bending_users(self, node):
         return [self.nodes[user].op for user in self.nodes[node].users if not self.ops.exact(user)]
@@ -165,9 +165,9 @@ class Replay:
         kinked = all(op in ("relu", "leaky_relu", "abs") for op in self.bending_users(node))
         return [e for e, (lo, hi) in enumerate(self.boxes(node)) if (lo < 0 < hi if kinked else lo < hi)]
 
-    def step_refine(self, refinement):
-        node, selection, mask, hints, rounding, claims = refinement
-        require(not self.ops.is_constant(node), Rejected, "refine", f"node {node} is constant")
+    def step_tighten(self, tightening):
+        node, selection, mask, hints, rounding, claims = tightening
+        require(not self.ops.is_constant(node), Rejected, "tighten", f"node {node} is constant")
         if self.branch.empty:
             return
         elements = [e for e, chosen in enumerate(mask) if chosen] if selection else self.unstable(node)
@@ -220,12 +220,11 @@ class Replay:
 
     def line(self, node, element, lower, hints):
         """A form below (lower) or above an element of a node that is not affine."""
-        boxes, slopes = self.boxes, (hints.lower if lower else hints.upper).get(node)
-        slope, own = None if slopes is None else Fraction(slopes[element]), self.boxes(node)[element]
-        form, op = self.ops.is_linear(node, element, boxes), self.nodes[node].op
+        slopes = [Fraction(side[node][element]) if node in side else None for side in (hints.lower, hints.upper)]
+        slope, form, op = slopes[0 if lower else 1], self.ops.is_linear(node, element, self.boxes), self.nodes[node].op
         if form is not None and (slope is None or op == "relu" or lower != (MAXIMA.get(op, 0) > 0) and op in MAXIMA):
             return form
-        return self.ops.relax(node, element, boxes, own, lower, slope)
+        return self.ops.relax(node, element, self.boxes, self.boxes(node)[element], lower, slopes)
 
     # Conclusions.
 

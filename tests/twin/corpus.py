@@ -33,9 +33,10 @@ def run(*command, limit=60):
 
 
 def samples(model, rng, bounds, count=12):
+    """The outputs, rounded up, at points of the box that properties write with six decimals."""
     ops, found = Ops(model.nodes), []
     for _ in range(count):
-        point = [Fraction(rng.choice((lo, hi, rng.uniform(lo, hi)))).limit_denominator(1000) for lo, hi in bounds]
+        point = [Fraction(f"{rng.choice((lo, hi, rng.uniform(lo, hi))):.6f}") for lo, hi in bounds]
         boxes, place = {}, 0
         for node in range(len(model.nodes)):
             if node in model.inputs:
@@ -43,7 +44,7 @@ def samples(model, rng, bounds, count=12):
                 place += model.nodes[node].size
             else:
                 boxes[node] = ops.image(node, boxes.__getitem__)
-        found.append([float(lo) for output in model.outputs for lo, _ in boxes[output]])
+        found.append([hi for output in model.outputs for _, hi in boxes[output]])
     return found
 
 
@@ -178,8 +179,9 @@ class Corpus:
         centre = [rng.uniform(-1, 1) for _ in range(sum(model.nodes[i].size for i in model.inputs))]
         radius = rng.choice((0.1, 0.3, 0.6))
         bounds = [(c - radius, c + radius) if rng.random() < 0.9 else (c, c) for c in centre]
-        self.sharp(seed, family, paths, random.Random(seed), bounds)
-        outputs = samples(model, rng, bounds)
+        reached = samples(model, rng, bounds)
+        self.sharp(seed, family, paths, random.Random(seed), bounds, min(values[0] for values in reached))
+        outputs = [list(map(float, values)) for values in reached]
         text = property_text(rng, outputs, bounds, (len(centre), len(outputs[0])))
         version_2 = in_version_2(text, model.input_types, model.output_types)
         paths[1].write_text(version_2 if rng.random() < 0.3 else text)
@@ -217,8 +219,8 @@ class Corpus:
                 self.compare(seed, family, f"bent {end}", [other if p == path else p for p in paths])
 
 
-    def sharp(self, seed, family, paths, rng, bounds):
-        """Certificates made here: just below what the rules give, just above, and with claims."""
+    def sharp(self, seed, family, paths, rng, bounds, reached):
+        """Certificates made here: just below what the rules give, just above, and with claims. No bound may be above a value that the network takes."""
         paths = [paths[0]] + [self.folder / f"{seed}_sharp{p.suffix}" for p in paths[1:]]
         try:
             made = Sharp(str(paths[0]), str(paths[1]), bounds, rng)
@@ -228,6 +230,9 @@ class Corpus:
             self.counts["no bound", refusal.code] += 1
             return
         for name, records, bound in proofs:
+            if bound > reached:
+                self.disagreements.append(f"seed {seed} {family}, {name}: the twin's bound {float(bound)} is above the value {float(reached)}")
+                print(self.disagreements[-1], flush=True)
             eps = (1 + abs(bound)) / 10 ** 6
             for what, threshold in ((f"{name}, below", bound - eps), (f"{name}, above", bound + eps)):
                 made.write_property(f"(<= Y_0 {threshold.numerator * 10 ** 12 // threshold.denominator / 10 ** 12:.12f})")

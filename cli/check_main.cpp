@@ -57,6 +57,9 @@ int run(int argc, char** argv) {
     } else if (word == "--statement=full" || (word == "--statement" && i + 1 < argc && std::string_view(argv[i + 1]) == "full")) {
       full = true;
       i += word == "--statement" ? 1 : 0;
+    } else if (word.starts_with("--statement") || word.starts_with("--semantics")) {
+      return usage(word.starts_with("--statement") ? "--statement takes full: the statement is printed, every line of it"
+                                                   : "--semantics takes real");
     } else if (word == "--memory" || word == "--budget") {
       const std::string value = i + 1 < argc ? argv[++i] : "";
       if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory.emplace())

@@ -25,7 +25,7 @@ Report decided(const std::string& model, const std::string& property, const std:
   report.notes = loaded.value().notes();
   report.problem = loaded.value().problem;
   auto reader = certificate::Reader::open(certificate);
-  if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), false);
+  if (!reader) return refused(std::move(report), in_file(reader.rejection(), certificate), reader.rejection().code == "certificate.io");
   const std::uint64_t certificate_bytes = file_bytes(certificate);
   if (options.limit_memory) options.limit_memory(memory_rule(options.limits).of(loaded.value().stored() + certificate_bytes));
   const auto limits = replay_limits(loaded.value(), options.limits, certificate_bytes);

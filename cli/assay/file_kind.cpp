@@ -56,6 +56,7 @@ FileKind kind_of_head(std::string_view head) {
   if (head.starts_with("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv)) return FileKind::torch;  // before version 1.6
   if (head.size() > kLength && head[kLength] == '{' && head[kLength - 1] == '\0')
     return head.find("\"assay.trace\"") != std::string_view::npos ? FileKind::trace : FileKind::safetensors;
+  if (head.substr(0, 64).find("assay statement file"sv) == kLength) return FileKind::statement;
   if (opens_like_onnx(head)) return FileKind::onnx;
   for (const char c : head) {
     if (std::isspace(static_cast<unsigned char>(c)) != 0) continue;
@@ -70,7 +71,7 @@ struct Description {
 };
 
 // In the order of FileKind.
-constexpr std::array<Description, 11> kDescriptions{{
+constexpr std::array<Description, 12> kDescriptions{{
     {"something else", ""},
     {"an ONNX model", "the model goes where MODEL.onnx stands in the command's help; `assay inspect FILE` shows what it holds"},
     {"a VNN-LIB property", "the property goes where PROPERTY.vnnlib stands in the command's help"},
@@ -82,6 +83,7 @@ constexpr std::array<Description, 11> kDescriptions{{
     {"a NumPy array (.npy)", "export the model as ONNX; values are given as JSON (assay eval --help)"},
     {"an HDF5 file, such as Keras writes", "export the model as ONNX, for example with tf2onnx"},
     {"JSON", ""},
+    {"a statement file", "assay-check STATEMENT CERTIFICATE decides on it, `assay inspect FILE` shows it"},
 }};
 
 const Description& description(FileKind kind) { return kDescriptions[static_cast<std::size_t>(kind)]; }

@@ -9,7 +9,7 @@
 
 namespace assay::cli {
 
-enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, safetensors, torch, npz, npy, hdf5, json };
+enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, safetensors, torch, npz, npy, hdf5, json, statement };
 
 [[nodiscard]] FileKind kind_of_file(const std::string& path);
 

@@ -100,6 +100,26 @@ int inspect_model(const InspectOptions& options) {
   return options.summary_only ? show(options, facts) : show(options, facts, "nodes", node_rows(found.graph));
 }
 
+int inspect_statement(const InspectOptions& options) {
+  LoadOptions load_options;
+  load_options.limits = options.limits;
+  const auto loaded = check::load_statement(options.file, limiting(load_options));
+  if (!loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
+  const kernel::Problem& problem = *loaded.value().problem;
+  Facts facts{{"file", options.file},
+              {"kind", "statement"},
+              {"semantics", to_string(problem.statement().semantics)},
+              {"graph", summary(problem.graph())},
+              {"ops", ops_text(problem.graph())},
+              {"cases", std::to_string(problem.statement().property.cases.size())},
+              {"boxes", std::to_string(problem.group_count())}};
+  for (const kernel::Source& source : problem.statement().sources)
+    facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + printable(source.name));
+  facts.emplace_back("graph digest", kernel::to_hex(kernel::graph_digest(problem.graph())));
+  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
+  return options.summary_only ? show(options, facts) : show(options, facts, "nodes", node_rows(problem.graph()));
+}
+
 int inspect_trace(const InspectOptions& options) {
   GateReport report;
   const auto opened = open_trace(options.file, report);
@@ -159,6 +179,7 @@ int inspect(const InspectOptions& named) {
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);
+  if (kind == FileKind::statement) return inspect_statement(options);
   if (kind == FileKind::trace || kind == FileKind::safetensors) return inspect_trace(options);
   if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
   if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);

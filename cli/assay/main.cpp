@@ -14,6 +14,7 @@
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 #include "cli/load.h"
+#include "cli/units.h"
 
 namespace {
 
@@ -48,7 +49,7 @@ void add_limits(CLI::App* verb, Limits& limits) {
   verb->add_option_function<std::string>(
           "--budget", work,
           "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
-          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 3)")
+          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)")
       ->type_name("NUMBER");
 }
 
@@ -135,8 +136,15 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
       ->check(CLI::IsMember({"ibp", "crown"}))
       ->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::IsMember({"all", "outputs"}))->capture_default_str();
-  verb->add_option("--timeout", options.timeout, "seconds over all boxes, of which backward bounds get four fifths; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+  verb->add_option("--timeout", options.timeout, "over all boxes, e.g. 60, 90s, 5m, of which backward bounds get four fifths; 0: no limit")
+      ->type_name("TIME")
+      ->transform([](const std::string& text) {
+        double seconds = 0;
+        if (!parse_seconds(text, seconds)) throw CLI::ValidationError("--timeout", "no time such as 60, 90s or 5m: " + text);
+        std::array<char, 32> number{};
+        (void)std::snprintf(number.data(), number.size(), "%.17g", seconds);
+        return std::string(number.data());
+      })
       ->capture_default_str();
   add_semantics(verb, options.semantics);
   add_limits(verb, options.limits);

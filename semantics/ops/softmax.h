@@ -25,6 +25,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "semantics/numbers/steps.h"
 #include "semantics/ops/families.h"
@@ -56,6 +57,9 @@ S common_shift(const std::vector<S>& terms) {
 }
 
 // exp(x - m) per element and its sum per line, at the line's first position.
+// A float execution is one of many: lines longer than this are summed once, not for each of their elements.
+constexpr std::size_t kLongLine = 256;
+
 template <class S>
 struct Powers {
   S m;
@@ -92,10 +96,12 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   const S one = ScalarTraits<S>::from_double(1);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
-  if constexpr (ScalarTraits<S>::has_residues) {
-    const Powers<S> powers(axis, x);
-    for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = powers.values[at] / powers.sums[powers.line(axis, at)];
-    return y;
+  if constexpr (ScalarTraits<S>::has_residues || std::is_floating_point_v<S>) {
+    if (ScalarTraits<S>::has_residues || axis.extent > kLongLine) {
+      const Powers<S> powers(axis, x);
+      for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = powers.values[at] / powers.sums[powers.line(axis, at)];
+      return y;
+    }
   }
   for (std::size_t at = 0; at < x.values.size(); ++at) {
     const std::size_t i = axis.position(at), line = at - i * axis.stride;
@@ -124,6 +130,24 @@ Array<S> log_softmax(const Node& node, const Array<S>& x) {
     const Powers<S> powers(axis, x);
     for (std::size_t at = 0; at < x.values.size(); ++at) y.values[at] = x.values[at] - powers.m - log(powers.sums[powers.line(axis, at)]);
     return y;
+  }
+  if constexpr (std::is_floating_point_v<S>) {
+    if (axis.extent > kLongLine) {
+      const Powers<S> powers(axis, x);
+      std::vector<S> others(x.values.size());  // the sum of the other powers of the line: those before, then those behind
+      S before{}, behind{};
+      for (std::size_t first = 0; first < x.values.size(); ++first) {
+        if (axis.position(first) != 0) continue;
+        const std::size_t last = first + (axis.extent - 1) * axis.stride;
+        before = behind = S{};
+        for (std::size_t at = first; at <= last; at += axis.stride) others[at] = std::exchange(before, before + powers.values[at]);
+        for (std::size_t k = 0, at = last; k < axis.extent; ++k, at -= axis.stride)
+          others[at] += std::exchange(behind, behind + powers.values[at]);
+      }
+      for (std::size_t at = 0; at < x.values.size(); ++at)
+        y.values[at] = -apply(Function::softplus, S(log(others[at]) + (powers.m - x.values[at])));
+      return y;
+    }
   }
   for (std::size_t at = 0; at < x.values.size(); ++at) {
     const std::size_t i = axis.position(at), line = at - i * axis.stride;

@@ -15,7 +15,6 @@
 // Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernel/proof/scope_parts.h"
 #include "semantics/numbers/directed.h"

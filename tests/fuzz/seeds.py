@@ -280,6 +280,27 @@ def small_texts():
         seed("words", name, text)
 
 
+def dictionary(target, entries):
+    """Words for libFuzzer, with \\xNN for what is not printable."""
+    spelled = ["".join(chr(b) if 0x20 <= b < 0x7f and b not in b'"\\\\' else f"\\x{b:02x}" for b in entry) for entry in entries]
+    (HERE / "targets" / f"{target}.dict").write_text("".join(f'"{word}"\n' for word in spelled))
+
+
+def dictionaries():
+    words = ("(assert ", "(declare-const ", "Real", "(and ", "(or ", "(not ", "(<= ", "(>= ", "(< ", "(> ", "(= ", "(== ", "(!= ", "(+ ", "(- ", "(* ", "(/ ", "X_0", "X_1", "Y_0", "Y_1",
+             "(vnnlib-version <2.0>)", "(declare-network ", "(declare-input ", "(declare-output ", "(declare-hidden ", "(equal-to ", "(isomorphic-to ", "float32", "float64", "int64", "real",
+             "[1,2]", "[2]", "[0,0]", "[0,1]", "; ", "1e400", "0x10", "(ite ", "(let ", "true", "false", "=> ")
+    dictionary("vnnlib", [word.encode() for word in words])
+    ops = sorted({path.name for path in (CORPUS / "onnx").iterdir() if "_" not in path.name} | {
+        "And", "Cast", "Ceil", "Compress", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Dropout", "Elu", "Equal", "Exp", "Floor", "GRU", "GatherND", "Gelu", "Greater",
+        "HardSigmoid", "Identity", "If", "Less", "Log", "Loop", "Max", "Mean", "Min", "Mod", "Neg", "Not", "PRelu", "RNN", "Range", "Reciprocal", "ReduceMean", "ReduceMin", "Round", "Scan",
+        "ScatterND", "Selu", "Shape", "Size", "Softplus", "SpaceToDepth", "Sqrt", "Sub", "Sum", "Trilu", "Unsqueeze", "Upsample", "Where"})
+    names = ["axis", "axes", "keepdims", "perm", "pads", "strides", "dilations", "group", "kernel_shape", "auto_pad", "SAME_UPPER", "mode", "alpha", "to", "ceil_mode", "count_include_pad", "transA",
+             "equation", "direction", "bidirectional", "hidden_size", "external"]
+    # Names behind their field and length: op of a node, name of an attribute; numbers of int64.
+    dictionary("onnx", [block(4, op) for op in ops] + [block(1, name) for name in names] + [struct.pack("<q", v) for v in (0, -1, 2**31, 2**62, -2**63)])
+
+
 def main():
     programs = Programs(sys.argv[1])
     shutil.rmtree(CORPUS, ignore_errors=True)
@@ -290,6 +311,7 @@ def main():
     traces(programs)
     compressed()
     small_texts()
+    dictionaries()
     shutil.rmtree(programs.folder)
     size = sum(path.stat().st_size for folder in (CORPUS, STATEMENTS) for path in folder.rglob("*") if path.is_file())
     print(f"{sum(1 for path in CORPUS.rglob('*') if path.is_file())} seeds, {size} bytes with the statements")

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "kernel/policy": ["semantics/"],  # knows no rule, and no fact
     "kernel/gradients": ["semantics/"],
     "kernel/audit": ["semantics/", "kernel/gradients/", "kernel/proof/loops/lanes.h"],
-    "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/", "semantics/statement/"],
+    "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/printable.h", "semantics/graph/", "semantics/numbers/", "semantics/statement/"],
     "formats": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h"],
     "certificates/replay": ["kernel/", "semantics/"],
     "certificates/format": ["kernel/", "semantics/", "formats/", "certificates/replay/"],

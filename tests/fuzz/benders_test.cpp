@@ -2,7 +2,8 @@
 // with fresh checksums and the digest of the statement at hand. The statements are false; each comes with certificates of a true one about the
 // same network. None may be accepted. A witness of the false one is bent, too, and presented for the true one.
 //
-// Several certificates are presented in a case; the last lines count them. One million take about ASSAY_FUZZ=MILLION build/release/bin/test_fuzz "bent proofs*"
+// Several certificates are presented in a case; the last lines count them. One million:
+// ASSAY_FUZZ=180 build/release/bin/test_fuzz "bent proofs*" (README.md has what it takes)
 #include <bit>
 #include <cmath>
 #include <map>

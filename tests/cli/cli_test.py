@@ -271,9 +271,10 @@ class CommandLine(unittest.TestCase):
         run = self.check(prop="fails.vnnlib")
         self.assertEqual((run.word, run.exit), ("rejected", 1))
         self.assertIn("certificate.digest", run.err)
-        for proof, found in (("none", "No such file"), ("", "Is a directory"), ("nothing", "an empty file"), ("net.onnx", "something else")):
+        for proof, word, found in (("none", "declined", "No such file"), ("", "declined", "Is a directory"), ("nothing", "rejected", "an empty file"),
+                                   ("net.onnx", "rejected", "something else")):
             run = self.check(proof=proof)
-            self.assertEqual((run.word, run.exit), ("rejected", 4))
+            self.assertEqual((run.word, run.exit), (word, 4))
             self.assertRegex(run.err, r"(?s)place +%s.*found +%s" % (re.escape(self.at(proof)), found))
             self.assertEqual(Run("assay", "inspect", self.at(proof)).exit, 0 if proof == "net.onnx" else 4)
 

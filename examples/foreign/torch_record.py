@@ -12,6 +12,7 @@ operations of one torch.autograd.Function become one region. What cannot be reco
 """
 import contextlib
 import json
+import os
 import runpy
 import struct
 import sys
@@ -350,7 +351,10 @@ class Recorder(TorchDispatchMode):
 
 def main(program, path):
     try:
+        if not os.path.isfile(program): raise Refused("there is no such file")
         defined = runpy.run_path(program)
+        missing = [name for name in ("model", "loss") if name not in defined]
+        if missing: raise Refused(f"it does not define {' and '.join(missing)}: `model` is a torch.nn.Module, `loss()` gives the number to differentiate")
         with Recorder(defined["model"]) as run: run.gradients(defined["loss"]())
         run.write(path)
     except Refused as why:
@@ -360,5 +364,7 @@ def main(program, path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3: sys.exit(__doc__)
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     sys.exit(main(*sys.argv[1:]))

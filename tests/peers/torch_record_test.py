@@ -322,6 +322,10 @@ def check_command_line(folder, binary):
         path.write_text(f"import torch\nmodel = torch.nn.Linear(2, 3)\ndef loss(): return {loss}\n")
         ran = subprocess.run([sys.executable, ROOT / "examples/foreign/torch_record.py", path, folder / "out.safetensors"], capture_output=True, text=True)
         if ran.returncode != code or (code and "aten.cumsum" not in ran.stderr): problems.append(f"command line, {name}: exit {ran.returncode}\n{ran.stderr}")
+    (folder / "nothing.py").write_text("")
+    for name, words in (("nothing", "does not define model and loss"), ("absent", "no such file")):
+        ran = subprocess.run([sys.executable, ROOT / "examples/foreign/torch_record.py", folder / f"{name}.py", folder / "other.safetensors"], capture_output=True, text=True)
+        if ran.returncode != 4 or words not in ran.stderr: problems.append(f"command line, {name}: exit {ran.returncode}\n{ran.stderr}")
     ran = subprocess.run([binary, "gradcheck", folder / "out.safetensors"], capture_output=True, text=True)
     return problems + ([f"command line: gradcheck exits {ran.returncode}"] if ran.returncode else [])
 

@@ -149,8 +149,8 @@ class Consumer:
                 ("testing", "OpenMP", 1, ["not found: OpenMP::OpenMP_CXX"], []),
                 ("nonsense", "Nothing", 1, ["nonsense"], [])):
             shutil.rmtree(project / "build", ignore_errors=True)
-            text = run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DWANTED={wanted}",
-                       f"-DCMAKE_DISABLE_FIND_PACKAGE_{disabled}=ON", exit=exit)
+            text = run("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_CXX_COMPILER={self.cxx}",
+                       f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DWANTED={wanted}", f"-DCMAKE_DISABLE_FIND_PACKAGE_{disabled}=ON", exit=exit)
             require(all(word in text for word in words) and not any(word in text for word in others), f"COMPONENTS {wanted}: {text[-1500:]}")
 
     def debian(self):

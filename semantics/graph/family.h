@@ -1,5 +1,5 @@
-// The columns of the op table that group ops, by how they are bounded and by the rule of their shapes. Switches over them are exhaustive, as
-// those over Op are.
+// The columns of the op table that group ops: by how they are bounded, by what they are, by the rule of their shapes. Switches over them are
+// exhaustive, as those over Op are.
 #pragma once
 
 #include "semantics/graph/op.h"
@@ -16,6 +16,45 @@ enum class Family : std::uint8_t {
   discrete,  // truth values, positions, bits
 };
 [[nodiscard]] Family family_of(Op op);
+
+// What it is. Ops of one kind share a header of semantics/ops, a file of derivative rules, one of kernels and, but for a few, a contract.
+enum class OpKind : std::uint8_t {
+  leaf,
+  layout,
+  place,
+  weighted_gather,
+  arithmetic,
+  product,
+  convolution,
+  pool,
+  batch_norm,
+  sum,  // or mean
+  running_sum,
+  running_product,
+  reduced_product,
+  extremum,  // along axes
+  position,  // of an extremum
+  order,     // elements in another order
+  ranking,   // positions in order
+  min_max,   // of operands
+  piecewise,
+  step,
+  max_weight,
+  function,  // transcendental
+  power,     // and roots
+  rounding,
+  activation,
+  softmax,
+  masked_softmax,
+  normalise,
+  local_response,
+  comparison,
+  logic,
+  bitwise,
+  where,
+  cast
+};
+[[nodiscard]] OpKind kind_of(Op op);
 
 // The rule of its result's shape (shape_rules.h).
 enum class Shapes : std::uint8_t {

@@ -8,6 +8,7 @@
 
 #include "kernel/gradients/derivatives/rules.h"
 #include "semantics/demand.h"
+#include "semantics/graph/family.h"
 
 namespace assay {
 
@@ -64,117 +65,49 @@ Outcome<Done> check(const Graph& graph, std::size_t output, std::span<const std:
 }  // namespace
 
 Cotangents vjp_of(const Value& y, const Value& y_bar) {
-  switch (node_of(y).op) {
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::place:
-    case Op::expand:
+  switch (kind_of(node_of(y).op)) {
+    case OpKind::layout:
+    case OpKind::place:
       return vjp_of_layout(y, y_bar);
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::scale:
-    case Op::mul:
-    case Op::div:
-    case Op::gemm:
-    case Op::matmul:
-    case Op::batch_norm:
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::cumsum:
-    case Op::weighted_gather:
+    case OpKind::arithmetic:
+    case OpKind::product:
+    case OpKind::batch_norm:
+    case OpKind::sum:
+    case OpKind::running_sum:
+    case OpKind::weighted_gather:
       return vjp_of_linear(y, y_bar);
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::avg_pool:
-    case Op::max_pool:
+    case OpKind::convolution:
+    case OpKind::pool:
       return vjp_of_window(y, y_bar);
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::abs:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::reciprocal:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::mod:
-    case Op::power:
-    case Op::cast:
-    case Op::softplus:
+    case OpKind::piecewise:
+    case OpKind::function:
+    case OpKind::power:
+    case OpKind::rounding:
+    case OpKind::cast:
       return vjp_of_elementwise(y, y_bar);
-    case Op::min:
-    case Op::max:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::where:
-    case Op::take:
-    case Op::sort:
+    case OpKind::min_max:
+    case OpKind::extremum:
+    case OpKind::where:
+    case OpKind::order:
       return vjp_of_selection(y, y_bar);
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-    case Op::prelu:
-    case Op::reduce_prod:
-    case Op::normalise:
-    case Op::cumprod:
-    case Op::local_response:
-    case Op::masked_softmax:
+    case OpKind::softmax:
+    case OpKind::masked_softmax:
+    case OpKind::activation:
+    case OpKind::reduced_product:
+    case OpKind::running_product:
+    case OpKind::normalise:
+    case OpKind::local_response:
       return vjp_of_defined(y, y_bar);
     // Constant off their jumps.
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::arg_max:
-    case Op::arg_min:
-    case Op::arg_sort:
-    case Op::step:
-    case Op::max_weight:
+    case OpKind::step:
+    case OpKind::max_weight:
+    case OpKind::bitwise:
+    case OpKind::comparison:
+    case OpKind::logic:
+    case OpKind::position:
+    case OpKind::ranking:
       return Cotangents(node_of(y).operands.size());
-    case Op::input:
-    case Op::constant:
+    case OpKind::leaf:
       break;
   }
   demand(false, "vjp_of: a leaf has no operands");

@@ -60,8 +60,6 @@ std::optional<Value> slope(const Value& y, const Value& x) {
       return apply(Op::cos, x);
     case Op::cos:
       return -apply(Op::sin, x);
-    case Op::reciprocal:
-      return -square(y);
     case Op::erf: {  // 2 / sqrt(pi) exp(-x^2), and pi = acos(-1)
       const Value pi = apply(Op::acos, x.number(-1));
       return 2.0 * (exp(-square(x)) / sqrt(pi));
@@ -86,7 +84,14 @@ std::optional<Value> slope(const Value& y, const Value& x) {
       return 1.0 / (1.0 - square(x));
     case Op::softplus:
       return sigmoid(x);
+    // Constant off their jumps.
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+      return std::nullopt;
     default:
+      demand(false, "vjp_of_elementwise: not an elementwise primitive");
       return std::nullopt;
   }
 }

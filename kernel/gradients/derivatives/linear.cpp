@@ -114,6 +114,8 @@ Cotangents vjp_of_linear(const Value& y, const Value& y_bar) {
       const Value a_bar = y_bar / operand(y, 1);
       return {to(0, a_bar), to(1, -(a_bar * y))};
     }
+    case Op::reciprocal:
+      return {y_bar * -square(y)};
     case Op::matmul:
       return of_matmul(y, y_bar);
     case Op::gemm:

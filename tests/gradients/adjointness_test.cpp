@@ -56,6 +56,7 @@ std::string code(const Outcome<kernel::Adjointness>& outcome) { return outcome.o
 
 TEST_CASE("adjointness: the rule of every op is proved on its representative set", "[adjointness]") {
   for (int k = 0; k < kOpCount; ++k) {
+    CAPTURE(op_row(static_cast<Op>(k)).name);
     for (const AdjointCase& one : kernel::adjoint_cases(static_cast<Op>(k))) {
       for (const std::uint64_t seed : {1U, 2U}) {
         const auto outcome = check_adjointness(one, seed);

@@ -2,11 +2,14 @@
 
 #include "kernel/gradients/adjointness/cases.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "kernel/gradients/adjointness/case_builder.h"
 #include "semantics/demand.h"
+#include "semantics/functions/unary_function.h"
+#include "semantics/graph/family.h"
 
 namespace assay::kernel {
 
@@ -90,45 +93,6 @@ Cases local_response_cases() {
           one(op, "integer exponent", {{{2, 3}}}, LocalResponseAttributes{2, 1, 2, 1})};
 }
 
-Cases piecewise_cases(Op op) {
-  switch (op) {
-    case Op::leaky_relu: {
-      Cases cases;
-      for (const double slope : {0.25, 3.0, -0.5}) {
-        cases.push_back(one(op, "slope " + Rational::from_double(slope)->to_decimal(), {{{2, 2}}}, LeakyReluAttributes{slope}, kZero));
-      }
-      return cases;
-    }
-    case Op::clip:
-      return {one(op, "", {{{2, 2}}}, ClipAttributes{-1, 2}, {-1, 2}), one(op, "below", {{{2, 2}}}, ClipAttributes{-1, kInfinity}, {-1}),
-              one(op, "above", {{{2, 2}}}, ClipAttributes{-kInfinity, 0}, {0}),
-              one(op, "nowhere", {{{2}}}, ClipAttributes{-kInfinity, kInfinity})};
-    case Op::elu:
-    case Op::celu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.75, 0}, kZero),
-              one(op, "alpha 1", {{{2, 2}}}, ActivationAttributes{1, 0}, kZero),
-              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.75, 0}, kZero)};
-    case Op::selu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1.5, 1.25}, kZero)};
-    case Op::hard_sigmoid:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.25, 0.5}, {-2, 2}),
-              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.5, 0.25}, {-1.5, 0.5})};
-    case Op::hard_swish:
-      return on(op, kAny, {-3, 3});
-    case Op::thresholded_relu:
-      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1, 0})};
-    case Op::shrink:
-      return {one(op, "", {{{2, 4}}}, ActivationAttributes{1.5, 0.5})};
-    case Op::prelu:
-      return {one(op, "", {{{2, 3}}, {{3}}}, NoAttributes{}, kZero), one(op, "per row", {{{2, 3}}, {{2, 1}}}, NoAttributes{}, kZero)};
-    default:
-      demand(op == Op::mod, "piecewise_cases: not one of these ops");
-      return {one(op, "", {{{2, 3}}, {{3}, {0.75, 3}}}, ModAttributes{false}),
-              one(op, "negative divisor", {{{3}}, {{3}, {-3, -0.75}}}, ModAttributes{false}),
-              one(op, "truncated", {{{3}}, {{2, 1}, {0.75, 3}}}, ModAttributes{true})};
-  }
-}
-
 Cases silu_cases() {
   Cases cases;
   for (const double alpha : {1.0, 2.0, -1.5, 0.0})
@@ -169,86 +133,71 @@ Cases cast_cases() {
   return {one(op, "to double", {{{2, 2}}}, to(DType::float64)), one(op, "to float", {{{2}, kAny, DType::float64}}, to(DType::float32))};
 }
 
-}  // namespace
+Cases mod_cases() {
+  return {one(Op::mod, "", {{{2, 3}}, {{3}, {0.75, 3}}}, ModAttributes{false}),
+          one(Op::mod, "negative divisor", {{{3}}, {{3}, {-3, -0.75}}}, ModAttributes{false}),
+          one(Op::mod, "truncated", {{{3}}, {{2, 1}, {0.75, 3}}}, ModAttributes{true})};
+}
 
-std::vector<AdjointCase> adjoint_cases(Op op) {
+Cases prelu_cases() {
+  const Op op = Op::prelu;
+  return {one(op, "", {{{2, 3}}, {{3}}}, NoAttributes{}, kZero), one(op, "per row", {{{2, 3}}, {{2, 1}}}, NoAttributes{}, kZero)};
+}
+
+// A function without attributes, everywhere; at kinks where its record has ends.
+Cases plain_cases(Op op) {
+  demand(op_row(op).attributes == Attributes(NoAttributes{}).index(), "adjoint_cases: a function with attributes names its own");
+  const AdjointCase everywhere = one(op, "", {{{2, 3}}});
+  std::vector<double> kinks;
+  if (op_row(op).smoothness == Smoothness::kink) {
+    for (const Segment& each : UnaryFunction(everywhere.graph.nodes.back()).segments()) {
+      if (std::isfinite(each.to)) kinks.push_back(each.to);
+    }
+  }
+  return on(op, kAny, std::move(kinks));
+}
+
+// Of one variable.
+Cases function_cases(Op op) {
   switch (op) {
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::expand:
-    case Op::place:
-      return layout_cases(op);
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-      return on_two(op, kAny, kAny);
-    case Op::div:
-      return joined(on_two(op, kAny, kPositive), {one(op, "negative divisor", {{{3}}, {{3}, kNegative}})});
-    case Op::neg:
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::exp:
-    case Op::sin:
-    case Op::cos:
-    case Op::erf:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::softplus:
-    case Op::mish:
-      return on(op, kAny);
-    case Op::scale:
-      return {one(op, "", {{{2, 3}}}, ScaleAttributes{-2.5}), one(op, "by 0", {{{3}}}, ScaleAttributes{0})};
-    case Op::gemm:
-    case Op::matmul:
-      return product_cases(op);
-    case Op::conv:
-      return conv_cases();
-    case Op::conv_transpose:
-      return conv_transpose_cases();
-    case Op::batch_norm:
-      return batch_norm_cases();
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-      return reduction_cases(op, kAny, {});
-    case Op::reduce_prod:
-      return reduction_cases(op, kAny, kZero);
-    case Op::avg_pool:
-    case Op::max_pool:
-      return pool_cases(op);
-    case Op::cumsum:
-      return running_cases(op, {});
-    case Op::cumprod:
-      return running_cases(op, kZero);
-    case Op::relu:
-    case Op::abs:
-    case Op::softsign:
-      return on(op, kAny, kZero);
-    case Op::leaky_relu:
+    case Op::leaky_relu: {
+      Cases cases;
+      for (const double slope : {0.25, 3.0, -0.5}) {
+        cases.push_back(one(op, "slope " + Rational::from_double(slope)->to_decimal(), {{{2, 2}}}, LeakyReluAttributes{slope}, kZero));
+      }
+      return cases;
+    }
     case Op::clip:
+      return {one(op, "", {{{2, 2}}}, ClipAttributes{-1, 2}, {-1, 2}), one(op, "below", {{{2, 2}}}, ClipAttributes{-1, kInfinity}, {-1}),
+              one(op, "above", {{{2, 2}}}, ClipAttributes{-kInfinity, 0}, {0}),
+              one(op, "nowhere", {{{2}}}, ClipAttributes{-kInfinity, kInfinity})};
     case Op::elu:
-    case Op::selu:
     case Op::celu:
+      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.75, 0}, kZero),
+              one(op, "alpha 1", {{{2, 2}}}, ActivationAttributes{1, 0}, kZero),
+              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.75, 0}, kZero)};
+    case Op::selu:
+      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1.5, 1.25}, kZero)};
     case Op::hard_sigmoid:
-    case Op::hard_swish:
+      return {one(op, "", {{{2, 2}}}, ActivationAttributes{0.25, 0.5}, {-2, 2}),
+              one(op, "falling", {{{2, 2}}}, ActivationAttributes{-0.5, 0.25}, {-1.5, 0.5})};
     case Op::thresholded_relu:
+      return {one(op, "", {{{2, 2}}}, ActivationAttributes{1, 0})};
     case Op::shrink:
-    case Op::prelu:
-    case Op::mod:
-      return piecewise_cases(op);
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::step:
-      return on(op, kAny);
+      return {one(op, "", {{{2, 4}}}, ActivationAttributes{1.5, 0.5})};
+    case Op::softsign:
+      return on(op, kAny, kZero);  // of |x|
+    case Op::gelu:
+      return {one(op, "", {{{3}}}, GeluAttributes{false}), one(op, "tanh form", {{{3}}}, GeluAttributes{true})};
+    case Op::silu:
+      return silu_cases();
     case Op::sqrt:
     case Op::log:
       return on(op, kPositive);
+    case Op::pow:
+      return pow_cases();
+    case Op::reciprocal:
+      return joined(on(op, kPositive), {one(op, "negative", {{{2}, kNegative}})});
     case Op::tan:
       return joined(on(op, kFraction), {one(op, "beyond a pole", {{{2}, {2, 4}}})});
     case Op::atanh:
@@ -261,63 +210,88 @@ std::vector<AdjointCase> adjoint_cases(Op op) {
       return {one(op, "", {{{3}}})};
     case Op::acosh:
       return {one(op, "", {{{2}, kAboveOne}})};
-    case Op::reciprocal:
-      return joined(on(op, kPositive), {one(op, "negative", {{{2}, kNegative}})});
-    case Op::pow:
-      return pow_cases();
-    case Op::power:
-      return on_two(op, kPositive, kAny);
-    case Op::min:
-    case Op::max:
-      return extremum_cases(op);
-    case Op::where:
-      return {one(op, "", {truths({2, 3}), {{2, 3}}, {{2, 3}}}), one(op, "broadcast", {truths({2, 1}), {{2, 3}}, {{3}}})};
-    case Op::take:
-      return take_cases();
-    case Op::sort:
-      return sort_cases();
-    case Op::weighted_gather:
-      return weighted_gather_cases();
     case Op::cast:
       return cast_cases();
-    case Op::reduce_max:
-    case Op::reduce_min:
+    default:
+      return plain_cases(op);
+  }
+}
+
+Cases arithmetic_cases(Op op) {
+  switch (op) {
+    case Op::div:
+      return joined(on_two(op, kAny, kPositive), {one(op, "negative divisor", {{{3}}, {{3}, kNegative}})});
+    case Op::neg:
+      return on(op, kAny);
+    case Op::scale:
+      return {one(op, "", {{{2, 3}}}, ScaleAttributes{-2.5}), one(op, "by 0", {{{3}}}, ScaleAttributes{0})};
+    default:
+      return on_two(op, kAny, kAny);
+  }
+}
+
+}  // namespace
+
+std::vector<AdjointCase> adjoint_cases(Op op) {
+  if (family_of(op) == Family::function) return function_cases(op);
+  switch (kind_of(op)) {
+    case OpKind::layout:
+    case OpKind::place:
+      return layout_cases(op);
+    case OpKind::weighted_gather:
+      return weighted_gather_cases();
+    case OpKind::arithmetic:
+      return arithmetic_cases(op);
+    case OpKind::product:
+      return product_cases(op);
+    case OpKind::convolution:
+      return op == Op::conv ? conv_cases() : conv_transpose_cases();
+    case OpKind::pool:
+      return pool_cases(op);
+    case OpKind::batch_norm:
+      return batch_norm_cases();
+    case OpKind::sum:
+    case OpKind::max_weight:
+      return reduction_cases(op, kAny, {});
+    case OpKind::reduced_product:
+      return reduction_cases(op, kAny, kZero);
+    case OpKind::extremum:
       return reduction_cases(op, kAny, kTies);
-    case Op::max_weight:
-      return reduction_cases(op, kAny, {});
-    case Op::softmax:
-    case Op::log_softmax:
-      return softmax_cases(op);
-    case Op::log_sum_exp:
-      return reduction_cases(op, kAny, {});
-    case Op::gelu:
-      return {one(op, "", {{{3}}}, GeluAttributes{false}), one(op, "tanh form", {{{3}}}, GeluAttributes{true})};
-    case Op::silu:
-      return silu_cases();
-    case Op::normalise:
-      return normalise_cases();
-    case Op::local_response:
-      return local_response_cases();
-    case Op::masked_softmax:
+    case OpKind::running_sum:
+      return running_cases(op, {});
+    case OpKind::running_product:
+      return running_cases(op, kZero);
+    case OpKind::order:
+      return op == Op::take ? take_cases() : sort_cases();
+    case OpKind::min_max:
+      return extremum_cases(op);
+    case OpKind::power:
+      return on_two(op, kPositive, kAny);
+    case OpKind::rounding:
+      return mod_cases();
+    case OpKind::activation:
+      return prelu_cases();
+    case OpKind::softmax:
+      return op == Op::log_sum_exp ? reduction_cases(op, kAny, {}) : softmax_cases(op);
+    case OpKind::masked_softmax:
       return masked_softmax_cases();
-    // No operands, or no real result.
-    case Op::input:
-    case Op::constant:
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::arg_max:
-    case Op::arg_min:
-    case Op::arg_sort:
+    case OpKind::normalise:
+      return normalise_cases();
+    case OpKind::local_response:
+      return local_response_cases();
+    case OpKind::where:
+      return {one(op, "", {truths({2, 3}), {{2, 3}}, {{2, 3}}}), one(op, "broadcast", {truths({2, 1}), {{2, 3}}, {{3}}})};
+    // No operands, or no real result; functions of one variable are above.
+    case OpKind::leaf:
+    case OpKind::position:
+    case OpKind::ranking:
+    case OpKind::comparison:
+    case OpKind::logic:
+    case OpKind::bitwise:
+    case OpKind::piecewise:
+    case OpKind::step:
+    case OpKind::function:
+    case OpKind::cast:
       break;
   }
   return {};

@@ -34,7 +34,7 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
     return unsupported(node, "function", "a row for " + std::string(name) + " in the model's math table",
                        "'" + model.math_table + "' has none");
   };
-  if (family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
+  if (contracts::family_of(node.op) == Family::function && !arithmetic.has_rows(own)) return missing(own);
   for (const std::string_view name : functions_of(node, model)) {
     if (!arithmetic.has_rows(name) && !arithmetic.has_rows(own)) return missing(name);
   }
@@ -116,7 +116,7 @@ void include_nearest(const Call& call, Image& image) {
   }
 }
 bool is_defined(Op op) {
-  const Family family = family_of(op);
+  const Family family = contracts::family_of(op);
   return family == Family::activation || family == Family::softmax || family == Family::normalise || family == Family::batch_norm ||
          family == Family::local_response;
 }

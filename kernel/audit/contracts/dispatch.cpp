@@ -4,130 +4,64 @@
 #include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/contracts/families.h"
 #include "semantics/demand.h"
+#include "semantics/graph/family.h"
 #include "semantics/ops/families.h"
 
 namespace assay::contracts {
 
-// No default: an op that forgets its contract does not compile.
+// No default: a kind that forgets its contract does not compile.
 Family family_of(Op op) {
-  switch (op) {
-    case Op::input:
-    case Op::constant:
+  switch (kind_of(op)) {
+    case OpKind::leaf:
       return Family::none;
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::expand:
+    case OpKind::layout:
       return Family::layout;
-    case Op::gemm:
-    case Op::matmul:
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::avg_pool:
-    case Op::cumsum:
-    case Op::place:
-    case Op::weighted_gather:
+    case OpKind::product:
+    case OpKind::convolution:
+    case OpKind::sum:
+    case OpKind::running_sum:
+    case OpKind::place:
+    case OpKind::weighted_gather:
       return Family::sum;
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::scale:
-    case Op::mul:
-    case Op::div:
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::abs:
-    case Op::sign:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::min:
-    case Op::max:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::reciprocal:
-    case Op::mod:
-    case Op::power:
-    case Op::step:
-    case Op::prelu:
+    case OpKind::pool:
+      return op == Op::avg_pool ? Family::sum : Family::extremum;
+    case OpKind::arithmetic:
+    case OpKind::piecewise:
+    case OpKind::min_max:
+    case OpKind::power:
+    case OpKind::rounding:
+    case OpKind::step:
       return Family::elementwise;
-    case Op::tanh:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      return Family::function;
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
+    case OpKind::function:  // the two that are executed as formulas of exp and log1p
+      return op == Op::sigmoid || op == Op::softplus ? Family::activation : Family::function;
+    case OpKind::activation:
+      return op == Op::prelu ? Family::elementwise : Family::activation;
+    case OpKind::logic:
+    case OpKind::bitwise:
       return Family::integers;
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::is_nan:
-    case Op::is_inf:
+    case OpKind::comparison:
       return Family::comparison;
-    case Op::where:
-    case Op::cast:
-    case Op::take:
-    case Op::sort:
+    case OpKind::where:
+    case OpKind::cast:
+    case OpKind::order:
       return Family::choice;
-    case Op::arg_max:
-    case Op::arg_min:
-    case Op::arg_sort:
-    case Op::max_weight:
+    case OpKind::position:
+    case OpKind::ranking:
+    case OpKind::max_weight:
       return Family::positions;
-    case Op::max_pool:
-    case Op::reduce_max:
-    case Op::reduce_min:
+    case OpKind::extremum:
       return Family::extremum;
-    case Op::reduce_prod:
-    case Op::cumprod:
+    case OpKind::running_product:
+    case OpKind::reduced_product:
       return Family::product;
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-    case Op::masked_softmax:
+    case OpKind::softmax:
+    case OpKind::masked_softmax:
       return Family::softmax;
-    case Op::sigmoid:
-    case Op::softplus:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-      return Family::activation;
-    case Op::normalise:
+    case OpKind::normalise:
       return Family::normalise;
-    case Op::batch_norm:
+    case OpKind::batch_norm:
       return Family::batch_norm;
-    case Op::local_response:
+    case OpKind::local_response:
       return Family::local_response;
   }
   return Family::none;
@@ -164,7 +98,7 @@ std::vector<std::string_view> functions_of(const Node& node, const ExecutionMode
 
 std::optional<Image> image_of(const Call& call) {
   const bool integers = !call.operands.empty() && !is_float(call.operand(0).dtype);
-  switch (family_of(call.node.op)) {
+  switch (contracts::family_of(call.node.op)) {
     case Family::none:
       return std::nullopt;
     case Family::layout:

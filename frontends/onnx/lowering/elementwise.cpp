@@ -10,55 +10,6 @@
 namespace assay::onnx {
 namespace {
 
-struct NamedOp {
-  std::string_view name;
-  Op op;
-};
-
-constexpr std::array<NamedOp, 36> kDirect = {{{"Relu", Op::relu},
-                                              {"Sigmoid", Op::sigmoid},
-                                              {"Tanh", Op::tanh},
-                                              {"Abs", Op::abs},
-                                              {"Sign", Op::sign},
-                                              {"Neg", Op::neg},
-                                              {"Sqrt", Op::sqrt},
-                                              {"Exp", Op::exp},
-                                              {"Log", Op::log},
-                                              {"Sin", Op::sin},
-                                              {"Cos", Op::cos},
-                                              {"Add", Op::add},
-                                              {"Sub", Op::sub},
-                                              {"Mul", Op::mul},
-                                              {"Div", Op::div},
-                                              {"Min", Op::min},
-                                              {"Max", Op::max},
-                                              {"Erf", Op::erf},
-                                              {"Floor", Op::floor},
-                                              {"Ceil", Op::ceil},
-                                              {"Round", Op::round},
-                                              {"Reciprocal", Op::reciprocal},
-                                              {"Tan", Op::tan},
-                                              {"Asin", Op::asin},
-                                              {"Acos", Op::acos},
-                                              {"Atan", Op::atan},
-                                              {"Sinh", Op::sinh},
-                                              {"Cosh", Op::cosh},
-                                              {"Asinh", Op::asinh},
-                                              {"Acosh", Op::acosh},
-                                              {"Atanh", Op::atanh},
-                                              {"Softplus", Op::softplus},
-                                              {"Softsign", Op::softsign},
-                                              {"Mish", Op::mish},
-                                              {"HardSwish", Op::hard_swish},
-                                              {"PRelu", Op::prelu}}};
-
-Op direct_op(const Call& call) {
-  for (const NamedOp& row : kDirect) {
-    if (row.name == call.node.op_type) return row.op;
-  }
-  return Op::add;  // Sum and Mean
-}
-
 Operand sum_of(Call& call) {
   Operand total = call.in(0);
   for (std::size_t i = 1; i < call.inputs.size(); ++i) total = call.emit(Op::add, {total, call.in(i)});
@@ -88,28 +39,19 @@ std::int64_t product(const Shape& shape, std::size_t first, std::size_t last) {
 
 }  // namespace
 
-Results lower_unary(Call& call) {
+Results lower_by(Call& call, Op op) {
   if (call.all_integers()) return fold_integer_op(call);
-  return {call.emit(direct_op(call), {call.in(0)})};
-}
-
-Results lower_binary(Call& call) {
-  if (call.all_integers()) return fold_integer_op(call);
-  return {call.emit(direct_op(call), {call.in(0), call.in(1)})};
-}
-
-Results lower_variadic(Call& call) {
-  if (call.all_integers()) return fold_integer_op(call);
-  const std::string& type = call.node.op_type;
-  if (call.inputs.size() == 1) return {call.in(0)};
-  if (type == "Sum") return {sum_of(call)};
-  if (type == "Mean") {
-    const Operand total = sum_of(call);
-    return {call.emit(Op::div, {total, call.make_real_like(total, static_cast<double>(call.inputs.size()))})};
-  }
+  if (call.inputs.size() == 1 && op_row(op).arity_max != 1) return {call.in(0)};
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) operands.push_back(call.in(i));
-  return {call.emit(direct_op(call), operands)};
+  return {call.emit(op, operands)};
+}
+
+Results lower_sum(Call& call) {
+  if (call.all_integers()) return fold_integer_op(call);
+  const Operand total = sum_of(call);
+  if (call.node.op_type == "Sum" || call.inputs.size() == 1) return {total};
+  return {call.emit(Op::div, {total, call.make_real_like(total, static_cast<double>(call.inputs.size()))})};
 }
 
 Results lower_leaky_relu(Call& call) {

@@ -8,9 +8,12 @@ namespace assay::onnx {
 using Results = std::vector<Operand>;
 
 // elementwise.cpp
-Results lower_unary(Call& call);     // one operand, one op, no attributes
-Results lower_binary(Call& call);    // Add Sub Mul Div
-Results lower_variadic(Call& call);  // Min Max Sum Mean
+Results lower_by(Call& call, Op op);  // one op on all inputs, no attributes
+template <Op op>
+Results lower_to(Call& call) {
+  return lower_by(call, op);
+}
+Results lower_sum(Call& call);  // Sum Mean
 Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);
@@ -139,7 +142,7 @@ Results lower_size(Call& call);
 Results lower_cast(Call& call);  // Cast CastLike
 Results lower_range(Call& call);
 Results lower_real_range(Call& call);  // of constant floats
-Results fold_integer_op(Call& call);   // arithmetic of lower_binary, lower_unary, lower_variadic on integers
+Results fold_integer_op(Call& call);   // arithmetic of lower_by and lower_sum on integers
 Results fold_integer_reduction(Call& call, const std::vector<std::int64_t>& axes, bool keep_dims);
 
 // Axes of Squeeze, Unsqueeze and the reductions: an attribute up to some version, then input `i`. nullopt: not given.

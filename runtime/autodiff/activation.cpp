@@ -1,6 +1,7 @@
 // Gradients of activation functions. d is the slope below a break point and 1 the slope above: d + (1 - d) step(x) is either one, and
 // all between over a set that holds the break point.
 #include "runtime/autodiff/families.h"
+#include "semantics/demand.h"
 
 namespace assay::runtime::autodiff {
 
@@ -8,10 +9,6 @@ namespace {
 
 // d below 0, 1 above.
 Term bent(const Term& d, const Term& x) { return d + (1 - d) * step(x); }
-
-}  // namespace
-
-Term leaky_relu_bar(const Applied& a) { return a.g() * bent(a.x().exact(a.get<LeakyReluAttributes>().slope), a.x()); }
 
 // elu' = alpha exp(x) below 0
 Term elu_bar(const Applied& a, double beta) {
@@ -76,6 +73,38 @@ Term shrink_bar(const Applied& a) {
 Cotangents prelu_bars(const Applied& a) {
   return two(
       a, [&] { return a.g() * bent(a.x(1), a.x(0)); }, [&] { return a.g() * below_zero(a.x(0)); });
+}
+
+}  // namespace
+
+Cotangents activation_bars(const Applied& a) {
+  switch (a.op) {
+    case Op::softsign:
+      return one(softsign_bar(a));
+    case Op::elu:
+      return one(elu_bar(a, 1));
+    case Op::selu:
+      return one(elu_bar(a, a.get<ActivationAttributes>().beta));
+    case Op::celu:
+      return one(celu_bar(a));
+    case Op::gelu:
+      return one(gelu_bar(a));
+    case Op::silu:
+      return one(silu_bar(a));
+    case Op::mish:
+      return one(mish_bar(a));
+    case Op::hard_sigmoid:
+      return one(hard_sigmoid_bar(a));
+    case Op::hard_swish:
+      return one(hard_swish_bar(a));
+    case Op::thresholded_relu:
+      return one(a.g() * step(a.x() - a.get<ActivationAttributes>().alpha));
+    case Op::shrink:
+      return one(shrink_bar(a));
+    default:
+      demand(a.op == Op::prelu, "activation_bars: not an activation");
+      return prelu_bars(a);
+  }
 }
 
 }  // namespace assay::runtime::autodiff

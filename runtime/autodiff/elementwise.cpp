@@ -2,8 +2,11 @@
 #include <cmath>
 
 #include "runtime/autodiff/families.h"
+#include "semantics/demand.h"
 
 namespace assay::runtime::autodiff {
+
+namespace {
 
 // d x^r = r x^(r-1)
 Cotangents pow_bars(const Applied& a) {
@@ -26,6 +29,12 @@ Cotangents mod_bars(const Applied& a) {
       a, [&] { return a.g(); }, [&] { return -(a.g() * ((a.x(0) - a.y()) / a.x(1)).apply(Op::round)); });
 }
 
+// d below 0, 1 above.
+Term leaky_relu_bar(const Applied& a) {
+  const Term d = a.x().exact(a.get<LeakyReluAttributes>().slope);
+  return a.g() * (d + (1 - d) * step(a.x()));
+}
+
 Term clip_bar(const Applied& a) {
   const auto& [lo, hi] = a.get<ClipAttributes>();
   Term bar = a.g();
@@ -33,8 +42,6 @@ Term clip_bar(const Applied& a) {
   if (std::isfinite(hi)) bar = bar * step(hi - a.x());
   return bar;
 }
-
-namespace {
 
 // Of two operands the greater; both shares are hulls at a tie.
 Cotangents greater_of_two(const Applied& a) {
@@ -46,7 +53,100 @@ Cotangents greater_of_two(const Applied& a) {
 
 }  // namespace
 
-Cotangents extremum_bars(const Applied& a) {
+Cotangents arithmetic_bars(const Applied& a) {
+  const auto y = [&] { return a.y(); };
+  const auto g = [&] { return a.g(); };
+  switch (a.op) {
+    case Op::add:
+      return two(a, g, g);
+    case Op::sub:
+      return two(a, g, [&] { return -g(); });
+    case Op::mul:
+      return two(
+          a, [&] { return g() * a.x(1); }, [&] { return g() * a.x(0); });
+    case Op::div:
+      return two(
+          a, [&] { return g() / a.x(1); }, [&] { return -(g() * y() / a.x(1)); });
+    case Op::neg:
+      return one(-g());
+    case Op::scale:
+      return one(g() * a.get<ScaleAttributes>().factor);
+    case Op::reciprocal:
+      return one(-(g() * square(y())));
+    default:
+      demand(false, "arithmetic_bars: not one of these ops");
+      return {};
+  }
+}
+
+Cotangents elementwise_bars(const Applied& a) {
+  const auto x = [&] { return a.x(); };
+  const auto y = [&] { return a.y(); };
+  const auto g = [&] { return a.g(); };
+  switch (a.op) {
+    // Constant off their jumps.
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round:
+      return {kNone};
+    case Op::relu:
+      return one(g() * step(x()));
+    case Op::leaky_relu:
+      return one(leaky_relu_bar(a));
+    case Op::abs:
+      return one(g() * side(x()));
+    case Op::clip:
+      return one(clip_bar(a));
+    case Op::sigmoid:
+      return one(g() * (y() * (1 - y())));
+    case Op::tanh:
+      return one(g() * (1 - square(y())));
+    case Op::sqrt:
+      return one(g() / (y() * 2));
+    case Op::pow:
+      return pow_bars(a);
+    case Op::exp:
+      return one(g() * y());
+    case Op::log:
+      return one(g() / x());
+    case Op::sin:
+      return one(g() * x().apply(Op::cos));
+    case Op::cos:
+      return one(-(g() * x().apply(Op::sin)));
+    case Op::erf:
+      return one(g() * (x().fixed(Fixed::two_over_root_pi) * exp(-square(x()))));
+    case Op::tan:
+      return one(g() * (square(y()) + 1));
+    case Op::asin:
+      return one(g() / sqrt((1 - x()) * (x() + 1)));
+    case Op::acos:
+      return one(-(g() / sqrt((1 - x()) * (x() + 1))));
+    case Op::atan:
+      return one(g() / (square(x()) + 1));
+    case Op::sinh:
+      return one(g() * x().apply(Op::cosh));
+    case Op::cosh:
+      return one(g() * x().apply(Op::sinh));
+    case Op::asinh:
+      return one(g() / sqrt(square(x()) + 1));
+    case Op::acosh:
+      return one(g() / (sqrt(x() - 1) * sqrt(x() + 1)));
+    case Op::atanh:
+      return one(g() / ((1 - x()) * (x() + 1)));
+    case Op::softplus:
+      return one(g() * sigmoid(x()));
+    case Op::power:
+      return power_bars(a);
+    case Op::mod:
+      return mod_bars(a);
+    default:
+      demand(false, "elementwise_bars: not an elementwise primitive");
+      return {};
+  }
+}
+
+Cotangents min_max_bars(const Applied& a) {
   const std::size_t count = a.operands.size();
   if (count == 1) return {a.cotangent};
   if (count == 2) return greater_of_two(a);

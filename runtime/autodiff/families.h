@@ -19,32 +19,18 @@ Cotangents two(const Applied& a, const First& first, const Second& second) {
   return bars;
 }
 
-// elementwise.cpp, activation.cpp: the cotangent g f'(x)
-[[nodiscard]] Cotangents pow_bars(const Applied& a);
-[[nodiscard]] Cotangents power_bars(const Applied& a);
-[[nodiscard]] Cotangents mod_bars(const Applied& a);
-[[nodiscard]] Term clip_bar(const Applied& a);
-[[nodiscard]] Cotangents extremum_bars(const Applied& a);
+// elementwise.cpp
+[[nodiscard]] Cotangents arithmetic_bars(const Applied& a);
+[[nodiscard]] Cotangents elementwise_bars(const Applied& a);  // functions and powers, piecewise and rounding ones
+[[nodiscard]] Cotangents min_max_bars(const Applied& a);
 [[nodiscard]] Cotangents where_bars(const Applied& a);
 [[nodiscard]] Cotangents cast_bars(const Applied& a);
-[[nodiscard]] Term leaky_relu_bar(const Applied& a);
-[[nodiscard]] Term elu_bar(const Applied& a, double beta);
-[[nodiscard]] Term celu_bar(const Applied& a);
-[[nodiscard]] Term gelu_bar(const Applied& a);
-[[nodiscard]] Term silu_bar(const Applied& a);
-[[nodiscard]] Term mish_bar(const Applied& a);
-[[nodiscard]] Term softsign_bar(const Applied& a);
-[[nodiscard]] Term hard_sigmoid_bar(const Applied& a);
-[[nodiscard]] Term hard_swish_bar(const Applied& a);
-[[nodiscard]] Term shrink_bar(const Applied& a);
-[[nodiscard]] Cotangents prelu_bars(const Applied& a);
+
+// activation.cpp
+[[nodiscard]] Cotangents activation_bars(const Applied& a);
 
 // layout.cpp
-[[nodiscard]] Term permute_bar(const Applied& a);
-[[nodiscard]] Term slice_bar(const Applied& a);
-[[nodiscard]] Cotangents concat_bars(const Applied& a);
-[[nodiscard]] Term pad_bar(const Applied& a);
-[[nodiscard]] Term gather_bar(const Applied& a);
+[[nodiscard]] Cotangents layout_bars(const Applied& a);
 [[nodiscard]] Term place_bar(const Applied& a);
 [[nodiscard]] Term weighted_gather_bar(const Applied& a);
 // "Position i of the result is element indices[i] of the axis", as weighted sums.

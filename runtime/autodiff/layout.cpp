@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "runtime/autodiff/families.h"
+#include "semantics/demand.h"
 
 namespace assay::runtime::autodiff {
 
@@ -29,6 +30,8 @@ WeightedGatherAttributes turned(const WeightedGatherAttributes& w, std::int64_t 
   }
   return back;
 }
+
+namespace {
 
 Term permute_bar(const Applied& a) {
   const std::vector<std::int64_t>& axes = a.get<PermuteAttributes>().axes;
@@ -83,6 +86,28 @@ Term gather_bar(const Applied& a) {
   Shape flat = shape;
   flat[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(indices.size());
   return reshape(a.g(), flat).apply(Op::weighted_gather, turned(selection(axis, indices), shape[static_cast<std::size_t>(axis)]));
+}
+
+}  // namespace
+
+Cotangents layout_bars(const Applied& a) {
+  switch (a.op) {
+    case Op::reshape:
+      return one(reshape(a.g(), Shape(a.x().shape())));
+    case Op::permute:
+      return one(permute_bar(a));
+    case Op::slice:
+      return one(slice_bar(a));
+    case Op::concat:
+      return concat_bars(a);
+    case Op::pad:
+      return one(pad_bar(a));
+    case Op::gather:
+      return one(gather_bar(a));
+    default:
+      demand(a.op == Op::expand, "layout_bars: not one of these ops");
+      return one(sum_to(a.g(), Shape(a.x().shape())));
+  }
 }
 
 Term place_bar(const Applied& a) {

@@ -1,131 +1,64 @@
 #include "runtime/kernels/kernels.h"
 
 #include "runtime/kernels/call.h"
+#include "semantics/graph/family.h"
 
 namespace assay::runtime {
 
 namespace {
 
 Outcome<Done> dispatch(const Call& call) {
-  switch (call.op) {
-    case Op::input:
-    case Op::constant:
+  switch (kind_of(call.op)) {
+    case OpKind::leaf:
       break;
-    case Op::reshape:
-    case Op::permute:
-    case Op::slice:
-    case Op::concat:
-    case Op::pad:
-    case Op::gather:
-    case Op::expand:
+    case OpKind::layout:
       return run_layout(call);
-    case Op::add:
-    case Op::sub:
-    case Op::neg:
-    case Op::scale:
-    case Op::mul:
-    case Op::div:
-    case Op::relu:
-    case Op::leaky_relu:
-    case Op::sigmoid:
-    case Op::tanh:
-    case Op::abs:
-    case Op::sign:
-    case Op::clip:
-    case Op::sqrt:
-    case Op::pow:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::min:
-    case Op::max:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::reciprocal:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::mod:
-    case Op::power:
-    case Op::bitwise_and:
-    case Op::bitwise_or:
-    case Op::bitwise_xor:
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::step:
-    case Op::softplus:
-    case Op::softsign:
-    case Op::elu:
-    case Op::selu:
-    case Op::celu:
-    case Op::gelu:
-    case Op::silu:
-    case Op::mish:
-    case Op::hard_sigmoid:
-    case Op::hard_swish:
-    case Op::thresholded_relu:
-    case Op::shrink:
-    case Op::prelu:
+    case OpKind::arithmetic:
+    case OpKind::piecewise:
+    case OpKind::min_max:
+    case OpKind::function:
+    case OpKind::power:
+    case OpKind::rounding:
+    case OpKind::step:
+    case OpKind::activation:
+    case OpKind::logic:
+    case OpKind::bitwise:
       return run_elementwise(call);
-    case Op::equal:
-    case Op::less:
-    case Op::less_equal:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::where:
+    case OpKind::comparison:
+    case OpKind::where:
       return run_comparison(call);
-    case Op::cast:
+    case OpKind::cast:
       return run_conversion(call);
-    case Op::gemm:
-    case Op::matmul:
+    case OpKind::product:
       return run_product(call);
-    case Op::conv:
-    case Op::conv_transpose:
+    case OpKind::convolution:
       return run_convolution(call);
-    case Op::avg_pool:
-    case Op::max_pool:
+    case OpKind::pool:
       return run_pool(call);
-    case Op::reduce_sum:
-    case Op::reduce_mean:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::reduce_prod:
-    case Op::max_weight:
+    case OpKind::sum:
+    case OpKind::extremum:
+    case OpKind::reduced_product:
+    case OpKind::max_weight:
       return run_reduction(call);
-    case Op::arg_max:
-    case Op::arg_min:
+    case OpKind::position:
       return run_position(call);
-    case Op::cumsum:
-    case Op::cumprod:
+    case OpKind::running_sum:
+    case OpKind::running_product:
       return run_cumulative(call);
-    case Op::place:
-    case Op::weighted_gather:
+    case OpKind::place:
+    case OpKind::weighted_gather:
       return run_scatter(call);
-    case Op::take:
-    case Op::sort:
-    case Op::arg_sort:
+    case OpKind::order:
+    case OpKind::ranking:
       return run_order(call);
-    case Op::softmax:
-    case Op::log_softmax:
-    case Op::log_sum_exp:
-    case Op::masked_softmax:
+    case OpKind::softmax:
+    case OpKind::masked_softmax:
       return run_softmax(call);
-    case Op::normalise:
+    case OpKind::normalise:
       return run_normalise(call);
-    case Op::batch_norm:
+    case OpKind::batch_norm:
       return run_batch_norm(call);
-    case Op::local_response:
+    case OpKind::local_response:
       return run_local_response(call);
   }
   demand(false, "run: an op with operands");

@@ -1,5 +1,6 @@
 // Faults of elementwise functions: formulas that overflow or cancel, roundings mixed up, conventions.
 #include "probes/sketch.h"
+#include "semantics/graph/family.h"
 
 namespace assay::probes {
 namespace {
@@ -149,12 +150,6 @@ void add_piecewise_faults(Collector& c) {
         return s.put(Op::neg, {s.again(of)});
       });
       break;
-    case Op::gelu:
-      c.add("by the sigmoid of 1.702 x", [](Sketch& s) { return s.put(Op::silu, {s.x(0)}, ActivationAttributes{1.702, 0}); });
-      break;
-    case Op::hard_swish:
-      c.add("as a plain hard sigmoid", [](Sketch& s) { return s.put(Op::hard_sigmoid, {s.x(0)}, ActivationAttributes{1.0 / 6, 0.5}); });
-      break;
     case Op::where:
       if (is_float(c.node().dtype))
         c.add_numeric("as a mixture by 0 and 1", [](Sketch& s) {
@@ -168,6 +163,16 @@ void add_piecewise_faults(Collector& c) {
   }
 }
 
+// Other activations that are taken for this one.
+void add_mistaken_faults(Collector& c) {
+  const Op op = c.node().op;
+  if (kind_of(op) != OpKind::activation) return;
+  if (op != Op::silu)
+    c.add("by the sigmoid of 1.702 x", [](Sketch& s) { return s.put(Op::silu, {s.x(0)}, ActivationAttributes{1.702, 0}); });
+  if (op != Op::hard_sigmoid)
+    c.add("as a plain hard sigmoid", [](Sketch& s) { return s.put(Op::hard_sigmoid, {s.x(0)}, ActivationAttributes{1.0 / 6, 0.5}); });
+}
+
 }  // namespace
 
 void add_function_faults(Collector& c) {
@@ -175,6 +180,7 @@ void add_function_faults(Collector& c) {
   add_root_faults(c);
   add_rounding_faults(c);
   add_piecewise_faults(c);
+  add_mistaken_faults(c);
 }
 
 }  // namespace assay::probes

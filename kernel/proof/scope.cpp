@@ -190,11 +190,8 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   }
   if (elements.empty()) return Done{};
-  for (const NodeId below : problem_->active_nodes()) {
-    if (below > node) break;
-    if (boxes_[below] && problem_->affine(below) == nullptr && graph.node(below).op != Op::input)
-      linear_bounds_[below] = linear_bounds(below, {});
-  }
+  const auto below = linear_bounds_below(node, {});
+  std::copy_n(below.begin(), node + 1, linear_bounds_.begin());
   Targets targets{node, 0, {}};
   for (const std::uint32_t e : elements) {
     targets.entries.push_back({targets.rows++, node, e, 1.0, 0.0});

@@ -1,4 +1,4 @@
-// What the two sources of Scope share: the shape of a back-substitution and the words of its rejections. Private to kernel/.
+// What the sources of scopes and refutations share: the shape of a back-substitution and the words of rejections. Private to kernel/.
 #pragma once
 
 #include <algorithm>

@@ -201,7 +201,7 @@ MUTANTS = [
      "w_.row(block * in + i)[o] = w[(block * in + i) * out + o], transposed_.row(block * out + o)[i] = w[block * in * out + o];", "affine forms*"),
     ("for (double& w : magnitudes.values()) w = std::fabs(w);", "", "affine forms*"),
     ("for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = from[r * inner_ + i];", "for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = from[r + i * rows.size()];", "dense maps of every layout*"),
-    ("stored_nk ? w[i * k + j] : w[j * n + i]", "w[i * k + j]", "affine forms*"),
+    ("transposed ? w[j * rows + i] : w[i * columns + j]", "w[i * columns + j]", "affine forms*"),
     ("position[axis] * window.strides[axis] - window.pads_begin[axis]", "position[axis] * window.strides[axis] - window.pads_end[axis]", "affine forms*"),
     ("if (node.op == Op::pad) form.bias[i] = map.fill[i];", "", "affine forms*"),
     ("set_bias(form, i, bias.values[i / positions % channels]);", "set_bias(form, i, bias.values[i % channels]);", "affine forms*"),

@@ -32,6 +32,15 @@ Rejection not_linear(const Node& node, std::string found) {
   return {Rejection::Kind::declined, "linear_map.not_linear", node.name, "affine in the non-constant operands", std::move(found), ""};
 }
 
+// The matrix [rows, columns] of weights that are stored so, or as its transpose.
+std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vector<double>& w, bool transposed) {
+  std::vector<double> result(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < columns; ++j) result[i * columns + j] = transposed ? w[j * rows + i] : w[i * columns + j];
+  }
+  return result;
+}
+
 // A product with constant weights: which operand is the variable, and how weights on their own layout become a map.
 struct Structure {
   std::size_t variable = 0, weight = 1;
@@ -49,25 +58,13 @@ std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const 
   const auto m = static_cast<std::size_t>(node.shape[0]), n = static_cast<std::size_t>(node.shape[1]);
   if (weight == 1 && !attributes.transpose_a) {
     const auto k = static_cast<std::size_t>(a[1]);
-    const bool stored_nk = attributes.transpose_b;
-    return Structure{0, 1, [=](const std::vector<double>& w) {
-                       std::vector<double> rows(n * k);
-                       for (std::size_t i = 0; i < n; ++i) {
-                         for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = stored_nk ? w[i * k + j] : w[j * n + i];
-                       }
-                       return dense_map(m, n, k, 1, rows);
-                     }};
+    const bool transposed = !attributes.transpose_b;
+    return Structure{0, 1, [=](const std::vector<double>& w) { return dense_map(m, n, k, 1, matrix(n, k, w, transposed)); }};
   }
   if (weight == 0 && !attributes.transpose_b) {
     const auto k = static_cast<std::size_t>(b[0]);
-    const bool stored_km = attributes.transpose_a;
-    return Structure{1, 0, [=](const std::vector<double>& w) {
-                       std::vector<double> rows(m * k);
-                       for (std::size_t i = 0; i < m; ++i) {
-                         for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = stored_km ? w[j * m + i] : w[i * k + j];
-                       }
-                       return dense_map(1, m, k, n, rows);
-                     }};
+    const bool transposed = attributes.transpose_a;
+    return Structure{1, 0, [=](const std::vector<double>& w) { return dense_map(1, m, k, n, matrix(m, k, w, transposed)); }};
   }
   return std::nullopt;
 }
@@ -76,13 +73,7 @@ std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::s
   if (weight == 1 && b.size() == 2) {
     const auto k = static_cast<std::size_t>(b[0]), n = static_cast<std::size_t>(b[1]);
     const std::size_t outer = product(a, 0, a.size() - 1);
-    return Structure{0, 1, [=](const std::vector<double>& w) {
-                       std::vector<double> rows(n * k);
-                       for (std::size_t i = 0; i < n; ++i) {
-                         for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = w[j * n + i];
-                       }
-                       return dense_map(outer, n, k, 1, rows);
-                     }};
+    return Structure{0, 1, [=](const std::vector<double>& w) { return dense_map(outer, n, k, 1, matrix(n, k, w, true)); }};
   }
   if (weight == 0 && a.size() == 2) {
     const auto m = static_cast<std::size_t>(a[0]), k = static_cast<std::size_t>(a[1]);

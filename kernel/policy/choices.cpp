@@ -1,11 +1,15 @@
-// Weights of sums of exponentials, and candidates of maxima.
+// Mixes of products, weights of sums of exponentials, and candidates of maxima.
 #include <cmath>
 
 #include "kernel/policy/policy.h"
 
 namespace assay::kernel {
 
-ExponentialWeights choose_weights(std::span<const Interval> ranges) {
+constexpr double kMix = 0.5;
+
+ChosenSides Policy::mixes(std::size_t j) const { return {proposed(true, j, kMix), proposed(false, j, kMix)}; }
+
+ExponentialWeights Policy::weights(std::span<const Interval> ranges) const {
   double greatest = -INFINITY;
   for (const Interval& range : ranges) greatest = std::max(greatest, range.midpoint());
   ExponentialWeights result{std::isfinite(greatest) ? greatest : 0.0, {}};
@@ -13,11 +17,11 @@ ExponentialWeights choose_weights(std::span<const Interval> ranges) {
   return result;
 }
 
-double choose_shift(double common, const Interval& low, const Interval& high) {
+double Policy::shift(double common, const Interval& low, const Interval& high) const {
   return -common - std::log(low.midpoint() / 2 + high.midpoint() / 2);
 }
 
-double chord(const Interval& x0, const Interval& y0, const Interval& x1, const Interval& y1) {
+double Policy::chord(const Interval& x0, const Interval& y0, const Interval& x1, const Interval& y1) const {
   const double slope = (y1.midpoint() - y0.midpoint()) / (x1.hi() - x0.lo());
   return std::isfinite(slope) ? slope : 0.0;
 }
@@ -25,7 +29,7 @@ double chord(const Interval& x0, const Interval& y0, const Interval& x1, const I
 // With u_p >= u_q the greatest upper ends:
 //   a_p = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p)), a_q = 1 - a_p      the chord of x_q + relu(x_p - x_q)
 //   a_p = (u_p - u_q) / (u_p - l_p)                                     the chord of max(x_p, u_q)
-std::vector<Weighted> choose_weighted(std::span<const Interval> x, std::span<const std::size_t> left) {
+std::vector<Weighted> Policy::weighted(std::span<const Interval> x, std::span<const std::size_t> left) const {
   if (left.empty()) return {};
   const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];
   const double u_p = x[p].hi(), l_p = x[p].lo(), u_q = x[q].hi(), l_q = x[q].lo();
@@ -35,11 +39,11 @@ std::vector<Weighted> choose_weighted(std::span<const Interval> x, std::span<con
   return {{p, q, share, 1 - share}, {p, q, (u_p - u_q) / (u_p - l_p), 0}};
 }
 
-std::optional<std::size_t> choose_candidate(std::span<const Interval> x, std::span<const std::size_t> left, double bound,
-                                            std::optional<double> proposed) {
+std::optional<std::size_t> Policy::candidate(std::size_t j, std::span<const Interval> x, std::span<const std::size_t> left, double bound,
+                                             bool lower) const {
   const auto finite = [&](std::size_t k) { return std::isfinite(x[k].lo()) && std::isfinite(x[k].hi()); };
-  if (proposed && *proposed >= 0 && *proposed < static_cast<double>(x.size()) && finite(static_cast<std::size_t>(*proposed)))
-    return static_cast<std::size_t>(*proposed);
+  const double hint = proposed(lower, j, NAN);
+  if (hint >= 0 && hint < static_cast<double>(x.size()) && finite(static_cast<std::size_t>(hint))) return static_cast<std::size_t>(hint);
   std::optional<std::size_t> chosen;
   for (const std::size_t k : left) {
     if (!finite(k) || (left.size() > 1 && !(x[k].midpoint() >= bound))) continue;

@@ -31,8 +31,8 @@ struct Slope {
 };
 
 Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) {
+  if (pieces.empty() || !(pieces.front().b < pieces.back().c)) return {0};
   const double l = pieces.front().b, u = pieces.back().c;
-  if (!(l < u)) return {0};
   const double chord = (f.value(u) - f.value(l)) / (u - l);
   const Curve touching = lower ? Curve::convex : Curve::concave, first = pieces.front().curve;
   if (first == Curve::linear || first == Curve::by_derivative || pieces.size() > 2) return {chord};
@@ -58,13 +58,8 @@ Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lowe
   return {f.derivative(end), end};
 }
 
-}  // namespace
-
-ReluSlopes relu_slopes(double l, double u) { return {u > -l ? 1.0 : 0.0, u / (u - l)}; }
-
-ChosenLine choose_line(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, std::optional<double> proposed) {
-  if (pieces.empty()) return {};
-  const Slope slope = proposed ? Slope{*proposed} : own_slope(f, pieces, lower);
+// The line of that slope.
+ChosenLine line_of(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const Slope& slope) {
   ChosenLine line{slope.value, {}};
   if (!std::isfinite(slope.value)) return line;
   for (std::size_t k = 0; k < std::min(pieces.size(), line.touch.size()); ++k) {
@@ -72,6 +67,20 @@ ChosenLine choose_line(const UnaryFunction& f, std::span<const Piece> pieces, bo
     line.touch[k] = slope.touch ? *slope.touch : touching_point(f, pieces[k], slope.value);
   }
   return line;
+}
+
+}  // namespace
+
+ChosenSides Policy::relu_slopes(std::size_t j, double l, double u) const {
+  return {proposed(true, j, u > -l ? 1.0 : 0.0), proposed(false, j, u / (u - l))};
+}
+
+ChosenLine Policy::line(std::size_t j, const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
+  return insists(lower) ? line_of(f, pieces, lower, {proposed(lower, j, 0)}) : line_of_step(f, pieces, lower);
+}
+
+ChosenLine Policy::line_of_step(const UnaryFunction& f, std::span<const Piece> pieces, bool lower) const {
+  return line_of(f, pieces, lower, own_slope(f, pieces, lower));
 }
 
 }  // namespace assay::kernel

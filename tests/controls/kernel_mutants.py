@@ -105,7 +105,7 @@ MUTANTS = [
     # Hints and multipliers.
     ("return m >= 0 && std::isfinite(m);", "return !(m < 0) && !std::isinf(m);", "hints: slopes have the node's size*"),
     ("return m >= 0 && std::isfinite(m);", "return std::isfinite(m);", "conclude S2*"),
-    ("(*slopes)[node].size() != graph.size(static_cast<NodeId>(node))", "(*slopes)[node].size() < graph.size(static_cast<NodeId>(node))", "hints: slopes have the node's size*"),
+    ("count != graph.size(node)", "count < graph.size(node)", "hints: slopes have the node's size*"),
     # Rule conclude.
     ("*value > required[k] ||", "*value >= required[k] ||", "conclude S3: strictness decides*"),
     ("(strict[k] && *value == required[k])", "*value == required[k]", "conclude S3: strictness decides*"),
@@ -162,11 +162,16 @@ MUTANTS = [
     ("last = std::floor(index.hi[j]);", "last = std::ceil(index.lo[j]);", "selection planes of take*"),
     ("strides[axis] = 0;", "", "selection planes of take*"),
     ("p == 0 ? boxes[0]->hi[gate[j]] <= 0", "p == 0 ? boxes[0]->lo[gate[j]] <= 0", "selection planes hold*"),
+    # What a rule is given, whatever it is.
+    ("chosen.common = std::isfinite(chosen.common) ? chosen.common : 0;", "", "choices: whatever*"),
+    ("if (k && *k < candidates.size()) put", "if (k) put", "choices: whatever*"),
+    ("weighted.p < x.size() && weighted.q < x.size() && ", "", "choices: whatever*"),
+    ("if (!(chosen.weights[j] > 0)) continue;", "", "choices: whatever*"),
     # denoted_plane: the inequalities of each step, what a factor's sign asks for, and what rounding the slopes costs.
     ("(factor.lo() >= 0) == lower ? *v.below : *v.above", "lower ? *v.below : *v.above", "composed planes of*,bounded: forms of random*"),
     ("if (!(factor.lo() >= 0 || factor.hi() <= 0)) {", "if (factor.is_undefined()) {", "bounded: a factor without a sign*"),
     ("constant_ += is_one ? form.constant : factor * form.constant;", "", "bounded: forms of random*"),
-    ("const double m = lower ? mix_below_ : mix_above_;", "const double m = mix_below_;", "composed planes: the mix*"),
+    ("const double m = lower ? mixes_.below : mixes_.above;", "const double m = mixes_.below;", "composed planes: the mix*"),
     ("corners[k] - at_x[k / 2] - at_y[k % 2]", "corners[k] - at_x[k / 2] - at_y[k / 2]", "planes of several operands*"),
     ("for (std::size_t k = 0; k < 4; ++k) {", "for (std::size_t k = 0; k < 3; ++k) {", "planes of several operands*"),
     ("t = lower ? std::fmin(t, rest.lo()) : std::fmax(t, rest.hi());", "t = rest.midpoint();", "planes of several operands*"),
@@ -240,7 +245,8 @@ def compile_command(build, source):
 def link(build, mutants, binary):
     objects = sorted((build / "tests" / "CMakeFiles" / "test_kernel.dir").rglob("*.o"))
     objects += sorted((build / "tests" / "CMakeFiles" / "assay_test_main.dir").rglob("*.o"))
-    libraries = [build / name for name in ("certificates/libassay_replay.a", "kernel/proof/libassay_kernel.a", "semantics/libassay_semantics.a")]
+    libraries = [build / name for name in ("certificates/libassay_replay.a", "kernel/proof/libassay_kernel.a", "kernel/policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a",
+                                          "semantics/libassay_semantics.a")]
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]
     subprocess.run(words, check=True)

@@ -1,6 +1,7 @@
 // The arithmetic of a formula's steps (kernel/proof/rules/bounded.h): forms hold at every point, whatever the formula.
 #include <random>
 
+#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/bounded.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"
@@ -10,6 +11,8 @@ namespace {
 
 using kernel::BoundedSteps;
 using kernel::Form;
+
+const kernel::Policy kPolicy({});
 
 // Above (below) any value that the form can have at the point, for the numbers in its intervals.
 WideInterval at(const Form& form, const std::vector<double>& x) {
@@ -23,8 +26,8 @@ WideInterval at(const Form& form, const std::vector<double>& x) {
 TEST_CASE("bounded: a factor without a sign multiplies the range", "[kernel][relaxation]") {
   Steps steps({0.0});
   const Symbolic formula = Symbolic(Interval(-1, 2)) * exp(steps.variable(0));
-  BoundedSteps bounded(steps, {Interval(-1, 1)}, std::span(&formula, 1));
-  const auto [below, above] = bounded.planes(formula, Interval::whole());
+  BoundedSteps bounded(steps, kPolicy, {Interval(-1, 1)}, std::span(&formula, 1));
+  const auto [below, above] = bounded.planes(formula, Interval::whole(), kPolicy.mixes(0));
   for (const double x : {-1.0, 0.0, 1.0}) {
     for (const double factor : {-1.0, 2.0}) {
       const WideInterval value = WideInterval(factor) * exp(WideInterval(x));
@@ -38,8 +41,8 @@ TEST_CASE("bounded: a product's operands may cancel before their signs count", "
   Steps steps({0.5, 0.5});
   const Symbolic x = steps.variable(0), y = steps.variable(1), e = exp(x);
   const Symbolic formula = e + y - e;  // nothing of e is left
-  BoundedSteps bounded(steps, {Interval(0, 1), Interval(0, 1)}, std::span(&formula, 1));
-  const auto [below, above] = bounded.planes(formula, Interval::whole());
+  BoundedSteps bounded(steps, kPolicy, {Interval(0, 1), Interval(0, 1)}, std::span(&formula, 1));
+  const auto [below, above] = bounded.planes(formula, Interval::whole(), kPolicy.mixes(0));
   CHECK(below == above);
   CHECK(below->terms.size() == 1);
 }
@@ -48,8 +51,8 @@ TEST_CASE("bounded: what is known of an exponential bounds its operand", "[kerne
   Steps steps({0.0});
   const Symbolic formula = exp(steps.variable(0));
   const auto gap = [&](const Interval& known) {
-    BoundedSteps bounded(steps, {Interval(-2, 2)}, std::span(&formula, 1));
-    const auto [below, above] = bounded.planes(formula, known);
+    BoundedSteps bounded(steps, kPolicy, {Interval(-2, 2)}, std::span(&formula, 1));
+    const auto [below, above] = bounded.planes(formula, known, kPolicy.mixes(0));
     return at_centre(*above, std::vector<Interval>{Interval(-2, 2)}) - at_centre(*below, std::vector<Interval>{Interval(-2, 2)});
   };
   CHECK(gap(Interval(0.9, 1.2)) < 0.1);
@@ -113,9 +116,8 @@ TEST_CASE("bounded: forms of random formulas hold", "[kernel][relaxation]") {
     const Symbolic result = formula(std::vector<Symbolic>{steps.variable(0), steps.variable(1), steps.variable(2)},
                                     [](const std::vector<Symbolic>& x) { return assay::log_sum_exp(x); });
     REQUIRE(result.is_linear());
-    BoundedSteps bounded(steps, box, std::span(&result, 1));
-    bounded.set_mix(uniform(random), uniform(random) + 1);
-    const auto [below, above] = bounded.planes(result, Interval::whole());
+    BoundedSteps bounded(steps, kPolicy, box, std::span(&result, 1));
+    const auto [below, above] = bounded.planes(result, Interval::whole(), {uniform(random), uniform(random) + 1});
     for (int point = 0; point < 12; ++point) {
       std::vector<double> x;
       std::vector<WideInterval> wide;

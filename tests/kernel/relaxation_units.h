@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/numbers/wide_interval.h"
 #include "tests/kernel/kernel_problems.h"
@@ -50,7 +51,7 @@ class Digest {
 
 inline std::optional<Relaxation> relaxed(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const SlopeHints& hints) {
-  auto relaxation = kernel::relax(graph, node, boxes, result, hints);
+  auto relaxation = kernel::relax(graph, node, boxes, result, kernel::Policy(hints));
   Digest::of_run().add(relaxation);
   return relaxation;
 }
@@ -197,7 +198,29 @@ inline std::vector<const Box*> operand_boxes(const Applied& a, const std::vector
   return operands;
 }
 
-// The relaxation on these boxes, for every kind of hint, at corners and at points inside.
+// The relaxation at corners of these boxes and at points inside.
+inline void check_inside(const Unit& unit, const Applied& a, const std::vector<Box>& boxes, const Relaxation& r, std::mt19937_64& random,
+                         Counts& counts) {
+  ++counts.lines;
+  for (int sample = 0; sample < 8; ++sample) {
+    std::vector<std::vector<double>> at;
+    std::vector<std::vector<WideInterval>> wide;
+    for (std::size_t k = 0; k < boxes.size(); ++k) {
+      at.emplace_back();
+      wide.emplace_back();
+      for (std::size_t i = 0; i < boxes[k].lo.size(); ++i) {
+        std::vector<double> points = points_of(boxes[k].lo[i], boxes[k].hi[i], random);
+        if (k == unit.boolean) std::erase_if(points, [](double p) { return p != 0 && p != 1; });
+        if (k == unit.integer) std::erase_if(points, [](double p) { return p != std::floor(p); });
+        at.back().push_back(points[sample < 4 ? random() % std::min<std::size_t>(2, points.size()) : random() % points.size()]);
+        wide.back().emplace_back(at.back().back());
+      }
+    }
+    check_point(r, at, take(evaluate_unit<WideInterval>(a, wide)).values, counts);
+  }
+}
+
+// The same for every kind of hint.
 inline void check_planes(const Unit& unit, const Applied& a, const std::vector<Box>& boxes, std::mt19937_64& random, Counts& counts) {
   const auto result = range_of(a, boxes);
   if (!result) return;
@@ -205,23 +228,7 @@ inline void check_planes(const Unit& unit, const Applied& a, const std::vector<B
   for (const auto& hint : proposals(result->lo.size(), random)) {
     const auto r = relaxed(a.graph, a.graph.node(a.node), operands, *result, SlopeHints{hint, hint});
     REQUIRE(r.has_value());
-    ++counts.lines;
-    for (int sample = 0; sample < 8; ++sample) {
-      std::vector<std::vector<double>> at;
-      std::vector<std::vector<WideInterval>> wide;
-      for (std::size_t k = 0; k < boxes.size(); ++k) {
-        at.emplace_back();
-        wide.emplace_back();
-        for (std::size_t i = 0; i < boxes[k].lo.size(); ++i) {
-          std::vector<double> points = points_of(boxes[k].lo[i], boxes[k].hi[i], random);
-          if (k == unit.boolean) std::erase_if(points, [](double p) { return p != 0 && p != 1; });
-          if (k == unit.integer) std::erase_if(points, [](double p) { return p != std::floor(p); });
-          at.back().push_back(points[sample < 4 ? random() % std::min<std::size_t>(2, points.size()) : random() % points.size()]);
-          wide.back().emplace_back(at.back().back());
-        }
-      }
-      check_point(*r, at, take(evaluate_unit<WideInterval>(a, wide)).values, counts);
-    }
+    check_inside(unit, a, boxes, *r, random, counts);
   }
 }
 

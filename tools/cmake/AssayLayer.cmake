@@ -5,7 +5,9 @@
 # PACKAGES stops the configuration.
 
 set(ASSAY_MAY_USE_semantics "")
-set(ASSAY_MAY_USE_kernel semantics)
+set(ASSAY_MAY_USE_rules semantics)
+set(ASSAY_MAY_USE_policy semantics rules)
+set(ASSAY_MAY_USE_kernel semantics rules policy)
 set(ASSAY_MAY_USE_gradients semantics)
 set(ASSAY_MAY_USE_audit semantics kernel gradients)
 set(ASSAY_MAY_USE_frontends semantics)
@@ -21,6 +23,8 @@ set(ASSAY_MAY_USE_testing semantics kernel gradients audit runtime probes explai
 set(ASSAY_MAY_USE_explain semantics kernel gradients audit)
 
 set(ASSAY_MAY_PACKAGE_semantics Boost::headers PkgConfig::MPFR PkgConfig::GMP)
+set(ASSAY_MAY_PACKAGE_rules "")
+set(ASSAY_MAY_PACKAGE_policy "")
 set(ASSAY_MAY_PACKAGE_kernel "")
 set(ASSAY_MAY_PACKAGE_gradients "")
 set(ASSAY_MAY_PACKAGE_audit "")

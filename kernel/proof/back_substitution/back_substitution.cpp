@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "kernel/policy/policy.h"
 #include "kernel/proof/scope_parts.h"
 #include "semantics/numbers/directed.h"
 
@@ -24,6 +25,11 @@ namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
+
+// None: empty.
+std::span<const float> proposed(const std::vector<std::vector<float>>& slopes, NodeId node) {
+  return node < slopes.size() ? std::span<const float>(slopes[node]) : std::span<const float>();
+}
 
 // The highest node that an entry or a weighted literal speaks of.
 NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hints) {
@@ -74,29 +80,24 @@ bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
 // The linear bounds of one node: the policy's from the cache where its boxes are unchanged, else derived. Null: stop at the box.
 std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hints& hints) const {
   const Node& n = problem_->graph().node(node);
-  SlopeHints slopes;
-  const bool has_lower = node < hints.lower.size() && !hints.lower[node].empty();
-  const bool has_upper = node < hints.upper.size() && !hints.upper[node].empty();
-  if (has_lower) slopes.lower = hints.lower[node];
-  if (has_upper) slopes.upper = hints.upper[node];
-  const bool policy = !has_lower && !has_upper;
+  const Policy policy({proposed(hints.lower, node), proposed(hints.upper, node)});
   const auto unchanged = [this](NodeId operand, const std::shared_ptr<const Box>& box) { return boxes_[operand] == box; };
-  if (policy && linear_bounds_[node] && std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
+  if (!policy.insists(true) && !policy.insists(false) && linear_bounds_[node] &&
+      std::ranges::equal(n.operands, linear_bounds_[node]->operands, unchanged))
     return linear_bounds_[node];
+  auto result = std::make_shared<LinearBounds>();
   std::vector<const Box*> boxes;
   for (const NodeId operand : n.operands) {
     if (!boxes_[operand]) return nullptr;
-    boxes.push_back(boxes_[operand].get());
+    boxes.push_back(result->operands.emplace_back(boxes_[operand]).get());
   }
-  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], slopes);
+  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], policy);
   if (!relaxation) return nullptr;
   std::vector<std::vector<double>> x;
   for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
-  auto result = std::make_shared<LinearBounds>();
   result->error_bound = line_error_bound(*relaxation, x);
   if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
   result->relaxation = *std::move(relaxation);
-  for (const NodeId operand : n.operands) result->operands.push_back(boxes_[operand]);
   return result;
 }
 
@@ -113,12 +114,11 @@ std::vector<std::shared_ptr<const LinearBounds>> Scope::linear_bounds_below(Node
 
 Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
   const Graph& graph = problem_->graph();
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+  for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     for (const auto* slopes : {&hints.lower, &hints.upper}) {
-      if (node < slopes->size() && !(*slopes)[node].empty() && (*slopes)[node].size() != graph.size(static_cast<NodeId>(node))) {
-        return reject("hints.size", at(graph, static_cast<NodeId>(node), 0),
-                      std::to_string(graph.size(static_cast<NodeId>(node))) + " slopes", std::to_string((*slopes)[node].size()));
-      }
+      const std::size_t count = proposed(*slopes, node).size();
+      if (count != 0 && count != graph.size(node))
+        return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(count));
     }
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");

@@ -11,7 +11,7 @@
 // Reason: v w - a v - b w is linear in each variable, so its extrema over a box are at the corners (McCormick's argument). The weights'
 // bound is the concavity of log (Jensen): log sum pi_j (exp(v_j) / pi_j). The upper one is log s <= s - 1 at s = sum exp(v_j + h), with
 // chords of a convex function. A sum of inequalities holds, and a form may take its number's place on the side that the factor's sign asks for.
-// Slopes, weights, a_j and h are the policy's; the mix of McCormick's planes is given. What is no nearer at the box's centre than the
+// Slopes, weights, a_j, h and the mix of McCormick's planes are given (choices.h). What is no nearer at the box's centre than the
 // range's end gives way to that.
 // Rounding: coefficients are real numbers in intervals, which contain what every operation on them gives; a factor that has no sign
 // multiplies the number's range instead of a form.
@@ -23,8 +23,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/proof/rules/unary_line.h"
-#include "semantics/demand.h"
 #include "semantics/interrupt.h"
 
 namespace assay::kernel {
@@ -62,8 +60,6 @@ Bounded within(const Interval& range) {
           std::make_shared<const Form>(Form{Interval(range.hi()), {}})};
 }
 
-using Forms = std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>>;
-
 }  // namespace
 
 Interval range_over(const Form& form, std::span<const Interval> x) {
@@ -78,8 +74,13 @@ double at_centre(const Form& form, std::span<const Interval> x) {
   return value;
 }
 
-BoundedSteps::BoundedSteps(const Steps& steps, std::vector<Interval> x, std::span<const Symbolic> results)
-    : steps_(steps), x_(std::move(x)), entries_(x_.size() + steps.steps().size()), slopes_(x_.size()), has_slope_(x_.size(), 0) {
+BoundedSteps::BoundedSteps(const Steps& steps, const Choices& choices, std::vector<Interval> x, std::span<const Symbolic> results)
+    : steps_(steps),
+      choices_(choices),
+      x_(std::move(x)),
+      entries_(x_.size() + steps.steps().size()),
+      slopes_(x_.size()),
+      has_slope_(x_.size(), 0) {
   std::size_t v = x_.size();
   for (const Steps::Step& step : steps.steps()) {
     Entry& entry = entries_[v++];
@@ -92,13 +93,6 @@ BoundedSteps::BoundedSteps(const Steps& steps, std::vector<Interval> x, std::spa
   for (const Symbolic& result : results) {
     for (const auto& term : result.terms()) ++entries_[term.first].uses;
   }
-}
-
-void BoundedSteps::set_mix(double below, double above) {
-  if (below == mix_below_ && above == mix_above_) return;
-  mix_below_ = below;
-  mix_above_ = above;
-  ++mix_;
 }
 
 bool BoundedSteps::is_known(std::uint32_t v) const {
@@ -145,7 +139,9 @@ Bounded BoundedSteps::value_of(std::uint32_t v) {
   return y;
 }
 
-Forms BoundedSteps::planes(const Symbolic& result, const Interval& known) {
+Forms BoundedSteps::planes(const Symbolic& result, const Interval& known, const ChosenSides& mixes) {
+  mix_ += mixes.below == mixes_.below && mixes.above == mixes_.above ? 0 : 1;
+  mixes_ = mixes;
   const bool is_step = result.terms().size() == 1 && result.terms()[0].second == Interval(1.0) && result.constant() == Interval(0.0);
   known_variable_ = is_step ? result.terms()[0].first : UINT32_MAX;
   known_ = known;
@@ -184,7 +180,7 @@ Bounded BoundedSteps::product(const Bounded& v, const Bounded& w) {
   const Interval corners[4] = {Interval(x[0]) * Interval(y[0]), Interval(x[0]) * Interval(y[1]), Interval(x[1]) * Interval(y[0]),
                                Interval(x[1]) * Interval(y[1])};
   const auto plane = [&](bool lower) {
-    const double m = lower ? mix_below_ : mix_above_;
+    const double m = lower ? mixes_.below : mixes_.above;
     const Interval a(lower ? m * y[0] + (1 - m) * y[1] : m * y[1] + (1 - m) * y[0]), b(m * x[0] + (1 - m) * x[1]);
     const Interval at_x[2] = {a * Interval(x[0]), a * Interval(x[1])}, at_y[2] = {b * Interval(y[0]), b * Interval(y[1])};
     double t = lower ? INFINITY : -INFINITY;
@@ -209,7 +205,7 @@ Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interva
   const Interval range = f.on(Dual<Interval>(v.range)).value();
   const auto pieces = is_finite(v.range) ? f.pieces(v.range.lo(), v.range.hi()) : std::vector<Piece>{};
   const auto side = [&](bool lower) {
-    const ChosenLine line = choose_line(f, pieces, lower, {});
+    const ChosenLine line = choices_.line_of_step(f, pieces, lower);
     constant_ = Interval(unary_intercept(f, pieces, lower, line));
     add(Interval(line.slope), v, lower);
     return nearer(take(), range, lower);
@@ -217,19 +213,20 @@ Bounded BoundedSteps::function(const Steps::Step& step, Bounded v, const Interva
   return {range, side(true), side(false)};
 }
 
-// The exponentials are less a common m, which cancels: exp(v + h) = exp(m + h) exp(v - m).
+// The exponentials are less a common m, a real number, which cancels: exp(v + h) = exp(m + h) exp(v - m).
 Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   poll(5000 * list.size());
   std::vector<Interval> ranges, at_lo, at_hi;
   for (const std::uint32_t v : list) ranges.push_back(at(v).range);
-  const ExponentialWeights chosen = choose_weights(ranges);
+  ExponentialWeights chosen = choices_.weights(ranges);
+  chosen.weights.resize(list.size());
+  chosen.common = std::isfinite(chosen.common) ? chosen.common : 0;
   const Interval common(chosen.common);
   Interval low, high, total;
   for (const Interval& range : ranges) {
     low += at_lo.emplace_back(exp(Interval(range.lo()) - common));
     high += at_hi.emplace_back(exp(Interval(range.hi()) - common));
   }
-  demand(chosen.weights.size() == list.size(), "log_sum_exp: a weight of each");
   for (const double weight : chosen.weights) total += Interval(weight > 0 ? weight : 0);
   const double least = (common + log(Interval(low.lo()))).lo(), most = (common + log(Interval(high.hi()))).hi();
   Bounded y{narrowed(Interval::whole(), least, most), {}, {}};
@@ -244,11 +241,11 @@ Bounded BoundedSteps::log_sum_exp(std::span<const std::uint32_t> list) {
   }
   y.below = nearer(take(), y.range, true);
 
-  const Interval h(choose_shift(chosen.common, low, high)), scale = exp(common + h);
+  const Interval h(choices_.shift(chosen.common, low, high)), scale = exp(common + h);
   constant_ = -h - Interval(1.0);
   for (std::size_t j = 0; j < list.size(); ++j) {
     const Interval lo(ranges[j].lo()), hi(ranges[j].hi()), from = scale * at_lo[j], to = scale * at_hi[j];
-    const Interval slope(chord(lo, from, hi, to));
+    const Interval slope(choices_.chord(lo, from, hi, to));
     constant_ += max(from - slope * lo, to - slope * hi);
     add(slope, at(list[j]), false);
   }

@@ -1,5 +1,5 @@
-// Bounded: what is known of a number on a box, its range and a linear form on either side of it; and the arithmetic of the steps of a
-// formula on such numbers. Private to kernel/proof/rules.
+// Private to kernel/proof/rules: the intercept of rule unary_line, and the arithmetic of the steps of a formula on Bounded numbers: what is
+// known of a number on a box, its range and a linear form on either side of it.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/policy/policy.h"
+#include "kernel/proof/rules/choices.h"
 #include "semantics/numbers/steps.h"
 
 namespace assay::kernel {
+
+// f(z) >= (lower) or <= line.slope z + t over the pieces, and t is NaN where there is none: rule unary_line, for steps of formulas too.
+[[nodiscard]] double unary_intercept(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const ChosenLine& line);
 
 // constant + sum of terms a x_k, at every point for some real numbers a and constant in these intervals; by ascending k.
 struct Form {
   Interval constant;
   std::vector<std::pair<std::uint32_t, Interval>> terms;
 };
+
+using Forms = std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>>;  // below and above
 
 // All values on the box, and about the one at its centre.
 [[nodiscard]] Interval range_over(const Form& form, std::span<const Interval> x);
@@ -33,11 +38,9 @@ struct Bounded {
 class BoundedSteps {
  public:
   // `results`: the forms that will be asked for, so that steps that only one of them needs are not kept.
-  BoundedSteps(const Steps& steps, std::vector<Interval> x, std::span<const Symbolic> results);
-  // The mix of the planes below (above) each product, from here on.
-  void set_mix(double below, double above);
-  // The form below and the form above a result; `known` contains it, for another reason.
-  [[nodiscard]] std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>> planes(const Symbolic& result, const Interval& known);
+  BoundedSteps(const Steps& steps, const Choices& choices, std::vector<Interval> x, std::span<const Symbolic> results);
+  // The form below and the form above a result; `known` contains it, for another reason. `mixes`: of the planes of each product.
+  [[nodiscard]] Forms planes(const Symbolic& result, const Interval& known, const ChosenSides& mixes);
 
  private:
   struct Entry {
@@ -51,7 +54,7 @@ class BoundedSteps {
   [[nodiscard]] const Bounded& at(std::uint32_t v) const { return *entries_[v].value; }
   [[nodiscard]] Bounded value_of(std::uint32_t v);
 
-  [[nodiscard]] std::pair<std::shared_ptr<const Form>, std::shared_ptr<const Form>> forms(const Symbolic& sum);
+  [[nodiscard]] Forms forms(const Symbolic& sum);
   [[nodiscard]] Bounded sum(const Symbolic& form);
   [[nodiscard]] Bounded product(const Bounded& v, const Bounded& w);
   [[nodiscard]] Bounded function(const Steps::Step& step, Bounded v, const Interval& known);
@@ -63,10 +66,11 @@ class BoundedSteps {
   [[nodiscard]] std::shared_ptr<const Form> nearer(const std::shared_ptr<const Form>& form, const Interval& range, bool lower) const;
 
   const Steps& steps_;
+  const Choices& choices_;
   std::vector<Interval> x_;
   std::vector<Entry> entries_;  // by variable
-  double mix_below_ = kMix, mix_above_ = kMix;
-  std::uint32_t mix_ = 0;
+  ChosenSides mixes_;
+  std::uint32_t mix_ = 0;  // how often they changed
   std::uint32_t known_variable_ = UINT32_MAX;
   Interval known_ = Interval::whole();
   // The form that add() adds to.

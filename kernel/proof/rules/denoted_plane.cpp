@@ -3,8 +3,8 @@
 // Run on Symbolic variables, the denotation gives each result element as an affine form in the operands' elements and the steps of a
 // formula (semantics/numbers/steps.h), which are bounded one by one on the operands' boxes (bounded.h). No op has a rule of its own here.
 // Reason: the formula is the op's meaning; the arithmetic's inequalities are those of bounded.cpp.
-// Hint m in [0, 1] of an element: the mix of McCormick's planes below (lower) and above (upper) every product in its formula.
-// A plane without a hint takes the place of the node's own box only where it is nearer at the box's centre, but for mul.
+// Choices: of an element the mixes of McCormick's planes below and above every product in its formula; of a step what bounded.cpp names.
+// A plane takes the place of the node's own box only where it is nearer at the box's centre, but for mul, or if the choice insists.
 // Rounding: slopes are rounded to doubles; what that changes over the box goes into the intercept.
 // Floats only: between integers a quotient rounds.
 
@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "kernel/proof/rules/bounded.h"
+#include "kernel/proof/rules/choices.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
@@ -79,7 +80,7 @@ struct Plane {
 };
 
 // a x = slope x + (a - slope) x, and what the last term can be goes into t. Without slopes: the box's end.
-Plane settled(const Form& form, std::span<const Interval> x, bool lower, double end, bool proposed) {
+Plane settled(const Form& form, std::span<const Interval> x, bool lower, double end, bool insists) {
   poll(50 * form.terms.size());
   Plane plane;
   Interval rest = form.constant;
@@ -92,9 +93,9 @@ Plane settled(const Form& form, std::span<const Interval> x, bool lower, double 
     plane.slopes.emplace_back(k, slope);
     centre += slope * x[k].midpoint();
   }
-  proposed = proposed && !plane.slopes.empty();
   plane.t = lower ? rest.lo() : rest.hi();
-  if (!std::isfinite(plane.t) || !(proposed || (lower ? centre + plane.t > end : centre + plane.t < end))) return {end, {}};
+  if (!std::isfinite(plane.t) || !((insists && !plane.slopes.empty()) || (lower ? centre + plane.t > end : centre + plane.t < end)))
+    return {end, {}};
   return plane;
 }
 
@@ -119,26 +120,24 @@ void append_terms(const Variables& variables, const Plane& below, const Plane& a
 }  // namespace
 
 std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
-                                        const SlopeHints& hints) {
+                                        const Choices& choices) {
   if (!is_float(node.dtype) || element_count(node.shape) == 0 || terms_of(graph, node) > kMostTerms) return std::nullopt;
   const Variables variables(node, boxes);
   Steps steps(variables.middles);
   const auto formula = formula_of(graph, node, variables, steps);
   if (!formula) return std::nullopt;
   const std::vector<Symbolic>& y = formula.value().values;
-  BoundedSteps bounded(steps, variables.x, y);
+  BoundedSteps bounded(steps, choices, variables.x, y);
   Relaxation result{{}, result_box.lo, result_box.hi};
   for (const NodeId operand : variables.operands) result.parts.push_back({operand, {}, {}, {}, {0}});
   for (std::size_t j = 0; j < y.size(); ++j) {
     Plane planes[2];
     if (y[j].is_linear()) {
-      const auto mix = [&](std::span<const float> hint) { return hint.empty() ? kMix : static_cast<double>(hint[j]); };
-      bounded.set_mix(mix(hints.lower), mix(hints.upper));
-      const auto forms = bounded.planes(y[j], Interval(result_box.lo[j], result_box.hi[j]));
+      const auto forms = bounded.planes(y[j], Interval(result_box.lo[j], result_box.hi[j]), choices.mixes(j));
       for (const bool lower : {true, false}) {
         double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
-        const bool proposed = node.op == Op::mul || !(lower ? hints.lower : hints.upper).empty();
-        planes[lower ? 0 : 1] = settled(lower ? *forms.first : *forms.second, variables.x, lower, end, proposed);
+        planes[lower ? 0 : 1] =
+            settled(lower ? *forms.first : *forms.second, variables.x, lower, end, node.op == Op::mul || choices.insists(lower));
         end = planes[lower ? 0 : 1].t;
       }
     }

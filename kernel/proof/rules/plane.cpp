@@ -7,14 +7,14 @@
 namespace assay::kernel {
 
 std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                const SlopeHints& hints) {
-  if (node.op == Op::relu) return relu_line(node, *boxes[0], hints);
-  if (UnaryFunction::is_one(node)) return unary_line(node, *boxes[0], result, hints);
+                                const Choices& choices) {
+  if (node.op == Op::relu) return relu_line(node, *boxes[0], choices);
+  if (UnaryFunction::is_one(node)) return unary_line(node, *boxes[0], result, choices);
   switch (family_of(node.op)) {
     case Family::choice:
-      return selection_plane(graph, node, boxes, result, hints);
+      return selection_plane(graph, node, boxes, result, choices);
     case Family::formula:
-      return denoted_plane(graph, node, boxes, result, hints);
+      return denoted_plane(graph, node, boxes, result, choices);
     case Family::leaf:
     case Family::layout:
     case Family::linear:  // substituted exactly where they are linear

@@ -36,22 +36,19 @@ struct Relaxation {
 
 constexpr std::size_t kMostTerms = std::size_t{1} << 22;  // of one relaxation: beyond, back-substitution stops at the node's own box
 
-// Slopes proposed for one node; empty = the rule's own policy.
-struct SlopeHints {
-  std::span<const float> lower, upper;
-};
+class Choices;  // choices.h: the slopes and all else that a rule is given
 
 // nullopt: the op has no linear rule here, and back-substitution stops at the node's own box.
 // `boxes` are the operands' boxes in order (never empty sets), `result` the node's own box.
 [[nodiscard]] std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                              const SlopeHints& hints);
+                                              const Choices& choices);
 
 // The rules, one per family.
-[[nodiscard]] Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints);
-[[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const SlopeHints& hints);
+[[nodiscard]] Relaxation relu_line(const Node& node, const Box& x, const Choices& choices);
+[[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const Choices& choices);
 [[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
-                                         const SlopeHints& hints);
+                                         const Choices& choices);
 [[nodiscard]] std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
-                                                      const Box& result, const SlopeHints& hints);
+                                                      const Box& result, const Choices& choices);
 
 }  // namespace assay::kernel

@@ -7,14 +7,14 @@
 //
 // Reason: relu(z) - a z is convex, so its maximum over [l, u] is at an end; it is piecewise linear, so its minimum is at
 // an end or at the kink. Holds for stable and unstable neurons alike.
-// Where l >= 0 or u <= 0 the line is relu itself, whatever is proposed.
+// Where l >= 0 or u <= 0 the line is relu itself, whatever is chosen.
 // Rounding: each product and difference is directed away from the function.
 // Source: Zhang et al. 2018 (CROWN), section 3; the intercept for an arbitrary slope is derived above.
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/policy/policy.h"
+#include "kernel/proof/rules/choices.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/numbers/directed.h"
 
@@ -32,7 +32,7 @@ double lower_intercept(double slope, double l, double u) {
 
 }  // namespace
 
-Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints) {
+Relaxation relu_line(const Node& node, const Box& x, const Choices& choices) {
   const std::size_t size = x.lo.size();
   Relaxation result;
   result.lower_intercept.assign(size, 0.0);
@@ -49,9 +49,7 @@ Relaxation relu_line(const Node& node, const Box& x, const SlopeHints& hints) {
       result.upper_intercept[j] = u;  // 0 <= relu(z) <= u
       continue;
     }
-    const ReluSlopes own = relu_slopes(l, u);
-    const double above = hints.upper.empty() ? own.above : static_cast<double>(hints.upper[j]);
-    const double below = hints.lower.empty() ? own.below : static_cast<double>(hints.lower[j]);
+    const auto [below, above] = choices.relu_slopes(j, l, u);
     part.upper[j] = above;
     result.upper_intercept[j] = upper_intercept(above, l, u);
     part.lower[j] = below;

@@ -10,8 +10,8 @@
 // maximum. min x = -max(-x). where and take give one of their candidates: between their minimum and their maximum. Element r (from 0)
 // of a descending sort of n candidates is at most the maximum of any n - r of them, for only r are before it, and at least the
 // minimum of any r + 1: those with the least upper ends, and those with the greatest lower ends.
-// Hint: lower[j] (max) or upper[j] (min) = position of the chosen candidate, in the order of the operands or of the window.
-// Without a hint the policy chooses, and the a_i always; the node's own box stays where it is lower at the box's centre.
+// Choices: the candidate, by its position in the order of the operands or of the window, and a_i of at most two candidates. The node's own
+// box stays where it is lower at the box's centre.
 // Rounding: t in intervals, the outer end.
 // Source: Singh et al. 2019 (DeepPoly) for the chosen candidate; the planes above are derived here.
 
@@ -19,7 +19,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernel/policy/policy.h"
+#include "kernel/proof/rules/choices.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/demand.h"
 #include "semantics/interrupt.h"
@@ -155,11 +155,11 @@ double intercept(std::span<const Interval> x, const std::vector<std::size_t>& le
   return t;
 }
 
-// The lowest of the policy's planes above the maximum, at the box's centre no higher than `bound`; t is infinite if there is none.
-Plane plane_above(std::span<const Interval> x, const std::vector<std::size_t>& left, double bound) {
+// The lowest of the chosen planes above the maximum, at the box's centre no higher than `bound`; t is infinite if there is none.
+Plane plane_above(std::span<const Interval> x, const std::vector<std::size_t>& left, double bound, const Choices& choices) {
   Plane best;
-  for (const Weighted& weighted : choose_weighted(x, left)) {
-    if (!std::isfinite(weighted.first)) continue;
+  for (const Weighted& weighted : choices.weighted(x, left)) {
+    if (!(weighted.p < x.size() && weighted.q < x.size() && std::isfinite(weighted.first))) continue;
     const Plane plane{weighted, intercept(x, left, weighted)};
     if (plane.at_centre(x) < best.at_centre(x)) best = plane;
   }
@@ -186,7 +186,7 @@ void put(const Plane& plane, const std::vector<Candidate>& candidates, bool lowe
 }  // namespace
 
 Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
-                           const SlopeHints& hints) {
+                           const Choices& choices) {
   const bool is_where = node.op == Op::where, is_sort = node.op == Op::sort, one_of = is_where || node.op == Op::take;
   const bool is_min = node.op == Op::min || node.op == Op::reduce_min;
   std::vector<std::size_t> rank;  // of sort
@@ -210,16 +210,14 @@ Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const
     poll(200 * candidates.size());
     for (const bool lower : {true, false}) {  // below a minimum, above a maximum: a plane; else a chosen candidate
       const double end = lower ? -result_box.lo[j] : result_box.hi[j];
-      if (one_of || is_sort || lower == is_min) {
-        const auto extremes = lower ? negated_of(x) : x;
+      const bool is_plane = one_of || is_sort || lower == is_min;
+      const auto extremes = lower == is_plane ? negated_of(x) : x;  // whose maximum is bounded
+      if (is_plane) {
         const std::size_t among = !is_sort ? candidates.size() : lower ? rank[j] + 1 : candidates.size() - rank[j];
-        put(plane_above(extremes, possible(extremes, among), end), candidates, lower, j, result);
+        put(plane_above(extremes, possible(extremes, among), end, choices), candidates, lower, j, result);
       } else {
-        const auto extremes = is_min ? negated_of(x) : x;
-        const auto& hint = lower ? hints.lower : hints.upper;
-        const auto proposed = hint.empty() ? std::nullopt : std::optional<double>(hint[j]);
-        const auto k = choose_candidate(extremes, possible(extremes, extremes.size()), -end, proposed);
-        if (k) put({{*k, *k, 1, 0}, 0}, candidates, lower, j, result);
+        const auto k = choices.candidate(j, extremes, possible(extremes, extremes.size()), -end, lower);
+        if (k && *k < candidates.size()) put({{*k, *k, 1, 0}, 0}, candidates, lower, j, result);
       }
     }
   }

@@ -11,16 +11,17 @@
 //
 // Reason: f(z) - a z is concave (convex) on the piece, so its minimum (maximum) is at an end; a convex f lies above its
 // tangent at p, and (f'(p) - a)(z - p) is bounded over the piece by interval arithmetic; the last form is the mean value
-// theorem. The point p is only a hint, the policy's: the best one has f'(p) = a.
-// Pieces: semantics/functions. Functions or ranges without any get slope 0, i.e. the node's own box; so does, without a proposed slope,
-// a line that is no nearer than the box at the middle of [l, u].
+// theorem. The point p is a choice, too: the best one has f'(p) = a.
+// Pieces: semantics/functions. Functions or ranges without any get slope 0, i.e. the node's own box; so does a line that is no nearer
+// than the box at the middle of [l, u], unless the choice insists.
 // Rounding: f and f' are enclosed (Dual<Interval>), all arithmetic is on intervals, the outer end is taken.
 // Source: derived above; the tangent condition for sigmoidal functions is that of Zhang et al. 2018 (CROWN).
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/proof/rules/unary_line.h"
+#include "kernel/proof/rules/bounded.h"
+#include "kernel/proof/rules/relaxation.h"
 #include "semantics/interrupt.h"
 
 namespace assay::kernel {
@@ -58,7 +59,7 @@ double unary_intercept(const UnaryFunction& f, std::span<const Piece> pieces, bo
   return result;
 }
 
-Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, const SlopeHints& hints) {
+Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, const Choices& choices) {
   const UnaryFunction f(node);
   const std::size_t size = x.lo.size();
   Relaxation result{{}, result_box.lo, result_box.hi};
@@ -68,12 +69,11 @@ Relaxation unary_line(const Node& node, const Box& x, const Box& result_box, con
     if (!(std::isfinite(l) && std::isfinite(u))) continue;
     const std::vector<Piece> pieces = f.pieces(l, u);
     for (const bool lower : {true, false}) {
-      const auto& hint = lower ? hints.lower : hints.upper;
-      const ChosenLine line = choose_line(f, pieces, lower, hint.empty() ? std::nullopt : std::optional<double>(hint[j]));
+      const ChosenLine line = choices.line(j, f, pieces, lower);
       const double t = unary_intercept(f, pieces, lower, line);
       double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
       const double centre = line.slope * (l / 2 + u / 2) + t;
-      if (!std::isfinite(t) || (hint.empty() && !(lower ? centre > end : centre < end))) continue;  // keep the box
+      if (!std::isfinite(t) || (!choices.insists(lower) && !(lower ? centre > end : centre < end))) continue;  // keep the box
       (lower ? part.lower : part.upper)[j] = line.slope;
       end = t;
     }

@@ -1,20 +1,21 @@
 // Kinks: what a recorded cotangent may be where the derivative of a choice is a set.
 //
-// Claim. y = f(x) recorded with x at a kink of f, y_bar and x_bar recorded. For each element i of x whose derivative is a set there,
+// Claim. Let y = f(x) be recorded with x at a kink of f, and y_bar and x_bar with it. For each element i of x whose derivative is a set,
 //   K1  x_bar[i] is a float that some row-wise choice J of the Clarke derivative can give: it lies in the contract of the product of the
-//   set
-//       and y_bar;
+//       set and y_bar;
 //   K2  of an extremum, the weights of all elements that tie for y[j] sum to 1: the sum of their x_bar is y_bar[j], but for roundings.
-// Which regions. One choice alone (relu, leaky_relu, abs, clip, min, max, max_pool, reduce_max, reduce_min), or a chain of sums,
-// differences, negations and such choices without broadcasting, in which each value is read once. Then x_bar[i] is one product of a weight
-// with one element of y_bar (or, where operands are broadcast and windows overlap, a sum of such), so no right program is refused:
-//   - the ends of the set are 0, 1, -1 or the slope of leaky_relu. Products with 0, 1 and -1 are exact, and a rounding is monotone, so w
-//   y_bar
-//     rounded lies between the ends' products rounded, in whatever steps w and w y_bar were made; sums are judged in any order.
-//   - K2: a weight of [0, 1] and its product pass through at most kRoundings roundings; all have the sign of y_bar.
-// Which elements. The kinks are exact, no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a derivative
-// off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite) are left out.
-// Where two elements of y share a candidate (n > 1 below) K2 and conventions are left out: which of them it served is not recorded.
+//
+// Which regions. A region is judged if it is one choice alone (is_choice below), or a chain of sums, differences, negations and choices
+// (is_chained) without broadcasting, in which each value is read once. Then x_bar[i] is one product of a weight with one element of y_bar
+// (or, where operands are broadcast and windows overlap, a sum of such), so that no right program is refused:
+//   - The ends of the set are 0, 1, -1 or the slope of leaky_relu. Products with 0, 1 and -1 are exact, and a rounding is monotone, so that
+//     w y_bar rounded lies between the ends' products rounded, in whatever steps w and w y_bar were made; sums are judged in any order.
+//   - In K2 a weight of [0, 1] and its product pass through at most kRoundings roundings; all have the sign of y_bar.
+//
+// Which elements. The kinks are exact, and no distance to one is compared: over Interval at the recorded point, with y_bar = 1, a
+// derivative off kinks is a point (0, 1, -1, a slope, sums of these), at a kink a set. Elements whose set is not finite (y_bar infinite)
+// are left out. Where two elements of y share a candidate K2 and conventions are left out (rows): which of the two it served is not
+// recorded.
 #include "kernel/audit/kinks.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@
 #include "kernel/audit/point.h"
 #include "kernel/audit/slice.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/denote.h"
 
@@ -37,9 +39,15 @@ namespace {
 
 constexpr double kRoundings = 4;  // of a weight and its product: 1, its division by a count, the product, and one to spare
 
-bool is_extremum(Op op) { return op == Op::max || op == Op::min || op == Op::max_pool || op == Op::reduce_max || op == Op::reduce_min; }
-bool is_chained(Op op) { return op == Op::relu || op == Op::abs || op == Op::clip || op == Op::max || op == Op::min; }
-bool is_choice(Op op) { return is_chained(op) || is_extremum(op) || op == Op::leaky_relu; }
+// The op table's primitives with kinks: relu, leaky_relu, abs, clip and the extrema. Not sort, where tied elements share several results;
+// defined ops (elu, prelu and the like) have weights that are computed.
+bool is_choice(Op op) {
+  const OpRow& row = op_row(op);
+  return row.smoothness == Smoothness::kink && row.op_class != OpClass::defined && op != Op::sort;
+}
+bool is_extremum(Op op) { return is_choice(op) && family_of(op) == Family::choice; }
+// In a chain weights are multiplied, which is exact for 0, 1 and -1, but not for the slope of leaky_relu.
+bool is_chained(Op op) { return is_choice(op) && op_row(op).op_class == OpClass::elementwise && op != Op::leaky_relu; }
 bool is_linear(Op op) { return op == Op::add || op == Op::sub || op == Op::neg; }
 bool is_leaf(Op op) { return op == Op::input || op == Op::constant; }
 

@@ -38,8 +38,8 @@ struct GradientStep {
 // One step per region whose results need a cotangent, per sum of cotangents, and per region with recorded points at kinks. Failures:
 //   gradient.accumulation  a cotangent that is not the sum of what its consumers, and the seed, give: lost, doubled or foreign
 //   gradient.missing       no recorded product of a region with a derivative
-//   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that could not be
-//   decided
+//   gradient.product       a product that is not the adjoint of the derivative: `found` says where; or, declined, one that
+//                          could not be decided
 //   gradient.value         a product that is right at random points and wrong at the recorded one (kernel/audit/point.cpp)
 //   gradient.kink          a recorded cotangent at a kink that no element of the Clarke derivative, or not that of the convention, gives
 [[nodiscard]] std::vector<GradientStep> check_gradient(const Trace& trace, std::size_t gradient, std::uint64_t seed,

@@ -42,9 +42,9 @@ enum class Op : std::uint8_t {
 inline constexpr int kOpCount = static_cast<int>(Op::masked_softmax) + 1;
 
 enum class OpClass : std::uint8_t { leaf, layout, linear, bilinear, elementwise, selection, defined };
-// Which element types an op takes; all its operands have one type, except for the condition of where and the
-// mask of masked_softmax, which are boolean,
-// and the index of take (int64 or int32). The result has that type, except for truth values (boolean), positions (int64) and cast.
+// Which element types an op takes; all its operands have one type, except for the condition of where and the mask of masked_softmax,
+// which are boolean, and the index of take (int64 or int32). The result has that type, except for truth values (boolean), positions
+// (int64) and cast.
 enum class Elements : std::uint8_t { reals, numbers, integers, booleans, any };  // float; float and integer; ...; all of them
 enum class Smoothness : std::uint8_t { smooth, kink, jump, singular };
 

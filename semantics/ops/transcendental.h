@@ -7,9 +7,9 @@
 //              pow: x^r for the exact rational r; x^n is the repeated product for an integer n (1 / x^-n for n < 0, and
 //              x^0 = 1 also at 0), and exp(r log x) for other r, with 0^r = 0 for r > 0.  power: x^y, the same with a tensor y.
 // Shapes.      S -> S; power: S_x, S_y -> their broadcast
-// Domain.      sqrt: x >= 0. log: x > 0. tan: no odd multiple of pi/2. asin, acos: |x| <= 1. acosh: x >= 1. atanh: |x| < 1. pow: x != 0 if
-// r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the
-//              undefined value, float and double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection
+// Domain.      sqrt: x >= 0. log: x > 0. tan: no odd multiple of pi/2. asin, acos: |x| <= 1. acosh: x >= 1. atanh: |x| < 1.
+//              pow: x != 0 if r < 0; x >= 0 unless r is an integer. Elsewhere intervals give the undefined value, float and
+//              double NaN or what IEEE 754 says; an exact 0^n, n < 0, is the rejection
 //              "pow.domain", and a power of more than 2^20 bits is declined ("denote.size"). Integer powers exist over
 //              every scalar, the other functions only where a scalar has them ("denote.scalar").
 // Side conditions. pow on integers: S1 an integer exponent >= 0. power: S1 the shapes broadcast, S2 the result is possible; over

@@ -6,10 +6,9 @@
 //   two_pass   c_i = x_i - m', v' = mean of c_i^2 for the computed mean m'. Since the mean of (x_i - m')^2 is v + (m - m')^2,
 //              v <= exact v' <= v + e^2 for |m' - m| <= e, and rounding changes it by a factor in 1 -+ gamma_k, k = n + 4 (all terms are >=
 //              0: the difference counts twice, the square, n - 1 additions, the division twice). The error of the mean enters squared.
-//   welford    m and M (the sum of squares) merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n, d = m_b - m_a, in any
-//   order;
-//              single elements also by M + d (x - m). See `by_merging`. With sums from left to right, one element after the
-//              other: sharper, with the errors of the means carried along: see `by_welford`.
+//   welford    m and M (the sum of squares) merged from parts: m = m_a + d n_b/n, M = M_a + M_b + d^2 n_a n_b/n, d = m_b - m_a,
+//              in any order; single elements also by M + d (x - m). See `by_merging`. With sums from left to right, one element
+//              after the other: sharper, with the errors of the means carried along: see `by_welford`.
 //   one_pass   v' = mean of x_i^2 - m'^2, or 0 if that is negative: every step with its contract.
 //              The result: c_i / sqrt(v' + epsilon), or c_i times its rounded reciprocal, or x_i r - m' r.
 // Side conditions. S1 gamma_k is small (sums.cpp). S2 no square overflows; else anything.

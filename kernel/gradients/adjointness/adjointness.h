@@ -19,9 +19,9 @@
 //            error, a quotient of polynomials of degree at most d: at most (d + 1) / 2^61 per point (Schwartz, Zippel). `miss_log2` sums
 //            that.
 //   exact    piecewise linear (and other) functions over Rational: no error at the points that were drawn, off kinks, ties and jumps.
-//   opaque   functions as random values modulo a 62-bit prime, tied by the identities in kernel/gradients/numbers/opaque.h: probed,
-//   relative to the
-//            derivative table of the primitives (semantics/numbers/dual.cpp), which the mean-value test proves.
+//   opaque   functions as random values modulo a 62-bit prime, tied by the identities in kernel/gradients/numbers/opaque.h:
+//            probed, relative to the derivative table of the primitives (semantics/numbers/dual.cpp), which the mean-value
+//            test proves.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // The image of a box under normalise, at 257 bits.
 //
-// Each y_i uses that it is a function of its own element and of one number
-// that sums up the others:
+// Each y_i is enclosed as a function of its own element and of one number that sums up the others:
 // root_mean, l2, l1: y = t / D(t^2 + O) or t / (|t| + O + epsilon) with t = x_i and O the sum over the others: increasing
 //   in t, and nearer 0 for larger O. Each variable enters once, so the image is exact up to rounding.
 // centered, deviation: with t = x_i - (mean of the others), x_i - m = (n-1)/n t, and n v >= (n-1)/n t^2. So for t <= T

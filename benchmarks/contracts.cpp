@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernel/audit/contracts/contract.h"
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 #include "semantics/numbers/floating.h"
 #include "tests/audit/contracts/float_executions.h"
 
@@ -83,7 +83,7 @@ void print_ulps(std::uint32_t stride) {
       at = x;
     }
     double row_bound = -1;
-    for (const contracts::MathRow& row : contracts::find_math_table("glibc-2.36")->rows) {
+    for (const executions::MathRow& row : executions::find_math_table("glibc-2.36")->rows) {
       if (row.function == one.name && row.format == contracts::Format::binary32) row_bound = row.bound;
     }
     std::printf("%-8s %8.0f %8lld %16a %11.3f%%\n", one.name, row_bound, static_cast<long long>(worst), static_cast<double>(at),

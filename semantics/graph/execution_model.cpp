@@ -26,7 +26,7 @@ constexpr Field field(std::string_view key, std::array<std::string_view, 4> word
 
 constexpr std::array<std::string_view, 4> kYesNo = {"no", "yes"};
 constexpr Field kFormat = field<&ExecutionModel::format>("", {"binary32", "binary64"});
-constexpr std::array<Field, 13> kFields = {
+constexpr std::array<Field, 14> kFields = {
     field<&ExecutionModel::rounding>("rounding", {"nearest_even"}),
     field<&ExecutionModel::flush_operands>("flush_operands", kYesNo),
     field<&ExecutionModel::flush_results>("flush_results", kYesNo),
@@ -35,6 +35,7 @@ constexpr std::array<Field, 13> kFields = {
     field<&ExecutionModel::accumulator_format>("accumulator_format", {"same", "binary64"}),
     field<&ExecutionModel::accumulator_rounding>("accumulator_rounding", {"nearest_even", "toward_zero"}),
     field<&ExecutionModel::input_rounding>("inputs", {"exact", "tf32", "bfloat16", "binary16"}),
+    field<&ExecutionModel::storage>("storage", {"same", "bfloat16", "binary16"}),
     field<&ExecutionModel::bias_in_product>("bias_in_product", kYesNo),
     field<&ExecutionModel::reciprocal_of_count>("reciprocal_of_count", kYesNo),
     field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}),
@@ -101,8 +102,11 @@ std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
 
 }  // namespace
 
-std::string to_string(const ExecutionModel& model) {
+namespace {
+
+std::string spelled(const ExecutionModel& model, bool defaults) {
   if (model.kind == ExecutionModel::Kind::real) return "real arithmetic";
+  static const ExecutionModel kDefault;
   std::string text(kFormat.words[kFormat.get(model)]);
   const auto put = [&text](std::string_view key, std::string_view word) {
     text += ' ';
@@ -110,11 +114,19 @@ std::string to_string(const ExecutionModel& model) {
     text += '=';
     text += word;
   };
-  for (const Field& field : kFields) put(field.key, field.words[field.get(model)]);
-  put(kHeight, std::to_string(model.tree_height));
-  put(kTable, model.math_table.empty() ? kNoTable : std::string_view(model.math_table));
+  // Sums of which nothing is said have a height.
+  for (const Field& field : kFields) {
+    if (defaults || field.get(model) != field.get(kDefault) || field.key == "accumulator") put(field.key, field.words[field.get(model)]);
+  }
+  if (defaults || model.tree_height > 0) put(kHeight, std::to_string(model.tree_height));
+  if (defaults || !model.math_table.empty()) put(kTable, model.math_table.empty() ? kNoTable : std::string_view(model.math_table));
   return text;
 }
+
+}  // namespace
+
+std::string to_string(const ExecutionModel& model) { return spelled(model, true); }
+std::string short_spelling(const ExecutionModel& model) { return spelled(model, false); }
 
 Outcome<ExecutionModel> parse_execution_model(std::string_view text) {
   ExecutionModel model;

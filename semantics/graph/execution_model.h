@@ -27,13 +27,15 @@ struct ExecutionModel {
   enum class AccumulatorRounding : std::uint8_t { nearest_even, toward_zero } accumulator_rounding = AccumulatorRounding::nearest_even;
   // What the factors of a product of matrices or a convolution are rounded to before they are multiplied.
   enum class InputRounding : std::uint8_t { none, tf32, bfloat16, binary16 } input_rounding = InputRounding::none;
+  // What every result is rounded to when it is stored: inputs, constants and operands are then numbers of that format.
+  enum class Storage : std::uint8_t { same, bfloat16, binary16 } storage = Storage::same;
   bool bias_in_product = true;      // a dot product or convolution with bias is one op of m + 1 terms
   bool reciprocal_of_count = true;  // a mean may multiply with the rounded 1/n instead of dividing by n
   // Algorithm classes of the defined ops (docs/contracts).
   enum class Softmax : std::uint8_t { max_subtracted, online } softmax = Softmax::max_subtracted;
   enum class Moments : std::uint8_t { two_pass, welford, one_pass } moments = Moments::two_pass;
   enum class Sigmoid : std::uint8_t { exponential, tanh_form } sigmoid = Sigmoid::exponential;
-  std::string math_table;  // name of the declared math library's error table (kernel/audit/contracts/math_tables.h)
+  std::string math_table;  // name of the declared math library's error table (kernel/executions/math_tables.h)
 
   friend bool operator==(const ExecutionModel&, const ExecutionModel&) = default;
 };
@@ -41,6 +43,9 @@ struct ExecutionModel {
 // "real arithmetic", or the canonical spelling of the float model: its format, then every field as key=word, in one order,
 // separated by single spaces. Two models are equal iff their spellings are.
 [[nodiscard]] std::string to_string(const ExecutionModel& model);
+
+// The same without the fields that have their defaults; what is read back from it is the same model.
+[[nodiscard]] std::string short_spelling(const ExecutionModel& model);
 
 // The model with this spelling. Fields may come in any order and be left out (their defaults hold), none twice.
 [[nodiscard]] Outcome<ExecutionModel> parse_execution_model(std::string_view text);

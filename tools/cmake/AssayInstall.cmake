@@ -5,7 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(ASSAY_CORE_LAYERS semantics rules policy kernel)
+set(ASSAY_CORE_LAYERS semantics executions rules policy kernel)
 set(ASSAY_CHECK_LAYERS frontends replay certificate_format check)
 set(ASSAY_TRACE_LAYERS formats trace)
 set(ASSAY_TESTING_LAYERS gradients audit runtime probes explain testing)
@@ -38,7 +38,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 # One set of targets each; a static library lists what it links in the order of the linker, dependents first.
 set(headers "")
 set(ASSAY_PACKAGE_TABLE "")
-set(core_libraries "-lassay_kernel -lassay_policy -lassay_rules -lassay_semantics")
+set(core_libraries "-lassay_kernel -lassay_policy -lassay_rules -lassay_executions -lassay_semantics")
 foreach(component core ${components})
   string(TOUPPER ${component} COMPONENT)
   set(targets "")

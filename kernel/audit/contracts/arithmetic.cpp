@@ -85,7 +85,7 @@ FloatSet Arithmetic::number(const Rational& value) const {
   return set;
 }
 FloatSet Arithmetic::number(double value) const {
-  if (is_real() || nearest(format_, value) == value) return point(format_, value);
+  if (is_real() || nearest(format_, value) == value) return point(value);
   FloatSet set;
   set.include(format_, wide(float_down(value)), wide(float_up(value)));
   return set;
@@ -208,19 +208,19 @@ FloatSet Arithmetic::max(const FloatSet& a, const FloatSet& b) const {
 }
 
 FloatSet Arithmetic::reciprocal(const FloatSet& x) const {
-  const FloatSet y = div(point(format_, 1), x);
+  const FloatSet y = div(point(1), x);
   return has_rows("reciprocal") ? result(by_table("reciprocal", operand(x), Interval::undefined(), y)) : y;
 }
 
 FloatSet Arithmetic::over_count(const FloatSet& s, std::int64_t n) const {
   const FloatSet count = number(Rational(n));
   FloatSet y = div(s, count);
-  if (!is_real() && model_->reciprocal_of_count) y.include(mul(s, div(point(format_, 1), count)));
+  if (!is_real() && model_->reciprocal_of_count) y.include(mul(s, div(point(1), count)));
   return y;
 }
 
 FloatSet Arithmetic::reciprocal_sqrt(const FloatSet& x) const {
-  const FloatSet one = point(format_, 1);
+  const FloatSet one = point(1);
   FloatSet y = div(one, sqrt(x));
   if (is_real() || !has_rows("rsqrt") || !x.has_finite() || x.hi <= 0) return y;
   FloatSet positive = operand(x);
@@ -233,9 +233,9 @@ FloatSet Arithmetic::reciprocal_sqrt(const FloatSet& x) const {
 }
 
 FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
-  if (factors.empty()) return point(format_, 1);
+  if (factors.empty()) return point(1);
   const Arithmetic reals(*model_, Format::real);
-  FloatSet exact = point(Format::real, 1);
+  FloatSet exact = contracts::point(Format::real, 1);
   double greatest = 1, least = 1;  // bounds of |every product of some of the factors|
   for (const FloatSet& x : factors) {
     const FloatSet factor = operand(x);
@@ -249,7 +249,7 @@ FloatSet Arithmetic::product_of(std::span<const FloatSet> factors) const {
   const double n = static_cast<double>(factors.size()), u = unit_roundoff(format_), spread = mul_up(n, mul_up(u, 1 + 0x1p-10));
   const bool all_zero = exact.lo == 0 && exact.hi == 0;
   if (!(greatest * 2 < largest(format_)) || !(spread <= 0x1p-10)) return anything(format_);
-  if (all_zero) return with_both_zeros(point(format_, 0));
+  if (all_zero) return with_both_zeros(point(0));
   if (!(least > 2 * smallest_normal(format_))) return anything(format_);
   const double error = mul_up(spread, std::fmax(std::fabs(exact.lo), std::fabs(exact.hi)));
   return result(numbers_in(format_, Interval(sub_down(exact.lo, error), add_up(exact.hi, error))));

@@ -11,11 +11,15 @@
 #include <string_view>
 
 #include "kernel/audit/contracts/float_set.h"
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/rational.h"
 
 namespace assay::contracts {
+
+using executions::find_math_table;
+using executions::MathRow;
+using executions::MathTable;
 
 // What is known of a sum (or a sum of products): the exact value, and what bounds its rounding errors.
 struct SumFacts {
@@ -35,6 +39,7 @@ struct SumFacts {
 
 class Arithmetic {
  public:
+  using Value = FloatSet;
   Arithmetic(const ExecutionModel& model, Format format)
       : model_(&model), format_(format), table_(format == Format::real ? nullptr : find_math_table(model.math_table)) {}
 
@@ -45,6 +50,10 @@ class Arithmetic {
   // A number of the program: itself where the format has it, else either neighbour.
   [[nodiscard]] FloatSet number(const Rational& value) const;
   [[nodiscard]] FloatSet number(double value) const;
+  [[nodiscard]] FloatSet constant(const Interval& value) const {
+    return hull(number(value.lo()), number(value.hi()));
+  }  // an irrational one
+  [[nodiscard]] FloatSet point(double value) const { return contracts::point(format_, value); }
 
   [[nodiscard]] FloatSet neg(const FloatSet& x) const;
   [[nodiscard]] FloatSet add(const FloatSet& a, const FloatSet& b) const;
@@ -69,6 +78,13 @@ class Arithmetic {
   [[nodiscard]] FloatSet function(Function f, const FloatSet& x) const;
   // Encloses f on the finite part of x: by MPFR, or narrow beside the steps of binary32 where that is the model's format.
   [[nodiscard]] Interval exact(Function f, const FloatSet& x) const;
+  // x / (1 + exp(-z)), or the reciprocal without x.
+  [[nodiscard]] FloatSet over_one_plus_exp(const FloatSet* x, const FloatSet& z) const {
+    const FloatSet below = add(point(1), exp(neg(z)));
+    return x == nullptr ? reciprocal(below) : div(*x, below);
+  }
+  // y and the numbers nearest to exact values of f: a step may be more accurate than its forms, too.
+  [[nodiscard]] FloatSet with_nearest(FloatSet y, Function f, const FloatSet& x) const;
   [[nodiscard]] FloatSet exp(const FloatSet& x) const { return function(Function::exp, x); }
   // x^r by the table's row, or by products if r is an integer.
   [[nodiscard]] FloatSet pow(const FloatSet& x, const Rational& r) const;

@@ -45,14 +45,6 @@ double moved(Format format, double value, std::int64_t steps) {
 
 }  // namespace
 
-double nearest(Format format, double value) { return format == Format::binary32 ? static_cast<double>(static_cast<float>(value)) : value; }
-double largest(Format format) {
-  return format == Format::binary32 ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
-}
-double smallest_normal(Format format) { return format == Format::binary32 ? 0x1p-126 : 0x1p-1022; }
-double unit_roundoff(Format format) { return format == Format::binary32 ? 0x1p-24 : 0x1p-53; }
-double smallest_number(Format format) { return format == Format::binary32 ? 0x1p-149 : 0x1p-1074; }
-
 bool before(double a, double b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); }
 
 bool FloatSet::is_point() const { return is_finite() && lo == hi && std::signbit(lo) == std::signbit(hi); }
@@ -156,8 +148,6 @@ FloatSet flushed(Format format, FloatSet set) {
 }
 
 Interval enclosure(const FloatSet& set) { return set.is_finite() ? Interval(set.lo, set.hi) : Interval::undefined(); }
-
-Format format_of(DType dtype) { return dtype == DType::float32 ? Format::binary32 : Format::binary64; }
 
 std::optional<double> recorded_value(const Tensor& tensor, std::size_t element) {
   constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;

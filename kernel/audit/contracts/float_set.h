@@ -10,23 +10,21 @@
 #include <optional>
 #include <vector>
 
+#include "kernel/executions/format.h"
 #include "semantics/graph/execution_model.h"
 #include "semantics/graph/tensor.h"
 #include "semantics/numbers/interval.h"
 
 namespace assay::contracts {
 
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// `real` is no format: sets are then enclosures of the exact value, with double ends, and no operation rounds.
-enum class Format : std::uint8_t { binary32, binary64, real };
-
-// Nearest, ties to even; overflows to an infinity. The identity for binary64 and real.
-[[nodiscard]] double nearest(Format format, double value);
-[[nodiscard]] double largest(Format format);  // the largest finite number
-[[nodiscard]] double smallest_normal(Format format);
-[[nodiscard]] double unit_roundoff(Format format);    // u = 2^-24, 2^-53
-[[nodiscard]] double smallest_number(Format format);  // eta = 2^-149, 2^-1074
+using executions::Format;
+using executions::format_of;
+using executions::kInfinity;
+using executions::largest;
+using executions::nearest;
+using executions::smallest_normal;
+using executions::smallest_number;
+using executions::unit_roundoff;
 
 // a comes strictly before b: -inf < ... < -0 < +0 < ... < +inf. False for NaN.
 [[nodiscard]] bool before(double a, double b);
@@ -36,6 +34,7 @@ struct FloatSet {
   bool minus_infinity = false, plus_infinity = false, nan = false;
 
   [[nodiscard]] bool has_finite() const { return lo <= hi; }
+  [[nodiscard]] bool is_below(double value) const { return hi <= value; }  // the finite part
   [[nodiscard]] bool is_finite() const { return has_finite() && !minus_infinity && !plus_infinity && !nan; }
   [[nodiscard]] bool is_point() const;   // one finite number, of one sign
   [[nodiscard]] bool is_single() const;  // is_point(), or one infinity, or NaN alone
@@ -56,6 +55,7 @@ struct FloatSet {
 [[nodiscard]] FloatSet hull(FloatSet a, const FloatSet& b);
 // An end that is a zero of one sign takes in the other.
 [[nodiscard]] FloatSet with_both_zeros(FloatSet set);
+[[nodiscard]] inline bool is_empty(const FloatSet& set) { return set == FloatSet(); }
 // The numbers from lo to hi, which may be infinite; no NaN.
 [[nodiscard]] FloatSet part_of(const FloatSet& set, double lo, double hi);
 // Ends moved outward by that many numbers of the format; beyond the largest one comes the infinity.
@@ -74,7 +74,6 @@ struct Sets {
   std::vector<FloatSet> values;
 };
 
-[[nodiscard]] Format format_of(DType dtype);  // binary64 for all but float32
 // An element as it was recorded; nullopt for an integer beyond 2^53, which no set holds.
 [[nodiscard]] std::optional<double> recorded_value(const Tensor& tensor, std::size_t element);
 // Every recorded element alone (anything for such an integer). complex64 is no tensor of sets (demanded).

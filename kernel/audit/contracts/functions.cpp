@@ -121,8 +121,8 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
     const double value = apply(f, end);  // the limit, rounded; C's Annex F asks for integers and infinities exactly
     const Interval around = std::isfinite(value) ? Interval(value) + Interval(-0x1p-52, 0x1p-52) : Interval::undefined();
     const bool exact = !std::isfinite(value) || value == std::floor(value) || is_real();
-    const FloatSet limit = point(format_, nearest(format_, value));
-    y.include(exact ? limit : by_table(name, point(format_, std::copysign(largest(format_), end)), around, limit));
+    const FloatSet limit = point(nearest(format_, value));
+    y.include(exact ? limit : by_table(name, point(std::copysign(largest(format_), end)), around, limit));
   }
   if (!x.has_finite()) return y;
   y.nan = y.nan || x.lo < domain.lo || x.hi > domain.hi;
@@ -145,9 +145,16 @@ FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
   return y;
 }
 
+FloatSet Arithmetic::with_nearest(FloatSet y, Function f, const FloatSet& x) const {
+  if (!x.is_finite()) return y;
+  const Interval exact = this->exact(f, x);
+  y.include(format_, nearest(format_, exact.lo()), nearest(format_, exact.hi()));
+  return y;
+}
+
 FloatSet Arithmetic::pow(const FloatSet& base, const Rational& exponent) const {
   const FloatSet x = operand(base);
-  if (exponent == Rational(0)) return point(format_, 1);
+  if (exponent == Rational(0)) return point(1);
   if (exponent == Rational(1)) return x;
   FloatSet y;
   if (exponent == Rational(2)) y = mul(abs(x), abs(x));

@@ -19,6 +19,7 @@
 
 #include "kernel/audit/contracts/factors.h"
 #include "kernel/audit/contracts/families.h"
+#include "kernel/executions/sums.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/wide_interval.h"
@@ -30,21 +31,13 @@ namespace {
 
 using Doubles = std::vector<Array<double>>;
 
-bool has_factors(Op op) { return op == Op::gemm || op == Op::matmul || op == Op::conv || op == Op::conv_transpose; }
-bool is_mean(Op op) { return op == Op::reduce_mean || op == Op::avg_pool; }
+using executions::divisor_of;
+using executions::has_factors;
+using executions::has_weights;
+using executions::is_mean;
+using executions::roundings_of_factors;
 
-// The most elements a mean is taken over.
-double divisor_of(const Call& call) {
-  double count = 1;
-  if (call.node.op == Op::reduce_mean) {
-    for (const std::int64_t axis : call.get<ReduceAttributes>().axes)
-      count *= static_cast<double>(call.operand(0).shape[static_cast<std::size_t>(axis)]);
-  }
-  if (call.node.op == Op::avg_pool) {
-    for (const std::int64_t extent : call.get<WindowAttributes>().kernel) count *= static_cast<double>(extent);
-  }
-  return count;
-}
+double divisor_of(const Call& call) { return divisor_of(call.node, call.operand(0).shape); }
 
 // A double no nearer to zero.
 double outward(const Rational& weight) { return weight.sign() < 0 ? weight.double_down() : weight.double_up(); }
@@ -62,25 +55,6 @@ Node with_factors(const Node& node, const F& f) {
   }
   return result;
 }
-// Numbers that each term of the op is multiplied with; all 1 or -1: none.
-bool has_weights(const Node& node) {
-  const auto is_sign = [](const Rational& weight) { return abs(weight) == Rational(1); };
-  const auto* gather = std::get_if<WeightedGatherAttributes>(&node.attributes);
-  return gather != nullptr && !std::all_of(gather->weights.begin(), gather->weights.end(), is_sign);
-}
-// Roundings of gemm's finished product, of the scaled c, and of weights that the program has to round.
-int roundings_of_factors(const Node& node, Format format) {
-  if (const auto* gather = std::get_if<WeightedGatherAttributes>(&node.attributes)) {
-    const auto is_number = [&](const Rational& weight) {
-      return weight.is_double() && nearest(format, weight.double_up()) == weight.double_up();
-    };
-    return std::all_of(gather->weights.begin(), gather->weights.end(), is_number) ? 0 : 1;
-  }
-  const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
-  if (gemm == nullptr) return 0;
-  return int{std::fabs(gemm->alpha) != 1} + int{std::fabs(gemm->beta) != 1 && node.operands.size() == 3};
-}
-
 template <class S>
 Array<S> denoted(const Node& node, const std::vector<Array<S>>& operands) {
   std::vector<const Array<S>*> pointers;
@@ -268,18 +242,10 @@ FloatSet mean_of_exact_sum(const Arithmetic& a, const Interval& mean) {
 
 FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   const Arithmetic& a = call.arithmetic;
-  const bool products = call.products || has_factors(call.node.op) || has_weights(call.node);
-  SumFacts one{facts.exact[i],    facts.magnitude[i], facts.terms[i], products, roundings_of_factors(call.node, a.format()),
-               facts.all_exact[i]};
-  if (is_mean(call.node.op)) {
-    if (one.all_exact) return mean_of_exact_sum(a, one.exact);
-    one.further_roundings += a.model().reciprocal_of_count ? 2 : 1;
-  }
-  if (is_mean(call.node.op)) one.before_scaling = divisor_of(call);
-  if (call.node.op == Op::gemm) {
-    const double alpha = std::fabs(call.get<GemmAttributes>().alpha);
-    if (alpha > 0 && alpha < 1) one.before_scaling = div_up(1, alpha);  // with alpha = 0 the product is not asked for
-  }
+  const executions::SumForm form = *executions::sum_form(call.node, call.operand(0).shape, a.model(), a.format());
+  SumFacts one{facts.exact[i],         facts.magnitude[i], facts.terms[i],     call.products || form.products,
+               form.further_roundings, facts.all_exact[i], form.before_scaling};
+  if (is_mean(call.node.op) && one.all_exact) return mean_of_exact_sum(a, one.exact);
   return a.sum(one);
 }
 

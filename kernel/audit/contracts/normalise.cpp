@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "kernel/audit/contracts/families.h"
+#include "kernel/executions/forms.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/wide_interval.h"
@@ -270,9 +271,9 @@ Image image_of_normalise(const Call& call) {
   return image;
 }
 
-// (x - mean) r + bias with r = scale / sqrt(var + epsilon), ((x - mean) / root) scale + bias, or x r + (bias - mean r).
 Image image_of_batch_norm(const Call& call) {
   const Arithmetic& a = call.arithmetic;
+  const executions::Forms<Arithmetic> forms(a);
   const Sets& x = call.operand(0);
   const FloatSet epsilon = a.number(call.get<BatchNormAttributes>().epsilon);
   const auto channels = static_cast<std::size_t>(call.node.shape[1]);
@@ -281,24 +282,16 @@ Image image_of_batch_norm(const Call& call) {
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const std::size_t c = i / inner % channels;
     const FloatSet &scale = call.operand(1).values[c], &bias = call.operand(2).values[c], &mean = call.operand(3).values[c];
-    const FloatSet under = a.add(call.operand(4).values[c], epsilon), root = a.sqrt(under), centre = a.sub(x.values[i], mean);
-    FloatSet r = a.div(scale, root);
-    FloatSet y = a.mul_add(centre, r, bias);
-    if (!a.is_real()) {
-      const FloatSet inverse = hull(a.reciprocal(root), a.reciprocal_sqrt(under));
-      r.include(a.mul(scale, inverse));
-      y = hull(a.mul_add(centre, r, bias), a.mul_add(x.values[i], r, a.mul_add(a.neg(mean), r, bias)));
-      y.include(a.mul_add(hull(a.div(centre, root), a.mul(centre, inverse)), scale, bias));
-    }
+    const auto [y, r] = forms.batch_norm(x.values[i], scale, bias, mean, call.operand(4).values[c], epsilon);
     image.values.push_back(y);
     image.scales.push_back(add_up(mul_up(add_up(x.values[i].magnitude(), mean.magnitude()), r.magnitude()), bias.magnitude()));
   }
   return image;
 }
 
-// x / (bias + (alpha / size) s)^beta, or times the power -beta; alpha s / size in either order.
 Image image_of_local_response(const Call& call) {
   const Arithmetic& a = call.arithmetic;
+  const executions::Forms<Arithmetic> forms(a);
   const auto& attributes = call.get<LocalResponseAttributes>();
   const Sets& x = call.operand(0);
   const std::int64_t before_it = (attributes.size - 1) / 2, after_it = attributes.size - 1 - before_it, channels = x.shape[1];
@@ -313,14 +306,7 @@ Image image_of_local_response(const Call& call) {
       window.push_back(x.values[static_cast<std::size_t>(at + (k - c) * stride)]);
     }
     const FloatSet s = sum_of_squares(a, window);
-    FloatSet base = a.mul_add(a.div(alpha, size), s, bias);
-    if (!a.is_real()) {
-      base.include(a.add(bias, a.div(a.mul(alpha, s), size)));
-      base.include(a.mul_add(alpha, a.div(s, size), bias));
-    }
-    FloatSet y = a.div(x.values[i], a.pow(base, beta));
-    if (!a.is_real()) y.include(a.mul(x.values[i], a.pow(base, -beta)));
-    image.values.push_back(y);
+    image.values.push_back(forms.local_response(x.values[i], s, alpha, bias, size, beta));
   }
   return image;
 }

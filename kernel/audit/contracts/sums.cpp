@@ -1,35 +1,23 @@
-// Sums of many terms in any order.
+// Sums of many terms in any order, on sets: exact where the terms allow it, else by the error formula of kernel/executions/sums.h.
 //
-// Meaning.     s = the sum of m non-zero terms, S the sum of their magnitudes; a computed sum y of the format, with unit roundoff u.
-// Rounding.    A term passes through at most k roundings: one per product, and one per addition with another non-zero partial sum, at
-//              most m - 1 of those (or the height of the declared tree). Additions of zero and exact products do not round. Hence
-//              |y - s| <= gamma_k S + underflow, gamma_k = k u / (1 - k u), in every order and with or without fused operations.
-//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (a flushed result the
-//              smallest normal number), and later factors (1 + delta) at most double it.
-// Side conditions. S1 k u <= 1/4. S2 no partial sum overflows: (1 + gamma) times the sum of the positive (negative) terms stays below the
-//              number where rounding to nearest gives an infinity; else that infinity is admitted, and NaN if both are.
+// Overflow.    (1 + gamma) times the sum of the positive (negative) terms stays below the number where rounding to nearest gives an
+//              infinity; else that infinity is admitted, and NaN if both are.
 // Exact tier.  All terms are multiples of 2^q, q >= the exponent of eta, and S <= 2^(q+p), p the precision: then every partial sum in every
 //              order is a multiple of 2^q of magnitude <= 2^(q+p), hence a number of the format, and nothing rounds.
-// Source.      Higham 2002, sections 3.1 and 4.2; the proofs are in docs/contracts/sums.md.
+// Source.      the proofs are in docs/contracts/sums.md.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kernel/audit/contracts/arithmetic.h"
+#include "kernel/executions/sums.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/wide_interval.h"
 
 namespace assay::contracts {
 
 namespace {
-
-// Up to here a result is rounded to the largest finite number: the midpoint between it and the next power of two.
-double overflow_threshold(Format format) { return format == Format::binary32 ? 0x1.ffffffp127 : std::numeric_limits<double>::max(); }
-
-double gamma_up(double k, double u) {
-  const double ku = mul_up(k, u);
-  return div_up(ku, sub_down(1, ku));
-}
 
 Interval total(std::span<const FloatSet> terms, Format format) {
   if (format == Format::binary64) {
@@ -118,32 +106,24 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
     y.include(format_, facts.exact.lo(), facts.exact.hi());
     return y;
   }
-  if (facts.all_exact && facts.exact.is_point()) return with_both_zeros(point(format_, facts.exact.lo()));
-  if (facts.terms == 0) return with_both_zeros(point(format_, 0));
-  const bool narrow = model_->accumulator_format == ExecutionModel::AccumulatorFormat::binary64 && format_ == Format::binary32;
+  if (facts.all_exact && facts.exact.is_point()) return with_both_zeros(point(facts.exact.lo()));
+  if (facts.terms == 0) return with_both_zeros(point(0));
+  const executions::SumForm form{facts.products, facts.further_roundings, facts.before_scaling};
   const bool to_zero = model_->accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
-  const double u = (narrow ? 0x1p-53 : unit_roundoff(format_)) * (to_zero ? 2 : 1);
-  double additions = std::fmax(facts.terms - 1, 0);
-  if (model_->accumulator == ExecutionModel::Accumulator::tree) additions = std::fmin(additions, static_cast<double>(model_->tree_height));
-  const double k = additions + (facts.products ? 1 : 0) + facts.further_roundings;
   const bool flushes = model_->flush_results || model_->flush_operands;
-  if (facts.terms <= 1 && k <= 1 && !flushes && !to_zero && facts.further_roundings == 0) {  // at most one product, rounded once
+  if (facts.terms <= 1 && !flushes && !to_zero && facts.further_roundings == 0) {  // at most one product, rounded once
     y.include(format_, nearest(format_, facts.exact.lo()), nearest(format_, facts.exact.hi()));
     return with_both_zeros(y);
   }
-  if (!(k * u <= 0.25) || !(facts.magnitude <= std::numeric_limits<double>::max()) || facts.exact.is_undefined())
-    return anything(format_);  // S1
-  const double gamma = gamma_up(k, u);
-  double error = mul_up(gamma, facts.magnitude);
-  if (narrow) error = add_up(mul_up(error, 1 + 0x1p-20), mul_up(unit_roundoff(format_) * 2, facts.exact.magnitude()));  // the last rounding
-  if (facts.products || narrow || facts.further_roundings > 0) error = add_up(error, mul_up(facts.terms + 1, smallest_number(format_)));
-  if (flushes) error = add_up(error, mul_up(4 * (facts.terms + 1), smallest_normal(format_)));
-  const double grown = add_up(1, gamma);
-  const double positive = mul_up(grown, add_up(facts.magnitude, facts.exact.hi()) / 2),
-               negative = mul_up(grown, sub_up(facts.magnitude, facts.exact.lo()) / 2);
+  const std::optional<executions::SumErrors> errors = executions::sum_errors(*model_, format_, facts.terms, form);
+  if (!errors || !(facts.magnitude <= std::numeric_limits<double>::max()) || facts.exact.is_undefined()) return anything(format_);
+  const double of_terms = mul_up(errors->to_terms, facts.magnitude), of_sum = mul_up(errors->to_sum, facts.exact.magnitude());
+  const double error = add_up(add_up(of_terms, of_sum), errors->absolute);
+  const double positive = mul_up(errors->growth, add_up(facts.magnitude, facts.exact.hi()) / 2),
+               negative = mul_up(errors->growth, sub_up(facts.magnitude, facts.exact.lo()) / 2);
   y = numbers_in(format_, facts.exact + Interval(-error, error));
-  const auto overflows = [&](double sum) { return mul_up(sum, facts.before_scaling) >= overflow_threshold(format_); };
-  y.plus_infinity = y.plus_infinity || overflows(positive);  // S2
+  const auto overflows = [&](double sum) { return mul_up(sum, facts.before_scaling) >= executions::overflow_threshold(format_); };
+  y.plus_infinity = y.plus_infinity || overflows(positive);
   y.minus_infinity = y.minus_infinity || overflows(negative);
   y.nan = y.nan || (y.plus_infinity && y.minus_infinity);
   return y;

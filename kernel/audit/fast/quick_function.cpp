@@ -10,15 +10,15 @@
 #include <cmath>
 
 #include "kernel/audit/contracts/contract.h"
-#include "kernel/audit/contracts/math_tables.h"
 #include "kernel/audit/fast/quick.h"
+#include "kernel/executions/math_tables.h"
 #include "semantics/ops/families.h"
 
 namespace assay::kernel::quick {
 
 namespace {
 
-using contracts::MathRow;
+using executions::MathRow;
 constexpr double kMostSteps = 4;
 constexpr float kLeast = 0x1p-126F;
 constexpr double kLeastGelu = -2;
@@ -37,7 +37,7 @@ struct Candidates {
 class LibraryFunction {
  public:
   LibraryFunction(const ExecutionModel& model, Function f, std::string_view name) : f_(f) {
-    const contracts::MathTable* table = contracts::find_math_table(model.math_table);
+    const executions::MathTable* table = executions::find_math_table(model.math_table);
     if (table == nullptr) return;
     for (const MathRow& row : table->rows) {
       if (row.function == name && row.format == contracts::Format::binary32) rows_.push_back(row);

@@ -2,7 +2,7 @@
 #include <functional>
 #include <set>
 
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 #include "semantics/numbers/floating.h"
 #include "semantics/ops/denote.h"
 #include "tests/audit/contracts/executions.h"
@@ -11,14 +11,14 @@ namespace assay::test {
 namespace {
 
 using contracts::Format;
-using contracts::MathRow;
+using executions::MathRow;
 
 TEST_CASE("every row of every table can be read", "[contracts]") {
   std::set<std::string_view> names;
-  for (const contracts::MathTable& table : contracts::math_tables()) {
+  for (const executions::MathTable& table : executions::math_tables()) {
     CAPTURE(table.name);
     CHECK(names.insert(table.name).second);
-    CHECK(contracts::find_math_table(table.name) == &contracts::find_math_table(table.name)[0]);
+    CHECK(executions::find_math_table(table.name) == &executions::find_math_table(table.name)[0]);
     CHECK(table.source.size() > 20);
     CHECK(!table.rows.empty());
     ExecutionModel model = float_model(std::string(table.name));
@@ -35,7 +35,7 @@ TEST_CASE("every row of every table can be read", "[contracts]") {
     }
   }
   CHECK(names.size() == 5);
-  CHECK(contracts::find_math_table("") == nullptr);
+  CHECK(executions::find_math_table("") == nullptr);
 }
 
 struct LibraryCase {

@@ -1,24 +1,28 @@
 // The rows of the math tables, by library.
 
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 
 #include <array>
 
-#include "kernel/audit/contracts/tables/correctly_rounded.h"
-#include "kernel/audit/contracts/tables/cuda_13.h"
-#include "kernel/audit/contracts/tables/cuda_13_fast.h"
-#include "kernel/audit/contracts/tables/glibc_2_36.h"
-#include "kernel/audit/contracts/tables/sleef.h"
+#include "kernel/executions/tables/any_library.h"
+#include "kernel/executions/tables/correctly_rounded.h"
+#include "kernel/executions/tables/cuda_13.h"
+#include "kernel/executions/tables/cuda_13_fast.h"
+#include "kernel/executions/tables/glibc_2_36.h"
+#include "kernel/executions/tables/onnxruntime.h"
+#include "kernel/executions/tables/sleef.h"
 
-namespace assay::contracts {
+namespace assay::executions {
 
 namespace {
 
-constexpr std::array<MathTable, 5> kTables = {{
+constexpr std::array<MathTable, 7> kTables = {{
+    {"any-library", tables::kAnyLibrarySource, tables::kAnyLibrary},
     {"correctly-rounded", tables::kCorrectlyRoundedSource, tables::kCorrectlyRounded},
     {"cuda-13", tables::kCuda13Source, tables::kCuda13},
     {"cuda-13-fast", tables::kCuda13FastSource, tables::kCuda13Fast},
     {"glibc-2.36", tables::kGlibc236Source, tables::kGlibc236},
+    {"onnxruntime", tables::kOnnxRuntimeSource, tables::kOnnxRuntime},
     {"sleef-u10", tables::kSleefU10Source, tables::kSleefU10},
 }};
 
@@ -33,4 +37,4 @@ const MathTable* find_math_table(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace assay::contracts
+}  // namespace assay::executions

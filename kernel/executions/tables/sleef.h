@@ -6,9 +6,9 @@
 
 #include <array>
 
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 
-namespace assay::contracts::tables {
+namespace assay::executions::tables {
 
 inline constexpr std::string_view kSleefU10Source =
     "SLEEF 3 documentation, single and double precision functions with suffix u10; exp: PyTorch's exp_u20";
@@ -28,4 +28,4 @@ inline constexpr auto kSleefU10 = std::to_array<MathRow>({
     {"pow", Format::binary64, MathRow::Unit::ulps, 1},
 });
 
-}  // namespace assay::contracts::tables
+}  // namespace assay::executions::tables

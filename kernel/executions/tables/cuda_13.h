@@ -6,9 +6,9 @@
 
 #include <array>
 
-#include "kernel/audit/contracts/math_tables.h"
+#include "kernel/executions/math_tables.h"
 
-namespace assay::contracts::tables {
+namespace assay::executions::tables {
 
 inline constexpr std::string_view kCuda13Source =
     "NVIDIA, CUDA C++ Programming Guide 13, mathematical functions, tables of standard library functions";
@@ -35,4 +35,4 @@ inline constexpr auto kCuda13 = std::to_array<MathRow>({
     {"pow", Format::binary64, MathRow::Unit::steps, 2},   {"rsqrt", Format::binary64, MathRow::Unit::steps, 1},
 });
 
-}  // namespace assay::contracts::tables
+}  // namespace assay::executions::tables

@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
-#include "kernel/audit/contracts/float_set.h"
+#include "kernel/executions/format.h"
 
-namespace assay::contracts {
+namespace assay::executions {
 
 struct MathRow {
   // What the bound counts. steps: numbers of the format away from the correctly rounded value; ulps: units in the last place of the
@@ -33,4 +33,4 @@ struct MathTable {
 
 [[nodiscard]] std::span<const MathTable> math_tables();
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none
-}  // namespace assay::contracts
+}  // namespace assay::executions

@@ -1,0 +1,182 @@
+// The forms in which executions compute defined ops: one text, over sets (contracts) and over errors (ErrorArithmetic).
+//
+// A defined op has no rounding of its own: an execution computes its formula, in one of the forms below, and every step of it
+// has the contract of that step. The forms admitted of each op (docs/contracts/defined-ops.md has the reasons):
+//   sigmoid       exponential: 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) for x < 0;  tanh_form: (1 + tanh(x / 2)) / 2
+//   softplus      max(x, 0) + log1p(exp(-|x|)), or log1p(exp(x)) for x <= 20
+//   silu          x sigmoid(alpha x), or x / (1 + exp(-alpha x))
+//   mish          x tanh(softplus(x)), or x n / (n + 2), n = e (e + 2), e = exp(x), for x <= 20
+//   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;  tanh form: x/2 (1 + tanh(k (x + c x^3))), k x (1 + c x^2) inside
+//   elu, selu, celu   alpha expm1(z) or alpha (exp(z) - 1) below 0
+//   hard_swish    x g / 6, g = min(max(x + 3, 0), 6), divided before or after, or multiplied with the rounded 1/6
+// A library table with a row for the whole function (correctly-rounded) is used instead.
+//
+// An arithmetic A has the operations of ErrorArithmetic on its A::Value, and is_real() where nothing rounds: then each form is the exact value.
+#pragma once
+
+#include <limits>
+#include <string_view>
+
+#include "semantics/graph/execution_model.h"
+#include "semantics/numbers/function.h"
+#include "semantics/numbers/wide_interval.h"
+
+namespace assay::executions {
+
+inline constexpr double kFormThreshold = 20;  // exp(20) is far from overflow, and 1 + exp(-20) rounds to 1 in binary32
+
+template <class A>
+class Forms {
+ public:
+  using Value = typename A::Value;
+  explicit Forms(const A& arithmetic) : a(arithmetic) {}
+
+  [[nodiscard]] Value sigmoid(const Value& x) const {
+    if (whole("sigmoid")) return a.function(Function::sigmoid, x);
+    if (a.model().sigmoid == ExecutionModel::Sigmoid::tanh_form) {
+      const Value t = a.function(Function::tanh, half(x));
+      const Value y = hull(half(a.add(t, one())), a.mul_add(a.point(0.5), t, a.point(0.5)));
+      return a.with_nearest(y, Function::sigmoid, x);
+    }
+    Value y = a.over_one_plus_exp(nullptr, x);
+    const Value below = part_of(x, -kBeyond, 0);
+    if (!is_empty(below)) {
+      const Value e = a.exp(below);
+      y.include(a.div(e, a.add(one(), e)));
+    }
+    return a.with_nearest(y, Function::sigmoid, x);
+  }
+
+  [[nodiscard]] Value softplus(const Value& x) const {
+    if (whole("softplus")) return a.function(Function::softplus, x);
+    Value y = a.add(a.max(x, a.point(0)), a.function(Function::log1p, a.exp(a.neg(a.abs(x)))));
+    if (x.is_finite() && x.is_below(kFormThreshold)) y.include(a.function(Function::log1p, a.exp(x)));
+    return a.with_nearest(y, Function::softplus, x);
+  }
+
+  [[nodiscard]] Value softsign(const Value& x) const { return a.div(x, a.add(one(), a.abs(x))); }
+
+  [[nodiscard]] Value silu(const Value& x, double alpha) const {
+    const Value z = times(alpha, x);
+    Value y = a.mul(x, sigmoid(z));
+    if (!a.is_real() && a.has_rows("exp")) y.include(a.over_one_plus_exp(&x, z));
+    return y;
+  }
+
+  [[nodiscard]] Value mish(const Value& x) const {
+    Value y = a.mul(x, a.function(Function::tanh, softplus(x)));
+    if (!a.is_real() && x.is_finite() && x.is_below(kFormThreshold)) {
+      const Value two = a.point(2), e = a.exp(x), n = a.mul(e, a.add(e, two)), n_fused = a.mul_add(e, e, a.mul(two, e));
+      for (const Value& numerator : {n, n_fused}) {
+        y.include(a.div(a.mul(x, numerator), a.add(numerator, two)));
+        y.include(a.mul(x, a.div(numerator, a.add(numerator, two))));
+      }
+    }
+    return y;
+  }
+
+  [[nodiscard]] Value gelu(const Value& x) const {
+    static const Interval kRootHalf = sqrt(WideInterval(0.5)).to_interval(), kRootTwo = sqrt(WideInterval(2.0)).to_interval();
+    const Value root_half = a.constant(kRootHalf), root_two = a.constant(kRootTwo);
+    const Value z = a.is_real() ? a.mul(x, root_half) : hull(a.mul(x, root_half), a.div(x, root_two));
+    if (a.is_real()) return a.mul(half(x), a.function(Function::erfc, a.neg(z)));
+    const Value erf = a.function(Function::erf, z), cumulative = a.add(one(), erf);
+    Value y = hull(a.mul(half(x), cumulative), a.mul(x, half(cumulative)));
+    if (a.has_rows("erfc")) y.include(a.mul(half(x), a.function(Function::erfc, a.neg(z))));
+    if (a.model().fused_multiply_add) y.include(a.mul_add(half(x), erf, half(x)));
+    return y;
+  }
+
+  [[nodiscard]] Value gelu_tanh(const Value& x) const {
+    static const Interval kFactor = sqrt(WideInterval(2.0) / WideInterval::pi()).to_interval();
+    const Value k = a.constant(kFactor), c = a.number(Rational(44715, 1000000));
+    const Value square = a.mul(a.abs(x), a.abs(x)), cube = a.mul(square, x);
+    Value inner = a.mul(k, a.mul_add(c, cube, x));
+    if (a.is_real()) return a.mul(x, a.function(Function::sigmoid, a.mul(a.point(2), a.mul(a.mul(k, x), a.add(one(), a.mul(c, square))))));
+    const Value factor = a.mul_add(c, square, one());
+    inner.include(a.mul(a.mul(k, x), factor));
+    inner.include(a.mul(k, a.mul(x, factor)));
+    const Value t = a.function(Function::tanh, inner);
+    Value y = hull(a.mul(half(x), a.add(one(), t)), a.mul(x, half(a.add(one(), t))));
+    if (a.model().fused_multiply_add) y.include(a.mul_add(half(x), t, half(x)));
+    return y;
+  }
+
+  // alpha (exp(x / inner) - 1), all times outer, for x <= 0.
+  [[nodiscard]] Value elu_below(const Value& below, double alpha, double outer, double inner) const {
+    Value z = inner == 1 ? below : a.div(below, a.number(inner));
+    if (inner != 1 && !a.is_real()) z.include(a.mul(below, a.div(one(), a.number(inner))));
+    const Value e = exp_minus_one(z);
+    Value y = times(outer, times(alpha, e));
+    if (outer != 1 && !a.is_real()) y.include(a.mul(a.mul(a.number(outer), a.number(alpha)), e));
+    if (!a.is_real() && a.model().fused_multiply_add && outer == 1) {  // alpha exp(z) - alpha
+      y.include(a.mul_add(a.number(alpha), a.exp(z), a.neg(a.number(alpha))));
+    }
+    return y;
+  }
+
+  [[nodiscard]] Value hard_sigmoid(const Value& x, const Value& alpha, const Value& beta) const {
+    return a.min(a.max(a.mul_add(alpha, x, beta), a.point(0)), one());
+  }
+
+  [[nodiscard]] Value hard_swish(const Value& x) const {
+    const Value six = a.point(6), zero = a.point(0);
+    const Value gate = a.min(a.max(a.add(x, a.point(3)), zero), six);
+    if (a.is_real()) return a.div(a.mul(x, gate), six);
+    const Value sixth = a.number(Rational(1, 6));
+    Value y = hull(a.div(a.mul(x, gate), six), a.mul(x, a.div(gate, six)));
+    y.include(a.mul(a.mul(x, gate), sixth));
+    y.include(a.mul(x, a.mul(gate, sixth)));
+    y.include(a.mul(x, hard_sigmoid(x, sixth, a.point(0.5))));
+    return y;
+  }
+
+  // (x - mean) r + bias with r = scale / sqrt(variance + epsilon), ((x - mean) / root) scale + bias, or x r + (bias - mean r).
+  struct BatchNorm {
+    Value y, r;
+  };
+  [[nodiscard]] BatchNorm batch_norm(const Value& x, const Value& scale, const Value& bias, const Value& mean, const Value& variance,
+                                     const Value& epsilon) const {
+    const Value under = a.add(variance, epsilon), root = a.sqrt(under), centre = a.sub(x, mean);
+    Value r = a.div(scale, root), y = a.mul_add(centre, r, bias);
+    if (!a.is_real()) {
+      const Value inverse = hull(a.reciprocal(root), a.reciprocal_sqrt(under));
+      r.include(a.mul(scale, inverse));
+      y = hull(a.mul_add(centre, r, bias), a.mul_add(x, r, a.mul_add(a.neg(mean), r, bias)));
+      y.include(a.mul_add(hull(a.div(centre, root), a.mul(centre, inverse)), scale, bias));
+    }
+    return {y, r};
+  }
+
+  // x / (bias + (alpha / size) s)^beta, or times the power -beta; alpha s / size in either order. s: the sum of the squares.
+  [[nodiscard]] Value local_response(const Value& x, const Value& s, const Value& alpha, const Value& bias, const Value& size,
+                                     const Rational& beta) const {
+    Value base = a.mul_add(a.div(alpha, size), s, bias);
+    if (!a.is_real()) {
+      base.include(a.add(bias, a.div(a.mul(alpha, s), size)));
+      base.include(a.mul_add(alpha, a.div(s, size), bias));
+    }
+    Value y = a.div(x, a.pow(base, beta));
+    if (!a.is_real()) y.include(a.mul(x, a.pow(base, -beta)));
+    return y;
+  }
+
+  [[nodiscard]] Value times(double factor, const Value& x) const { return factor == 1 ? x : a.mul(a.number(factor), x); }
+
+ private:
+  static constexpr double kBeyond = std::numeric_limits<double>::infinity();
+  [[nodiscard]] Value one() const { return a.point(1); }
+  [[nodiscard]] Value half(const Value& x) const { return a.mul(a.point(0.5), x); }
+  [[nodiscard]] bool whole(std::string_view name) const { return a.is_real() || a.has_rows(name); }
+  // exp(z) - 1 in both ways.
+  [[nodiscard]] Value exp_minus_one(const Value& z) const {
+    if (a.is_real()) return a.function(Function::expm1, z);
+    Value y = a.sub(a.exp(z), one());
+    if (a.has_rows("expm1")) y.include(a.function(Function::expm1, z));
+    return y;
+  }
+
+  const A& a;
+};
+
+}  // namespace assay::executions

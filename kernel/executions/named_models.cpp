@@ -1,0 +1,65 @@
+// The named execution models, as data.
+
+#include "kernel/executions/named_models.h"
+
+#include <vector>
+
+namespace assay::executions {
+namespace {
+
+ExecutionModel any_order(std::string_view table) {
+  ExecutionModel model;
+  model.kind = ExecutionModel::Kind::floating;
+  model.math_table = table;
+  return model;
+}
+
+std::vector<NamedModel> models() {
+  ExecutionModel plain = any_order("any-library"), runtime = any_order("onnxruntime"), torch = any_order("sleef-u10"),
+                 cuda = any_order("cuda-13");
+  ExecutionModel tf32 = cuda, bfloat16 = plain, float16 = plain, float64 = plain;
+  tf32.input_rounding = ExecutionModel::InputRounding::tf32;
+  bfloat16.storage = ExecutionModel::Storage::bfloat16;
+  float16.storage = ExecutionModel::Storage::binary16;
+  float64.format = ExecutionModel::Format::binary64;
+  return {
+      {"any-order", "float32", "sums in any order, fused or not; functions within 4 units of the last place", plain},
+      {"onnxruntime", "float32", "ONNX Runtime on CPUs, kernel by kernel; functions as measured of its library", runtime},
+      {"pytorch-cpu", "float32", "PyTorch on CPUs; functions as SLEEF documents them", torch},
+      {"cuda", "float32", "CUDA with cuBLAS in pedantic mode; functions as the CUDA 13 tables say", cuda},
+      {"tf32", "float32", "the same with factors of products rounded to TF32", tf32},
+      {"bfloat16", "float32", "float32 arithmetic, every stored value rounded to bfloat16", bfloat16},
+      {"float16", "float32", "float32 arithmetic, every stored value rounded to float16", float16},
+      {"float64", "float64", "as any-order, in float64", float64},
+  };
+}
+
+}  // namespace
+
+std::span<const NamedModel> named_models() {
+  static const std::vector<NamedModel> kModels = models();
+  return kModels;
+}
+
+Outcome<ExecutionModel> semantics_named(std::string_view text) {
+  if (text == "real") return ExecutionModel{};
+  constexpr std::string_view kPrefix = "float32:";
+  std::string_view name = text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+  if (text == "float32") name = "any-order";
+  std::string names;
+  for (const NamedModel& one : named_models()) {
+    if (one.name == name &&
+        (text == "float32" || text.starts_with(kPrefix) || one.name == "float64" || one.name == "bfloat16" || one.name == "float16"))
+      return one.model;
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
+  }
+  if (name.starts_with("binary32 ") || name.starts_with("binary64 ")) return parse_execution_model(name);
+  return Rejection{Rejection::Kind::malformed,
+                   "semantics.name",
+                   "--semantics",
+                   "real, float32, float64, bfloat16, float16 or float32:MODEL, MODEL being one of " + names + " or the fields of a model",
+                   "'" + std::string(text) + "'",
+                   "docs/float32.md says what each of them means"};
+}
+
+}  // namespace assay::executions

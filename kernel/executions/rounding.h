@@ -1,0 +1,30 @@
+// Rounding errors of one node over a box: how far the result of any execution of the model may lie from the denotation of the node's operands,
+// where these are numbers of the format anywhere in their box.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "semantics/graph/execution_model.h"
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/interval.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::executions {
+
+// Whatever the model and the operands: the result is a value of the denotation at the operands that the execution holds.
+[[nodiscard]] bool computes_exactly(const Node& node);
+
+// One bound for each element, or none where the result is computed exactly. Infinite: some execution may overflow or leave the op's domain, the
+// model's table has no row for a function, or no bound is known. `exact` encloses the denotation over the same box.
+[[nodiscard]] std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model,
+                                                  std::span<const Array<Interval>* const> operands, const Array<Interval>& exact);
+
+// What rounding the factors of a product costs (ExecutionModel::input_rounding): each is x (1 + r) + e, |r| <= relative, |e| <= absolute, for
+// |x| < most.
+struct FactorRounding {
+  double relative = 0, absolute = 0, most = 0;
+};
+[[nodiscard]] FactorRounding factor_rounding(const ExecutionModel& model);
+
+}  // namespace assay::executions

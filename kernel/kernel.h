@@ -66,6 +66,8 @@ class Problem {
   [[nodiscard]] const Graph& graph() const { return statement_.graph; }
   [[nodiscard]] const KernelOptions& options() const { return options_; }
   [[nodiscard]] const Digest& digest() const { return digest_; }
+  // The statement is about float executions, not about real arithmetic.
+  [[nodiscard]] bool floating() const { return statement_.semantics.kind == ExecutionModel::Kind::floating; }
 
   // Cases that share an input box form a group, numbered from 0 in order of first occurrence.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
@@ -105,8 +107,13 @@ class Problem {
   std::vector<NodeId> pre_activations_, active_nodes_;
   std::vector<double> row_work_;  // by node: of the node and all before it
   ConstantValues constants_;
+  std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
+  [[nodiscard]] bool has_number(const Rational& lo, const Rational& hi) const;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
+  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes,
+                                             std::span<const std::shared_ptr<const std::vector<double>>> known,
+                                             const Array<Interval>* image) const;
   friend class Scope;
 };
 
@@ -167,6 +174,9 @@ struct Diagnosis {
   std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
 };
 
+class Theorem;
+struct Witness;
+
 class Scope {
  public:
   static Outcome<Scope> root(std::shared_ptr<const Problem> problem, std::size_t group);
@@ -213,6 +223,10 @@ class Scope {
 
  private:
   Scope() = default;
+  friend Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>&, const Witness&);
+  // The executions at one point: nothing that is concluded here is a refutation of the group.
+  static Outcome<Scope> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs);
+  [[nodiscard]] Outcome<double> lower_bound(const Row& row, bool negated) const;
   struct Targets;
   struct Bound;
   [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;
@@ -227,11 +241,14 @@ class Scope {
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
+  Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image);
 
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const Context> context_;
-  Boxes boxes_;                                                     // by node; null = not derived
-  std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;     // by node; on this scope's boxes or an ancestor's
+  Boxes boxes_;                                                  // by node; null = not derived
+  std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;  // by node; on this scope's boxes or an ancestor's
+  // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
+  std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
   std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;  // by policy, derived so far
   bool contradiction_ = false;                                      // some box has lo > hi
   std::function<bool()> stop_;

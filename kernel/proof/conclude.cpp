@@ -13,13 +13,17 @@ constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term 
 
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
 // S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
-// a strict row takes part), so not all rows can hold.
+// a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
+// values are finite.
 Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const auto& group = problem_->group_cases(context_->group);
   if (diagnosis != nullptr) *diagnosis = {};
   if (contradiction_) return empty();
+  for (const NodeId node : problem_->active_nodes()) {
+    if (problem_->floating() && !boxes_[node]) return not_boxed("conclude.S4", node);
+  }
   Targets targets;
   std::vector<Rational> required;
   std::vector<bool> strict;

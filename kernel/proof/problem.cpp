@@ -5,11 +5,14 @@
 #include <map>
 #include <numeric>
 
+#include "kernel/executions/math_tables.h"
+#include "kernel/executions/rounding.h"
 #include "kernel/kernel.h"
 #include "semantics/demand.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
+#include "semantics/printable.h"
 
 namespace assay::kernel {
 namespace {
@@ -20,7 +23,14 @@ Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std:
 }
 
 // Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
-Outcome<ConstantValues> constant_values(const Graph& graph) {
+// Constants that are no numbers of a format lie between two of them.
+void round_to(const executions::Precision& format, Array<Interval>& values) {
+  for (Interval& value : values.values)
+    value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));
+}
+
+// In a floating semantics with what executions lose on the way.
+Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
   ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size())};
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
@@ -37,6 +47,8 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
       if (node.dtype == DType::complex64)
         return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
       result.values[id] = lift<Interval>(node.value);
+      if (model.storage != ExecutionModel::Storage::same && is_float(node.dtype))
+        round_to(executions::stored_precision(model), result.values[id]);
       continue;
     }
     auto value = denote<Interval>(node, operands);
@@ -47,6 +59,14 @@ Outcome<ConstantValues> constant_values(const Graph& graph) {
                       std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
+    if (model.kind == ExecutionModel::Kind::real) continue;
+    const std::vector<double> errors = executions::rounding_errors(node, model, operands, result.values[id]);
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      if (!(errors[i] < executions::kInfinity))
+        return refuse(Rejection::Kind::declined, "execution.constant", node.name, "a bound on the rounding of constants",
+                      std::string(op_row(node.op).name) + " of constants without one");
+      result.values[id].values[i] += Interval(-errors[i], errors[i]);
+    }
   }
   return result;
 }
@@ -69,6 +89,23 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
   return result;
 }
 
+// What a floating semantics cannot speak about.
+std::optional<Rejection> obstacle(const Statement& statement) {
+  const ExecutionModel& model = statement.semantics;
+  if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
+  if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
+  if (!model.math_table.empty() && executions::find_math_table(model.math_table) == nullptr)
+    return refuse(Rejection::Kind::declined, "execution.table", "statement", "a known math table", "'" + model.math_table + "'",
+                  "docs/contracts/math-tables.md lists them");
+  const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
+  for (const Node& node : statement.graph.nodes) {
+    if (is_float(node.dtype) && node.dtype != format)
+      return refuse(Rejection::Kind::declined, "execution.format", printable(node.name), std::string(to_string(format)) + " values",
+                    std::string(to_string(node.dtype)), "state a semantics of that format, or real arithmetic");
+  }
+  return std::nullopt;
+}
+
 bool is_copy(const std::optional<AffineForm>& form) {
   return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });
@@ -76,11 +113,14 @@ bool is_copy(const std::optional<AffineForm>& form) {
 
 // Steps that do no arithmetic vanish: operands that are exact copies of other nodes, and y = x + bias where x itself is
 // affine (in real arithmetic the sum of the two biases is exact up to bias_error).
-AffineForm without_identities(AffineForm form, const std::vector<std::optional<AffineForm>>& affine) {
+AffineForm without_identities(AffineForm form, const std::vector<std::optional<AffineForm>>& affine, const Graph& graph, bool floating) {
+  const auto vanishes = [&](NodeId id) {
+    return is_copy(affine[id]) && (!floating || op_row(graph.node(id).op).op_class == OpClass::layout);
+  };
   for (AffineForm::Part& part : form.parts) {
-    while (is_copy(affine[part.operand])) part.operand = affine[part.operand]->parts[0].operand;
+    while (vanishes(part.operand)) part.operand = affine[part.operand]->parts[0].operand;
   }
-  if (form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
+  if (floating || form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
   auto shorter = folded(form, *affine[form.parts[0].operand]);
   return shorter ? *std::move(shorter) : form;
 }
@@ -126,10 +166,19 @@ Outcome<Done> check_environment() {
 
 bool Problem::group_is_empty(std::size_t group) const {
   const InputBox& box = *group_boxes_[group];
-  for (std::size_t i = 0; i < box.lo.size(); ++i) {
-    if (box.lo[i] > box.hi[i]) return true;
+  std::size_t i = 0;
+  for (const NodeId id : graph().inputs) {
+    for (const std::size_t end = i + graph().size(id); i < end; ++i) {
+      if (box.lo[i] > box.hi[i] || (floating() && is_float(graph().node(id).dtype) && !has_number(box.lo[i], box.hi[i]))) return true;
+    }
   }
   return false;
+}
+
+// In a floating semantics: some number of its format lies between the ends.
+bool Problem::has_number(const Rational& lo, const Rational& hi) const {
+  const executions::Precision format = executions::stored_precision(statement_.semantics);
+  return executions::number_above(format, lo.double_up()) <= executions::number_below(format, hi.double_down());
 }
 
 NodeId Problem::node_of(const Variable& variable) const {
@@ -137,21 +186,17 @@ NodeId Problem::node_of(const Variable& variable) const {
 }
 
 Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
-  using Kind = Rejection::Kind;
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  if (statement.semantics.kind != ExecutionModel::Kind::real) {
-    return refuse(Kind::declined, "kernel.semantics", "statement", "a semantics that this kernel knows: real arithmetic",
-                  to_string(statement.semantics));
-  }
   const std::vector<Rejection> problems = validate(statement);
   if (!problems.empty()) return problems.front();
+  if (const auto why = obstacle(statement)) return *why;
 
   const std::shared_ptr<Problem> problem(new Problem);
   problem->digest_ = statement_digest(statement);
   problem->statement_ = std::move(statement);
   problem->options_ = options;
   const Graph& graph = problem->graph();
-  auto constants = constant_values(graph);
+  auto constants = constant_values(graph, problem->statement_.semantics);
   if (!constants) return constants.rejection();
   problem->constants_ = std::move(constants).value();
   problem->is_constant_ = problem->constants_.is_constant;
@@ -163,11 +208,16 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (graph.node(id).op == Op::input) continue;
     auto form = affine_form(graph, id, problem->constants_);
     if (form)
-      problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_);
+      problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_, graph, problem->floating());
     else if (form.rejection().code != "linear_map.not_linear")
       return form.rejection();
     if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
   }
+  problem->readers_.assign(graph.nodes.size(), 0);
+  for (const Node& node : graph.nodes) {
+    for (const NodeId operand : node.operands) ++problem->readers_[operand];
+  }
+  for (const NodeId output : graph.outputs) ++problem->readers_[output];
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {
@@ -197,8 +247,14 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
 }
 
 std::vector<std::string> Problem::assumptions() const {
-  std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written",
-                                  "real arithmetic is meant: a float execution of the network may differ by its rounding errors"};
+  std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};
+  if (floating()) {
+    result.emplace_back("executions compute the graph node by node as the execution model says (docs/float32.md)");
+    if (!statement_.semantics.math_table.empty())
+      result.emplace_back("the mathematics library keeps the error table '" + statement_.semantics.math_table + "'");
+  } else {
+    result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
+  }
   // Constants count too: their values were computed the same way.
   if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
     result.emplace_back("MPFR rounds its functions in the stated direction");

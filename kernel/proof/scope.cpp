@@ -23,6 +23,7 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
   scope.boxes_ = problem->root_boxes(group);
   scope.error_bounds_.resize(problem->graph().nodes.size());
   scope.linear_bounds_.resize(problem->graph().nodes.size());
+  scope.rounding_.resize(problem->graph().nodes.size());
   scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
   scope.contradiction_ = problem->group_is_empty(group);
   scope.problem_ = std::move(problem);
@@ -111,7 +112,26 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-// Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them.
+// What executions lose at a node whose operands have boxes, once. Declined where some execution may leave the finite numbers.
+Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
+  if (!problem_->floating() || rounding_[node]) return Done{};
+  std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i] < INFINITY))
+      return Rejection{
+          Rejection::Kind::declined,
+          "propagate_box.S4",
+          at(problem_->graph(), node, i),
+          "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
+          "a box on which it may overflow, or an op without an error bound in this model",
+          "narrow the input box, or state another execution model (docs/float32.md)"};
+  }
+  rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
+  return Done{};
+}
+
+// Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
+// every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::propagate_box(NodeId node) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -127,7 +147,8 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
       if (!error_bounds_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
     }
-    if (!error_bounds_[node]) error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x));
+    if (auto found = find_rounding(node, nullptr); !found) return found;
+    if (!error_bounds_[node]) error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, rounding_[node].get()));
     meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
     return Done{};
   }
@@ -143,14 +164,18 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   for (const auto& operand : operands) pointers.push_back(&operand);
   const auto result = denote<Interval>(graph.node(node), pointers);
   if (!result) return result.rejection();
+  for (std::size_t i = 0; i < result.value().values.size(); ++i) {
+    if (result.value().values[i].is_undefined())
+      return reject("propagate_box.S3", at(graph, node, i),
+                    "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
+  }
+  if (auto found = find_rounding(node, &result.value()); !found) return found;
   Box box;
   for (const Interval& value : result.value().values) {
-    if (value.is_undefined())
-      return reject("propagate_box.S3", at(graph, node, box.lo.size()),
-                    "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
     box.lo.push_back(value.lo());
     box.hi.push_back(value.hi());
   }
+  if (rounding_[node]) widen(box, *rounding_[node]);
   meet(node, std::move(box));
   return Done{};
 } catch (const Stopped&) {

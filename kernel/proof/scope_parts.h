@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "semantics/numbers/directed.h"
 #include "semantics/printable.h"
 
 namespace assay::kernel {
@@ -29,6 +30,14 @@ inline std::string exact(double value) {
 inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
   const std::string name = node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "";
   return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
+}
+
+// By as much on either side, where there is anything to add.
+inline void widen(Box& box, const std::vector<double>& errors) {
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    box.lo[i] = sub_down(box.lo[i], errors[i]);
+    box.hi[i] = add_up(box.hi[i], errors[i]);
+  }
 }
 
 inline bool usable(const std::vector<float>& multipliers) {

@@ -4,20 +4,19 @@
 // its input's type: an integer for integer and boolean inputs.
 // S3: every row holds at the exact outputs, decided by enclosures of rising precision: double intervals, 256-bit
 // intervals, and fractions where the graph is algebraic. An undefined output decides nothing.
+// S4: in a floating semantics, every value is a number of its input's format, and every row holds for the outputs of every execution that the
+// model admits: by propagate_box, tighten and back-substitution on the scope of the point.
 
 #include <algorithm>
 
-#include "kernel/kernel.h"
+#include "kernel/executions/format.h"
+#include "kernel/proof/scope_parts.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/exact_work.h"
 #include "semantics/numbers/wide_interval.h"
 
 namespace assay::kernel {
 namespace {
-
-Rejection reject(std::string code, std::string place, std::string required, std::string found) {
-  return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), ""};
-}
 
 enum class Truth : std::uint8_t { holds, fails, open };
 
@@ -86,7 +85,55 @@ Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_
   return finished ? truth : Truth::open;
 }
 
+Rejection undecided(const std::string& place, std::string found, std::string advice) {
+  return {Rejection::Kind::declined, "satisfiable.S4", place, "a row that holds for every execution of the model",
+          std::move(found),          std::move(advice)};
+}
+
+// Of the format in which the model's executions keep their values.
+bool is_number(const Rational& x, const ExecutionModel& model) {
+  return x.is_double() && executions::number_above(executions::stored_precision(model), x.double_up()) == x.double_up();
+}
+
 }  // namespace
+
+Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs) {
+  auto root = Scope::root(problem, group);
+  if (!root) return root;
+  Scope& scope = root.value();
+  std::size_t at = 0;
+  for (const NodeId id : problem->graph().inputs) {
+    Box box;
+    for (std::size_t i = 0; i < problem->graph().size(id); ++i, ++at) {
+      box.lo.push_back(inputs[at].double_down());
+      box.hi.push_back(inputs[at].double_up());
+    }
+    scope.boxes_[id] = std::make_shared<Box>(std::move(box));
+  }
+  const auto& refined = problem->pre_activations();
+  for (const NodeId id : problem->active_nodes()) {
+    if (problem->graph().node(id).op == Op::input) continue;
+    if (auto done = scope.propagate_box(id); !done) return done.rejection();
+    if (!std::ranges::binary_search(refined, id)) continue;
+    if (auto done = scope.tighten(id, {}, {}); !done) return done.rejection();
+  }
+  return root;
+}
+
+// Of the sum of the row's terms, or of its negative.
+Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
+  Targets targets{0, 1, {}};
+  for (const Term& term : row.terms) {
+    const Rational coefficient = negated ? -term.coefficient : term.coefficient;
+    const double down = coefficient.double_down(), up = coefficient.double_up();
+    const NodeId node = problem_->node_of(term.variable);
+    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, sub_up(up, down)});
+    targets.start = std::max(targets.start, node);
+  }
+  auto bounds = back_substitute(targets, {});
+  if (!bounds) return bounds.rejection();
+  return bounds.value().front().lower;
+}
 
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) try {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -101,10 +148,39 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
     const bool whole = !is_float(problem->graph().node(id).dtype);
     for (const std::size_t end = i + problem->graph().size(id); i < end; ++i) {
       const Rational& x = witness.inputs[i];
+      if (problem->floating() && !whole && !is_number(x, problem->statement().semantics))
+        return reject("satisfiable.S4", place + ", input element " + std::to_string(i), "a number of the execution's format",
+                      x.to_string());
       if (box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)) continue;
       return reject("satisfiable.S2", place + ", input element " + std::to_string(i),
                     (whole ? "an integer in [" : "in [") + box.lo[i].to_string() + ", " + box.hi[i].to_string() + "]", x.to_string());
     }
+  }
+  Theorem theorem;
+  theorem.kind_ = Theorem::Kind::satisfiable;
+  theorem.problem_ = problem;
+  theorem.assumptions_ = problem->assumptions();
+  theorem.witness_ = witness;
+  if (problem->floating()) {
+    const auto scope = Scope::at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
+    if (!scope) return scope.rejection();
+    for (std::size_t r = 0; r < cases[witness.case_index].rows.size(); ++r) {
+      const Row& row = cases[witness.case_index].rows[r];
+      const std::string here = place + ", row " + std::to_string(r);
+      const auto below = scope.value().lower_bound(row, true), above = scope.value().lower_bound(row, false);
+      if (!below || !above) return below ? above.rejection() : below.rejection();
+      const auto most = Rational::from_double(below.value()), least = Rational::from_double(above.value());
+      if (least && (row.strict ? *least >= row.bound : *least > row.bound))
+        return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
+      if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
+        return undecided(here, "it depends on the order of summation, or on another choice that the model leaves open",
+                         "another point, a model of fewer executions, or real arithmetic");
+    }
+    for (const NodeId id : problem->graph().outputs) {
+      const Box& outputs = scope.value().box(id);
+      for (std::size_t k = 0; k < outputs.lo.size(); ++k) theorem.outputs_.emplace_back(outputs.lo[k], outputs.hi[k]);
+    }
+    return theorem;
   }
   const auto coarse = run<Interval>(problem->graph(), witness.inputs);
   if (!coarse) return coarse.rejection();
@@ -121,11 +197,6 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
                      "a decided row",
                      "open at 256 bits, and in exact fractions of a length that the network's size allows",
                      ""};
-  Theorem theorem;
-  theorem.kind_ = Theorem::Kind::satisfiable;
-  theorem.problem_ = problem;
-  theorem.assumptions_ = problem->assumptions();
-  theorem.witness_ = witness;
   for (const NodeId id : problem->graph().outputs) {
     const auto& values = coarse.value().values[id].values;
     theorem.outputs_.insert(theorem.outputs_.end(), values.begin(), values.end());

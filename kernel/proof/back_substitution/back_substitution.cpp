@@ -66,7 +66,7 @@ bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
         if (!boxes_[part.operand]) return false;
       }
       const std::optional<GridForm>& grid = problem_->grids_[node];
-      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
+      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr, rounding_[node].get()});
     } else if (bounds_by_node[node]) {
       rows.through_relaxation(node, *bounds_by_node[node]);
     } else {
@@ -91,8 +91,17 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
     if (!boxes_[operand]) return nullptr;
     boxes.push_back(result->operands.emplace_back(boxes_[operand]).get());
   }
-  auto relaxation = relax(problem_->graph(), n, boxes, *boxes_[node], policy);
+  if (problem_->floating() && !rounding_[node]) return nullptr;
+  // The denotation lies within the rounding of the values held, and these within it of the denotation.
+  const bool rounds = rounding_[node] && !rounding_[node]->empty();
+  Box wider;
+  if (rounds) widen(wider = *boxes_[node], *rounding_[node]);
+  auto relaxation = relax(problem_->graph(), n, boxes, rounds ? wider : *boxes_[node], policy);
   if (!relaxation) return nullptr;
+  for (std::size_t i = 0; rounds && i < wider.lo.size(); ++i) {
+    relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);
+    relaxation->upper_intercept[i] = add_up(relaxation->upper_intercept[i], (*rounding_[node])[i]);
+  }
   std::vector<std::vector<double>> x;
   for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
   result->error_bound = line_error_bound(*relaxation, x);

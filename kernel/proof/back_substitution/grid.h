@@ -52,8 +52,9 @@ struct GridForm {
   std::vector<double> error;
 };
 [[nodiscard]] GridForm grid_form(const AffineForm& form);
-// With the error of the entries, for operands of the given magnitudes (one vector per part).
-[[nodiscard]] Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x);
+// With the error of the entries, for operands of the given magnitudes (one vector per part), and what executions lose, if anything.
+[[nodiscard]] Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
+                               const std::vector<double>* rounding);
 
 // A relaxation on operands of magnitudes x.
 struct GridLine {

@@ -31,7 +31,8 @@ struct ErrorBound {
 struct LinearStep {
   const AffineForm* form = nullptr;
   const ErrorBound* error_bound = nullptr;
-  const GridForm* grid = nullptr;  // null: made where the exact path needs it
+  const GridForm* grid = nullptr;                 // null: made where the exact path needs it
+  const std::vector<double>* rounding = nullptr;  // what executions lose, which the error bound has in it; null or empty: nothing
 };
 
 // A relaxation on the operands' current boxes, with its error.
@@ -44,7 +45,8 @@ struct LinearBounds {
 
 [[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
 // The error bound of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
-[[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x);
+[[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
+                                            const std::vector<double>* rounding = nullptr);
 [[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
 using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived

@@ -1,0 +1,178 @@
+// Executions: what a theorem about float executions takes into account beside the denotation.
+//
+// Meaning of a fact on a scope in a floating semantics: for every point of the scope's input box whose elements are numbers of the inputs' types, and
+// every execution of the graph that the model admits, all values so far are finite and the values that the execution holds satisfy the fact.
+// Local errors. The value that an execution holds at node n is within rounding(n) of the denotation of n at the values it holds at n's operands. So
+//   propagate_box      the image of the operands' boxes grows by rounding(n) on either side
+//   through_affine     z_n = M x + b + e, |e| <= rounding(n): a row pays sum |A_j| rounding(n)_j more
+//   through_relaxation lower(x) - rounding(n) <= z_n <= upper(x) + rounding(n): intercepts move outward
+// and everything else (literals, meets, joins, the rows of the property) speaks of the values held, as it does over the reals.
+// Where rounding(n) is not finite, some execution may leave the finite numbers: the step is declined, and no fact about n exists.
+// Fused products. Where the model lets a bias join the accumulation of a product, the product has no value of its own: then one may be chosen
+// for it, so that the product pays one rounding more, and the sum pays gamma of the accumulation times its other operand.
+// Storage. Where the model stores results in a shorter format, each is rounded once more; constants are rounded to it, too.
+// Monotone. Errors bounded on a box hold on every part of it, so children keep those of their parents.
+// Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
+// Source: derived in docs/float32.md.
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/executions/format.h"
+#include "kernel/executions/rounding.h"
+#include "kernel/executions/sums.h"
+#include "kernel/kernel.h"
+#include "semantics/numbers/directed.h"
+
+namespace assay::kernel {
+namespace {
+
+using executions::kInfinity;
+constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
+
+// |z| of every element over the boxes of the operands, from the form; without one part, if that is named.
+std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without = SIZE_MAX) {
+  std::vector<double> size(form.bias.size(), 0.0);
+  for (std::size_t p = 0; p < form.parts.size(); ++p) {
+    if (p == without) continue;
+    form.parts[p].map->apply_magnitude(x[p].data(), size.data());
+    if (form.parts[p].error) form.parts[p].error->apply_magnitude(x[p].data(), size.data());
+  }
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
+    size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
+  }
+  return size;
+}
+
+// What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the sums of
+// the coefficients and of the operands, once each, and absolute^2 a term.
+std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute) {
+  std::vector<double> sums(form.bias.size(), 0.0);
+  if (absolute == 0) return sums;
+  for (std::size_t p = 0; p < form.parts.size(); ++p) {
+    const LinearMap& map = *form.parts[p].map;
+    const std::vector<double> ones(map.columns(), 1.0 + absolute);
+    map.apply_magnitude(ones.data(), sums.data());
+    map.apply_pattern(x[p].data(), sums.data());
+  }
+  for (double& sum : sums) sum = mul_up(mul_up(sum, kInflate), mul_up(2, absolute));
+  return sums;
+}
+
+double terms_of(const AffineForm& form) {
+  double terms = 1;
+  for (const AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
+  return terms;
+}
+
+// A sum of products or of other terms, by its form: S follows from the map.
+std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const ExecutionModel& model, const executions::SumForm& sum,
+                                 const std::vector<std::vector<double>>& x) {
+  const executions::Format format = executions::format_of(node.dtype);
+  const std::vector<double> size = magnitudes_of(form, x);
+  const auto errors = executions::sum_errors(model, format, terms_of(form), sum);
+  executions::FactorRounding factors{0, 0, kInfinity};
+  if (executions::has_factors(node.op)) factors = executions::factor_rounding(model);
+  if (model.flush_operands) factors.absolute += executions::smallest_normal(format);
+  std::vector<double> result(size.size(), kInfinity);
+  const auto fits = [&](const std::vector<double>& one) { return std::ranges::all_of(one, [&](double v) { return v < factors.most; }); };
+  if (!errors || !std::ranges::all_of(x, fits)) return result;
+  const std::vector<double> lost = lost_in_factors(form, x, factors.absolute);
+  const double of_factors = sub_up(mul_up(add_up(1, factors.relative), add_up(1, factors.relative)), 1);
+  const double of_terms = add_up(mul_up(add_up(errors->to_terms, errors->to_sum), add_up(1, of_factors)), of_factors);
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    const double error = add_up(mul_up(of_terms, size[i]), add_up(mul_up(2, lost[i]), errors->absolute));
+    const double all = mul_up(mul_up(errors->growth, add_up(mul_up(size[i], add_up(1, of_factors)), lost[i])), sum.before_scaling);
+    if (all < executions::largest(format) && error < kInfinity) result[i] = error;
+  }
+  return result;
+}
+
+bool is_product(Op op) { return op == Op::mul || op == Op::scale || executions::has_factors(op); }
+
+std::vector<double> sizes_of(const Array<Interval>& values) {
+  std::vector<double> sizes;
+  for (const Interval& value : values.values) sizes.push_back(value.magnitude());
+  return sizes;
+}
+
+Array<Interval> as_intervals(const Shape& shape, const Box& box) {
+  Array<Interval> values{shape, {}};
+  for (std::size_t i = 0; i < box.lo.size(); ++i) values.values.emplace_back(box.lo[i], box.hi[i]);
+  return values;
+}
+
+}  // namespace
+
+// Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
+std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<const std::shared_ptr<const std::vector<double>>> known,
+                                      const Array<Interval>* image) const {
+  const ExecutionModel& model = statement_.semantics;
+  const Node& node = graph().node(id);
+  if (executions::computes_exactly(node)) return {};
+  const AffineForm* form = affine(id);
+  std::vector<std::vector<double>> x;
+  for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
+  auto sum = executions::sum_form(node, graph().node(node.operands[0]).shape, model, executions::format_of(node.dtype));
+  std::vector<double> result;
+  if (form != nullptr && sum && is_float(node.dtype)) {
+    sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;
+    sum->products = sum->products || model.fused_multiply_add;
+    result = sum_rounding(node, *form, model, *sum, x);
+  } else {
+    std::vector<Array<Interval>> operands;
+    std::vector<const Array<Interval>*> pointers;
+    for (const NodeId operand : node.operands) {
+      NodeId source = operand;  // a copy has no box where nothing else reads it
+      while (!boxes[source] && affine(source) != nullptr) source = affine(source)->parts[0].operand;
+      operands.push_back(is_constant_[operand] ? constants_.values[operand] : as_intervals(graph().node(operand).shape, *boxes[source]));
+    }
+    for (const Array<Interval>& operand : operands) pointers.push_back(&operand);
+    Array<Interval> of_form{node.shape, {}};
+    if (form != nullptr) {
+      for (const double size : magnitudes_of(*form, x)) of_form.values.emplace_back(-size, size);
+    }
+    result = executions::rounding_errors(node, model, pointers, form != nullptr ? of_form : *image);
+  }
+  const auto stored = [&](std::vector<double> errors) {
+    if (model.storage == ExecutionModel::Storage::same) return errors;
+    const executions::Precision format = executions::stored_precision(model);
+    const std::vector<double> size = form != nullptr ? magnitudes_of(*form, x) : sizes_of(*image);
+    errors.resize(size.size(), 0.0);
+    for (std::size_t i = 0; i < size.size(); ++i) {
+      const double all = add_up(size[i], errors[i]);
+      errors[i] = all < format.overflow ? add_up(errors[i], add_up(mul_up(format.unit, all), format.smallest)) : kInfinity;
+    }
+    return errors;
+  };
+  if (form == nullptr || executions::has_factors(node.op) || op_row(node.op).op_class == OpClass::layout) return stored(std::move(result));
+  // Products among the terms, which may have been fused with this sum, or be read as bias by it.
+  const auto add_errors = [&](const std::vector<double>& more) {
+    result.resize(form->bias.size(), 0.0);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = add_up(result[i], more[i]);
+  };
+  for (std::size_t p = 0; p < form->parts.size(); ++p) {
+    const NodeId operand = form->parts[p].operand;
+    if (!is_product(graph().node(operand).op)) continue;
+    const AffineForm* of_product = affine(operand);
+    const bool adds = node.op == Op::add || node.op == Op::sub;
+    if (adds && model.bias_in_product && executions::has_factors(graph().node(operand).op)) {
+      const double terms =
+          of_product != nullptr ? terms_of(*of_product) : static_cast<double>(graph().size(graph().node(operand).operands[0]));
+      const auto errors = executions::sum_errors(model, executions::format_of(node.dtype), terms + 2, {true, 1});
+      std::vector<double> others = magnitudes_of(*form, x, p);
+      for (double& other : others) other = errors ? mul_up(add_up(errors->to_terms, errors->to_sum), other) : kInfinity;
+      add_errors(others);
+    }
+    if (readers_[operand] > 1 && known[operand] && !known[operand]->empty()) {
+      std::vector<double> twice(form->bias.size(), 0.0);
+      form->parts[p].map->apply_magnitude(known[operand]->data(), twice.data());
+      for (double& value : twice) value = mul_up(value, 2 * kInflate);
+      add_errors(twice);
+    }
+  }
+  return stored(std::move(result));
+}
+
+}  // namespace assay::kernel

@@ -8,11 +8,12 @@
 #include "cli/check.h"
 #include "cli/units.h"
 #include "cli/version.h"
+#include "kernel/executions/named_models.h"
 
 namespace {
 
 constexpr const char* kHelp =
-    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics real] [--statement full]\n"
+    "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics NAME] [--statement full]\n"
     "                   [--memory SIZE] [--budget NUMBER]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
@@ -22,7 +23,8 @@ constexpr const char* kHelp =
     "  declined   undecided (exit 3), or the model or property is unsupported or malformed (exit 4)\n"
     "\n"
     "  --exact            decide every step in exact arithmetic, without the double filter\n"
-    "  --semantics real   read the element types of a VNN-LIB 2 property as real numbers\n"
+    "  --semantics NAME   what the statement is about: real, or float32[:MODEL], every float32 execution of a model (docs/float32.md);\n"
+    "                     without the option what the property's element types say\n"
     "  --statement full   print every case, row and input, not only the first ones\n"
     "  --memory SIZE      memory that the run may take, e.g. 512MiB. Beyond: declined. Without the option 256MiB and 256 times\n"
     "                     the bytes of the three files, at most 8GiB\n"
@@ -51,15 +53,16 @@ int run(int argc, char** argv) {
       only_files = true;
     } else if (word == "--exact") {
       options.exact = true;
-    } else if (word == "--semantics=real" || (word == "--semantics" && i + 1 < argc && std::string_view(argv[i + 1]) == "real")) {
-      options.semantics_real = true;
-      i += word == "--semantics" ? 1 : 0;
+    } else if (word == "--semantics" || word.starts_with("--semantics=")) {
+      const std::string_view value = word != "--semantics" ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "";
+      auto named = assay::executions::semantics_named(value);
+      if (!named) return usage("--semantics takes " + named.rejection().required + ", not " + named.rejection().found);
+      options.semantics = std::move(named).value();
     } else if (word == "--statement=full" || (word == "--statement" && i + 1 < argc && std::string_view(argv[i + 1]) == "full")) {
       full = true;
       i += word == "--statement" ? 1 : 0;
-    } else if (word.starts_with("--statement") || word.starts_with("--semantics")) {
-      return usage(word.starts_with("--statement") ? "--statement takes full: the statement is printed, every line of it"
-                                                   : "--semantics takes real");
+    } else if (word.starts_with("--statement")) {
+      return usage("--statement takes full: the statement is printed, every line of it");
     } else if (word == "--memory" || word == "--budget") {
       const std::string value = i + 1 < argc ? argv[++i] : "";
       if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory.emplace())

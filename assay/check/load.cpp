@@ -10,19 +10,21 @@
 
 #include "assay/check/cost.h"
 #include "frontends/statement/read.h"
+#include "kernel/executions/named_models.h"
 
 namespace assay::check {
 namespace {
 
 // VNN-LIB 2: a solver may answer only for the declared element type. Version 1.0 declares Real.
-Outcome<Done> check_declared_type(const vnnlib::PropertyFile& property, const std::string& path, bool semantics_real) {
-  if (property.declared_real || semantics_real || property.version.starts_with("1")) return Done{};
+Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property, const std::string& path) {
+  if (property.declared_real || property.version.starts_with("1")) return ExecutionModel{};
+  if (auto named = executions::semantics_named(property.declared_type); named) return named;
   return Rejection{Rejection::Kind::unsupported,
                    "semantics.declared_type",
                    path,
-                   "element type real, an integer type or bool: Assay answers for real arithmetic",
+                   "one element type for all variables: real, float32, float64, bfloat16, float16, an integer type or bool",
                    property.declared_type,
-                   "unsound analysis for the declared float type: write real, or pass --semantics real"};
+                   "state what is meant: --semantics real, or --semantics float32"};
 }
 
 Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
@@ -49,8 +51,10 @@ Outcome<Loaded> load_problem(const std::string& named_model, const std::string& 
   loaded.property = std::move(property).value();
   if (property_path != named_property)
     loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
-  if (auto typed = check_declared_type(loaded.property, property_path, options.semantics_real); !typed) return typed.rejection();
-  kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), ExecutionModel{}, loaded.model.sources};
+  auto semantics = options.semantics ? Outcome<ExecutionModel>(*options.semantics) : declared_semantics(loaded.property, property_path);
+  if (!semantics) return semantics.rejection();
+  kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), std::move(semantics).value(),
+                              loaded.model.sources};
   statement.sources.push_back(loaded.property.source);
   auto problem = opened(std::move(statement), options);
   if (!problem) return problem.rejection();

@@ -22,9 +22,10 @@ struct Limits {
 };
 
 struct LoadOptions {
-  std::string network_name;     // the name that the property declares for the model; empty: any
-  bool semantics_real = false;  // read float element types as real numbers
-  bool exact = false;           // KernelOptions::exact
+  std::string network_name;  // the name that the property declares for the model; empty: any
+  // What the statement is about; nothing: what the element types of the property say (VNN-LIB 1 means real numbers).
+  std::optional<ExecutionModel> semantics;
+  bool exact = false;  // KernelOptions::exact
   vnnlib::Polynomials polynomials = vnnlib::Polynomials::refuse;
   Limits limits;
   // Called with the bytes that the run may hold, each time that more of the files is known. A program of its own has the system enforce

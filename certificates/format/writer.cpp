@@ -92,8 +92,7 @@ Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const ker
   std::string header(kMagic);
   put_byte(header, kVersion);
   for (const std::uint8_t byte : problem.digest()) put_byte(header, byte);
-  const std::string semantics = to_string(problem.statement().semantics);
-  demand(semantics.size() <= kMaxNameBytes, "the name of the semantics is too long");
+  const std::string semantics = name_of(problem.statement().semantics);
   put_byte(header, semantics.size());
   header += semantics;
   put_u32(header, crc32c(0, header));

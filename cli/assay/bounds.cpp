@@ -125,7 +125,7 @@ void print_table(const GroupBounds& bounds) {
 
 int bounds(const BoundsOptions& options) {
   LoadOptions load_options;
-  load_options.semantics_real = options.semantics == "real";
+  load_options.semantics = options.semantics;
   load_options.limits = options.limits;
   load_options.polynomials = vnnlib::Polynomials::leave_out;
   auto loaded = load_files(options.model, options.property, load_options);

@@ -14,7 +14,7 @@ namespace {
 
 LoadOptions load_options(const CheckOptions& options) {
   LoadOptions load;
-  load.semantics_real = options.semantics == "real";
+  load.semantics = options.semantics;
   load.exact = options.exact;
   load.limits = options.limits;
   return load;

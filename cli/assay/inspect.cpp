@@ -149,7 +149,7 @@ int inspect_property(const InspectOptions& options) {
                   {Rejection::Kind::unsupported, "inspect.network", options.file, "the model that the property speaks about", "none",
                    "assay inspect " + options.file + " --network MODEL.onnx"});
   LoadOptions load_options;
-  load_options.semantics_real = true;
+  load_options.semantics = ExecutionModel{};
   load_options.limits = options.limits;
   auto loaded = load_files(options.network, options.file, load_options);
   if (!loaded) return refuse(kInspectSchema, options.json, loaded.rejection());

@@ -15,6 +15,7 @@
 #include "cli/assay/report.h"
 #include "cli/load.h"
 #include "cli/units.h"
+#include "kernel/executions/named_models.h"
 
 namespace {
 
@@ -28,9 +29,18 @@ void add_json(CLI::App* verb, JsonTarget& json) {
   verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
 }
 
-void add_semantics(CLI::App* verb, std::string& semantics) {
-  verb->add_option("--semantics", semantics, "real: read the float types that a VNN-LIB 2 property declares as real numbers")
-      ->check(CLI::IsMember({"real"}));
+void add_semantics(CLI::App* verb, std::optional<assay::ExecutionModel>& semantics) {
+  const auto named = [&semantics](const std::string& text) {
+    auto model = assay::executions::semantics_named(text);
+    if (!model) throw CLI::ValidationError("--semantics", model.rejection().required + ", not " + model.rejection().found);
+    semantics = std::move(model).value();
+  };
+  std::string names;
+  for (const auto& one : assay::executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  verb->add_option_function<std::string>("--semantics", named,
+                                         "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
+                                             "), e.g. float32 or float32:cuda; without the option what the property's element types say")
+      ->type_name("real|float32[:MODEL]");
 }
 
 // Beyond either the answer is undecided.

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/load.h"
 #include "cli/units.h"
+#include "semantics/graph/execution_model.h"
 
 namespace assay::cli {
 
@@ -33,7 +35,7 @@ struct VerifyOptions {
   bool no_attack = false;
   std::string expect;
   std::string serialise_directory;
-  std::string semantics;
+  std::optional<ExecutionModel> semantics;
   StatementChoice statement;
   int verbosity = 0;  // -1 quiet, 0, 1 ...
   JsonTarget json;
@@ -41,7 +43,8 @@ struct VerifyOptions {
 
 struct BoundsOptions {
   std::string model, property;
-  std::string method = "crown", nodes = "all", semantics;
+  std::string method = "crown", nodes = "all";
+  std::optional<ExecutionModel> semantics;
   double timeout = 60;  // seconds of back-substitution, 0: no limit
   Limits limits;
   StatementChoice statement;
@@ -62,7 +65,8 @@ struct EvalOptions {
 };
 
 struct StatementOptions {
-  std::string model, property, semantics;
+  std::string model, property;
+  std::optional<ExecutionModel> semantics;
   std::string out;  // empty: standard output
   Limits limits;
   JsonTarget json;
@@ -95,7 +99,7 @@ struct CheckOptions {
   std::string list;                // a file of such lines
   std::string expect;              // sat, unsat: the answer that every certificate has to prove; empty: either
   bool exact = false;
-  std::string semantics;
+  std::optional<ExecutionModel> semantics;
   Limits limits;
   StatementChoice statement;
   GateOptions gate;

@@ -18,7 +18,7 @@ constexpr const char* kStatementSchema = "assay.statement/1";
 
 int statement(const StatementOptions& options) {
   LoadOptions load_options;
-  load_options.semantics_real = options.semantics == "real";
+  load_options.semantics = options.semantics;
   load_options.limits = options.limits;
   const auto loaded = load_files(options.model, options.property, load_options);
   if (!loaded) return refuse(kStatementSchema, options.json, loaded.rejection());

@@ -292,7 +292,7 @@ int verify(const VerifyOptions& options) {
   report.options = &options;
   report.proof = options.proof;
   LoadOptions load_options;
-  load_options.semantics_real = options.semantics == "real";
+  load_options.semantics = options.semantics;
   load_options.limits = options.limits;
   double timeout = 0;
   if (!options.timeout.empty() && !(parse_seconds(options.timeout, timeout) && timeout > 0))

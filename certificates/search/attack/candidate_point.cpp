@@ -15,6 +15,7 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   const kernel::Problem& problem = *network.problem();
   box_ = &problem.group_box(group);
   is_empty_ = problem.group_is_empty(group);
+  format_ = executions::stored_precision(problem.statement().semantics);
   std::vector<bool> whole;
   for (const NodeId id : problem.graph().inputs)
     whole.resize(whole.size() + problem.graph().size(id), !is_float(problem.graph().node(id).dtype));
@@ -22,7 +23,11 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
     // Floats are doubles, so the smallest float >= the smallest double >= lo is the smallest float >= lo.
     const double lo = box_->lo[i].double_up(), hi = box_->hi[i].double_down();
     const double float_lo = float_up(lo), float_hi = float_down(hi);
-    if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
+    if (problem.floating() && !whole[i] && !is_empty_) {
+      kinds_.push_back(Kind::number);
+      lo_.push_back(executions::number_above(format_, lo));
+      hi_.push_back(executions::number_below(format_, hi));
+    } else if (whole[i] && lo <= hi) {  // the box ends in integers there, and so do these doubles
       kinds_.push_back(Kind::integer);
       lo_.push_back(lo);
       hi_.push_back(hi);
@@ -43,6 +48,10 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
 }
 
 double CandidateBox::snap(std::size_t i, double x) const {
+  if (kinds_[i] == Kind::number) {
+    const double below = executions::number_below(format_, x), above = executions::number_above(format_, x);
+    return std::clamp(x - below < above - x ? below : above, lo_[i], hi_[i]);
+  }
   const double value = kinds_[i] == Kind::integer   ? std::nearbyint(x)
                        : kinds_[i] == Kind::float32 ? static_cast<double>(static_cast<float>(x))
                                                     : x;

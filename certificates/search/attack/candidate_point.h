@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "certificates/search/network/network.h"
+#include "kernel/executions/format.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {
@@ -29,7 +30,8 @@ class CandidateBox {
   [[nodiscard]] std::vector<Rational> exact(std::span<const double> snapped) const;
 
  private:
-  enum class Kind : std::uint8_t { integer, float32, float64, exact };
+  enum class Kind : std::uint8_t { integer, number, float32, float64, exact };  // number: of the format of a floating semantics
+  executions::Precision format_;
   const kernel::InputBox* box_;
   std::vector<Kind> kinds_;
   std::vector<double> lo_, hi_;

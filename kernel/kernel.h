@@ -170,7 +170,8 @@ struct CaseMultipliers {
 
 // How a conclude step went, per listed case; for the search, not rigorous.
 struct Diagnosis {
-  std::vector<double> margins;                          // bound - required; > 0 is closed
+  std::vector<double> margins;                          // bound - required; > 0 is closed, but for losses
+  std::vector<double> losses;                           // what roundings may take off the bound
   std::vector<std::vector<double>> input_coefficients;  // of the back-substituted form, inputs concatenated
 };
 

@@ -68,6 +68,7 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
   if (!bounds) return bounds.rejection();
   for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
     diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
+    diagnosis->losses.push_back(bounds.value()[k].error_bound);
   }
   std::uint64_t budget = problem_->options().exact_budget;
   for (std::size_t k = 0; k < required.size(); ++k) {

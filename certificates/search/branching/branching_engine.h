@@ -94,6 +94,7 @@ class Branching {
   [[nodiscard]] RelaxationLp& program(Worker& worker, std::uint32_t position) const;
   bool try_minimiser(Worker& worker, std::uint32_t position, const DualResult& result);
   void close_cases(Worker& worker, Treated& treated);
+  void expect_loss(double loss);
   bool close_empty(Treated& treated);
   void propose_splits(Treated& treated, bool learning_here) const;
   void score_by_depth(const DualBoxes& boxes, DualResult& result) const;
@@ -134,6 +135,7 @@ class Branching {
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
   double increment_ = 1;
   std::uint64_t blind_splits_ = 0, splits_ = 0, round_leaves_ = 0, round_limit_ = 0;
+  double loss_ = 0;  // that the kernel found between a bound and what it proves, in a floating semantics
   std::string reason_;
   std::optional<kernel::Theorem> witness_;
   std::uint64_t nodes_ = 0, leaves_ = 0;

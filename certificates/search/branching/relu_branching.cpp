@@ -116,6 +116,7 @@ void Branching::evaluate_by_ascent(Worker& worker, std::span<const Target> targe
   options.scores = true;
   {
     const std::lock_guard lock(mutex_);
+    options.target += loss_;
     if (learning_) options.extra_iterations = 6;
   }
   std::vector<DualResult> results(tasks.size());
@@ -166,7 +167,9 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
       const std::vector<kernel::CaseMultipliers> multipliers{{one.position, result.parameters.weights}};
       const kernel::Hints hints = to_hints(graph_, result.parameters);
       if (scope != nullptr) {
-        Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints);
+        const bool floating = network_.problem()->floating();
+        kernel::Diagnosis diagnosis;
+        Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints, floating ? &diagnosis : nullptr);
         if (refutation.ok()) {
           treated.steps.conclude(multipliers, hints);
           std::optional<kernel::Refutation>& own = treated.node.record->own;
@@ -178,6 +181,7 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
           treated.closed.push_back(std::move(result));
           continue;
         }
+        if (floating && diagnosis.losses.size() == 1) expect_loss(diagnosis.losses[0]);
       }
     } else if (try_minimiser(worker, one.position, result)) {
       return;
@@ -188,6 +192,13 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
   }
   treated.node.cases = std::move(open);
   treated.results = std::move(open_results);
+}
+
+// Later bounds are pushed until they exceed what executions lost here, and somewhat more.
+void Branching::expect_loss(double loss) {
+  constexpr double kMore = 1.25;
+  const std::lock_guard lock(mutex_);
+  if (std::isfinite(loss)) loss_ = std::max(loss_, kMore * loss);
 }
 
 kernel::Literal Branching::literal_at(std::uint32_t slot) const {

@@ -470,7 +470,9 @@ double most_terms(const Call& call) {
   return terms + 1;
 }
 
-Values sums(const Call& call, const SumForm& form) {
+Values sums(const Call& call, SumForm form) {
+  form.further_roundings += form.products && call.a.model().bias_in_product ? 1 : 0;  // a bias may join the accumulation
+  form.products = form.products || call.a.model().fused_multiply_add;                 // so may products among the terms
   const FactorRounding factors = factor_rounding(call.a.model());
   const bool rounds = has_factors(call.node.op) && factors.relative > 0;
   const auto size = sums_of_magnitudes(call);

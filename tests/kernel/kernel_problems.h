@@ -44,19 +44,25 @@ inline Rational exactly(double x) { return *Rational::from_double(x); }
 inline Tensor tensor(Shape shape, const std::vector<double>& values) { return Tensor::of_doubles(std::move(shape), values); }
 inline Tensor column(const std::vector<double>& values) { return tensor({static_cast<std::int64_t>(values.size())}, values); }
 
-// One float64 input [1, width] and a chain of nodes on it; `last` is the node appended last.
+inline Tensor tensor(DType dtype, Shape shape, const std::vector<double>& values) {
+  if (dtype == DType::float64) return tensor(std::move(shape), values);
+  return Tensor::of_floats(std::move(shape), std::vector<float>(values.begin(), values.end()));
+}
+
+// One input [1, width] of doubles, or of floats, and a chain of nodes on it; `last` is the node appended last.
 struct Chain {
   Graph graph;
   NodeId last = 0;
+  DType dtype = DType::float64;
 
-  explicit Chain(std::int64_t width) { last = graph.append_input(DType::float64, {1, width}, "x"); }
+  explicit Chain(std::int64_t width, DType of = DType::float64) : dtype(of) { last = graph.append_input(of, {1, width}, "x"); }
   NodeId then(Op op, Attributes attributes = NoAttributes{}) { return place(graph.append(op, {last}, std::move(attributes), name(op))); }
   NodeId then(Op op, NodeId other) { return place(graph.append(op, {last, other}, NoAttributes{}, name(op))); }
   // last * w^T + bias, w stored [rows, columns]; bias may be empty.
   NodeId gemm(std::int64_t rows, const std::vector<double>& w, const std::vector<double>& bias = {}) {
     const std::int64_t columns = graph.node(last).shape[1];
-    std::vector<NodeId> operands{last, graph.append_constant(tensor({rows, columns}, w))};
-    if (!bias.empty()) operands.push_back(graph.append_constant(column(bias)));
+    std::vector<NodeId> operands{last, graph.append_constant(tensor(dtype, {rows, columns}, w))};
+    if (!bias.empty()) operands.push_back(graph.append_constant(tensor(dtype, {rows}, bias)));
     return place(graph.append(Op::gemm, operands, GemmAttributes{1, 1, false, true}, name(Op::gemm)));
   }
   Graph output() {

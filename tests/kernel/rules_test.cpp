@@ -44,15 +44,6 @@ TEST_CASE("root: groups are the input boxes that cases share", "[kernel][root]")
   CHECK(code_of(Scope::root(problem, 2)) == "root.S1");
 }
 
-TEST_CASE("root: an unknown semantics is declined", "[kernel][root]") {
-  Statement s = small().problem->statement();
-  CHECK(Problem::open(s).ok());
-  s.semantics.kind = ExecutionModel::Kind::floating;
-  const auto declined = Problem::open(s);
-  CHECK(code_of(declined) == "kernel.semantics");
-  CHECK(declined.rejection().kind == Rejection::Kind::declined);
-}
-
 TEST_CASE("root: decimal ends are rounded outward", "[kernel][root]") {
   const Rational tenth(1, 10), pixel(1, 255);
   const auto problem = open(statement(small_graph(), {{box_of({pixel}, {tenth}), {at_least(output(0), Rational(2))}}}));

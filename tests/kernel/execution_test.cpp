@@ -1,0 +1,259 @@
+// Float executions: what each node pays, compared with the formulas of docs/float32.md written out here in exact fractions, and what follows for
+// boxes, rows, witnesses and statements.
+#include <cmath>
+
+#include "kernel/executions/named_models.h"
+#include "tests/kernel/kernel_problems.h"
+
+namespace assay::test {
+namespace {
+
+ExecutionModel model_named(const std::string& name) { return take(executions::semantics_named(name)); }
+ExecutionModel plain() {
+  ExecutionModel model = model_named("float32");
+  model.bias_in_product = false;
+  return model;
+}
+
+ProblemPointer open_under(const ExecutionModel& model, Graph graph, const std::vector<double>& lo, const std::vector<double>& hi,
+                          std::vector<Row> rows = {at_least(output(0), Rational(0))}, KernelOptions options = {}) {
+  Statement s = statement(std::move(graph), {{box_of(rationals(lo), rationals(hi)), std::move(rows)}});
+  s.semantics = model;
+  return open(std::move(s), options);
+}
+
+// The half-width of the output's box at a point where the exact value is `exact`: what executions lose, and what double arithmetic does, which
+// is less than a thousandth of it.
+Rational radius_at(const ExecutionModel& model, const Graph& graph, const std::vector<double>& x, const Rational& exact) {
+  const ProblemPointer problem = open_under(model, graph, x, x);
+  const Scope scope = boxed_root(problem);
+  const Box& y = scope.box(problem->graph().outputs[0]);
+  const Rational below = exact - exactly(y.lo[0]), above = exactly(y.hi[0]) - exact;
+  CHECK(below.sign() >= 0);
+  CHECK(above.sign() >= 0);
+  return below < above ? above : below;
+}
+void check_radius(const Rational& found, const Rational& expected) {
+  CAPTURE(found.to_string(), expected.to_string());
+  CHECK(found >= expected);
+  CHECK(found <= expected * Rational(1001, 1000));
+}
+
+const Rational kU(1, 1 << 24);
+Rational gamma_of(std::int64_t k, const Rational& u = kU) { return Rational(k) * u / (Rational(1) - Rational(k) * u); }
+
+Graph dot(std::size_t terms, double bias = 0) {
+  Chain net(static_cast<std::int64_t>(terms), DType::float32);
+  net.gemm(1, std::vector<double>(terms, 1), bias == 0 ? std::vector<double>() : std::vector<double>{bias});
+  return net.output();
+}
+
+}  // namespace
+
+TEST_CASE("executions: a product of m terms pays gamma of m roundings times the sum of magnitudes", "[kernel][execution]") {
+  // m products, each rounded once, and m - 1 additions; one more step for the constant that affine forms allow.
+  const std::vector<double> x{1, -1, 1, -1, 1};
+  check_radius(radius_at(plain(), dot(5), x, Rational(1)), gamma_of(6) * Rational(5));
+}
+
+TEST_CASE("executions: a bias is a term", "[kernel][execution]") {
+  const std::vector<double> x{1, -1};
+  check_radius(radius_at(plain(), dot(2, 1024), x, Rational(1024)), gamma_of(3) * Rational(1026));
+}
+
+TEST_CASE("executions: a bias that joins the accumulation costs one rounding more, and gamma of its size", "[kernel][execution]") {
+  ExecutionModel model = model_named("float32");
+  check_radius(radius_at(model, dot(5), {1, -1, 1, -1, 1}, Rational(1)), gamma_of(7) * Rational(5));
+  Chain net(4, DType::float32);
+  net.gemm(1, {1, 1, 1, 1});
+  const NodeId bias = net.graph.append_constant(tensor(DType::float32, {1, 1}, {1024}));
+  net.then(Op::add, bias);
+  // The product, the sum's own rounding, and the accumulation with the bias.
+  const Rational expected = gamma_of(6) * Rational(4) + kU * Rational(1028) + gamma_of(8) * Rational(1024);
+  check_radius(radius_at(model, net.output(), {1, -1, 1, -1}, Rational(1024)), expected);
+}
+
+TEST_CASE("executions: each layer pays, and later ones carry it on", "[kernel][execution]") {
+  Chain net(3, DType::float32);
+  net.gemm(2, {1, 1, 1, 1, -1, 1});
+  net.gemm(1, {1000, 1000});
+  const std::vector<double> x{1, 1, 1};
+  const Rational first = gamma_of(4) * Rational(3);                                        // of each element of the first layer
+  const Rational second = gamma_of(3) * (Rational(1000) * (Rational(4) + first + first));  // of the second at what may be held
+  const ProblemPointer problem = open_under(plain(), net.output(), x, x);
+  for (const bool exact : {false, true}) {
+    KernelOptions options;
+    options.exact = exact;
+    const ProblemPointer one = open_under(plain(), net.output(), x, x, {at_least(output(0), Rational(0))}, options);
+    Scope scope = boxed_root(one);
+    const NodeId y = one->graph().outputs[0];
+    check_radius(exactly(scope.box(y).hi[0]) - Rational(4000), second + Rational(2000) * first);
+    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    check_radius(exactly(scope.box(y).hi[0]) - Rational(4000), second + Rational(2000) * first);
+  }
+}
+
+TEST_CASE("executions: subnormal results that may be flushed", "[kernel][execution]") {
+  ExecutionModel model = plain();
+  model.flush_results = true;
+  const Rational flushed = radius_at(model, dot(1), {0x1p-126}, exactly(0x1p-126));
+  CHECK(flushed >= exactly(0x1p-126));
+  Chain net(1, DType::float32);
+  net.then(Op::sqrt);
+  const std::vector<double> x{0x1p-126};
+  CHECK(radius_at(model, net.output(), x, exactly(0x1p-63)) >= exactly(0x1p-126));
+}
+
+TEST_CASE("executions: operands that may be flushed count with what they are multiplied with", "[kernel][execution]") {
+  ExecutionModel model = plain();
+  model.flush_operands = true;
+  Chain net(1, DType::float32);
+  net.gemm(1, {0x1p100});
+  CHECK(radius_at(model, net.output(), {0x1p-130}, exactly(0x1p-30)) >= exactly(0x1p-30));
+}
+
+TEST_CASE("executions: a box on which a partial sum may overflow is declined", "[kernel][execution]") {
+  Chain net(2, DType::float32);
+  net.gemm(1, {0x1p127, -0x1p127});
+  for (const double x : {1.0, 0.99}) {
+    const ProblemPointer problem = open_under(plain(), net.output(), {x, x}, {x, x});
+    Scope scope = root(problem);
+    const auto done = scope.propagate_box(problem->graph().outputs[0]);
+    CHECK(done.ok() == (x < 1));
+    if (!done) CHECK(done.rejection().code == "propagate_box.S4");
+    if (!done) CHECK(done.rejection().kind == Rejection::Kind::declined);
+    if (!done) CHECK(code_of(conclude(scope)) == "conclude.S4");
+  }
+}
+
+TEST_CASE("executions: a function pays what its library's table says", "[kernel][execution]") {
+  Chain net(1, DType::float32);
+  net.then(Op::exp);
+  const ExecutionModel model = model_named("float32");  // 4 units in the last place of exp(0) = 1
+  const Rational found = radius_at(model, net.output(), {0}, Rational(1));
+  CHECK(found >= Rational(4) * Rational(1, 1 << 23));
+  CHECK(found <= Rational(5) * Rational(1, 1 << 23));
+  ExecutionModel none = model;
+  none.math_table = "";
+  const ProblemPointer problem = open_under(none, net.output(), {0}, {0});
+  Scope scope = root(problem);
+  CHECK(code_of(scope.propagate_box(problem->graph().outputs[0])) == "propagate_box.S4");
+}
+
+TEST_CASE("executions: choices and layout pay nothing", "[kernel][execution]") {
+  Chain net(2, DType::float32);
+  net.then(Op::relu);
+  net.then(Op::neg);
+  net.then(Op::floor);
+  CHECK(radius_at(model_named("float32"), net.output(), {2, 3}, Rational(-2)) == Rational(0));
+}
+
+TEST_CASE("executions: relaxations move outward", "[kernel][execution]") {
+  Chain net(1, DType::float32);
+  net.then(Op::sigmoid);
+  for (const bool exact : {false, true}) {
+    KernelOptions options;
+    options.exact = exact;
+    const ProblemPointer real = open(net.output(), {-1}, {1}, {at_least(output(0), Rational(0))}, options);
+    const ProblemPointer held = open_under(model_named("float32"), net.output(), {-1}, {1}, {at_least(output(0), Rational(0))}, options);
+    const NodeId y = real->graph().outputs[0];
+    Scope a = boxed_root(real), b = boxed_root(held);
+    // Where the box does not help: without it, rows pass through the lines alone.
+    REQUIRE(a.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(b.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    CHECK(b.box(y).hi[0] - a.box(y).hi[0] >= 0x1p-24);
+    CHECK(a.box(y).lo[0] - b.box(y).lo[0] >= 0x1p-26);
+    CHECK(b.box(y).hi[0] - a.box(y).hi[0] <= 0x1p-18);
+  }
+}
+
+TEST_CASE("executions: products of several readers may be held differently by each", "[kernel][execution]") {
+  // y = x x - x x: two readers, one fused and one not, differ by the rounding of the product.
+  Chain net(1, DType::float32);
+  const NodeId x = net.last, square = net.then(Op::mul, x);
+  net.then(Op::sub, square);
+  const double a = 1 + 0x1p-12;
+  CHECK(radius_at(model_named("float32"), net.output(), {a}, Rational(0)) >= exactly(0x1p-24));
+}
+
+TEST_CASE("executions: storage rounds once more, and rounds constants", "[kernel][execution]") {
+  const std::vector<double> x{1, 1};
+  const Rational bfloat16 = radius_at(model_named("bfloat16"), dot(2), x, Rational(2));
+  CHECK(bfloat16 >= Rational(2) * Rational(1, 256));
+  CHECK(bfloat16 <= Rational(2) * Rational(1, 255));
+  Chain net(1, DType::float32);
+  net.gemm(1, {1 + 0x1p-10});  // between two numbers of bfloat16
+  const ProblemPointer problem = open_under(model_named("bfloat16"), net.output(), {1}, {1});
+  const Scope scope = boxed_root(problem);
+  CHECK(scope.box(problem->graph().outputs[0]).hi[0] >= 1 + 0x1p-7);
+  Chain large(1, DType::float32);
+  large.gemm(1, {2});
+  const ProblemPointer overflows = open_under(model_named("float16"), large.output(), {40000}, {40000});
+  Scope at_end = root(overflows);
+  CHECK(code_of(at_end.propagate_box(overflows->graph().outputs[0])) == "propagate_box.S4");
+}
+
+TEST_CASE("executions: a witness holds in every one of them", "[kernel][execution]") {
+  // 2^24 + 1 - 2^24 is 0 or 1, as the order has it.
+  Chain net(3, DType::float32);
+  net.gemm(1, {0x1p24, 1, -0x1p24});
+  const std::vector<double> x{1, 1, 1};
+  const auto witness = [&](const Rational& bound) {
+    return kernel::satisfiable(open_under(model_named("float32"), net.output(), x, x, {at_most(output(0), bound)}), {0, rationals(x)});
+  };
+  CHECK(witness(Rational(1000)).ok());
+  CHECK(code_of(witness(Rational(1, 2))) == "satisfiable.S4");
+  CHECK(witness(Rational(1, 2)).rejection().kind == Rejection::Kind::declined);
+  CHECK(code_of(witness(Rational(-1000))) == "satisfiable.S4");
+  CHECK(witness(Rational(-1000)).rejection().kind == Rejection::Kind::rejected);
+}
+
+TEST_CASE("executions: a witness is a number of the format", "[kernel][execution]") {
+  Chain net(1, DType::float32);
+  net.then(Op::relu);
+  const double point = 1 + 0x1p-30;
+  const std::vector<Row> rows{at_least(output(0), Rational(0))};
+  CHECK(kernel::satisfiable(open(net.output(), {1}, {2}, rows), {0, rationals({point})}).ok());
+  CHECK(code_of(kernel::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({point})})) ==
+        "satisfiable.S4");
+  CHECK(kernel::satisfiable(open_under(model_named("float32"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})}).ok());
+  CHECK(code_of(kernel::satisfiable(open_under(model_named("bfloat16"), net.output(), {1}, {2}, rows), {0, rationals({1 + 0x1p-23})})) ==
+        "satisfiable.S4");
+}
+
+TEST_CASE("executions: a box without a number of the format is vacuous", "[kernel][execution]") {
+  Chain net(1, DType::float32);
+  net.then(Op::relu);
+  const double lo = 1 + 0x1p-30, hi = 1 + 0x1p-29;
+  CHECK_FALSE(open(net.output(), {lo}, {hi}, {at_least(output(0), Rational(0))})->group_is_empty(0));
+  CHECK(open_under(model_named("float32"), net.output(), {lo}, {hi})->group_is_empty(0));
+  CHECK_FALSE(open_under(model_named("float32"), net.output(), {1}, {hi})->group_is_empty(0));
+  CHECK(open_under(model_named("bfloat16"), net.output(), {1 + 0x1p-20}, {1 + 0x1p-10})->group_is_empty(0));
+}
+
+TEST_CASE("executions: values of another format, and unknown tables, are declined", "[kernel][execution]") {
+  Chain doubles(1);
+  doubles.then(Op::relu);
+  Statement s = statement(doubles.output(), {{box_of(rationals({0}), rationals({1})), {at_least(output(0), Rational(0))}}});
+  s.semantics = model_named("float32");
+  CHECK(code_of(Problem::open(s)) == "execution.format");
+  s.semantics = model_named("float64");
+  CHECK(Problem::open(s).ok());
+  s.semantics.math_table = "none-such";
+  CHECK(code_of(Problem::open(s)) == "execution.table");
+}
+
+TEST_CASE("executions: every name of a semantics is one of the statement's", "[kernel][execution]") {
+  for (const executions::NamedModel& one : executions::named_models()) {
+    CAPTURE(std::string(one.name));
+    CHECK(take(parse_execution_model(to_string(one.model))) == one.model);
+    CHECK(take(parse_execution_model(short_spelling(one.model))) == one.model);
+    CHECK(take(executions::semantics_named("float32:" + std::string(one.name))) == one.model);
+  }
+  CHECK(take(executions::semantics_named("real")) == ExecutionModel{});
+  CHECK(code_of(executions::semantics_named("float33")) == "semantics.name");
+  CHECK(code_of(executions::semantics_named("float32:gpu")) == "semantics.name");
+  CHECK(code_of(executions::semantics_named("any-order")) == "semantics.name");
+}
+
+}  // namespace assay::test

@@ -125,9 +125,9 @@ Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
   Targets targets{0, 1, {}};
   for (const Term& term : row.terms) {
     const Rational coefficient = negated ? -term.coefficient : term.coefficient;
-    const double down = coefficient.double_down(), up = coefficient.double_up();
+    const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
     const NodeId node = problem_->node_of(term.variable);
-    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, sub_up(up, down)});
+    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, off});
     targets.start = std::max(targets.start, node);
   }
   auto bounds = back_substitute(targets, {});

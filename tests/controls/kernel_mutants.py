@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ["kernel/proof", "semantics/functions", "semantics/statement", "certificates/replay"]
+FOLDERS = ["kernel/proof", "kernel/executions", "semantics/functions", "semantics/statement", "certificates/replay"]
 
 # (text that occurs once in the folders below, replacement, names of tests of which one must fail)
 MUTANTS = [
@@ -29,9 +29,35 @@ MUTANTS = [
     ("std::min(floor(box->hi[i]), most)", "std::min(floor(box->hi[i]), most - Rational(1))", "a box over an integer input*"),
     ("box.hi[i] = add_up(box.hi[i], form.bias_error[i]);", "", "layout of integers keeps their ends"),
     ("box->hi.push_back(exact.hi[at].double_up());", "box->hi.push_back(exact.hi[at].double_down());", "root: decimal ends are rounded outward"),
-    ("if (box.lo[i] > box.hi[i]) return true;", "if (box.lo[i] >= box.hi[i]) return true;", "empty: an empty box in the statement is vacuous*"),
+    ("if (box.lo[i] > box.hi[i] ||", "if (box.lo[i] >= box.hi[i] ||", "empty: an empty box in the statement is vacuous*"),
     ("if (floating_point_environment_is_standard()) return Done{};", "return Done{};", "the floating-point environment is checked at every entry"),
-    ("statement.semantics.kind != ExecutionModel::Kind::real", "false", "root: an unknown semantics is declined"),
+    # Executions: what each node pays.
+    ("size[i] = (size[i] + bias) * kInflate", "size[i] = size[i] * kInflate", "executions: a bias is a term"),
+    ("double terms = 1;\n  for (const AffineForm::Part& part : form.parts) terms +=", "double terms = 0;\n  for (const AffineForm::Part& part : form.parts) terms +=", "executions: a product of m terms*"),
+    ("const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 1);", "const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 0.5);", "executions: a product of m terms*"),
+    ("double additions = std::fmax(terms - 1, 0);", "double additions = std::fmax(terms - 2, 0);", "executions: a product of m terms*"),
+    ("if (model.flush_results || model.flush_operands)\n    errors.absolute", "if (false)\n    errors.absolute", "executions: subnormal results*"),
+    ("if (model_->flush_results) absolute =", "if (false) absolute =", "executions: subnormal results*"),
+    ("if (model.flush_operands) factors.absolute += executions::smallest_normal(format);", "", "executions: operands that may be flushed*"),
+    ("if (all < executions::largest(format) && error < kInfinity) result[i] = error;", "if (error < kInfinity) result[i] = error;", "executions: a box on which a partial sum*"),
+    ("relative = std::fmax(relative, mul_up(bound, 2 * u));", "", "executions: a function pays*"),
+    ("if (!has_rows(name) || x.empty)", "if (x.empty)", "executions: a function pays*"),
+    ("error_bound.per_element[i] += (*rounding)[i];", ";", "executions: each layer pays*"),
+    ("error[j] += (*rounding)[j];", ";", "executions: each layer pays*"),
+    ("if (rounding_[node]) widen(box, *rounding_[node]);", "", "executions: a function pays*"),
+    ("sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i])", "relaxation->lower_intercept[i]", "executions: relaxations move outward"),
+    ("add_up(relaxation->upper_intercept[i], (*rounding_[node])[i])", "relaxation->upper_intercept[i]", "executions: relaxations move outward"),
+    ("if (problem_->floating() && !boxes_[node]) return not_boxed(\"conclude.S4\", node);", "", "executions: a box on which a partial sum*"),
+    ("if (readers_[operand] > 1 && known[operand]", "if (false && known[operand]", "executions: products of several readers*"),
+    ("sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;", "", "executions: a bias that joins*"),
+    ("if (adds && model.bias_in_product &&", "if (false &&", "executions: a bias that joins*"),
+    ("errors[i] = all < format.overflow ? add_up(errors[i], add_up(mul_up(format.unit, all), format.smallest)) : kInfinity;", "", "executions: storage rounds*"),
+    ("errors[i] = all < format.overflow ?", "errors[i] = true ?", "executions: storage rounds*"),
+    ("round_to(executions::stored_precision(model), result.values[id]);", ";", "executions: storage rounds*"),
+    ("if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))", "if (false)", "executions: a witness holds*"),
+    ("if (problem->floating() && !whole && !is_number(x, problem->statement().semantics))", "if (false)", "executions: a witness is a number*"),
+    ("(floating() && is_float(graph().node(id).dtype) && !has_number(box.lo[i], box.hi[i]))", "false", "executions: a box without a number*"),
+    ("if (is_float(node.dtype) && node.dtype != format)", "if (false)", "executions: values of another format*"),
     # Rule split, one side.
     ("|| !(literal.element < graph.size(literal.node))", "|| !(literal.element <= graph.size(literal.node))", "assume S1: the literal names*"),
     ("|| problem_->is_constant(literal.node) ||", "||", "assume S1: the literal names*"),
@@ -49,7 +75,7 @@ MUTANTS = [
     ("contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];", "contradiction_ = contradiction_ || box.lo[literal.element] >= box.hi[literal.element];", "empty S1: some box has lo > hi*"),
     ("if (!contradiction_)\n    return reject(\"empty.S1\"", "if (false)\n    return reject(\"empty.S1\"", "empty S1: some box has lo > hi*"),
     # Rule box.
-    ("if (value.is_undefined())\n      return reject(\"propagate_box.S3\"", "if (false)\n      return reject(\"propagate_box.S3\"", "propagate_box S3: the op is defined on the whole box"),
+    ("if (result.value().values[i].is_undefined())\n      return reject(\"propagate_box.S3\"", "if (false)\n      return reject(\"propagate_box.S3\"", "propagate_box S3: the op is defined on the whole box"),
     ("width = (hi[i] + (error[i] + absolute)) * kOut;", "width = hi[i] * kOut;", "rounding: the sum of products of one element of a box"),
     ("width = (hi[i] + (error[i] + absolute)) * kOut;", "width = (error[i] + absolute) * kOut;", "random graphs: no sampled point*"),
     ("lo[i] = finite ? l - std::fabs(l) * kStep : -INFINITY;", "lo[i] = l - std::fabs(l) * kStep;", "box: what overflows is the whole line"),
@@ -245,7 +271,7 @@ def compile_command(build, source):
 def link(build, mutants, binary):
     objects = sorted((build / "tests" / "CMakeFiles" / "test_kernel.dir").rglob("*.o"))
     objects += sorted((build / "tests" / "CMakeFiles" / "assay_test_main.dir").rglob("*.o"))
-    libraries = [build / name for name in ("certificates/libassay_replay.a", "kernel/proof/libassay_kernel.a", "kernel/policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a",
+    libraries = [build / name for name in ("certificates/libassay_replay.a", "kernel/proof/libassay_kernel.a", "kernel/policy/libassay_policy.a", "kernel/proof/rules/libassay_rules.a", "kernel/executions/libassay_executions.a",
                                           "semantics/libassay_semantics.a")]
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]

@@ -77,7 +77,7 @@ TEST_CASE("a set widened by steps goes from number to number, through zero and t
 }
 
 TEST_CASE("the numbers in a real interval are those inside it", "[contracts]") {
-  const FloatSet set = numbers_in(Format::binary32, Interval(0.1, 0.2));
+  const FloatSet set = contracts::numbers_in(Format::binary32, Interval(0.1, 0.2));
   CHECK(set.lo > 0.1);
   CHECK(static_cast<double>(std::nextafter(narrow(set.lo), 0.0F)) < 0.1);
   CHECK(set.hi < 0.2 + 1e-7);

@@ -66,6 +66,8 @@ class Problem {
   [[nodiscard]] const Graph& graph() const { return statement_.graph; }
   [[nodiscard]] const KernelOptions& options() const { return options_; }
   [[nodiscard]] const Digest& digest() const { return digest_; }
+  // Of the format in which the executions of a floating semantics keep their values.
+  [[nodiscard]] bool is_number(const Rational& x) const;
   // The statement is about float executions, not about real arithmetic.
   [[nodiscard]] bool floating() const { return statement_.semantics.kind == ExecutionModel::Kind::floating; }
 
@@ -228,6 +230,7 @@ class Scope {
   // The executions at one point: nothing that is concluded here is a refutation of the group.
   static Outcome<Scope> at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs);
   [[nodiscard]] Outcome<double> lower_bound(const Row& row, bool negated) const;
+  static Outcome<std::vector<Interval>> outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness);
   struct Targets;
   struct Bound;
   [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;

@@ -19,9 +19,11 @@
 #include <cmath>
 
 #include "kernel/executions/format.h"
+#include "kernel/executions/math_tables.h"
 #include "kernel/executions/rounding.h"
 #include "kernel/executions/sums.h"
-#include "kernel/kernel.h"
+#include "kernel/proof/execution.h"
+#include "kernel/proof/scope_parts.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
@@ -29,6 +31,10 @@ namespace {
 
 using executions::kInfinity;
 constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
+
+Rejection declined(std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
+  return {Rejection::Kind::declined, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
+}
 
 // |z| of every element over the boxes of the operands, from the form; without one part, if that is named.
 std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without = SIZE_MAX) {
@@ -173,6 +179,122 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
     }
   }
   return stored(std::move(result));
+}
+
+// In a floating semantics: some number of its format lies between the ends.
+bool Problem::has_number(const Rational& lo, const Rational& hi) const {
+  const executions::Precision format = executions::stored_precision(statement_.semantics);
+  return executions::number_above(format, lo.double_up()) <= executions::number_below(format, hi.double_down());
+}
+
+bool Problem::is_number(const Rational& x) const {
+  return x.is_double() && executions::number_above(executions::stored_precision(statement_.semantics), x.double_up()) == x.double_up();
+}
+
+Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs) {
+  auto root = Scope::root(problem, group);
+  if (!root) return root;
+  Scope& scope = root.value();
+  std::size_t at = 0;
+  for (const NodeId id : problem->graph().inputs) {
+    Box box;
+    for (std::size_t i = 0; i < problem->graph().size(id); ++i, ++at) {
+      box.lo.push_back(inputs[at].double_down());
+      box.hi.push_back(inputs[at].double_up());
+    }
+    scope.boxes_[id] = std::make_shared<Box>(std::move(box));
+  }
+  const auto& refined = problem->pre_activations();
+  for (const NodeId id : problem->active_nodes()) {
+    if (problem->graph().node(id).op == Op::input) continue;
+    if (auto done = scope.propagate_box(id); !done) return done.rejection();
+    if (!std::ranges::binary_search(refined, id)) continue;
+    if (auto done = scope.tighten(id, {}, {}); !done) return done.rejection();
+  }
+  return root;
+}
+
+// Of the sum of the row's terms, or of its negative.
+Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
+  Targets targets{0, 1, {}};
+  for (const Term& term : row.terms) {
+    const Rational coefficient = negated ? -term.coefficient : term.coefficient;
+    const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
+    const NodeId node = problem_->node_of(term.variable);
+    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, off});
+    targets.start = std::max(targets.start, node);
+  }
+  auto bounds = back_substitute(targets, {});
+  if (!bounds) return bounds.rejection();
+  return bounds.value().front().lower;
+}
+
+// What every execution gives at the witness, if it satisfies the rows of the case.
+Outcome<std::vector<Interval>> Scope::outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness) {
+  const auto scope = at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
+  if (!scope) return scope.rejection();
+  const std::vector<Row>& rows = problem->statement().property.cases[witness.case_index].rows;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const Row& row = rows[r];
+    const std::string here = "case " + std::to_string(witness.case_index) + ", row " + std::to_string(r);
+    const auto negative = scope.value().lower_bound(row, true), positive = scope.value().lower_bound(row, false);
+    if (!negative || !positive) return negative ? positive.rejection() : negative.rejection();
+    const auto most = Rational::from_double(negative.value()), least = Rational::from_double(positive.value());
+    if (least && (row.strict ? *least >= row.bound : *least > row.bound))
+      return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
+    if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
+      return Rejection{Rejection::Kind::declined,
+                       "satisfiable.S4",
+                       here,
+                       "a row that holds for every execution of the model",
+                       "it depends on the order of summation, or on another choice that the model leaves open",
+                       "another point, a model of fewer executions, or real arithmetic"};
+  }
+  std::vector<Interval> outputs;
+  for (const NodeId id : problem->graph().outputs) {
+    const Box& box = scope.value().box(id);
+    for (std::size_t k = 0; k < box.lo.size(); ++k) outputs.emplace_back(box.lo[k], box.hi[k]);
+  }
+  return outputs;
+}
+
+// What a floating semantics cannot speak about.
+std::optional<Rejection> execution_obstacle(const Statement& statement) {
+  const ExecutionModel& model = statement.semantics;
+  if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
+  if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
+  if (!model.math_table.empty() && executions::find_math_table(model.math_table) == nullptr)
+    return declined("execution.table", "statement", "a known math table", "'" + model.math_table + "'",
+                    "docs/contracts/math-tables.md lists them");
+  const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
+  for (const Node& node : statement.graph.nodes) {
+    if (is_float(node.dtype) && node.dtype != format)
+      return declined("execution.format", printable(node.name), std::string(to_string(format)) + " values",
+                      std::string(to_string(node.dtype)), "state a semantics of that format, or real arithmetic");
+  }
+  return std::nullopt;
+}
+
+// Constants that are no numbers of the storage format lie between two of them.
+void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
+  if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype)) return;
+  const executions::Precision format = executions::stored_precision(model);
+  for (Interval& value : values.values)
+    value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));
+}
+
+Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
+                             Array<Interval>& values) {
+  if (model.kind == ExecutionModel::Kind::real) return Done{};
+  const std::vector<double> errors = executions::rounding_errors(node, model, operands, values);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i] < kInfinity))
+      return declined("execution.constant", printable(node.name), "a bound on the rounding of constants",
+                      std::string(op_row(node.op).name) + " of constants without one");
+    values.values[i] += Interval(-errors[i], errors[i]);
+  }
+  round_weights(node, model, values);
+  return Done{};
 }
 
 }  // namespace assay::kernel

@@ -5,14 +5,11 @@
 #include <map>
 #include <numeric>
 
-#include "kernel/executions/math_tables.h"
-#include "kernel/executions/rounding.h"
-#include "kernel/kernel.h"
+#include "kernel/proof/execution.h"
 #include "semantics/demand.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
-#include "semantics/printable.h"
 
 namespace assay::kernel {
 namespace {
@@ -23,12 +20,6 @@ Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std:
 }
 
 // Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
-// Constants that are no numbers of a format lie between two of them.
-void round_to(const executions::Precision& format, Array<Interval>& values) {
-  for (Interval& value : values.values)
-    value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));
-}
-
 // In a floating semantics with what executions lose on the way.
 Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
   ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size())};
@@ -47,8 +38,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
       if (node.dtype == DType::complex64)
         return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
       result.values[id] = lift<Interval>(node.value);
-      if (model.storage != ExecutionModel::Storage::same && is_float(node.dtype))
-        round_to(executions::stored_precision(model), result.values[id]);
+      round_weights(node, model, result.values[id]);
       continue;
     }
     auto value = denote<Interval>(node, operands);
@@ -59,14 +49,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
                       std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
-    if (model.kind == ExecutionModel::Kind::real) continue;
-    const std::vector<double> errors = executions::rounding_errors(node, model, operands, result.values[id]);
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      if (!(errors[i] < executions::kInfinity))
-        return refuse(Rejection::Kind::declined, "execution.constant", node.name, "a bound on the rounding of constants",
-                      std::string(op_row(node.op).name) + " of constants without one");
-      result.values[id].values[i] += Interval(-errors[i], errors[i]);
-    }
+    if (auto rounded = round_constant(node, model, operands, result.values[id]); !rounded) return rounded.rejection();
   }
   return result;
 }
@@ -87,23 +70,6 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
     }
   }
   return result;
-}
-
-// What a floating semantics cannot speak about.
-std::optional<Rejection> obstacle(const Statement& statement) {
-  const ExecutionModel& model = statement.semantics;
-  if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
-  if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
-  if (!model.math_table.empty() && executions::find_math_table(model.math_table) == nullptr)
-    return refuse(Rejection::Kind::declined, "execution.table", "statement", "a known math table", "'" + model.math_table + "'",
-                  "docs/contracts/math-tables.md lists them");
-  const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
-  for (const Node& node : statement.graph.nodes) {
-    if (is_float(node.dtype) && node.dtype != format)
-      return refuse(Rejection::Kind::declined, "execution.format", printable(node.name), std::string(to_string(format)) + " values",
-                    std::string(to_string(node.dtype)), "state a semantics of that format, or real arithmetic");
-  }
-  return std::nullopt;
 }
 
 bool is_copy(const std::optional<AffineForm>& form) {
@@ -175,12 +141,6 @@ bool Problem::group_is_empty(std::size_t group) const {
   return false;
 }
 
-// In a floating semantics: some number of its format lies between the ends.
-bool Problem::has_number(const Rational& lo, const Rational& hi) const {
-  const executions::Precision format = executions::stored_precision(statement_.semantics);
-  return executions::number_above(format, lo.double_up()) <= executions::number_below(format, hi.double_down());
-}
-
 NodeId Problem::node_of(const Variable& variable) const {
   return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
 }
@@ -189,7 +149,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const std::vector<Rejection> problems = validate(statement);
   if (!problems.empty()) return problems.front();
-  if (const auto why = obstacle(statement)) return *why;
+  if (const auto why = execution_obstacle(statement)) return *why;
 
   const std::shared_ptr<Problem> problem(new Problem);
   problem->digest_ = statement_digest(statement);

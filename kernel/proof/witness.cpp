@@ -9,7 +9,6 @@
 
 #include <algorithm>
 
-#include "kernel/executions/format.h"
 #include "kernel/proof/scope_parts.h"
 #include "semantics/interrupt.h"
 #include "semantics/numbers/exact_work.h"
@@ -85,55 +84,7 @@ Truth attempt(const Problem& problem, const Witness& witness, std::size_t& open_
   return finished ? truth : Truth::open;
 }
 
-Rejection undecided(const std::string& place, std::string found, std::string advice) {
-  return {Rejection::Kind::declined, "satisfiable.S4", place, "a row that holds for every execution of the model",
-          std::move(found),          std::move(advice)};
-}
-
-// Of the format in which the model's executions keep their values.
-bool is_number(const Rational& x, const ExecutionModel& model) {
-  return x.is_double() && executions::number_above(executions::stored_precision(model), x.double_up()) == x.double_up();
-}
-
 }  // namespace
-
-Outcome<Scope> Scope::at_point(const std::shared_ptr<const Problem>& problem, std::size_t group, const std::vector<Rational>& inputs) {
-  auto root = Scope::root(problem, group);
-  if (!root) return root;
-  Scope& scope = root.value();
-  std::size_t at = 0;
-  for (const NodeId id : problem->graph().inputs) {
-    Box box;
-    for (std::size_t i = 0; i < problem->graph().size(id); ++i, ++at) {
-      box.lo.push_back(inputs[at].double_down());
-      box.hi.push_back(inputs[at].double_up());
-    }
-    scope.boxes_[id] = std::make_shared<Box>(std::move(box));
-  }
-  const auto& refined = problem->pre_activations();
-  for (const NodeId id : problem->active_nodes()) {
-    if (problem->graph().node(id).op == Op::input) continue;
-    if (auto done = scope.propagate_box(id); !done) return done.rejection();
-    if (!std::ranges::binary_search(refined, id)) continue;
-    if (auto done = scope.tighten(id, {}, {}); !done) return done.rejection();
-  }
-  return root;
-}
-
-// Of the sum of the row's terms, or of its negative.
-Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
-  Targets targets{0, 1, {}};
-  for (const Term& term : row.terms) {
-    const Rational coefficient = negated ? -term.coefficient : term.coefficient;
-    const double down = coefficient.double_down(), off = sub_up(coefficient.double_up(), down);
-    const NodeId node = problem_->node_of(term.variable);
-    targets.entries.push_back({0, node, static_cast<std::uint32_t>(term.variable.element), down, off});
-    targets.start = std::max(targets.start, node);
-  }
-  auto bounds = back_substitute(targets, {});
-  if (!bounds) return bounds.rejection();
-  return bounds.value().front().lower;
-}
 
 Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, const Witness& witness) try {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
@@ -148,7 +99,7 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
     const bool whole = !is_float(problem->graph().node(id).dtype);
     for (const std::size_t end = i + problem->graph().size(id); i < end; ++i) {
       const Rational& x = witness.inputs[i];
-      if (problem->floating() && !whole && !is_number(x, problem->statement().semantics))
+      if (problem->floating() && !whole && !problem->is_number(x))
         return reject("satisfiable.S4", place + ", input element " + std::to_string(i), "a number of the execution's format",
                       x.to_string());
       if (box.lo[i] <= x && x <= box.hi[i] && (!whole || floor(x) == x)) continue;
@@ -162,24 +113,9 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   theorem.assumptions_ = problem->assumptions();
   theorem.witness_ = witness;
   if (problem->floating()) {
-    const auto scope = Scope::at_point(problem, problem->group_of_case(witness.case_index), witness.inputs);
-    if (!scope) return scope.rejection();
-    for (std::size_t r = 0; r < cases[witness.case_index].rows.size(); ++r) {
-      const Row& row = cases[witness.case_index].rows[r];
-      const std::string here = place + ", row " + std::to_string(r);
-      const auto below = scope.value().lower_bound(row, true), above = scope.value().lower_bound(row, false);
-      if (!below || !above) return below ? above.rejection() : below.rejection();
-      const auto most = Rational::from_double(below.value()), least = Rational::from_double(above.value());
-      if (least && (row.strict ? *least >= row.bound : *least > row.bound))
-        return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
-      if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
-        return undecided(here, "it depends on the order of summation, or on another choice that the model leaves open",
-                         "another point, a model of fewer executions, or real arithmetic");
-    }
-    for (const NodeId id : problem->graph().outputs) {
-      const Box& outputs = scope.value().box(id);
-      for (std::size_t k = 0; k < outputs.lo.size(); ++k) theorem.outputs_.emplace_back(outputs.lo[k], outputs.hi[k]);
-    }
+    auto outputs = Scope::outputs_of_executions(problem, witness);
+    if (!outputs) return outputs.rejection();
+    theorem.outputs_ = std::move(outputs).value();
     return theorem;
   }
   const auto coarse = run<Interval>(problem->graph(), witness.inputs);

@@ -18,12 +18,13 @@ MAY_INCLUDE = {
     "semantics/statement": ["semantics/"],
     "semantics/compositions": ["semantics/"],
     "kernel": ["semantics/", "kernel/proof/"],  # kernel.h
-    "kernel/proof": ["semantics/", "kernel/kernel.h", "kernel/proof/"],
+    "kernel/executions": ["semantics/"],  # one source of errors for theorems and for contracts
+    "kernel/proof": ["semantics/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/"],
     "kernel/proof/back_substitution": ["semantics/", "kernel/kernel.h", "kernel/proof/", "kernel/policy/policy.h"],  # hands the policy to the rules
     "kernel/proof/rules": ["semantics/"],  # choose nothing
     "kernel/policy": ["semantics/", "kernel/proof/rules/choices.h"],  # knows no rule, and no fact
     "kernel/gradients": ["semantics/"],
-    "kernel/audit": ["semantics/", "kernel/gradients/", "kernel/proof/loops/lanes.h"],
+    "kernel/audit": ["semantics/", "kernel/executions/", "kernel/gradients/", "kernel/proof/loops/lanes.h"],
     "frontends": ["semantics/outcome.h", "semantics/demand.h", "semantics/printable.h", "semantics/graph/", "semantics/numbers/", "semantics/statement/"],
     "formats": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h"],
     "certificates/replay": ["kernel/", "semantics/"],
@@ -33,15 +34,16 @@ MAY_INCLUDE = {
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
-    "assay/check": ["kernel/kernel.h", "kernel/proof/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
+    "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
     "cli/assay": ["cli/", "assay/check/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
-    "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "semantics/"],  # assay-check
+    "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }
 # Layers with a closed list of public headers: everything else below them is private, whatever the table above says.
-CONTRACTS = [f"kernel/audit/contracts/{stem}.h" for stem in ("arithmetic", "contract", "factors", "float_set", "math_tables")]
+CONTRACTS = [f"kernel/audit/contracts/{stem}.h" for stem in ("arithmetic", "contract", "factors", "float_set")]
+EXECUTIONS = [f"kernel/executions/{stem}.h" for stem in ("format", "math_tables", "named_models")]
 PUBLIC = {"kernel": ["kernel/gradients/adjointness/adjointness.h", "kernel/gradients/adjointness/cases.h", "kernel/gradients/derivatives/differentiate.h",
-                     "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", *CONTRACTS,
+                     "kernel/audit/audit.h", "kernel/audit/dead.h", "kernel/audit/gradients.h", *CONTRACTS, *EXECUTIONS,
                      "kernel/kernel.h", "kernel/proof/loops/linear_map.h", "kernel/proof/statement_text.h"]}
 # Headers that show a package which headers must not show; only .cpp files of the same layer include them.
 INTERNAL = ["semantics/numbers/mpfr_functions.h", "semantics/numbers/rational_access.h"]

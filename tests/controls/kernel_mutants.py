@@ -53,9 +53,9 @@ MUTANTS = [
     ("if (adds && model.bias_in_product &&", "if (false &&", "executions: a bias that joins*"),
     ("errors[i] = all < format.overflow ? add_up(errors[i], add_up(mul_up(format.unit, all), format.smallest)) : kInfinity;", "", "executions: storage rounds*"),
     ("errors[i] = all < format.overflow ?", "errors[i] = true ?", "executions: storage rounds*"),
-    ("round_to(executions::stored_precision(model), result.values[id]);", ";", "executions: storage rounds*"),
+    ("value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));", ";", "executions: storage rounds*"),
     ("if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))", "if (false)", "executions: a witness holds*"),
-    ("if (problem->floating() && !whole && !is_number(x, problem->statement().semantics))", "if (false)", "executions: a witness is a number*"),
+    ("if (problem->floating() && !whole && !problem->is_number(x))", "if (false)", "executions: a witness is a number*"),
     ("(floating() && is_float(graph().node(id).dtype) && !has_number(box.lo[i], box.hi[i]))", "false", "executions: a box without a number*"),
     ("if (is_float(node.dtype) && node.dtype != format)", "if (false)", "executions: values of another format*"),
     # Rule split, one side.

@@ -81,10 +81,10 @@ TEST_CASE("the numbers in a real interval are those inside it", "[contracts]") {
   CHECK(set.lo > 0.1);
   CHECK(static_cast<double>(std::nextafter(narrow(set.lo), 0.0F)) < 0.1);
   CHECK(set.hi < 0.2 + 1e-7);
-  CHECK(numbers_in(Format::binary32, Interval(1e39, 1e40)).has_finite() == false);
-  CHECK(numbers_in(Format::binary32, Interval(1e30, 1e40)).hi == 0x1.fffffep127);
-  CHECK_FALSE(numbers_in(Format::binary32, Interval(1e30, 1e40)).plus_infinity);
-  CHECK(numbers_in(Format::binary32, Interval::undefined()) == contracts::only_nan());
+  CHECK(contracts::numbers_in(Format::binary32, Interval(1e39, 1e40)).has_finite() == false);
+  CHECK(contracts::numbers_in(Format::binary32, Interval(1e30, 1e40)).hi == 0x1.fffffep127);
+  CHECK_FALSE(contracts::numbers_in(Format::binary32, Interval(1e30, 1e40)).plus_infinity);
+  CHECK(contracts::numbers_in(Format::binary32, Interval::undefined()) == contracts::only_nan());
 }
 
 void check(const char* name, const FloatSet& set, double value, double p, double q, double r) {

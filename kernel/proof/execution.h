@@ -1,0 +1,19 @@
+// What a floating semantics asks of a statement and of its constants. Private to kernel/proof.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "kernel/kernel.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::kernel {
+
+// What a floating semantics cannot speak about; nothing over the reals.
+[[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
+// A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
+void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
+[[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
+                                           Array<Interval>& values);
+
+}  // namespace assay::kernel

@@ -18,7 +18,13 @@ namespace {
 // VNN-LIB 2: a solver may answer only for the declared element type. Version 1.0 declares Real.
 Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property, const std::string& path) {
   if (property.declared_real || property.version.starts_with("1")) return ExecutionModel{};
-  if (auto named = executions::semantics_named(property.declared_type); named) return named;
+  std::string format;  // of the variables that hold floats; others hold exact values
+  for (const vnnlib::TensorDeclaration& one : property.declarations) {
+    if (!one.type.starts_with("float") && !one.type.starts_with("bfloat")) continue;
+    format = format.empty() || format == one.type ? one.type : "several";
+  }
+  const bool real = std::ranges::any_of(property.declarations, [](const auto& one) { return one.type == "real" || one.type == "Real"; });
+  if (auto named = executions::semantics_named(format); named && !real) return named;
   return Rejection{Rejection::Kind::unsupported,
                    "semantics.declared_type",
                    path,

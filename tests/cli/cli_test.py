@@ -128,15 +128,17 @@ class CommandLine(unittest.TestCase):
         wrong = Run("assay", "verify", self.at("real.vnnlib"), "--network", "g=" + self.at("net.onnx"))
         self.assertEqual((wrong.out, wrong.exit), ("", 4))
 
-    def test_float_types_are_refused_unless_read_as_real(self):
-        run = self.verify(prop="typed.vnnlib")
-        self.assertEqual((run.out, run.exit), ("", 4))
-        self.assertIn("semantics.declared_type", run.err)
-        self.assertIn("unsound analysis for the declared float type: write real, or pass --semantics real", run.err)
+    def test_float_types_ask_about_executions_unless_read_as_real(self):
+        run = self.verify("--proof", self.at("held"), prop="typed.vnnlib")
+        self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
+        self.assertIn("semantics: binary32 ", run.err)
+        self.assertIn("assumption: executions compute the graph node by node", run.err)
         run = self.verify("--semantics", "real", "--proof", self.at("typed"), prop="typed.vnnlib")
         self.assertEqual((run.word, run.exit), ("unsat", 0), run.err)
-        self.assertEqual(self.check(prop="typed.vnnlib", proof="typed").exit, 4)
-        self.assertEqual(self.check("--semantics", "real", prop="typed.vnnlib", proof="typed").word, "accepted")
+        # What holds for every execution of every number in the box is shown over the reals by the same steps, and not the other way round.
+        for semantics, proof, word in (((), "held", "accepted"), (("--semantics", "real"), "held", "accepted"), ((), "typed", "declined"),
+                                       (("--semantics", "real"), "typed", "accepted"), (("--semantics", "float32:cuda"), "held", "declined")):
+            self.assertEqual(self.check(*semantics, prop="typed.vnnlib", proof=proof).word, word, (semantics, proof))
 
     def test_expect(self):
         self.assertEqual(self.verify("--expect", "unsat").exit, 0)
@@ -370,7 +372,7 @@ class CommandLine(unittest.TestCase):
                      "multiple-network-theories": {"SNET", "MENET", "MINET", "MNET"}, "multiple-node-comparison-theories": {"SNC", "MNC"},
                      "arithmetic-complexity-theories": {"BND", "OUTC", "LIN", "POLY"}, "optimised-disjunctive-reasoning": {"true", "false"},
                      "serialise-assignments": {"true", "false"}, "unsat-proofs": {"true", "false"},
-                     "onnx-element-types": {"real", "bool"} | {sign + f"int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)}}
+                     "onnx-element-types": {"real", "bool", "float32", "float64"} | {sign + f"int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)}}
         for verb in ("supports", "capabilities"):
             for question, answers in permitted.items():
                 run = Run("assay", verb, "--" + question)
@@ -424,7 +426,7 @@ class CommandLine(unittest.TestCase):
             run = Run("assay", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)
             self.assertTrue(run.err)
-        for words in ((), ("a",), ("a", "b", "c", "d"), ("a", "b", "c", "--fast"), ("--semantics", "float32", "a", "b", "c")):
+        for words in ((), ("a",), ("a", "b", "c", "d"), ("a", "b", "c", "--fast"), ("--semantics", "float33", "a", "b", "c")):
             run = Run("assay-check", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)
             self.assertIn("usage: assay-check", run.err)

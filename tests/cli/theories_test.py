@@ -39,7 +39,6 @@ CLAIMED = {
 }
 # theory -> model, query, code of the refusal
 NOT_CLAIMED = {
-    "float32": ("one", SINGLE.format(type="float32") + "(assert (<= Y[0,0] -0.5))", "semantics.declared_type"),
     "H": ("two", SEVERAL.replace("(declare-output H", '(declare-hidden S real [1,2] "s") (declare-output H') + "(assert (>= T[0,0] 1))",
           "vnnlib.hidden_nodes"),
     "MENET": ("one", SINGLE.format(type="real").replace("(assert", SECOND.format(relation="(equal-to f)"), 1) + "(assert (>= Y[0,0] D[0,0]))",
@@ -58,6 +57,9 @@ INTEGER = """(vnnlib-version <2.0>)
 ELEMENT_TYPES = {"int8": 3, "int16": 5, "int32": 6, "int64": 7, "uint8": 2, "uint16": 4, "uint32": 12, "uint64": 13}
 for name in ELEMENT_TYPES:
     CLAIMED[name] = (name, INTEGER.format(type=name), "(assert (and (> Y[0] 4) (< Y[0] 6)))", "(assert (and (> Y[0] 3) (< Y[0] 6)))")
+# Every execution in the format: twice a number is exact, unless it overflows.
+CLAIMED["float32"] = ("one", SINGLE.format(type="float32"), "(assert (<= Y[0,0] -0.5))", "(assert (<= Y[0,0] 0.5))")
+CLAIMED["float64"] = ("float64", INTEGER.format(type="float64"), "(assert (> Y[0] 6.0001))", "(assert (and (> Y[0] 3) (< Y[0] 6)))")
 CLAIMED["bool"] = ("bool", INTEGER.format(type="bool"), "(assert (>= Y[0] 0.25))", "(assert (<= Y[0] 0.75))")
 QUESTIONS = ("onnx-element-types", "hidden-node-theories", "multiple-input-output-theories", "multiple-network-theories",
              "multiple-node-comparison-theories", "arithmetic-complexity-theories")
@@ -82,7 +84,7 @@ class Theories(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.models = {name: self.write(name + ".onnx", one_element("Add", code)) for name, code in ELEMENT_TYPES.items()}
-        self.models |= {"bool": self.write("bool.onnx", one_element("Xor", onnx_files.BOOL)), "one": self.write("one.onnx", onnx_files.two_equal_neurons()), "two": self.write("two.onnx", two_inputs_two_outputs())}
+        self.models |= {"float64": self.write("float64.onnx", one_element("Add", 11)), "bool": self.write("bool.onnx", one_element("Xor", onnx_files.BOOL)), "one": self.write("one.onnx", onnx_files.two_equal_neurons()), "two": self.write("two.onnx", two_inputs_two_outputs())}
 
     def write(self, name, data):
         path = os.path.join(self.folder.name, name)

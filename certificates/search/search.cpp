@@ -85,6 +85,9 @@ class Search {
     const bool asked = options_.stop.stop_requested();
     result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
+    if (network_.has_point_of_some_executions())
+      result.reason +=
+          "; at some point the answer depends on the order of summation, or on another choice that the execution model leaves open";
     return result;
   }
 

@@ -72,6 +72,8 @@ std::optional<kernel::Theorem> check_witness(const Network& network, const kerne
   const std::function<bool()> question = limit.question();
   const StopScope watch(question);
   Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
+  if (!theorem.ok() && theorem.rejection().code == "satisfiable.S4" && theorem.rejection().kind == Rejection::Kind::declined)
+    network.saw_point_of_some_executions();
   if (!theorem.ok()) return std::nullopt;
   return std::move(theorem).value();
 }

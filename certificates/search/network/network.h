@@ -2,9 +2,10 @@
 //
 // Chains of affine nodes are folded where one of them is an identity map (reshape, bias additions, residual sums), so the
 // steps are fewer than the graph's nodes; every operand of a non-linear op and every output keeps its own step.
-// Immutable after construction and shared by threads; each thread owns its Workspace.
+// Immutable after construction, but for one remark, and shared by threads; each thread owns its Workspace.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -69,6 +70,10 @@ class Network {
 
   [[nodiscard]] const std::vector<RowView>& rows(std::uint32_t case_index) const { return rows_[case_index]; }
 
+  // What any thread saw of points at which only some executions of a floating semantics violate.
+  void saw_point_of_some_executions() const { some_executions_ = true; }
+  [[nodiscard]] bool has_point_of_some_executions() const { return some_executions_; }
+
   // Values of every step at the points x, [batch, input_size]. False where the workspace's limit was reached: the values are
   // then of no use.
   bool evaluate(std::size_t batch, const double* x, Workspace& workspace) const;
@@ -94,6 +99,7 @@ class Network {
   std::vector<std::vector<RowView>> rows_;      // by case
   std::size_t input_size_ = 0, output_size_ = 0, work_ = 0;
   bool has_gradient_ = true;
+  mutable std::atomic<bool> some_executions_ = false;
 };
 
 // A row's slack at given outputs and inputs.

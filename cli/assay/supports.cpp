@@ -37,7 +37,8 @@ std::vector<std::string> answer(const std::string& question) {
   if (question == "operations") return operations();
   if (question == "onnx-opset-versions") return opset_range();
   static const std::map<std::string, std::vector<std::string>> kAnswers{
-      {"onnx-element-types", {"real", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}},
+      {"onnx-element-types",
+       {"real", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"}},
       {"vnnlib-versions", {"1.0", "2.0"}},
       {"hidden-node-theories", {"NH"}},
       {"multiple-input-output-theories", {"SIO", "MIO"}},

@@ -28,13 +28,13 @@ _assay() {
   case "$verb $previous" in
     "verify --branching") choices="auto input relu" ;;
     "verify --expect") choices="sat unsat" ;;
-    "verify --semantics") choices="real" ;;
+    "verify --semantics") choices="real|float32" ;;
     "check --expect") choices="sat unsat" ;;
-    "check --semantics") choices="real" ;;
+    "check --semantics") choices="real|float32" ;;
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
-    "bounds --semantics") choices="real" ;;
-    "statement --semantics") choices="real" ;;
+    "bounds --semantics") choices="real|float32" ;;
+    "statement --semantics") choices="real|float32" ;;
     "record --backend") choices="eager compiled" ;;
     "audit --rerun") choices="eager compiled" ;;
     "gradcheck --backend") choices="eager compiled" ;;

@@ -208,13 +208,10 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
 
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};
-  if (floating()) {
-    result.emplace_back("executions compute the graph node by node as the execution model says (docs/float32.md)");
-    if (!statement_.semantics.math_table.empty())
-      result.emplace_back("the mathematics library keeps the error table '" + statement_.semantics.math_table + "'");
-  } else {
-    result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
-  }
+  if (!floating()) result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
+  if (floating()) result.emplace_back("executions compute the graph node by node as the execution model says");
+  if (floating() && !statement_.semantics.math_table.empty())
+    result.emplace_back("the mathematics library keeps the error table " + statement_.semantics.math_table);
   // Constants count too: their values were computed the same way.
   if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
     result.emplace_back("MPFR rounds its functions in the stated direction");

@@ -199,6 +199,12 @@ ALPHA = model([node("Gemm", ["x", "w", "c"], ["y"], "sum", alpha=2.0**100)], [va
 ROWS["SUBNORMAL-PROD, scaled"] = Row(ALPHA, at(TWO**-80), [TWO**-60],
                                      {"float32": [[BINARY32.nearest(BINARY32.nearest(TWO**-160) * TWO**100)], [BINARY32.nearest(TWO**-80 * BINARY32.nearest(TWO**20))]]},
                                      (0, "<=", TWO**-61), {"real": "unsat", "float32": "unknown"})
+for name, op, factor in (("FTZ, the factor of a sum", "alpha", TWO**20), ("FTZ, the factor of a bias", "beta", TWO**100)):
+    x, w, c = (TWO**-60, TWO**-70, Fraction(0)) if op == "alpha" else (Fraction(1), Fraction(0), TWO**-140)
+    ROWS[name] = Row(model([node("Gemm", ["x", "w", "c"], ["y"], "sum", **{op: float(factor)})], [value_info("x", [1, 1])], [value_info("y", [1, 1])],
+                           [tensor("w", [1, 1], [float(w)]), tensor("c", [1], [float(c)])]),
+                     at(x), [(x * w + c) * factor], {FLUSH: [[(x * w + c) * factor], [(flushed(x * w) + flushed(c)) * factor]]}, (0, "<=", Fraction(0)),
+                     {"real": "unsat", FLUSH: "unknown"})
 HUGE = with_constants([node("Mul", ["x", "c"], ["p"], "huge"), node("Mul", ["p", "d"], ["y"], "small")], [("x", [1])], [("y", [1])],
                       [("c", [1], [3e38]), ("d", [1], [2.0**-100])])
 LARGE = BINARY32.nearest(4 * float32(3e38))
@@ -312,6 +318,18 @@ ROWS["ARGMAX"] = Row(model([node("MatMul", ["x", "w"], ["p"], "logits"), node("A
                            [value_info("y", [1], INT64)], [tensor("w", [3, 2], [2.0**24, 0.5, 1, 0, -2.0**24, 0])]),
                      at(1, 1, 1), [Fraction(0)], {"float32": [[0 if s >= Fraction(1, 2) else 1] for s in sums(PREC)]}, (0, ">=", Fraction(1)),
                      {"real": "unsat", "float32": "unknown"})
+
+# ---- kernels of a runtime that the model names ----
+
+# ONNX Runtime's Softplus is log(exp(x) + 1) for x <= 0, and its Softsign is (1 / (1 + |x|)) x.
+ROWS["ONNX Runtime, Softplus"] = Row(unary("Softplus"), at(-30), [Fraction(9, 10**14)],  # log(1 + e^-30) and e^-30 lie between 9e-14 and 1e-13
+                                     {"float32:onnxruntime": [[BINARY32.nearest(1 + Fraction(1, 10**13)) - 1]]}, (0, "<=", Fraction(0)),
+                                     {"real": "unsat", "float32:onnxruntime": "open"})
+SIGN = Fraction(1140601, 2**24)
+QUOTIENT = BINARY32.nearest(SIGN / BINARY32.nearest(1 + SIGN))
+RECIPROCAL = BINARY32.nearest(BINARY32.nearest(1 / BINARY32.nearest(1 + SIGN)) * SIGN)
+ROWS["ONNX Runtime, Softsign"] = Row(unary("Softsign"), at(SIGN), [SIGN / (1 + SIGN)], {"float32:onnxruntime": [[QUOTIENT], [RECIPROCAL]]}, (0, ">=", RECIPROCAL),
+                                     {"real": "unsat", "float32:onnxruntime": "unknown"})
 
 # A margin between two logits: 2^24 + x - 2^24 against 1/2.
 TWO_LOGITS = model([node("MatMul", ["x", "w"], ["y"], "logits")], [value_info("x", [1, 4])], [value_info("y", [1, 2])],

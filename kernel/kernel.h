@@ -111,6 +111,12 @@ class Problem {
   ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
+  // `read_twice`: by something else as well, on the way from the product to where it is read here.
+  struct ProductBehind {
+    NodeId product;
+    bool read_twice;
+  };
+  [[nodiscard]] std::vector<ProductBehind> products_behind(NodeId id) const;
   [[nodiscard]] bool has_number(const Rational& lo, const Rational& hi) const;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes,

@@ -3,7 +3,8 @@
 // A defined op has no rounding of its own: an execution computes its formula, in one of the forms below, and every step of it
 // has the contract of that step. The forms admitted of each op (docs/contracts/defined-ops.md has the reasons):
 //   sigmoid       exponential: 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) for x < 0;  tanh_form: (1 + tanh(x / 2)) / 2
-//   softplus      max(x, 0) + log1p(exp(-|x|)), or log1p(exp(x)) for x <= 20
+//   softplus      max(x, 0) + log1p(exp(-|x|)), or log1p(exp(x)) for x <= 20; log(1 + e) by a library without log1p
+//   softsign      x / (1 + |x|), or times the rounded reciprocal
 //   silu          x sigmoid(alpha x), or x / (1 + exp(-alpha x))
 //   mish          x tanh(softplus(x)), or x n / (n + 2), n = e (e + 2), e = exp(x), for x <= 20
 //   gelu          x/2 (1 + erf(x / sqrt 2)), or with erfc;  tanh form: x/2 (1 + tanh(k (x + c x^3))), k x (1 + c x^2) inside
@@ -49,12 +50,19 @@ class Forms {
 
   [[nodiscard]] Value softplus(const Value& x) const {
     if (whole("softplus")) return a.function(Function::softplus, x);
-    Value y = a.add(a.max(x, a.point(0)), a.function(Function::log1p, a.exp(a.neg(a.abs(x)))));
-    if (x.is_finite() && x.is_below(kFormThreshold)) y.include(a.function(Function::log1p, a.exp(x)));
+    // A library without log1p takes the logarithm of the sum.
+    const auto log1p = [&](const Value& e) {
+      return a.has_rows("log1p") || !a.has_rows("log") ? a.function(Function::log1p, e) : a.function(Function::log, a.add(one(), e));
+    };
+    Value y = a.add(a.max(x, a.point(0)), log1p(a.exp(a.neg(a.abs(x)))));
+    if (x.is_finite() && x.is_below(kFormThreshold)) y.include(log1p(a.exp(x)));
     return a.with_nearest(y, Function::softplus, x);
   }
 
-  [[nodiscard]] Value softsign(const Value& x) const { return a.div(x, a.add(one(), a.abs(x))); }
+  [[nodiscard]] Value softsign(const Value& x) const {
+    const Value below = a.add(one(), a.abs(x));
+    return a.is_real() ? a.div(x, below) : hull(a.div(x, below), a.mul(x, a.reciprocal(below)));
+  }
 
   [[nodiscard]] Value silu(const Value& x, double alpha) const {
     const Value z = times(alpha, x);

@@ -12,8 +12,8 @@
 
 namespace assay::executions {
 
-// Whatever the model and the operands: the result is a value of the denotation at the operands that the execution holds.
-[[nodiscard]] bool computes_exactly(const Node& node);
+// Whatever the operands: the result is a value of the denotation at the operands that the execution holds. Where the model flushes, layout only.
+[[nodiscard]] bool computes_exactly(const Node& node, const ExecutionModel& model);
 
 // One bound for each element, or none where the result is computed exactly. Infinite: some execution may overflow or leave the op's domain, the
 // model's table has no row for a function, or no bound is known. `exact` encloses the denotation over the same box.

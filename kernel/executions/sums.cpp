@@ -79,6 +79,7 @@ std::optional<SumForm> sum_form(const Node& node, const Shape& operand, const Ex
   }
   if (node.op == Op::gemm) {
     const double alpha = std::fabs(std::get<GemmAttributes>(node.attributes).alpha);
+    form.later = std::fmax(1, std::fmax(alpha, std::fabs(std::get<GemmAttributes>(node.attributes).beta)));
     if (alpha > 0 && alpha < 1) form.before_scaling = div_up(1, alpha);  // with alpha = 0 the product is not asked for
   }
   return form;
@@ -101,6 +102,7 @@ std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, 
   if (form.products || narrow || form.further_roundings > 0) errors.absolute = mul_up(terms + 1, smallest_number(format));
   if (model.flush_results || model.flush_operands)
     errors.absolute = add_up(errors.absolute, mul_up(4 * (terms + 1), smallest_normal(format)));
+  errors.absolute = mul_up(errors.absolute, form.later);
   return errors;
 }
 

@@ -14,6 +14,7 @@ struct SumForm {
   bool products = false;      // the terms are products, rounded or fused
   int further_roundings = 0;  // on the way of every term, besides those of the products and additions
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
+  double later = 1;           // what underflow loses, and what flushing takes from an operand, may grow by that much: gemm's factors
 };
 // gemm, matmul, conv, conv_transpose, reduce_sum, reduce_mean, avg_pool, cumsum, place, weighted_gather; nullopt for other ops. `operand`: the
 // shape of the first one.

@@ -52,17 +52,17 @@ std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std:
 }
 
 // What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the sums of
-// the coefficients and of the operands, once each, and absolute^2 a term.
-std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute) {
-  std::vector<double> sums(form.bias.size(), 0.0);
-  if (absolute == 0) return sums;
+// the coefficients and of the operands, once each, and absolute^2 a term; what a flushed bias loses. `later`: SumForm.
+std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute, double later) {
+  if (absolute == 0) return std::vector<double>(form.bias.size(), 0.0);
+  std::vector<double> sums(form.bias.size(), 1.0);
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
     const LinearMap& map = *form.parts[p].map;
     const std::vector<double> ones(map.columns(), 1.0 + absolute);
     map.apply_magnitude(ones.data(), sums.data());
     map.apply_pattern(x[p].data(), sums.data());
   }
-  for (double& sum : sums) sum = mul_up(mul_up(sum, kInflate), mul_up(2, absolute));
+  for (double& sum : sums) sum = mul_up(mul_up(sum, mul_up(kInflate, later)), mul_up(2, absolute));
   return sums;
 }
 
@@ -84,7 +84,7 @@ std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const
   std::vector<double> result(size.size(), kInfinity);
   const auto fits = [&](const std::vector<double>& one) { return std::ranges::all_of(one, [&](double v) { return v < factors.most; }); };
   if (!errors || !std::ranges::all_of(x, fits)) return result;
-  const std::vector<double> lost = lost_in_factors(form, x, factors.absolute);
+  const std::vector<double> lost = lost_in_factors(form, x, factors.absolute, sum.later);
   const double of_factors = sub_up(mul_up(add_up(1, factors.relative), add_up(1, factors.relative)), 1);
   const double of_terms = add_up(mul_up(add_up(errors->to_terms, errors->to_sum), add_up(1, of_factors)), of_factors);
   for (std::size_t i = 0; i < size.size(); ++i) {
@@ -111,12 +111,28 @@ Array<Interval> as_intervals(const Shape& shape, const Box& box) {
 
 }  // namespace
 
+// The products whose values this node holds, as they are or moved and negated.
+std::vector<Problem::ProductBehind> Problem::products_behind(NodeId id) const {
+  std::vector<ProductBehind> found;
+  std::vector<ProductBehind> open{{id, readers_[id] > 1}};
+  while (!open.empty()) {
+    const ProductBehind one = open.back();
+    open.pop_back();
+    const Node& node = graph().node(one.product);
+    if (is_constant_[one.product]) continue;
+    if (is_product(node.op)) found.push_back(one);
+    if (node.op != Op::neg && op_row(node.op).op_class != OpClass::layout) continue;
+    for (const NodeId operand : node.operands) open.push_back({operand, one.read_twice || readers_[operand] > 1});
+  }
+  return found;
+}
+
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
 std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<const std::shared_ptr<const std::vector<double>>> known,
                                       const Array<Interval>* image) const {
   const ExecutionModel& model = statement_.semantics;
   const Node& node = graph().node(id);
-  if (executions::computes_exactly(node)) return {};
+  if (executions::computes_exactly(node, model)) return {};
   const AffineForm* form = affine(id);
   std::vector<std::vector<double>> x;
   for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
@@ -153,29 +169,36 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
     return errors;
   };
   if (form == nullptr || executions::has_factors(node.op) || op_row(node.op).op_class == OpClass::layout) return stored(std::move(result));
-  // Products among the terms, which may have been fused with this sum, or be read as bias by it.
+  // Products among the terms, which may have been fused with this sum, or take what else is added as their bias.
   const auto add_errors = [&](const std::vector<double>& more) {
     result.resize(form->bias.size(), 0.0);
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = add_up(result[i], more[i]);
   };
+  const double u = executions::unit_roundoff(executions::format_of(node.dtype));
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
-    const NodeId operand = form->parts[p].operand;
-    if (!is_product(graph().node(operand).op)) continue;
-    const AffineForm* of_product = affine(operand);
-    const bool adds = node.op == Op::add || node.op == Op::sub;
-    if (adds && model.bias_in_product && executions::has_factors(graph().node(operand).op)) {
-      const double terms =
-          of_product != nullptr ? terms_of(*of_product) : static_cast<double>(graph().size(graph().node(operand).operands[0]));
-      const auto errors = executions::sum_errors(model, executions::format_of(node.dtype), terms + 2, {true, 1});
-      std::vector<double> others = magnitudes_of(*form, x, p);
-      for (double& other : others) other = errors ? mul_up(add_up(errors->to_terms, errors->to_sum), other) : kInfinity;
-      add_errors(others);
-    }
-    if (readers_[operand] > 1 && known[operand] && !known[operand]->empty()) {
-      std::vector<double> twice(form->bias.size(), 0.0);
-      form->parts[p].map->apply_magnitude(known[operand]->data(), twice.data());
-      for (double& value : twice) value = mul_up(value, 2 * kInflate);
-      add_errors(twice);
+    for (const ProductBehind& one : products_behind(form->parts[p].operand)) {
+      if (!known[one.product] || known[one.product]->empty()) continue;
+      const double most = *std::ranges::max_element(*known[one.product]);
+      std::vector<double> more(form->bias.size(), 0.0);
+      const std::vector<double> all(form->parts[p].map->columns(), most);
+      form->parts[p].map->apply_magnitude(all.data(), more.data());
+      if (model.bias_in_product && executions::has_factors(graph().node(one.product).op)) {
+        const AffineForm* of_product = affine(one.product);
+        const double all_terms = static_cast<double>(graph().size(graph().node(one.product).operands[0]));
+        const double terms = (of_product != nullptr ? terms_of(*of_product) : all_terms) + 2;
+        const auto errors = executions::sum_errors(model, executions::format_of(node.dtype), terms, {true, 1});
+        std::vector<double> others = magnitudes_of(*form, x, p);
+        // The product's errors are at least u times the sum of its magnitudes, which the bias may join first.
+        for (std::size_t i = 0; i < others.size(); ++i) {
+          const double partial = mul_up(2, add_up(others[i], div_up(mul_up(more[i], kInflate), u)));
+          const bool known_error = errors && partial < executions::largest(executions::format_of(node.dtype));
+          others[i] = known_error ? mul_up(add_up(errors->to_terms, errors->to_sum), others[i]) : kInfinity;
+        }
+        add_errors(others);
+      }
+      if (!one.read_twice) continue;
+      for (double& value : more) value = mul_up(value, 2 * kInflate);
+      add_errors(more);
     }
   }
   return stored(std::move(result));
@@ -226,7 +249,13 @@ Outcome<double> Scope::lower_bound(const Row& row, bool negated) const {
   }
   auto bounds = back_substitute(targets, {});
   if (!bounds) return bounds.rejection();
-  return bounds.value().front().lower;
+  double by_boxes = 0;
+  for (const Targets::Entry& e : targets.entries) {
+    const Box& box = *boxes_[e.node];
+    const Interval term = Interval(e.coefficient, add_up(e.coefficient, e.error)) * Interval(box.lo[e.element], box.hi[e.element]);
+    by_boxes = add_down(by_boxes, term.lo());
+  }
+  return std::fmax(bounds.value().front().lower, by_boxes);
 }
 
 // What every execution gives at the witness, if it satisfies the rows of the case.
@@ -269,13 +298,29 @@ std::optional<Rejection> execution_obstacle(const Statement& statement) {
   const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
   for (const Node& node : statement.graph.nodes) {
     if (is_float(node.dtype) && node.dtype != format)
-      return declined("execution.format", printable(node.name), std::string(to_string(format)) + " values",
-                      std::string(to_string(node.dtype)), "state a semantics of that format, or real arithmetic");
+      return declined("execution.format", std::string(op_row(node.op).name) + " '" + printable(node.name) + "'",
+                      std::string(to_string(format)) + " values", std::string(to_string(node.dtype)),
+                      "state a semantics of that format, or real arithmetic");
   }
   return std::nullopt;
 }
 
 // Constants that are no numbers of the storage format lie between two of them.
+// A bias may join the accumulation of a product of constants, of which no sum is known here.
+std::optional<Rejection> biased_constant(const Problem& problem) {
+  const Graph& graph = problem.graph();
+  if (!problem.floating() || !problem.statement().semantics.bias_in_product) return std::nullopt;
+  for (const Node& node : graph.nodes) {
+    if (node.op != Op::add && node.op != Op::sub) continue;
+    for (const NodeId operand : node.operands) {
+      if (problem.is_constant(operand) && executions::has_factors(graph.node(operand).op))
+        return declined("execution.constant", printable(graph.node(operand).name), "products that depend on an input, or are not added to",
+                        "a product of constants with a bias", "fold it in the model, or state a model with bias_in_product=no");
+    }
+  }
+  return std::nullopt;
+}
+
 void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype)) return;
   const executions::Precision format = executions::stored_precision(model);

@@ -11,6 +11,7 @@ namespace assay::kernel {
 
 // What a floating semantics cannot speak about; nothing over the reals.
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
+[[nodiscard]] std::optional<Rejection> biased_constant(const Problem& problem);
 // A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
 void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
 [[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,

@@ -160,6 +160,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   if (!constants) return constants.rejection();
   problem->constants_ = std::move(constants).value();
   problem->is_constant_ = problem->constants_.is_constant;
+  if (const auto why = biased_constant(*problem)) return *why;
 
   problem->affine_.resize(graph.nodes.size());
   problem->grids_.resize(graph.nodes.size());

@@ -123,7 +123,8 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
           "propagate_box.S4",
           at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
-          "a box on which it may overflow, or an op without an error bound in this model",
+          "a value or partial sum that may overflow on this box, an op that jumps there, or a function without a row in the table '" +
+              problem_->statement().semantics.math_table + "'",
           "narrow the input box, or state another execution model (docs/float32.md)"};
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));

@@ -80,6 +80,7 @@ std::optional<std::uint32_t> height_of(std::string_view word) {
 std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
   const std::size_t equals = item.find('=');
   const std::string_view key = item.substr(0, equals), word = equals == item.npos ? "" : item.substr(equals + 1);
+  if (word.empty() && (key == kTable || key == kHeight)) return problem("key", "fields of an execution model, each as key=word", item);
   if (key == kTable) {
     model.math_table = std::string(word == kNoTable ? std::string_view() : word);
     return std::nullopt;

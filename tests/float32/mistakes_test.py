@@ -127,7 +127,7 @@ class Mistakes(unittest.TestCase):
             for program, run in self.all_programs(name, semantics).items():
                 with self.subTest(model=name, semantics=semantics, program=program):
                     self.refused(run, 3, "execution.format", "required  " + required, "found     " + found, "state a semantics of that format, or real arithmetic")
-                    self.assertRegex(run.err, r"(?m)^  place +%s$" % place)
+                    self.assertRegex(run.err, r"(?m)^  place +\w+ '%s'$" % place)
 
     def test_the_declared_type_chooses_the_format(self):
         for kind, name in (("float32", "sigmoid"), ("float64", "double")):

@@ -29,6 +29,7 @@ struct SumFacts {
   bool products = false;      // the terms are products, rounded or fused
   int further_roundings = 0;  // on the way of every term, besides those of the products and additions
   bool all_exact = false;     // the exact tier holds: every partial sum in every order is a number of the format
+  double later = 1;           // executions::SumForm
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
 };
 

@@ -19,6 +19,7 @@
 
 #include "kernel/audit/contracts/factors.h"
 #include "kernel/audit/contracts/families.h"
+#include "kernel/executions/rounding.h"
 #include "kernel/executions/sums.h"
 #include "semantics/demand.h"
 #include "semantics/numbers/directed.h"
@@ -95,7 +96,7 @@ FloatSet rounded_to(const FloatSet& x, int bits, int least_exponent, bool only_n
 }  // namespace
 
 FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
-  constexpr double kMostHalf = 65520;  // from here binary16 rounds to an infinity
+  if (!(x.magnitude() < executions::factor_rounding(model).most)) return anything(Format::binary32);  // it may round to an infinity
   switch (model.input_rounding) {
     case ExecutionModel::InputRounding::none:
       return x;
@@ -104,7 +105,7 @@ FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
     case ExecutionModel::InputRounding::bfloat16:
       return rounded_to(x, 8, -126, true);
     case ExecutionModel::InputRounding::binary16:
-      return x.magnitude() < kMostHalf ? rounded_to(x, 11, -14, true) : anything(Format::binary32);
+      return rounded_to(x, 11, -14, true);
   }
   return x;
 }
@@ -243,8 +244,8 @@ FloatSet mean_of_exact_sum(const Arithmetic& a, const Interval& mean) {
 FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   const Arithmetic& a = call.arithmetic;
   const executions::SumForm form = *executions::sum_form(call.node, call.operand(0).shape, a.model(), a.format());
-  SumFacts one{facts.exact[i],         facts.magnitude[i], facts.terms[i],     call.products || form.products,
-               form.further_roundings, facts.all_exact[i], form.before_scaling};
+  SumFacts one{facts.exact[i],         facts.magnitude[i], facts.terms[i], call.products || form.products,
+               form.further_roundings, facts.all_exact[i], form.later,     form.before_scaling};
   if (is_mean(call.node.op) && one.all_exact) return mean_of_exact_sum(a, one.exact);
   return a.sum(one);
 }

@@ -176,12 +176,14 @@ Values centred(const Call& call, const Values& x) {
   const bool outside = attributes.form == NormaliseForm::deviation;
   const Computed mean = a.over_count(a.sum(x), n), epsilon = a.number(attributes.epsilon);
   const Interval variance = variance_of(x);
+  const ExecutionModel::Moments moments = a.model().moments;
   Computed root = unknown();
-  if (a.model().moments == ExecutionModel::Moments::two_pass)
-    root = root_of_two_passes(a, x, mean, outside ? variance : variance + epsilon.exact);
-  if (a.model().moments == ExecutionModel::Moments::one_pass) {
+  if (moments != ExecutionModel::Moments::welford) {
+    root.empty = true;
+    if (moments != ExecutionModel::Moments::one_pass)
+      root.include(root_of_two_passes(a, x, mean, outside ? variance : variance + epsilon.exact));
     const Computed v = variance_of_one_pass(a, x, mean, variance);
-    root = a.sqrt(outside ? v : a.add(v, epsilon));
+    if (moments != ExecutionModel::Moments::two_pass) root.include(a.sqrt(outside ? v : a.add(v, epsilon)));
   }
   if (outside) root = a.add(root, epsilon);
   const Computed inverse = a.reciprocal(root);

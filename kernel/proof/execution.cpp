@@ -137,6 +137,10 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
   std::vector<std::vector<double>> x;
   for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
   auto sum = executions::sum_form(node, graph().node(node.operands[0]).shape, model, executions::format_of(node.dtype));
+  // Weights that are no numbers of the format: programs compute them in float32, from coordinates, in ways of their own.
+  if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
+      executions::roundings_of_factors(node, executions::format_of(node.dtype)) > 0)
+    return std::vector<double>(element_count(node.shape), kInfinity);
   std::vector<double> result;
   if (form != nullptr && sum && is_float(node.dtype)) {
     sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;

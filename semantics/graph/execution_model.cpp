@@ -39,7 +39,7 @@ constexpr std::array<Field, 14> kFields = {
     field<&ExecutionModel::bias_in_product>("bias_in_product", kYesNo),
     field<&ExecutionModel::reciprocal_of_count>("reciprocal_of_count", kYesNo),
     field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}),
-    field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass"}),
+    field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass", "one_or_two_pass"}),
     field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}),
 };
 // Of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md): where nothing is said about sums.

@@ -33,7 +33,7 @@ struct ExecutionModel {
   bool reciprocal_of_count = true;  // a mean may multiply with the rounded 1/n instead of dividing by n
   // Algorithm classes of the defined ops (docs/contracts).
   enum class Softmax : std::uint8_t { max_subtracted, online } softmax = Softmax::max_subtracted;
-  enum class Moments : std::uint8_t { two_pass, welford, one_pass } moments = Moments::two_pass;
+  enum class Moments : std::uint8_t { two_pass, welford, one_pass, one_or_two_pass } moments = Moments::two_pass;
   enum class Sigmoid : std::uint8_t { exponential, tanh_form } sigmoid = Sigmoid::exponential;
   std::string math_table;  // name of the declared math library's error table (kernel/executions/math_tables.h)
 

@@ -188,11 +188,17 @@ Estimate estimated(const Arithmetic& a, const Group& x) {
     return {numbers_in(a.format(), exact.mean), numbers_above_zero(a, exact.variance)};
   }
   const FloatSet mean = a.over_count(a.sum(x), n);
-  if (a.is_real() || (!are_recorded(x) && a.model().moments != ExecutionModel::Moments::one_pass)) return {mean, by_steps(a, x, mean)};
+  if (a.is_real() || (!are_recorded(x) && a.model().moments != ExecutionModel::Moments::one_pass &&
+                      a.model().moments != ExecutionModel::Moments::one_or_two_pass))
+    return {mean, by_steps(a, x, mean)};
   if (a.model().moments == ExecutionModel::Moments::welford) {
     return a.model().accumulator == ExecutionModel::Accumulator::left_to_right ? by_welford(a, x) : by_merging(a, x);
   }
-  if (a.model().moments == ExecutionModel::Moments::one_pass) return {mean, by_one_pass(a, x, mean)};
+  const bool in_one = a.model().moments == ExecutionModel::Moments::one_pass;
+  if (in_one || a.model().moments == ExecutionModel::Moments::one_or_two_pass) {
+    const FloatSet one_pass = by_one_pass(a, x, mean);
+    return {mean, in_one ? one_pass : hull(one_pass, are_recorded(x) ? by_two_passes(a, x, mean) : by_steps(a, x, mean))};
+  }
   return {mean, by_two_passes(a, x, mean)};
 }
 

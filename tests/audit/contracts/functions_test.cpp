@@ -34,7 +34,7 @@ TEST_CASE("every row of every table can be read", "[contracts]") {
       if (row.unit == MathRow::Unit::absolute) CHECK(row.bound < 1e-6);
     }
   }
-  CHECK(names.size() == 7);
+  CHECK(names.size() == 8);
   CHECK(executions::find_math_table("") == nullptr);
 }
 

@@ -212,7 +212,7 @@ std::vector<std::string> Problem::assumptions() const {
   if (!floating()) result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");
   if (floating()) result.emplace_back("executions compute the graph node by node as the execution model says");
   if (floating() && !statement_.semantics.math_table.empty())
-    result.emplace_back("the mathematics library keeps the error table " + statement_.semantics.math_table);
+    result.emplace_back("the mathematics library keeps the error table that the execution model names");
   // Constants count too: their values were computed the same way.
   if (std::ranges::any_of(graph().nodes, [](const Node& node) { return rests_on_mpfr(node.op); }))
     result.emplace_back("MPFR rounds its functions in the stated direction");

@@ -83,10 +83,18 @@ Computed ErrorArithmetic::operand(const Interval& x) const { return {x, 0, model
 
 Computed ErrorArithmetic::number(const Rational& value) const {
   const Interval around(value);
+  if (model_->storage != ExecutionModel::Storage::same) return stored_number(around);
   if (around.is_point() && nearest(format_, around.lo()) == around.lo()) return {around};
   return {around, mul_up(2, unit_roundoff(format_)), smallest_number(format_)};
 }
+// A program may hold it in the storage format.
+Computed ErrorArithmetic::stored_number(const Interval& value) const {
+  const Precision format = stored_precision(*model_);
+  if (value.is_point() && number_above(format, value.lo()) == value.lo()) return {value};
+  return {value, mul_up(2, format.unit), format.smallest};
+}
 Computed ErrorArithmetic::number(double value) const {
+  if (model_->storage != ExecutionModel::Storage::same) return stored_number(Interval(value));
   if (nearest(format_, value) == value) return {Interval(value)};
   return {Interval(value), 2 * unit_roundoff(format_), smallest_number(format_)};
 }
@@ -148,7 +156,8 @@ Computed ErrorArithmetic::max(const Computed& a, const Computed& b) const {
 }
 
 // Where a and b have one sign, |r_a a + r_b b| <= max(r_a, r_b) |a + b|.
-Computed ErrorArithmetic::add(const Computed& a, const Computed& b) const {
+Computed ErrorArithmetic::add(const Computed& left, const Computed& right) const {
+  const Computed a = read(left), b = read(right);
   const Interval exact = a.exact + b.exact;
   const bool one_sign = (a.exact.lo() >= 0 && b.exact.lo() >= 0) || (a.exact.hi() <= 0 && b.exact.hi() <= 0);
   const Computed before = one_sign ? Computed{exact, std::fmax(a.relative, b.relative), add_up(a.absolute, b.absolute)}
@@ -157,14 +166,16 @@ Computed ErrorArithmetic::add(const Computed& a, const Computed& b) const {
 }
 
 // a^ b^ = a b (1 + r_a)(1 + r_b) + e_a b (1 + r_b) + e_b a (1 + r_a) + e_a e_b.
-Computed ErrorArithmetic::mul(const Computed& a, const Computed& b) const {
+Computed ErrorArithmetic::mul(const Computed& left, const Computed& right) const {
+  const Computed a = read(left), b = read(right);
   const double a_size = mul_up(a.size(), grown(a.relative)), b_size = mul_up(b.size(), grown(b.relative));
   const double absolute = add_up(add_up(mul_up(a.absolute, b_size), mul_up(b.absolute, a_size)), mul_up(a.absolute, b.absolute));
   return rounded({a.exact * b.exact, compounded(a.relative, b.relative), absolute}, "", {}, true);
 }
 
 // b^ = b (1 + s), |s| <= s' = r_b + e_b / |b| < 1, so that 1 / b^ = (1 / b)(1 + t), |t| <= s' / (1 - s'), and the rule of products.
-Computed ErrorArithmetic::div(const Computed& a, const Computed& b) const {
+Computed ErrorArithmetic::div(const Computed& left, const Computed& right) const {
+  const Computed a = read(left), b = read(right);
   const double least = mignitude(b.exact);
   if (!(least > 0)) return unknown();
   const double s = add_up(b.relative, div_up(b.absolute, least));
@@ -174,7 +185,8 @@ Computed ErrorArithmetic::div(const Computed& a, const Computed& b) const {
 }
 
 // sqrt(x (1 + s)) = sqrt(x)(1 + t), |t| <= |s| for s >= -1; where x may be too small for its error, |sqrt(x^) - sqrt(x)| <= sqrt(|x^ - x|).
-Computed ErrorArithmetic::sqrt(const Computed& x) const {
+Computed ErrorArithmetic::sqrt(const Computed& of) const {
+  const Computed x = read(of);
   const double least = x.exact.lo();
   const Interval exact = assay::sqrt(x.exact);
   const bool never_negative = x.computed().lo() >= 0 || (x.absolute == 0 && x.relative <= 0.5);
@@ -184,6 +196,22 @@ Computed ErrorArithmetic::sqrt(const Computed& x) const {
   if (x.absolute == 0) before.relative = x.relative;  // 0 (1 + s) is 0
   if (!(before.relative <= 0.5)) before = {exact, 0, sqrt_up(x.error())};
   return rounded(before, "sqrt", x.computed(), false);
+}
+
+Computed ErrorArithmetic::read(Computed x) const {
+  if (model_->flush_operands) x.absolute = add_up(x.absolute, smallest_normal(format_));
+  return x;
+}
+
+// The table's own row: then x^(-1) changes by at most s / (1 - s) relatively, as the root does.
+Computed ErrorArithmetic::inverse_of_root(const Computed& root) const {
+  const double least = mignitude(root.exact);
+  Computed y = reciprocal(root);
+  if (!has_rows("rsqrt")) return y;
+  const double s = least > 0 ? add_up(root.relative, div_up(root.absolute, least)) : kInfinity;
+  if (!(s <= 0.5)) return unknown();
+  y.include(rounded({Interval(1.0) / root.exact, div_up(s, sub_down(1, s)), 0}, "rsqrt", square(root.computed()), true));
+  return y;
 }
 
 Computed ErrorArithmetic::reciprocal(const Computed& x) const {
@@ -216,9 +244,10 @@ Computed ErrorArithmetic::over_count(const Computed& s, std::int64_t n) const {
   return y;
 }
 
-Computed ErrorArithmetic::function(Function f, const Computed& x) const {
+Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
   const std::string_view name = std::ranges::find_if(kNames, [f](const auto& entry) { return entry.first == f; })->second;
-  if (!has_rows(name) || x.empty) return x.empty ? x : unknown();
+  if (!has_rows(name) || argument.empty) return argument.empty ? argument : unknown();
+  const Computed x = read(argument);
   const double e = x.error();
   const Interval exact = apply(f, x.exact), all = x.computed();
   if (!(e < kInfinity) || exact.is_undefined() || apply(f, all).is_undefined()) return unknown();

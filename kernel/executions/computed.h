@@ -28,7 +28,6 @@ struct Computed {
   [[nodiscard]] double error() const;       // the largest |computed - exact|
   [[nodiscard]] Interval computed() const;  // contains what is computed
   [[nodiscard]] bool is_finite() const { return computed().magnitude() < kInfinity; }
-  [[nodiscard]] bool is_below(double value) const { return computed().hi() <= value; }
   // Another way to compute the same value.
   void include(const Computed& other);
 };
@@ -68,6 +67,8 @@ class ErrorArithmetic {
   [[nodiscard]] Computed sqrt(const Computed& x) const;
   [[nodiscard]] Computed reciprocal(const Computed& x) const;
   [[nodiscard]] Computed reciprocal_sqrt(const Computed& x) const;
+  // 1 / root, or the reciprocal root of what the root was taken of.
+  [[nodiscard]] Computed inverse_of_root(const Computed& root) const;
   [[nodiscard]] Computed mul_add(const Computed& a, const Computed& b, const Computed& c) const { return add(mul(a, b), c); }
   [[nodiscard]] Computed over_count(const Computed& s, std::int64_t n) const;
   [[nodiscard]] Computed function(Function f, const Computed& x) const;
@@ -83,6 +84,9 @@ class ErrorArithmetic {
   [[nodiscard]] Computed with_nearest(const Computed& y, Function f, const Computed& x) const;
 
  private:
+  [[nodiscard]] Computed stored_number(const Interval& value) const;
+  // An operand as an operation reads it, which may be 0 for a subnormal number.
+  [[nodiscard]] Computed read(Computed x) const;
   // A result before its rounding, as the number nearest to it or as far from that as the table's rows for this operation and argument say.
   [[nodiscard]] Computed rounded(Computed before, std::string_view name, const Interval& argument, bool underflows) const;
   [[nodiscard]] Computed sum(std::span<const Computed> terms, bool products) const;

@@ -55,7 +55,8 @@ class Forms {
       return a.has_rows("log1p") || !a.has_rows("log") ? a.function(Function::log1p, e) : a.function(Function::log, a.add(one(), e));
     };
     Value y = a.add(a.max(x, a.point(0)), log1p(a.exp(a.neg(a.abs(x)))));
-    if (x.is_finite() && x.is_below(kFormThreshold)) y.include(log1p(a.exp(x)));
+    const Value low = part_of(x, -kBeyond, kFormThreshold);
+    if (x.is_finite() && !is_empty(low)) y.include(log1p(a.exp(low)));
     return a.with_nearest(y, Function::softplus, x);
   }
 
@@ -73,11 +74,12 @@ class Forms {
 
   [[nodiscard]] Value mish(const Value& x) const {
     Value y = a.mul(x, a.function(Function::tanh, softplus(x)));
-    if (!a.is_real() && x.is_finite() && x.is_below(kFormThreshold)) {
-      const Value two = a.point(2), e = a.exp(x), n = a.mul(e, a.add(e, two)), n_fused = a.mul_add(e, e, a.mul(two, e));
+    const Value low = part_of(x, -kBeyond, kFormThreshold);
+    if (!a.is_real() && x.is_finite() && !is_empty(low)) {
+      const Value two = a.point(2), e = a.exp(low), n = a.mul(e, a.add(e, two)), n_fused = a.mul_add(e, e, a.mul(two, e));
       for (const Value& numerator : {n, n_fused}) {
-        y.include(a.div(a.mul(x, numerator), a.add(numerator, two)));
-        y.include(a.mul(x, a.div(numerator, a.add(numerator, two))));
+        y.include(a.div(a.mul(low, numerator), a.add(numerator, two)));
+        y.include(a.mul(low, a.div(numerator, a.add(numerator, two))));
       }
     }
     return y;

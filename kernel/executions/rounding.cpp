@@ -59,7 +59,8 @@ Computed clipped(const ErrorArithmetic& a, const Computed& x, const ClipAttribut
 // Where the program's number for the threshold is another one, an execution may take the other side of a jump.
 Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) {
   y.include({Interval(0.0)});
-  return a.number(threshold).error() > 0 ? unknown() : y;
+  const bool flushes = a.model().flush_operands || a.model().flush_results;
+  return flushes || a.number(threshold).error() > 0 ? unknown() : y;
 }
 
 Computed activation(const Call& call, const Computed& x) {
@@ -124,14 +125,15 @@ Computed elementwise(const Call& call, std::span<const Computed> x) {
       return leaky(a, x[0], x[1]);
     case Op::clip:
       return clipped(a, x[0], call.get<ClipAttributes>());
-    case Op::pow:
-      return a.pow(x[0], call.get<PowAttributes>().exponent);
+    case Op::pow:  // the exponent is an operand in the file
+      return a.number(call.get<PowAttributes>().exponent).error() > 0 ? unknown() : a.pow(x[0], call.get<PowAttributes>().exponent);
     case Op::power: {
       const std::optional<Rational> r = x[1].exact.is_point() ? Rational::from_double(x[1].exact.lo()) : std::nullopt;
       return r ? a.pow(x[0], *r) : unknown();
     }
     case Op::mod:  // the remainder itself is exact, and the divisor is added once
-      return call.get<ModAttributes>().truncated ? Computed{x[0].exact} : unknown();
+      return call.get<ModAttributes>().truncated && !a.model().flush_operands && !a.model().flush_results ? Computed{x[0].exact}
+                                                                                                          : unknown();
     default:
       return unknown();
   }
@@ -354,7 +356,9 @@ std::vector<double> rounding_errors(const Node& node, const ExecutionModel& mode
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double size = std::fmin(values[i].size(), exact.values[i].magnitude());
     const double of_size = values[i].relative == 0 ? 0 : mul_up(values[i].relative, size);
-    const double error = add_up(of_size, values[i].absolute);
+    // Choices inside of forms may flush, too.
+    const double flushed = model.flush_results || model.flush_operands ? smallest_normal(format) : 0;
+    const double error = add_up(add_up(of_size, values[i].absolute), flushed);
     const bool known = !exact.values[i].is_undefined() && error < kInfinity && add_up(exact.values[i].magnitude(), error) < largest(format);
     errors.push_back(known ? error : kInfinity);
     any = any || !(errors.back() == 0);

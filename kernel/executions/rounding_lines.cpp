@@ -186,7 +186,7 @@ Values centred(const Call& call, const Values& x) {
     if (moments != ExecutionModel::Moments::two_pass) root.include(a.sqrt(outside ? v : a.add(v, epsilon)));
   }
   if (outside) root = a.add(root, epsilon);
-  const Computed inverse = a.reciprocal(root);
+  const Computed inverse = outside ? a.reciprocal(root) : a.inverse_of_root(root);
   Values y;
   for (const Computed& value : x) y.push_back(scaled_by_root(a, value, &mean, root, inverse));
   return y;

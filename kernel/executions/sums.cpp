@@ -91,13 +91,14 @@ std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, 
   const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 1);
   double additions = std::fmax(terms - 1, 0);
   if (model.accumulator == ExecutionModel::Accumulator::tree) additions = std::fmin(additions, static_cast<double>(model.tree_height));
-  const double k = additions + (form.products ? 1 : 0) + form.further_roundings;
+  // What follows the sum of a wider accumulator rounds in the format again.
+  const double k = additions + (form.products ? 1 : 0) + (narrow ? 0 : form.further_roundings);
   if (!(k * u <= 0.25)) return std::nullopt;
   const double gamma = gamma_up(k, u);
   SumErrors errors{gamma, 0, 0, add_up(1, gamma)};
   if (narrow) {  // the last rounding; twice the unit roundoff, so that |s| may stand for the computed sum
     errors.to_terms = mul_up(gamma, 1 + 0x1p-20);
-    errors.to_sum = unit_roundoff(format) * 2;
+    errors.to_sum = mul_up(unit_roundoff(format), 2.0 * (1 + form.further_roundings));
   }
   if (form.products || narrow || form.further_roundings > 0) errors.absolute = mul_up(terms + 1, smallest_number(format));
   if (model.flush_results || model.flush_operands)

@@ -95,7 +95,12 @@ std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const
   return result;
 }
 
-bool is_product(Op op) { return op == Op::mul || op == Op::scale || executions::has_factors(op); }
+// What a program may fuse with a sum that reads it.
+bool is_product(const Node& node) {
+  const auto* power = std::get_if<PowAttributes>(&node.attributes);
+  return node.op == Op::mul || node.op == Op::scale || executions::has_factors(node.op) ||
+         (power != nullptr && power->exponent == Rational(2));
+}
 
 std::vector<double> sizes_of(const Array<Interval>& values) {
   std::vector<double> sizes;
@@ -120,7 +125,7 @@ std::vector<Problem::ProductBehind> Problem::products_behind(NodeId id) const {
     open.pop_back();
     const Node& node = graph().node(one.product);
     if (is_constant_[one.product]) continue;
-    if (is_product(node.op)) found.push_back(one);
+    if (is_product(node)) found.push_back(one);
     if (node.op != Op::neg && op_row(node.op).op_class != OpClass::layout) continue;
     for (const NodeId operand : node.operands) open.push_back({operand, one.read_twice || readers_[operand] > 1});
   }
@@ -145,6 +150,12 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
   if (form != nullptr && sum && is_float(node.dtype)) {
     sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;
     sum->products = sum->products || model.fused_multiply_add;
+    const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : kInfinity;
+    for (std::size_t k = 0; k < 2 && most < kInfinity; ++k) {
+      for (const Interval& weight : constants_.values[node.operands[k]].values) {
+        if (!(weight.magnitude() < most)) return std::vector<double>(form->bias.size(), kInfinity);
+      }
+    }
     result = sum_rounding(node, *form, model, *sum, x);
   } else {
     std::vector<Array<Interval>> operands;
@@ -179,10 +190,21 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = add_up(result[i], more[i]);
   };
   const double u = executions::unit_roundoff(executions::format_of(node.dtype));
+  // A form reads through copies: the node's own operands tell who else reads on the way.
+  const auto behind = [&](NodeId part) {
+    std::vector<ProductBehind> found;
+    for (const NodeId operand : node.operands) {
+      NodeId source = operand;
+      while (source != part && affine(source) != nullptr && affine(source)->parts.size() == 1) source = affine(source)->parts[0].operand;
+      const std::vector<ProductBehind> more = source == part ? products_behind(operand) : std::vector<ProductBehind>();
+      found.insert(found.end(), more.begin(), more.end());
+    }
+    return found;
+  };
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
-    for (const ProductBehind& one : products_behind(form->parts[p].operand)) {
-      if (!known[one.product] || known[one.product]->empty()) continue;
-      const double most = *std::ranges::max_element(*known[one.product]);
+    for (const ProductBehind& one : behind(form->parts[p].operand)) {
+      if (known[one.product] && known[one.product]->empty()) continue;
+      const double most = known[one.product] ? *std::ranges::max_element(*known[one.product]) : kInfinity;
       std::vector<double> more(form->bias.size(), 0.0);
       const std::vector<double> all(form->parts[p].map->columns(), most);
       form->parts[p].map->apply_magnitude(all.data(), more.data());
@@ -310,14 +332,19 @@ std::optional<Rejection> execution_obstacle(const Statement& statement) {
 }
 
 // Constants that are no numbers of the storage format lie between two of them.
-// A bias may join the accumulation of a product of constants, of which no sum is known here.
+// A bias may join the accumulation of a product of constants, of which no sum is known here: also where the product was moved or negated.
 std::optional<Rejection> biased_constant(const Problem& problem) {
   const Graph& graph = problem.graph();
   if (!problem.floating() || !problem.statement().semantics.bias_in_product) return std::nullopt;
-  for (const Node& node : graph.nodes) {
-    if (node.op != Op::add && node.op != Op::sub) continue;
+  std::vector<bool> holds(graph.nodes.size(), false);  // a product of constants, as it is or moved or negated
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    const bool moves = node.op == Op::neg || op_row(node.op).op_class == OpClass::layout;
+    holds[id] = problem.is_constant(id) && executions::has_factors(node.op);
+    for (const NodeId operand : node.operands) holds[id] = holds[id] || (moves && holds[operand]);
+    if (moves || executions::has_factors(node.op) || op_row(node.op).op_class != OpClass::linear) continue;
     for (const NodeId operand : node.operands) {
-      if (problem.is_constant(operand) && executions::has_factors(graph.node(operand).op))
+      if (holds[operand])
         return declined("execution.constant", printable(graph.node(operand).name), "products that depend on an input, or are not added to",
                         "a product of constants with a bias", "fold it in the model, or state a model with bias_in_product=no");
     }
@@ -325,11 +352,17 @@ std::optional<Rejection> biased_constant(const Problem& problem) {
   return std::nullopt;
 }
 
-void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
-  if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype)) return;
+Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
+  if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
+    return Done{};
   const executions::Precision format = executions::stored_precision(model);
-  for (Interval& value : values.values)
+  for (Interval& value : values.values) {
     value = Interval(executions::number_below(format, value.lo()), executions::number_above(format, value.hi()));
+    if (!(value.magnitude() < kInfinity))
+      return declined("execution.constant", printable(constant.name), "constants inside the range of the storage format",
+                      "one that may become infinite");
+  }
+  return Done{};
 }
 
 Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
@@ -342,8 +375,7 @@ Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std:
                       std::string(op_row(node.op).name) + " of constants without one");
     values.values[i] += Interval(-errors[i], errors[i]);
   }
-  round_weights(node, model, values);
-  return Done{};
+  return round_weights(node, model, values);
 }
 
 }  // namespace assay::kernel

@@ -13,7 +13,7 @@ namespace assay::kernel {
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
 [[nodiscard]] std::optional<Rejection> biased_constant(const Problem& problem);
 // A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
-void round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
+[[nodiscard]] Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
 [[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
                                            Array<Interval>& values);
 

@@ -38,7 +38,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
       if (node.dtype == DType::complex64)
         return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
       result.values[id] = lift<Interval>(node.value);
-      round_weights(node, model, result.values[id]);
+      if (auto stored = round_weights(node, model, result.values[id]); !stored) return stored.rejection();
       continue;
     }
     auto value = denote<Interval>(node, operands);
@@ -70,6 +70,12 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
     }
   }
   return result;
+}
+
+// A product of constants that a variable is added to: its form has forgotten the terms of the sum.
+bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
+  const bool is_product = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
+  return is_product && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
 bool is_copy(const std::optional<AffineForm>& form) {
@@ -167,6 +173,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (problem->is_constant_[id]) continue;
     if (graph.node(id).op == Op::input) continue;
+    if (problem->floating() && sums_constants(graph.node(id), problem->is_constant_)) continue;
     auto form = affine_form(graph, id, problem->constants_);
     if (form)
       problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_, graph, problem->floating());

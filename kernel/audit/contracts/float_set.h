@@ -34,7 +34,6 @@ struct FloatSet {
   bool minus_infinity = false, plus_infinity = false, nan = false;
 
   [[nodiscard]] bool has_finite() const { return lo <= hi; }
-  [[nodiscard]] bool is_below(double value) const { return hi <= value; }  // the finite part
   [[nodiscard]] bool is_finite() const { return has_finite() && !minus_infinity && !plus_infinity && !nan; }
   [[nodiscard]] bool is_point() const;   // one finite number, of one sign
   [[nodiscard]] bool is_single() const;  // is_point(), or one infinity, or NaN alone

@@ -332,6 +332,11 @@ std::optional<Rejection> execution_obstacle(const Statement& statement) {
 }
 
 // Constants that are no numbers of the storage format lie between two of them.
+bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
+  const bool is_product = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
+  return is_product && is_constant[node.operands[0]] && is_constant[node.operands[1]];
+}
+
 // A bias may join the accumulation of a product of constants, of which no sum is known here: also where the product was moved or negated.
 std::optional<Rejection> biased_constant(const Problem& problem) {
   const Graph& graph = problem.graph();

@@ -11,6 +11,8 @@ namespace assay::kernel {
 
 // What a floating semantics cannot speak about; nothing over the reals.
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
+// A product of constants that a variable is added to: its affine form has forgotten the terms of the sum.
+[[nodiscard]] bool sums_constants(const Node& node, const std::vector<bool>& is_constant);
 [[nodiscard]] std::optional<Rejection> biased_constant(const Problem& problem);
 // A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
 [[nodiscard]] Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);

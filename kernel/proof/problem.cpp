@@ -72,12 +72,6 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
   return result;
 }
 
-// A product of constants that a variable is added to: its form has forgotten the terms of the sum.
-bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
-  const bool is_product = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
-  return is_product && is_constant[node.operands[0]] && is_constant[node.operands[1]];
-}
-
 bool is_copy(const std::optional<AffineForm>& form) {
   return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });

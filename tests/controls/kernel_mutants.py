@@ -41,7 +41,7 @@ MUTANTS = [
     ("if (model.flush_operands) factors.absolute += executions::smallest_normal(format);", "", "executions: operands that may be flushed*"),
     ("if (all < executions::largest(format) && error < kInfinity) result[i] = error;", "if (error < kInfinity) result[i] = error;", "executions: a box on which a partial sum*"),
     ("relative = std::fmax(relative, mul_up(bound, 2 * u));", "", "executions: a function pays*"),
-    ("if (!has_rows(name) || x.empty)", "if (x.empty)", "executions: a function pays*"),
+    ("if (!has_rows(name) || argument.empty)", "if (argument.empty)", "executions: a function pays*"),
     ("error_bound.per_element[i] += (*rounding)[i];", ";", "executions: each layer pays*"),
     ("error[j] += (*rounding)[j];", ";", "executions: each layer pays*"),
     ("if (rounding_[node]) widen(box, *rounding_[node]);", "", "executions: a function pays*"),

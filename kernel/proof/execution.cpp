@@ -230,6 +230,25 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
   return stored(std::move(result));
 }
 
+// What executions lose at a node whose operands have boxes, once. Declined where some execution may leave the finite numbers.
+Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
+  if (!problem_->floating() || rounding_[node]) return Done{};
+  std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!(errors[i] < INFINITY))
+      return Rejection{
+          Rejection::Kind::declined,
+          "propagate_box.S4",
+          at(problem_->graph(), node, i),
+          "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
+          "a value or partial sum that may overflow on this box, an op that jumps there, or a function without a row in the table '" +
+              problem_->statement().semantics.math_table + "'",
+          "narrow the input box, or state another execution model (docs/float32.md)"};
+  }
+  rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
+  return Done{};
+}
+
 // In a floating semantics: some number of its format lies between the ends.
 bool Problem::has_number(const Rational& lo, const Rational& hi) const {
   const executions::Precision format = executions::stored_precision(statement_.semantics);

@@ -112,25 +112,6 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-// What executions lose at a node whose operands have boxes, once. Declined where some execution may leave the finite numbers.
-Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
-  if (!problem_->floating() || rounding_[node]) return Done{};
-  std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (!(errors[i] < INFINITY))
-      return Rejection{
-          Rejection::Kind::declined,
-          "propagate_box.S4",
-          at(problem_->graph(), node, i),
-          "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
-          "a value or partial sum that may overflow on this box, an op that jumps there, or a function without a row in the table '" +
-              problem_->statement().semantics.math_table + "'",
-          "narrow the input box, or state another execution model (docs/float32.md)"};
-  }
-  rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
-  return Done{};
-}
-
 // Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::propagate_box(NodeId node) try {

@@ -5,9 +5,7 @@
 #include "kernel/executions/computed.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "semantics/numbers/directed.h"
@@ -15,14 +13,6 @@
 
 namespace assay::executions {
 namespace {
-
-constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{
-    {Function::exp, "exp"},     {Function::log, "log"},     {Function::tanh, "tanh"},   {Function::sigmoid, "sigmoid"},
-    {Function::erf, "erf"},     {Function::sin, "sin"},     {Function::cos, "cos"},     {Function::tan, "tan"},
-    {Function::asin, "asin"},   {Function::acos, "acos"},   {Function::atan, "atan"},   {Function::sinh, "sinh"},
-    {Function::cosh, "cosh"},   {Function::asinh, "asinh"}, {Function::acosh, "acosh"}, {Function::atanh, "atanh"},
-    {Function::expm1, "expm1"}, {Function::log1p, "log1p"}, {Function::erfc, "erfc"},   {Function::softplus, "softplus"},
-}};
 
 double grown(double by) { return add_up(1, by); }
 // (1 + a)(1 + b) - 1.
@@ -245,7 +235,7 @@ Computed ErrorArithmetic::over_count(const Computed& s, std::int64_t n) const {
 }
 
 Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
-  const std::string_view name = std::ranges::find_if(kNames, [f](const auto& entry) { return entry.first == f; })->second;
+  const std::string_view name = name_of(f);
   if (!has_rows(name) || argument.empty) return argument.empty ? argument : unknown();
   const Computed x = read(argument);
   const double e = x.error();

@@ -12,6 +12,7 @@
 
 #include "kernel/executions/forms.h"
 #include "kernel/executions/rounding_families.h"
+#include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
@@ -139,29 +140,6 @@ Computed elementwise(const Call& call, std::span<const Computed> x) {
   }
 }
 
-bool is_function(Op op) {
-  switch (op) {
-    case Op::tanh:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Values batch_normed(const Call& call) {
   const ErrorArithmetic& a = call.a;
   const Forms<ErrorArithmetic> forms(a);
@@ -270,7 +248,7 @@ Values computed(const Call& call) {
       break;
   }
   if (const auto form = sum_form(call.node, call.operand(0).shape, call.a.model(), call.a.format())) return sums(call, *form);
-  if (is_function(call.node.op))
+  if (kind_of(call.node.op) == OpKind::function)
     return combined(call, [&](std::span<const Computed> x) { return call.a.function(ops::function_of(call.node.op), x[0]); });
   return combined(call, [&](std::span<const Computed> x) { return elementwise(call, x); });
 }

@@ -277,10 +277,8 @@ std::optional<Rejection> execution_obstacle(const Statement& statement) {
   return std::nullopt;
 }
 
-// Constants that are no numbers of the storage format lie between two of them.
 bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
-  const bool is_product = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
-  return is_product && is_constant[node.operands[0]] && is_constant[node.operands[1]];
+  return executions::has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
 // A bias may join the accumulation of a product of constants, of which no sum is known here: also where the product was moved or negated.
@@ -303,6 +301,7 @@ std::optional<Rejection> biased_constant(const Problem& problem) {
   return std::nullopt;
 }
 
+// Constants that are no numbers of the storage format lie between two of them.
 Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
     return Done{};

@@ -130,6 +130,21 @@ Json float_json(const FloatRun& run) {
   return json;
 }
 
+Json order_json(const OrderRun& run) {
+  Json json{{"order", run.order}, {"outputs", Json::array()}};
+  for (const double output : run.outputs) json["outputs"].push_back(double_json(output));
+  return json;
+}
+
+// The point at which executions differ, and two of them.
+Json disputed_json(const kernel::Witness& point, const OrderRuns& runs) {
+  Json json{{"case", point.case_index}, {"inputs", Json::array()}, {"orders_tried", runs.tried}};
+  for (const Rational& x : point.inputs) json["inputs"].push_back(x.to_string());
+  if (runs.violating) json["violating"] = order_json(*runs.violating);
+  if (runs.keeping) json["keeping"] = order_json(*runs.keeping);
+  return json;
+}
+
 Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
@@ -172,6 +187,7 @@ std::string to_json(const VerifyReport& report) {
   if (report.problem) json["notes"] = report.notes;
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
+  if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }

@@ -24,6 +24,7 @@ namespace {
 
 constexpr double kProgressSeconds = 0.2;  // between updates of a terminal line
 constexpr double kLogSeconds = 60;        // between log lines elsewhere
+constexpr double kOrderSeconds = 0.5;     // for two orders of summation that differ
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay verify: %s\nRun `assay verify --help` for the command line.\n", what.c_str());
@@ -152,6 +153,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   else if (!options.statement.empty())
     std::fputs(kernel::statement_text(*report.problem, full).c_str(), stderr);
   print_notes(stderr, report.notes);
+  for (const std::string& line : report.nearest ? lines_of(report.orders) : std::vector<std::string>())
+    std::fprintf(stderr, "  %s\n", line.c_str());
   if (report.float_run) {
     const std::string files = report.model + " " + report.property;
     const std::string again = report.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof;
@@ -265,6 +268,8 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
   report.reason = result.value().reason;
   report.statistics = result.value().statistics;
   report.theorem = result.value().theorem;
+  report.disputed = result.value().disputed;
+  report.nearest = result.value().nearest;
   if (is_interrupted() && !report.theorem) interrupt(report, interruption());
   if (!writer || !report.theorem) return Done{};
   if (result.value().unwritten)
@@ -325,6 +330,8 @@ int verify(const VerifyOptions& options) {
   if (options.json != "-") print_answer(report, loaded.value());
   const bool wanted = options.verbosity >= 0 || !options.json.empty();
   if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
+  if (report.nearest && wanted) report.orders = run_in_orders(*report.problem, *report.nearest, kOrderSeconds);
+  if (!report.disputed && !report.orders.violating) report.nearest.reset();
   if (options.verbosity >= 0) print_summary(report, options);
   if (report.why) print_rejection(stderr, "assay", *report.why);
   if (!write_statement(options.statement, *report.problem)) report.exit = kExitUnwritten;

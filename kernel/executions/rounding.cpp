@@ -155,8 +155,7 @@ Values batch_normed(const Call& call) {
   return y;
 }
 
-// The node on the magnitudes of its operands, gemm's factors with them: S of every element.
-std::optional<Array<Interval>> sums_of_magnitudes(const Call& call) {
+std::optional<Array<Interval>> magnitudes_summed(const Call& call) {
   Node node = call.node;
   if (auto* gemm = std::get_if<GemmAttributes>(&node.attributes)) {
     gemm->alpha = std::fabs(gemm->alpha);
@@ -182,21 +181,13 @@ std::optional<Array<Interval>> sums_of_magnitudes(const Call& call) {
   return std::move(result).value();
 }
 
-// No more terms than the elements of the first operand, or those it is multiplied with.
-double most_terms(const Call& call) {
-  double terms = static_cast<double>(call.operand(0).values.size());
-  if (call.node.op == Op::matmul || call.node.op == Op::gemm) terms = 0;
-  for (const std::int64_t extent : call.operand(0).shape) terms = std::fmax(terms, static_cast<double>(extent));
-  return terms + 1;
-}
-
 Values sums(const Call& call, SumForm form) {
   form.further_roundings += form.products && call.a.model().bias_in_product ? 1 : 0;  // a bias may join the accumulation
   form.products = form.products || call.a.model().fused_multiply_add;                 // so may products among the terms
   const FactorRounding factors = factor_rounding(call.a.model());
   const bool rounds = has_factors(call.node.op) && factors.relative > 0;
-  const auto size = sums_of_magnitudes(call);
-  const auto errors = sum_errors(call.a.model(), call.a.format(), most_terms(call), form);
+  const auto size = magnitudes_summed(call);
+  const auto errors = sum_errors(call.a.model(), call.a.format(), most_terms(call.node, call.operand(0)), form);
   Values y(element_count(call.node.shape), unknown());
   if (!size || !errors || call.a.model().flush_operands || (rounds && factors.absolute > 0)) return y;
   const double of_factors = rounds ? sub_up(mul_up(add_up(1, factors.relative), add_up(1, factors.relative)), 1) : 0;
@@ -321,6 +312,19 @@ std::vector<double> flushing_errors(const Node& node, std::span<const Array<Inte
 }
 
 }  // namespace
+
+double most_terms(const Node& node, const Array<Interval>& operand) {
+  double terms = static_cast<double>(operand.values.size());
+  if (node.op == Op::matmul || node.op == Op::gemm) terms = 0;
+  for (const std::int64_t extent : operand.shape) terms = std::fmax(terms, static_cast<double>(extent));
+  return terms + 1;
+}
+
+std::optional<Array<Interval>> sums_of_magnitudes(const Node& node, const ExecutionModel& model,
+                                                  std::span<const Array<Interval>* const> operands) {
+  const ErrorArithmetic arithmetic(model, format_of(node.dtype));
+  return magnitudes_summed({node, arithmetic, operands});
+}
 
 std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
                                     const Array<Interval>& exact) {

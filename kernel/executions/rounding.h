@@ -2,6 +2,7 @@
 // where these are numbers of the format anywhere in their box.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,14 @@ namespace assay::executions {
 // model's table has no row for a function, or no bound is known. `exact` encloses the denotation over the same box.
 [[nodiscard]] std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model,
                                                   std::span<const Array<Interval>* const> operands, const Array<Interval>& exact);
+
+// A sum, or a sum of products, on the magnitudes of its operands, gemm's factors with them: S of every element. nullopt: a factor that may be
+// out of the range of what it is rounded to.
+[[nodiscard]] std::optional<Array<Interval>> sums_of_magnitudes(const Node& node, const ExecutionModel& model,
+                                                                std::span<const Array<Interval>* const> operands);
+
+// No more terms than these: the elements of the first operand, or those it is multiplied with.
+[[nodiscard]] double most_terms(const Node& node, const Array<Interval>& operand);
 
 // What rounding the factors of a product costs (ExecutionModel::input_rounding): each is x (1 + r) + e, |r| <= relative, |e| <= absolute, for
 // |x| < most.

@@ -19,4 +19,11 @@ namespace assay::kernel {
 [[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
                                            Array<Interval>& values);
 
+// |z| of every element, over boxes with these magnitudes; without one part, if that is named.
+[[nodiscard]] std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x,
+                                                std::size_t without = SIZE_MAX);
+[[nodiscard]] double terms_of(const AffineForm& form);  // no element adds up more
+[[nodiscard]] bool is_square(const Node& node);
+[[nodiscard]] Array<Interval> as_intervals(const Shape& shape, const Box& box);
+
 }  // namespace assay::kernel

@@ -26,7 +26,7 @@ constexpr Field field(std::string_view key, std::array<std::string_view, 4> word
 
 constexpr std::array<std::string_view, 4> kYesNo = {"no", "yes"};
 constexpr Field kFormat = field<&ExecutionModel::format>("", {"binary32", "binary64"});
-constexpr std::array<Field, 14> kFields = {
+constexpr std::array<Field, 15> kFields = {
     field<&ExecutionModel::rounding>("rounding", {"nearest_even"}),
     field<&ExecutionModel::flush_operands>("flush_operands", kYesNo),
     field<&ExecutionModel::flush_results>("flush_results", kYesNo),
@@ -41,6 +41,7 @@ constexpr std::array<Field, 14> kFields = {
     field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}),
     field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass", "one_or_two_pass"}),
     field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}),
+    field<&ExecutionModel::rewrites>("rewrites", {"none", "algebraic"}),
 };
 // Of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md): where nothing is said about sums.
 constexpr std::uint32_t kUsualHeight = 4096;
@@ -164,6 +165,10 @@ std::vector<Rejection> validate(const ExecutionModel& model) {
   if (is_tree != (model.tree_height > 0)) {
     problems.push_back(problem("tree", "a tree_height > 0 exactly where the accumulator is a tree", std::to_string(model.tree_height)));
   }
+  const bool rounds_anew = model.storage != ExecutionModel::Storage::same || model.input_rounding != ExecutionModel::InputRounding::none;
+  if (model.rewrites != ExecutionModel::Rewrites::none && rounds_anew)
+    problems.push_back(
+        problem("rewrites", "rewrites=none where factors or stored values are rounded to a shorter format", to_string(model)));
   if (!is_table_name(model.math_table)) problems.push_back(problem("math", "a table name of a-z, 0-9, - and .", model.math_table));
   return problems;
 }

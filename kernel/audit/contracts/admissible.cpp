@@ -175,6 +175,8 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   if (const std::vector<Rejection> problems = assay::validate(graph); !problems.empty()) return problems.front();
   if (model.kind != ExecutionModel::Kind::floating) return malformed("model", "a floating-point execution model", to_string(model));
   if (model.storage != ExecutionModel::Storage::same) return malformed("storage", "results stored as they are computed", to_string(model));
+  if (model.rewrites != ExecutionModel::Rewrites::none)
+    return malformed("rewrites", "regions that say what ran, under a model with rewrites=none", to_string(model));
   if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr) {
     return malformed("table", "a known math table", "'" + model.math_table + "'");
   }

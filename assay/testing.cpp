@@ -8,6 +8,7 @@
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "probes/faults.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 constexpr std::size_t kMostLines = 60;  // of text
 
+bool has_room(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')) < kMostLines; }
+
 void add_line(std::string& text, const std::string& line) {
-  if (static_cast<std::size_t>(std::ranges::count(text, '\n')) < kMostLines) text += line + "\n";
+  if (has_room(text)) text += line + "\n";
 }
 
 const char* word_of(Checked::Kind kind) {
@@ -67,6 +70,8 @@ void add_region(const Trace& trace, std::size_t r, Checked& checked) {
     if (audit.value().results[i].failed == 0) continue;
     add_line(checked.text, trace.regions[r].name + ": " + std::to_string(audit.value().results[i].failed) + " elements of '" +
                                trace.tensors[trace.regions[r].results[i]].name + "' are outside their contract");
+    if (has_room(checked.text))  // to try the bank takes longer than to judge
+      for (const std::string& line : probes::explanations(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
     for (const std::string& line : explain::failure_lines(trace, r, audit.value(), i)) add_line(checked.text, "  " + line);
   }
 }

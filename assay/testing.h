@@ -58,7 +58,8 @@ using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& op
                                      std::vector<kernel::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
 // A kernel, by the probe plan of its op (probes/plan.h): every result within its contract, every element written, no operand written, the
-// same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided.
+// same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided. The text names the faults of
+// the bank (probes/faults.h) that give what a failed probe received.
 [[nodiscard]] Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model,
                                    const probes::PlanOptions& options = {});
 

@@ -1,7 +1,6 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -45,13 +44,6 @@ class Joined {
   std::string text_;
 };
 
-// The runtime that tries them serves one caller at a time.
-std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
-  return probes::explanations(trace, region);
-}
-
 void add_violations(const Trace& trace, std::size_t index, const kernel::RegionAudit& audit, GateCase& one) {
   const Region& region = trace.regions[index];
   for (std::size_t i = 0; i < audit.results.size(); ++i) {
@@ -61,13 +53,13 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
     finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
                       " elements of '" + finding.subject + "' are outside their contract";
     finding.details = {"shapes " + shapes_of(trace, region)};
+    for (const std::string& line : probes::explanations(trace, region)) finding.details.push_back("the result " + line);
     for (const auto& [name, violation] : {std::pair("first", &audit.first), std::pair("worst", &audit.worst)}) {
       if (!*violation || (*violation)->result != i) continue;
       finding.places.push_back(
           {name, explain::index_of(trace.tensors[region.results[i]].value.shape(), (*violation)->element), **violation});
     }
     for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
-    for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     one.findings.push_back(std::move(finding));
   }
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/semantics.h"
 #include "cli/units.h"
 #include "cli/version.h"
-#include "kernel/executions/named_models.h"
 
 namespace {
 
@@ -33,7 +33,9 @@ constexpr const char* kHelp =
     "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
     "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
     "                     one pass 1e8 + 1000 times the bytes of the model\n"
-    "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
+    "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n"
+    "\n"
+    "Documents named docs/... and certificates/... are installed in share/doc/assay.\n";
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay-check: %s\n%s", what.c_str(), kHelp);
@@ -54,9 +56,9 @@ int run(int argc, char** argv) {
     } else if (word == "--exact") {
       options.exact = true;
     } else if (word == "--semantics" || word.starts_with("--semantics=")) {
-      const std::string_view value = word != "--semantics" ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "";
-      auto named = assay::executions::semantics_named(value);
-      if (!named) return usage("--semantics takes " + named.rejection().required + ", not " + named.rejection().found);
+      const std::string value(word != "--semantics" ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "");
+      auto named = assay::cli::parse_semantics(value);
+      if (!named) return usage("--semantics takes " + assay::cli::semantics_problem(named.rejection()));
       options.semantics = std::move(named).value();
     } else if (word == "--statement=full" || (word == "--statement" && i + 1 < argc && std::string_view(argv[i + 1]) == "full")) {
       full = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "semantics/graph/execution_model.h"
@@ -19,6 +20,11 @@ namespace assay::executions {
 // model's table has no row for a function, or no bound is known. `exact` encloses the denotation over the same box.
 [[nodiscard]] std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model,
                                                   std::span<const Array<Interval>* const> operands, const Array<Interval>& exact);
+
+// "[-1, 0.5]", for words.
+[[nodiscard]] std::string shown(const Interval& x);
+// Of a node of which some bound is infinite: the cause, in words. Nothing is decided by them.
+[[nodiscard]] std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands);
 
 // What rounding the factors of a product costs (ExecutionModel::input_rounding): each is x (1 + r) + e, |r| <= relative, |e| <= absolute, for
 // |x| < most.

@@ -17,7 +17,8 @@ constexpr const char* kHelp =
     "                   [--memory SIZE] [--budget NUMBER]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
-    "Replays the certificate through the kernel. The first word on stdout is\n"
+    "Replays the certificate through the kernel. Documents named docs/... and certificates/... are installed in share/doc/assay.\n"
+    "The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
     "  rejected   the certificate does not show it (exit 1), or cannot be decoded (exit 4)\n"
     "  declined   undecided (exit 3), or the model or property is unsupported or malformed (exit 4)\n"
@@ -33,9 +34,7 @@ constexpr const char* kHelp =
     "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
     "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
     "                     one pass 1e8 + 1000 times the bytes of the model\n"
-    "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n"
-    "\n"
-    "Documents named docs/... and certificates/... are installed in share/doc/assay.\n";
+    "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay-check: %s\n%s", what.c_str(), kHelp);

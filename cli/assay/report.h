@@ -33,9 +33,10 @@ struct VerifyReport {
   search::Statistics statistics;
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
   std::optional<kernel::Theorem> theorem;
-  std::optional<FloatRun> float_run;  // sat only
-  std::vector<std::string> notes;     // what reading the files decided
-  std::optional<Rejection> why;       // the input was refused, or the certificate of the answer could not be written
+  std::optional<FloatRun> float_run;         // sat only
+  std::vector<std::string> notes;            // what reading the files decided
+  std::optional<search::Progress> progress;  // of an undecided search, the last that was heard of it
+  std::optional<Rejection> why;              // the input was refused, or the certificate of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 

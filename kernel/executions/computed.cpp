@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -60,12 +59,6 @@ void Computed::include(const Computed& other) {
   exact = assay::hull(exact, other.exact);
   relative = std::fmax(relative, other.relative);
   absolute = std::fmax(absolute, other.absolute);
-}
-
-std::string shown(const Interval& x) {
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), x.is_point() ? "%.9g" : "[%.9g, %.9g]", x.lo(), x.hi());
-  return text.data();
 }
 
 Computed unknown() { return {Interval::whole(), 0, kInfinity}; }

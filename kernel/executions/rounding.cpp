@@ -7,9 +7,7 @@
 #include "kernel/executions/rounding.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 
 #include "kernel/executions/forms.h"
@@ -372,12 +370,6 @@ std::vector<double> rounding_errors(const Node& node, const ExecutionModel& mode
   }
   if (!any) errors.clear();
   return errors;
-}
-
-std::string shown(const Interval& x) {
-  std::array<char, 80> text{};
-  std::snprintf(text.data(), text.size(), x.is_point() ? "%.9g" : "[%.9g, %.9g]", x.lo(), x.hi());
-  return text.data();
 }
 
 std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands) {

@@ -2,6 +2,8 @@
 // where these are numbers of the format anywhere in their box.
 #pragma once
 
+#include <array>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +24,11 @@ namespace assay::executions {
                                                   std::span<const Array<Interval>* const> operands, const Array<Interval>& exact);
 
 // "[-1, 0.5]", for words.
-[[nodiscard]] std::string shown(const Interval& x);
+[[nodiscard]] inline std::string shown(const Interval& x) {
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), x.is_point() ? "%.9g" : "[%.9g, %.9g]", x.lo(), x.hi());
+  return text.data();
+}
 // Of a node of which some bound is infinite: the cause, in words. Nothing is decided by them.
 [[nodiscard]] std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands);
 

@@ -263,8 +263,7 @@ Computed ErrorArithmetic::no_rows(std::string_view name) const {
 
 Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
   const std::string_view name = std::ranges::find_if(kNames, [f](const auto& entry) { return entry.first == f; })->second;
-  if (argument.empty) return argument;
-  if (!has_rows(name)) return no_rows(name);
+  if (!has_rows(name) || argument.empty) return argument.empty ? argument : no_rows(name);
   const Computed x = read(argument);
   const double e = x.error();
   const Interval exact = apply(f, x.exact), all = x.computed();

@@ -20,8 +20,8 @@ std::string why_unbounded_sum(const Problem& problem, const Node& node, const Af
   const ExecutionModel& model = problem.statement().semantics;
   const executions::Format format = executions::format_of(node.dtype);
   const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : executions::kInfinity;
-  double terms = 1;
-  for (const AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
+  double most_terms = 1;
+  for (const AffineForm::Part& part : form.parts) most_terms += static_cast<double>(part.map->fan_in());
   std::vector<double> sums;
   for (const double bias : form.bias) sums.push_back(std::fabs(bias));
   for (std::size_t k = 0; k < operands.ids.size(); ++k) {
@@ -34,9 +34,9 @@ std::string why_unbounded_sum(const Problem& problem, const Node& node, const Af
   }
   const double size = *std::ranges::max_element(sums);
   const auto sum = executions::sum_form(node, problem.graph().node(node.operands[0]).shape, model, format);
-  if (sum && !executions::sum_errors(model, format, terms, *sum))
-    return "a sum of up to " + number(terms) + " terms, so many that its error in this order of summation is not small";
-  return "a sum of up to " + number(terms) + " terms whose magnitudes add up to " + number(size) + ", where the format ends at " +
+  if (sum && !executions::sum_errors(model, format, most_terms, *sum))
+    return "a sum of up to " + number(most_terms) + " terms, so many that its error in this order of summation is not small";
+  return "a sum of up to " + number(most_terms) + " terms whose magnitudes add up to " + number(size) + ", where the format ends at " +
          number(executions::stored_precision(model).largest);
 }
 

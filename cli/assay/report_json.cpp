@@ -145,6 +145,40 @@ Json disputed_json(const kernel::Witness& point, const OrderRuns& runs) {
   return json;
 }
 
+// What every case claims, in full: for each box the exact bounds of all inputs, one tensor after the other, and for each case the rows of its
+// unsafe set. Left out where there are more numbers than that, unless all was asked for.
+Json claims_json(const kernel::Problem& problem, bool all) {
+  constexpr std::size_t kMostNumbers = 1 << 16;
+  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  std::size_t numbers = 0;
+  for (std::size_t g = 0; g < problem.group_count(); ++g) numbers += 2 * cases[problem.group_cases(g)[0]].box->lo.size();
+  for (const kernel::Case& one : cases)
+    for (const kernel::Row& row : one.rows) numbers += row.terms.size() + 1;
+  if (numbers > kMostNumbers && !all) return {{"left_out", std::to_string(numbers) + " numbers; --statement full writes them"}};
+  Json json{{"input_tensors", tensors(problem.graph(), problem.graph().inputs, problem.graph().input_names)},
+            {"output_tensors", tensors(problem.graph(), problem.graph().outputs, problem.graph().output_names)},
+            {"boxes", Json::array()},
+            {"cases", Json::array()}};
+  for (std::size_t g = 0; g < problem.group_count(); ++g) {
+    const kernel::InputBox& box = *cases[problem.group_cases(g)[0]].box;
+    Json bounds = Json::array();
+    for (std::size_t i = 0; i < box.lo.size(); ++i) bounds.push_back({{"lo", box.lo[i].to_decimal()}, {"hi", box.hi[i].to_decimal()}});
+    json["boxes"].push_back(std::move(bounds));
+  }
+  for (std::size_t index = 0; index < cases.size(); ++index) {
+    Json rows = Json::array();
+    for (const kernel::Row& row : cases[index].rows) rows.push_back(row_json(row));
+    json["cases"].push_back(
+        {{"case", index}, {"box", problem.group_of_case(static_cast<std::uint32_t>(index))}, {"rows", std::move(rows)}});
+  }
+  return json;
+}
+
+Json progress_json(const search::Progress& progress) {
+  return {
+      {"phase", progress.phase}, {"closed", progress.closed}, {"open", progress.open}, {"worst_bound", double_json(progress.worst_bound)}};
+}
+
 Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
@@ -183,8 +217,12 @@ std::string to_json(const VerifyReport& report) {
                         {"load_seconds", report.load_seconds},
                         {"total_seconds", report.total_seconds}};
   if (report.options != nullptr) json["options"] = options_json(*report.options);
-  if (report.problem) json["statement"] = statement(*report.problem);
-  if (report.problem) json["notes"] = report.notes;
+  if (report.problem) {
+    json["statement"] = statement(*report.problem);
+    json["statement"]["claims"] = claims_json(*report.problem, report.options != nullptr && is_full(report.options->statement));
+    json["notes"] = report.notes;
+  }
+  if (report.progress) json["progress"] = progress_json(*report.progress);
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
   if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -190,7 +192,7 @@ Rejection unwritten(const std::string& proof, const std::string& found) {
           "check the path, permissions and free space"};
 }
 
-// For the reason of an undecided run that was interrupted.
+// For the reason of an undecided run, whatever ended it.
 std::string progress_text(const search::Progress& progress) {
   std::array<char, 200> text{};
   (void)std::snprintf(text.data(), text.size(), "%s, %llu closed, %llu open, worst bound %.6g", progress.phase.c_str(),
@@ -199,18 +201,46 @@ std::string progress_text(const search::Progress& progress) {
   return text.data();
 }
 
+// The last that the search told of itself; the waiting thread of signals may ask while it searches.
+class LastProgress {
+ public:
+  void set(const search::Progress& progress) {
+    const std::lock_guard lock(mutex_);
+    progress_ = progress;
+  }
+  [[nodiscard]] std::optional<search::Progress> get() const {
+    const std::lock_guard lock(mutex_);
+    return progress_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<search::Progress> progress_;
+};
+
+// An end by the clock or by the search's own limits says what a signal's says: when, how far, and what the search gave up at.
+void explain_end(VerifyReport& report) {
+  std::array<char, 40> seconds{};
+  (void)std::snprintf(seconds.data(), seconds.size(), " after %.1f s; ", wall_seconds());
+  const std::string how = report.answer == "timed-out" ? "timed out" : "the search ended";
+  const std::string gave_up = report.reason.empty() ? "" : "; " + report.reason;
+  report.reason = how + seconds.data() + (report.progress ? progress_text(*report.progress) : "no bound yet") + gave_up;
+}
+
 // Undecided by a signal, with the reason and the best bound so far.
 void interrupt(VerifyReport& report, const Rejection& why) {
   report.answer = "unknown";
-  report.reason = "interrupted by " + why.found;
+  report.reason = "interrupted by " + why.found + (report.reason.empty() ? "" : "; " + report.reason);
   report.exit = kExitUndecided;
   report.total_seconds = wall_seconds();
 }
 
 // For a step that does not end in time: what is known of the run is copied, for its own thread still works on it.
-void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options) {
-  set_last_words([copy = report, options](const Rejection& why) {
+void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options,
+                           std::shared_ptr<const LastProgress> progress = nullptr) {
+  set_last_words([copy = report, options, progress = std::move(progress)](const Rejection& why) {
     VerifyReport last = copy;
+    if (progress) last.progress = progress->get();
     last.options = &options;
     interrupt(last, why);
     if (options.json != "-") std::puts("unknown");
@@ -221,7 +251,7 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, VerifyReport& report) {
+Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, LastProgress& last, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
   search_options.memory_limit_bytes = memory_rule(options.limits).most / 4 * 3;  // the rest is for the network and its bounds
@@ -232,8 +262,9 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
                                                            : search::Options::Branching::automatic;
   search_options.deadline = deadline;
   ProgressLine line(options.verbosity);
-  search_options.on_progress = [&line](const search::Progress& progress) {
+  search_options.on_progress = [&line, &last](const search::Progress& progress) {
     line.show(progress);
+    last.set(progress);
     set_progress(progress_text(progress));
   };
   search_options.stop = interruption_token();
@@ -270,7 +301,11 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
   report.theorem = result.value().theorem;
   report.disputed = result.value().disputed;
   report.nearest = result.value().nearest;
-  if (is_interrupted() && !report.theorem) interrupt(report, interruption());
+  if (!report.theorem) report.progress = last.get();
+  if (is_interrupted() && !report.theorem)
+    interrupt(report, interruption());
+  else if (!report.theorem)
+    explain_end(report);
   if (!writer || !report.theorem) return Done{};
   if (result.value().unwritten)
     report.why = unwritten(options.proof, result.value().unwritten->found);
@@ -322,8 +357,10 @@ int verify(const VerifyOptions& options) {
   report.problem = loaded.value().problem;
   report.notes = loaded.value().notes();
   set_progress("no bound yet");
-  set_verify_last_words(report, options);
-  if (auto searched = run_search(options, deadline, report); !searched) return refuse_report(report, options, searched.rejection());
+  const auto progress = std::make_shared<LastProgress>();
+  set_verify_last_words(report, options, progress);
+  if (auto searched = run_search(options, deadline, *progress, report); !searched)
+    return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   const bool was_interrupted = is_interrupted() && !report.theorem;
   report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);

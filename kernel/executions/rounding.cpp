@@ -61,7 +61,9 @@ Computed clipped(const ErrorArithmetic& a, const Computed& x, const ClipAttribut
 Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) {
   y.include({Interval(0.0)});
   const bool flushes = a.model().flush_operands || a.model().flush_results;
-  return flushes || a.number(threshold).error() > 0 ? unknown() : y;
+  return flushes || a.number(threshold).error() > 0
+             ? a.refuse([] { return "a jump at a threshold that the program may hold as another number"; })
+             : y;
 }
 
 Computed activation(const Call& call, const Computed& x) {
@@ -127,14 +129,17 @@ Computed elementwise(const Call& call, std::span<const Computed> x) {
     case Op::clip:
       return clipped(a, x[0], call.get<ClipAttributes>());
     case Op::pow:  // the exponent is an operand in the file
-      return a.number(call.get<PowAttributes>().exponent).error() > 0 ? unknown() : a.pow(x[0], call.get<PowAttributes>().exponent);
+      return a.number(call.get<PowAttributes>().exponent).error() > 0
+                 ? a.refuse([] { return "an exponent that is no number of the format"; })
+                 : a.pow(x[0], call.get<PowAttributes>().exponent);
     case Op::power: {
       const std::optional<Rational> r = x[1].exact.is_point() ? Rational::from_double(x[1].exact.lo()) : std::nullopt;
-      return r ? a.pow(x[0], *r) : unknown();
+      return r ? a.pow(x[0], *r) : a.refuse([] { return "an exponent that is not one number"; });
     }
     case Op::mod:  // the remainder itself is exact, and the divisor is added once
-      return call.get<ModAttributes>().truncated && !a.model().flush_operands && !a.model().flush_results ? Computed{x[0].exact}
-                                                                                                          : unknown();
+      return call.get<ModAttributes>().truncated && !a.model().flush_operands && !a.model().flush_results
+                 ? Computed{x[0].exact}
+                 : a.refuse([] { return "a remainder that jumps"; });
     default:
       return unknown();
   }
@@ -347,6 +352,14 @@ std::vector<double> rounding_errors(const Node& node, const ExecutionModel& mode
   }
   if (!any) errors.clear();
   return errors;
+}
+
+std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands) {
+  std::string cause;
+  const ErrorArithmetic arithmetic(model, format_of(node.dtype), &cause);
+  if (computes_exactly(node, ExecutionModel{})) return "subnormal operands, which the model may read as zeros, where the op jumps";
+  (void)computed({node, arithmetic, operands});
+  return cause.empty() ? "a value or partial sum that may overflow, or an execution of the op of which no bound is known" : cause;
 }
 
 FactorRounding factor_rounding(const ExecutionModel& model) {

@@ -234,6 +234,23 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   if (!problem_->floating() || rounding_[node]) return Done{};
   std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  const auto operands = [&] {  // for words
+    const AffineForm* form = problem_->affine(node);
+    ReadOperands found;
+    for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) {
+      const NodeId id = form->parts[p].operand;
+      found.add(id, as_intervals(problem_->graph().node(id).shape, *boxes_[id]));
+    }
+    for (const NodeId operand : problem_->graph().node(node).operands) {
+      NodeId source = operand;
+      while (!boxes_[source] && problem_->affine(source) != nullptr) source = problem_->affine(source)->parts[0].operand;
+      if (problem_->is_constant(operand))
+        found.add(operand, problem_->constants_.values[operand]);
+      else if (form == nullptr)
+        found.add(operand, as_intervals(problem_->graph().node(operand).shape, *boxes_[source]));
+    }
+    return found;
+  };
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!(errors[i] < INFINITY))
       return Rejection{
@@ -241,8 +258,7 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
           "propagate_box.S4",
           at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
-          "a value or partial sum that may overflow on this box, an op that jumps there, or a function without a row in the table '" +
-              problem_->statement().semantics.math_table + "'",
+          why_unbounded(*problem_, problem_->graph().node(node), problem_->affine(node), operands()),
           "narrow the input box, or state another execution model (docs/float32.md)"};
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));

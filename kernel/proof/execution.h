@@ -3,6 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "kernel/kernel.h"
 #include "semantics/ops/denote.h"
@@ -25,5 +28,17 @@ namespace assay::kernel {
 [[nodiscard]] double terms_of(const AffineForm& form);  // no element adds up more
 [[nodiscard]] bool is_square(const Node& node);
 [[nodiscard]] Array<Interval> as_intervals(const Shape& shape, const Box& box);
+
+// A node's operands over their boxes; of an affine node those of its form, then its constants.
+struct ReadOperands {
+  std::vector<NodeId> ids;
+  std::vector<Array<Interval>> values;
+  void add(NodeId id, Array<Interval> value) {
+    ids.push_back(id);
+    values.push_back(std::move(value));
+  }
+};
+// Of a node where some execution may leave the finite numbers: the cause, in words (execution_words.cpp).
+[[nodiscard]] std::string why_unbounded(const Problem& problem, const Node& node, const AffineForm* form, const ReadOperands& operands);
 
 }  // namespace assay::kernel

@@ -17,7 +17,7 @@ bool is_number_type(DType dtype) { return dtype == DType::float32 || dtype == DT
 Rejection unsupported(const Node& node, std::string code, std::string required, std::string found) {
   const std::string name(op_row(node.op).name);
   return {Rejection::Kind::unsupported, "contract." + code, "node '" + node.name + "' (" + name + ")",
-          std::move(required),          std::move(found),   "see docs/contracts"};
+          std::move(required),          std::move(found),   "see docs/contracts/README.md"};
 }
 
 // Why the model has no contract for the node, if so.

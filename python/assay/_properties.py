@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import fractions
 import math
+import operator
 from typing import Any, Iterable, Optional, Sequence, Union
 
 from . import _arguments as arguments
@@ -52,9 +53,11 @@ class Robust:
     """The output with this position stays the largest: every other one is smaller."""
 
     def __init__(self, label: int) -> None:
-        if hasattr(label, "__index__") and not isinstance(label, bool):
-            label = label.__index__()
-        self.label = arguments.whole("Robust(label)", label, 0, 2**62)
+        try:  # integers of NumPy and torch too
+            position = label if isinstance(label, bool) else operator.index(label)
+        except Exception:  # whatever a stranger's __index__ raises
+            raise wrong("Robust(label)", "a whole number", label) from None
+        self.label = arguments.whole("Robust(label)", position, 0, 2**62)
 
     def __repr__(self) -> str:
         return f"Robust({self.label})"

@@ -2,6 +2,7 @@
 #include "assay/testing.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "explain/explain.h"
@@ -18,10 +19,17 @@ namespace {
 
 constexpr std::size_t kMostLines = 60;  // of text
 
-bool has_room(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')) < kMostLines; }
+bool is_full(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')) >= kMostLines; }
 
 void add_line(std::string& text, const std::string& line) {
-  if (has_room(text)) text += line + "\n";
+  if (!is_full(text)) text += line + "\n";
+}
+
+// Of the bank of faults; the runtime that tries them serves one caller at a time.
+std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  return probes::explanations(trace, region);
 }
 
 const char* word_of(Checked::Kind kind) {
@@ -68,11 +76,11 @@ void add_region(const Trace& trace, std::size_t r, Checked& checked) {
   checked.unsupported += counts.unsupported;
   if (audit.value().unsupported) add_line(checked.text, audit.value().unsupported->to_text());
   for (std::size_t i = 0; i < audit.value().results.size(); ++i) {
-    if (audit.value().results[i].failed == 0) continue;
+    if (audit.value().results[i].failed == 0 || is_full(checked.text)) continue;
     add_line(checked.text, trace.regions[r].name + ": " + std::to_string(audit.value().results[i].failed) + " elements of '" +
                                trace.tensors[trace.regions[r].results[i]].name + "' are outside their contract");
-    if (has_room(checked.text))  // to try the bank takes longer than to judge
-      for (const std::string& line : probes::explanations(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
+    // To try the bank takes longer than to judge: only while there is room for the words.
+    for (const std::string& line : known_faults(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
     for (const std::string& line : explain::failure_lines(trace, r, audit.value(), i)) add_line(checked.text, "  " + line);
   }
 }
@@ -243,9 +251,8 @@ Checked check_backward(const Graph& graph, const ExecutionModel& model, const Ba
   return concluded(std::move(checked));
 }
 
-Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model, const probes::PlanOptions& options) {
+Checked check_run(Op op, const probes::PlanRun& run) {
   Checked checked;
-  const probes::PlanRun run = probes::run_plan(probes::probe_plan(op, options), kernel, model);
   for (const probes::PlanRun::Note& fault : run.faults) note(checked, fault.why);
   add_trace(run.trace, checked);
   if (run.trace.regions.empty()) {
@@ -259,6 +266,10 @@ Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel
     if (checked.kind == Checked::Kind::failed && run.faults.empty()) checked.kind = Checked::Kind::undecided;
   }
   return concluded(std::move(checked));
+}
+
+Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model, const probes::PlanOptions& options) {
+  return check_run(op, probes::run_plan(probes::probe_plan(op, options), kernel, model));
 }
 
 }  // namespace assay::testing

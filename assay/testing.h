@@ -58,6 +58,9 @@ using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& op
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward,
                                      std::vector<kernel::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
+// What came of running a plan (probes/launch.h), for callers who run it themselves.
+[[nodiscard]] Checked check_run(Op op, const probes::PlanRun& run);
+
 // A kernel, by the probe plan of its op (probes/plan.h): every result within its contract, every element written, no operand written, the
 // same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided. The text names the faults of
 // the bank (probes/faults.h) that give what a failed probe received.

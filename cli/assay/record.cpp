@@ -285,7 +285,7 @@ Outcome<ModelTrace> record_model(const RecordOptions& options) {
     auto read = read_eval_request(std::string(text, file.value().bytes.size()));
     if (!read) return recognised(in_file(read.rejection(), options.values), options.values, FileKind::json);
     request = std::move(read).value();
-    if (auto known = check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
+    if (auto known = queries::check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
   }
   const LiftedLimit lifted;  // for the runtime, whose run was estimated above
   return run_alive(model.value().graph, options, request);

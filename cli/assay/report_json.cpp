@@ -260,22 +260,22 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   return text_of(json);
 }
 
-std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes, const std::vector<GroupBounds>& groups,
-                        const std::optional<Rejection>& why) {
+std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
+                        const std::vector<queries::GroupBounds>& groups, const std::optional<Rejection>& why) {
   Json json = opened("assay.bounds/1");
   json["model"] = options.model;
   json["property"] = options.property;
   json["method"] = options.method;
   json["notes"] = notes;
   json["groups"] = Json::array();
-  for (const GroupBounds& group : groups) {
+  for (const queries::GroupBounds& group : groups) {
     Json entry{{"group", group.group},     {"cases", group.cases},  {"seconds", group.seconds}, {"cpu_seconds", group.cpu_seconds},
                {"stopped", group.stopped}, {"nodes", Json::array()}};
-    for (const NodeBounds& node : group.nodes)
+    for (const queries::NodeBounds& node : group.nodes)
       entry["nodes"].push_back({{"node", node.node},
                                 {"op", node.op},
                                 {"name", node.name},
-                                {"shape", node.shape},
+                                {"shape", to_string(node.shape)},
                                 {"output", node.output},
                                 {"lo", numbers(node.lo)},
                                 {"hi", numbers(node.hi)}});

@@ -1,18 +1,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
 #include "cli/assay/file_kind.h"
@@ -100,37 +99,7 @@ class ProgressLine {
   double last_ = 0;
 };
 
-const char* word_of(search::Result::Answer answer) {
-  switch (answer) {
-    case search::Result::Answer::unsatisfiable:
-      return "unsat";
-    case search::Result::Answer::satisfiable:
-      return "sat";
-    case search::Result::Answer::unknown:
-      return "unknown";
-    case search::Result::Answer::timed_out:
-      return "timed-out";
-  }
-  return "unknown";
-}
-
-// Every case has a row without variables that does not hold: the assertions contradict each other whatever the input.
-bool is_contradiction(const kernel::Property& property) {
-  const auto never = [](const kernel::Row& row) {
-    return row.terms.empty() && (row.bound.sign() < 0 || (row.strict && row.bound.sign() == 0));
-  };
-  return std::ranges::all_of(property.cases, [&](const kernel::Case& one) { return std::ranges::any_of(one.rows, never); });
-}
-
-std::string sentence(const VerifyReport& report) {
-  if (report.answer == "unsat" && report.theorem && report.theorem->vacuous())
-    return "property HOLDS VACUOUSLY: an input box of the property is empty";
-  if (report.answer == "unsat" && is_contradiction(report.problem->statement().property))
-    return "property HOLDS VACUOUSLY: its assertions contradict each other, whatever the input";
-  if (report.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
-  if (report.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
-  return "UNDECIDED: " + (report.reason.empty() ? std::string("the search gave up") : report.reason);
-}
+std::string sentence(const VerifyReport& report) { return queries::sentence({report.answer, report.reason, report.theorem, {}, {}}); }
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
   std::vector<double> outputs;
@@ -254,7 +223,7 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
 Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, LastProgress& last, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
-  search_options.memory_limit_bytes = memory_rule(options.limits).most / 4 * 3;  // the rest is for the network and its bounds
+  search_options.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
   search_options.seed = options.seed;
   search_options.attack = !options.no_attack;
   search_options.branching = options.branching == "input"  ? search::Options::Branching::input
@@ -277,38 +246,24 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
     if (!opened) return unwritten(options.proof, opened.rejection().found);
     writer = std::move(opened).value();
   }
-  auto result = [&]() -> Outcome<search::Result> {
-    try {
-      return search::search(report.problem, search_options, writer.get());
-    } catch (const std::bad_alloc&) {
-      search::Result none;
-      none.reason = "out of memory: more than --memory allows, or than there is";
-      return none;
-    }
-  }();
+  auto verified = queries::verify(report.problem, search_options, writer.get());
   conclude();
   line.clear();
-  if (!result && result.rejection().code == "propagate_box.S3") {  // at some points of the box the network may have no value
-    const Rejection& why = result.rejection();
-    report.answer = "unknown";
-    report.reason = "the network may have no value in the box: " + why.place + ", " + why.required;
-    return Done{};
-  }
-  if (!result) return result.rejection();
-  report.answer = word_of(result.value().answer);
-  report.reason = result.value().reason;
-  report.statistics = result.value().statistics;
-  report.theorem = result.value().theorem;
-  report.disputed = result.value().disputed;
-  report.nearest = result.value().nearest;
+  if (!verified) return verified.rejection();
+  report.answer = verified.value().answer;
+  report.reason = verified.value().reason;
+  report.statistics = verified.value().statistics;
+  report.theorem = verified.value().theorem;
+  report.disputed = verified.value().disputed;
+  report.nearest = verified.value().nearest;
   if (!report.theorem) report.progress = last.get();
   if (is_interrupted() && !report.theorem)
     interrupt(report, interruption());
   else if (!report.theorem)
     explain_end(report);
   if (!writer || !report.theorem) return Done{};
-  if (result.value().unwritten)
-    report.why = unwritten(options.proof, result.value().unwritten->found);
+  if (verified.value().unwritten)
+    report.why = unwritten(options.proof, verified.value().unwritten->found);
   else if (!file->take_place())
     report.why = unwritten(options.proof, std::strerror(errno));
   else

@@ -4,6 +4,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from assay.errors import UsageError
+
 if TYPE_CHECKING:
     import numpy
 
@@ -12,7 +14,7 @@ _NAMES = {"bool_": "bool", "float": "float64", "int": "int64"}
 _TYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
 
-class UnsupportedArray(TypeError):
+class UnsupportedArray(UsageError):
     """A value that is no array, or whose element type, layout or device cannot be read."""
 
 

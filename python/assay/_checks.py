@@ -11,6 +11,7 @@ from assay import _programs
 from assay._arrays import Bits, UnsupportedArray
 from assay._reports import Case, Report, case_of
 from assay._trace import Trace
+from assay.errors import MalformedInput
 
 Node = dict[str, Any]
 # Operations whose results are numbers among their operands, truth values or places: float16 and bfloat16 widened to float32 give the same.
@@ -63,7 +64,7 @@ def trace_of(checks: Sequence[Check], writer: str = "assay.testing") -> bytes:
     return trace.to_bytes()
 
 
-class Refused(ValueError):
+class Refused(MalformedInput):
     """A request that the program refused: a model's spelling, an attribute, operands without a result."""
 
 

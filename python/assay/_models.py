@@ -1,6 +1,8 @@
 """Execution models by name: what `assay verify --semantics float32:NAME` calls them, and their spellings in traces."""
 from __future__ import annotations
 
+from assay.errors import UsageError
+
 _ANY = "binary32 accumulator=any_order"
 NAMED = {
     "any-order": f"{_ANY} math=any-library",
@@ -27,7 +29,7 @@ def spelling(model: str | None, *, wide: bool = False) -> str:
 
 def _named(name: str, fields: str) -> str:
     if name not in NAMED:
-        raise ValueError(f"no execution model is called '{name}': {', '.join(NAMED)}, or a spelling that begins with binary32 or binary64")
+        raise UsageError(f"no execution model is called '{name}': {', '.join(NAMED)}, or a spelling that begins with binary32 or binary64")
     parts = dict(part.partition("=")[::2] for part in NAMED[name].split()[1:])
     parts.update(part.partition("=")[::2] for part in fields.split())
     if parts.get("accumulator") != "tree":

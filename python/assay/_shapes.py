@@ -5,6 +5,7 @@ import math
 from typing import Any, Callable, Mapping, Sequence
 
 from assay._vocabulary import leading, row_of
+from assay.errors import UsageError
 
 Shape = tuple[int, ...]
 REALS = ("float32", "float64")
@@ -13,7 +14,7 @@ _TRUTH = ("equal", "less", "less_equal", "is_nan", "is_inf")
 _TAKES = {"reals": REALS, "numbers": REALS + INTEGERS, "integers": INTEGERS, "booleans": ("bool",), "any": (*REALS, *INTEGERS, "bool")}
 
 
-class Misfit(ValueError):
+class Misfit(UsageError):
     """Operands that an operation does not take: their number, types or shapes."""
 
 

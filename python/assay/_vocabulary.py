@@ -7,6 +7,8 @@ import numbers
 from fractions import Fraction
 from typing import Any, Mapping
 
+from assay.errors import UsageError
+
 _WINDOW = "kernel strides dilations pads_begin pads_end output_padding groups count_include_pad ceil_mode"
 _REDUCE = "axes keep_dims"
 # Name, least and greatest number of operands (None: any), attributes, element types.
@@ -41,11 +43,11 @@ _ROWS = [
 ]
 
 
-class UnknownOperation(ValueError):
+class UnknownOperation(UsageError):
     """An operation that the vocabulary has not."""
 
 
-class WrongAttributes(ValueError):
+class WrongAttributes(UsageError):
     """Attributes that an operation has not, or of a wrong form."""
 
 

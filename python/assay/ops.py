@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
 from assay import _expression
 from assay._arrays import bits_of
 from assay._vocabulary import ROWS, UnknownOperation, row_of
+from assay.errors import UsageError
 
-Axes = int | Sequence[int] | None
+Axes = Union[int, Sequence[int], None]
 
 
 class Value(_expression.Value):
@@ -59,7 +60,7 @@ class Value(_expression.Value):
     def __bool__(self) -> bool:
         raise TypeError("a value of an expression is neither true nor false: assay.ops.where chooses")
 
-    def __iter__(self) -> Iterable[Value]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Value]:
         if not self.shape:
             raise TypeError("a scalar has no elements to go through")
         return iter([self[i] for i in range(self.shape[0])])
@@ -86,10 +87,10 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Value:
     row_of(op)
     known = [one for one in operands if isinstance(one, Value)]
     if not known:
-        raise TypeError(f"assay.ops.{op}: no operand is a value of an expression; these functions are called inside the function that is handed to a check")
+        raise UsageError(f"assay.ops.{op}: no operand is a value of an expression; these functions are called inside the function that is handed to a check")
     expression = known[0].expression
     if any(one.expression is not expression for one in known):
-        raise ValueError(f"assay.ops.{op}: operands of two expressions")
+        raise UsageError(f"assay.ops.{op}: operands of two expressions")
     candidates = [one.dtype for i, one in enumerate(operands) if isinstance(one, Value) and not (op in ("where", "take", "masked_softmax") and i == 0)]
     dtype = candidates[0] if candidates else known[0].dtype
     values = [one if isinstance(one, Value) else _literal(expression, one, dtype) for one in operands]
@@ -269,7 +270,7 @@ def traced(function: Callable[..., Any], operands: Sequence[tuple[str, Sequence[
     returned = function(*arguments)
     results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     if not results or not all(isinstance(one, Value) and one.expression is expression for one in results):
-        raise TypeError(f"{getattr(function, '__name__', 'the reference')} has to return values of assay.ops made from its arguments, "
+        raise UsageError(f"{getattr(function, '__name__', 'the reference')} has to return values of assay.ops made from its arguments, "
                         f"not {', '.join(type(one).__name__ for one in results) or 'nothing'}")
     return expression, results
 

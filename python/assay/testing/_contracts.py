@@ -9,6 +9,7 @@ from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import Report
 from assay._vocabulary import attributes_of, leading, row_of
+from assay.errors import UsageError
 
 
 class ContractViolation(AssertionError):
@@ -35,9 +36,9 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     if isinstance(reference, str) and not _is_onnx(reference):
         return _of_operation(reference, operands, results, dict(attributes or {}), model, name or reference)
     if attributes:
-        raise TypeError("attributes belong to an operation by name; a reference states its own")
+        raise UsageError("attributes belong to an operation by name; a reference states its own")
     if callable(reference) and not hasattr(reference, "SerializeToString"):
-        return _of_function(reference, operands, results, model, name or getattr(reference, "__name__", "expression"))
+        return _of_function(reference, operands, results, model, name or str(getattr(reference, "__name__", "expression")))
     from assay import _onnx_models
 
     return _onnx_models.check(reference, operands, results, spelled(model, operands), name)

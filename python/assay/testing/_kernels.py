@@ -13,6 +13,7 @@ from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import VACUOUS, Case, Finding, Report
 from assay._shapes import INTEGERS
+from assay.errors import UsageError
 from assay.testing._contracts import ContractViolation, NotDecided, spelled
 from assay.testing._memory import Buffer, Library, NumPy, Output, Placed, Torch, is_poison
 from assay.testing._plans import Probe, probes
@@ -64,7 +65,7 @@ def audit_kernel(op: str, kernel: Callable[..., Any], *, attributes: Mapping[str
     wanted = list(plan) if plan is not None else probes(op, attributes=attributes, dtype=dtype, seed=seed, blocks=blocks, strided=strided)
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
     if out and callable(arrays):
-        raise TypeError("out=True needs arrays that share memory: numpy or torch")
+        raise UsageError("out=True needs arrays that share memory: numpy or torch")
     call = _Call(kernel, frozenset(attributes or ()), out)
     report = _judged([_run(probe, call, library, model, max(repeats, 2)) for probe in wanted], op)
     announce([], report)
@@ -95,7 +96,7 @@ class _Call:
             elif asked in self.names:
                 given[str(asked)] = value[0] if asked == "axis" and isinstance(value, tuple) and len(value) == 1 else value
             elif asked is None and self.signature is not None:
-                raise TypeError(f"the kernel has no parameter '{key}' of {probe.op}: give it one, or pin the attribute with attributes={{'{key}': ...}}")
+                raise UsageError(f"the kernel has no parameter '{key}' of {probe.op}: give it one, or pin the attribute with attributes={{'{key}': ...}}")
         if self.signature is not None:
             try:
                 self.signature.bind(*operands, **given)
@@ -126,10 +127,8 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
             handed = [one.array for one in outputs]
             returned = call(probe, [one.array for one in operands], handed[0] if len(handed) == 1 else handed)
             results = [one.result() for one in outputs] if call.out else _results(probe, returned)
-        except TypeError as why:
-            if "the kernel has no parameter" in str(why):
-                raise
-            return _Outcome(probe, declined=f"{type(why).__name__}: {why}")
+        except UsageError:
+            raise
         except _Misshapen as why:
             outcome.findings.append(_finding(probe, "probe.shape", str(why)))
             return outcome

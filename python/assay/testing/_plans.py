@@ -2,10 +2,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
-import struct
 import subprocess
 import tempfile
 from fractions import Fraction
@@ -14,11 +12,10 @@ from typing import Any, Iterator, Mapping, Sequence
 from assay import _programs, _shapes
 from assay._arrays import Bits
 from assay._checks import Node, Refused
-from assay._trace import CODES
-from assay._vocabulary import ROWS, WrongAttributes, attributes_of, leading
+from assay._safetensors import read_trace
+from assay._vocabulary import ROWS, UnknownOperation, WrongAttributes, attributes_of, leading
 
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
-_DTYPES = {code: name for name, code in CODES.items()}
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
 _FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
                    "positive negative bias transpose_a transpose_b empty_is_zero").split())
@@ -72,15 +69,10 @@ def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str
                    *([] if blocks else ["--small"])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if not os.path.exists(path):
-            raise Refused(done.stderr.strip() or f"assay probe ended with status {done.returncode}")
+            raise (Refused if op in ROWS else UnknownOperation)(done.stderr.strip() or f"assay probe ended with status {done.returncode}")
         with open(path, "rb") as file:
             data = file.read()
-    size, = struct.unpack_from("<Q", data)
-    header = json.loads(data[8:8 + size])
-    trace = json.loads(header.pop("__metadata__")["assay.trace"])
-    start = 8 + size
-    tensors = {name: Bits(_DTYPES[one["dtype"]], tuple(one["shape"]), data[start + one["data_offsets"][0]:start + one["data_offsets"][1]])
-               for name, one in header.items()}
+    trace, tensors = read_trace(data)
     for region in trace["regions"]:
         yield op, region, tensors
 

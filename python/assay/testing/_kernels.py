@@ -67,8 +67,10 @@ def audit_kernel(op: str, kernel: Callable[..., Any], *, attributes: Mapping[str
     if out and callable(arrays):
         raise UsageError("out=True needs arrays that share memory: numpy or torch")
     call = _Call(kernel, frozenset(attributes or ()), out)
-    report = _judged([_run(probe, call, library, model, max(repeats, 2)) for probe in wanted], op)
-    announce([], report)
+    outcomes = [_run(probe, call, library, model, max(repeats, 2)) for probe in wanted]
+    report = _judged(outcomes, op)
+    failing = {case.name for case in report.cases if _fails(case)}
+    announce([one.check for one in outcomes if one.check is not None and one.probe.name in failing], report)
     if raises and not report.passed:
         raise (ContractViolation if report.verdict == "failed" else NotDecided)(report.text, report)
     return report

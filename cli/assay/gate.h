@@ -31,7 +31,11 @@ struct Finding {
     kernel::Violation violation;
   };
   std::vector<Place> places = {};
+  std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
 };
+
+// More elements than these are counted, but not listed.
+inline constexpr std::size_t kMostFailedAt = std::size_t{1} << 16;
 
 // The rule of findings about elements that are within sets too wide to mean anything.
 inline constexpr const char* kVacuousRule = "contract.vacuous";

@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -26,6 +26,7 @@ class Finding:
     waiver: str = ""
     first: Mapping[str, Any] | None = None  # the first element that is outside, and the worst
     worst: Mapping[str, Any] | None = None
+    failed_at: Sequence[int] = ()  # the failed elements, row-major, or the first 65,536 of them
 
     @property
     def text(self) -> str:
@@ -58,7 +59,7 @@ class Case:
 def case_of(found: Mapping[str, Any]) -> Case:
     """From the program's JSON."""
     findings = [Finding(one["kind"], one["rule"], one["subject"], one["message"], list(one["details"]), one["elements"], one["waiver"],
-                        one.get("first"), one.get("worst")) for one in found["findings"]]
+                        one.get("first"), one.get("worst"), one.get("failed_at", ())) for one in found["findings"]]
     return Case(found["name"], found["op"], found["model"], found["passed"], found["failed"], found["vacuous"], found["unsupported"],
                 found["head_room_used"], findings)
 

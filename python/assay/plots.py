@@ -37,6 +37,8 @@ def bounds(found: Bounds | Sequence[NodeBounds], *, ax: Any = None) -> Any:
         axes.errorbar(place, np.median(middles), np.median(widths) / 2, color=_RIGHT, capsize=3, label="median width, about the median middle" if place == 0 else None)
     axes.set_xticks(range(len(nodes)), [f"{node.name or node.node}\n{node.op}" for node in nodes], rotation=45 if len(nodes) > 8 else 0, fontsize=7)
     axes.axhline(0, color=_INK, linewidth=0.5)
+    axes.use_sticky_edges = False
+    axes.autoscale_view()
     axes.set_ylabel("proved bounds")
     axes.legend(fontsize=7, frameon=False)
     return axes

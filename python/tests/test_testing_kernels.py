@@ -39,12 +39,6 @@ WRONG = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with np.errstate(all="ignore"):
-        yield
-
-
 @pytest.mark.parametrize("op, kernel, options", RIGHT)
 def test_right_kernels_pass(op, kernel, options):
     report = audit_kernel(op, kernel, **options)

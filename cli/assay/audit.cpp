@@ -61,6 +61,8 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
         Finding::Kind::failure, "contract." + one.op, trace.tensors[region.results[i]].name, {}, {}, audit.results[i].failed, {}};
     finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
                       " elements of '" + finding.subject + "' are outside their contract";
+    const std::vector<std::size_t>& failed = audit.failed_at[i];
+    finding.failed_at.assign(failed.begin(), failed.begin() + static_cast<std::ptrdiff_t>(std::min(failed.size(), kMostFailedAt)));
     finding.details = {"shapes " + shapes_of(trace, region)};
     for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     for (const auto& [name, violation] : {std::pair("first", &audit.first), std::pair("worst", &audit.worst)}) {

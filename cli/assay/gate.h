@@ -32,11 +32,15 @@ struct Finding {
     kernel::Violation violation;
   };
   std::vector<Place> places = {};
-  std::size_t opening = 0;  // so many of the details, the first ones, say in a reader's words what the message says exactly
+  std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
+  std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
 
   [[nodiscard]] std::string headline() const;            // the opening in one line; without one, the message
   [[nodiscard]] std::vector<std::string> below() const;  // what follows the headline: the other details, and the message if it was not it
 };
+
+// More elements than these are counted, but not listed.
+inline constexpr std::size_t kMostFailedAt = std::size_t{1} << 16;
 
 // The rule of findings about elements that are within sets too wide to mean anything. Of a kind of operation with so many elements or more,
 // a single one is no share.

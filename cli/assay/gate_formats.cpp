@@ -173,6 +173,7 @@ std::string gate_json(const GateReport& report, double most_undecided) {
                                   {"waiver", finding.waiver}});
       if (finding.opening > 0) item["findings"].back()["opening"] = finding.headline();
       for (const Finding::Place& place : finding.places) item["findings"].back()[place.name] = place_json(place);
+      if (!finding.failed_at.empty()) item["findings"].back()["failed_at"] = finding.failed_at;
     }
     json["cases"].push_back(std::move(item));
   }

@@ -127,7 +127,9 @@ def reports(folder):
         check("| mul |" in files[2].read_text(), f"{verb}: Markdown table")
         report = json.loads(files[3].read_text())
         check(report["verdict"] == "failed" and report["schema"] == f"assay.{verb}/1", f"{verb}: JSON verdict")
-        first = next(f for case in report["cases"] for f in case["findings"])["first"]
+        finding = next(f for case in report["cases"] for f in case["findings"])
+        check(finding["failed_at"] == [2], f"{verb}: the failed elements in JSON: {finding}")
+        first = finding["first"]
         check(first["index"] == [2] and first["received"] == 26 and first["admitted"]["lo"] == first["admitted"]["hi"] == 25, f"{verb}: the element in JSON: {first}")
     check(run("audit", folder / "none").returncode == 4, "no file")
     check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")

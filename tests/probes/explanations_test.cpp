@@ -84,6 +84,16 @@ TEST_CASE("an operand that is read twice and one that is a constant do not hide 
   CHECK(names(told_of(false, {5, 6, 15, 18}), "equals the reference without the last term of each sum, bit for bit"));
 }
 
+TEST_CASE("no fault is named where the runtime's own result has the same bits", "[probes]") {
+  const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
+  const Probe probe{"neg", ProbeKind::dense, Op::neg, NoAttributes{}, {x}};
+  const Trace right =
+      trace_of(probe, graph_of(probe.op, probe.attributes, probe.operands).value(), Tensor::of_floats({3}, std::vector<float>{-1, -2, -3}));
+  const auto lines = explanations(right, right.regions[0]);
+  REQUIRE(lines.size() == 1);
+  CHECK(names(lines, "equals what this project's runtime gives, bit for bit"));
+}
+
 TEST_CASE("what no fault explains stays unexplained, and so do regions of several ops", "[probes]") {
   const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
   const Probe probe{"neg", ProbeKind::dense, Op::neg, NoAttributes{}, {x}};

@@ -2,7 +2,6 @@
 #include "assay/testing.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 
 #include "explain/explain.h"
@@ -23,13 +22,6 @@ bool is_full(const std::string& text) { return static_cast<std::size_t>(std::ran
 
 void add_line(std::string& text, const std::string& line) {
   if (!is_full(text)) text += line + "\n";
-}
-
-// Of the bank of faults; the runtime that tries them serves one caller at a time.
-std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
-  return probes::explanations(trace, region);
 }
 
 const char* word_of(Checked::Kind kind) {
@@ -80,7 +72,7 @@ void add_region(const Trace& trace, std::size_t r, Checked& checked) {
     add_line(checked.text, trace.regions[r].name + ": " + std::to_string(audit.value().results[i].failed) + " elements of '" +
                                trace.tensors[trace.regions[r].results[i]].name + "' are outside their contract");
     // To try the bank takes longer than to judge: only while there is room for the words.
-    for (const std::string& line : known_faults(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
+    for (const std::string& line : probes::explanations(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
     for (const std::string& line : explain::failure_lines(trace, r, audit.value(), i)) add_line(checked.text, "  " + line);
   }
 }

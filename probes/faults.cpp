@@ -160,7 +160,7 @@ std::vector<std::string> explanations(const Trace& trace, const Region& region) 
   const Tensor& received = trace.tensors[region.results[0]].value;
   if (elements + received.size() > kMostElements || received.size() == 0) return {};
   // A fault that changes nothing here explains nothing.
-  const auto right = Evaluation(region.graph)(operands);
+  const auto right = Evaluation(one->graph)(one->operands);
   if (right && std::ranges::equal(right.value().bytes(), received.bytes())) {
     return {"equals what this project's runtime gives, bit for bit: the execution model promises more than such a library keeps"};
   }

@@ -1,0 +1,424 @@
+"""What the autograd engine computes: products of regions with cotangents, claimed node by node."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.autograd
+from torch.nn.modules import module as hooks
+
+from .memory import Refused
+from .nodes import Nodes, Ref, complexly, counted, finished, operand
+from .recorder import Call, Region, Tape
+
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+@dataclass
+class Pass:
+    """One call of the engine: from where, with what, to what. `position` is the number of regions when it began."""
+
+    position: int
+    outputs: list[tuple[int, int]]  # value, its cotangent
+    of: dict[int, int] = field(default_factory=dict)  # value -> its gradient
+    broken: list[tuple[int, int]] = field(default_factory=list)  # operands of opaque products, their cotangents
+    renamed: list[tuple[Region, int]] = field(default_factory=list)  # results through which no recorded product leads
+
+
+@dataclass
+class Product:
+    of: Region
+    result: int
+    cotangent: int | str
+    cotangents: dict[int, int | str]
+
+
+@dataclass
+class Claim:
+    output: int
+    seed: int
+    of: dict[int, int]
+
+
+class Recorder(Tape):
+    """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too."""
+
+    def __init__(self, model: Any = None) -> None:
+        self.products: list[Product] = []
+        self.claims: list[Claim] = []
+        self.passes: list[Pass] = []
+        super().__init__(model)
+
+    def __enter__(self) -> "Recorder":
+        def enter(one: Any, *_: Any) -> None:
+            self.modules.append(self.paths.get(id(one), ""))
+        def leave(*_: Any) -> None:
+            self.modules.pop()
+        self.handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
+        self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        for one in self.handles:
+            one.remove()
+        torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
+        return super().__exit__(*error)
+
+    # One pass.
+
+    def run_backward(self, outputs: Any, seeds: Any, keep_graph: Any, create_graph: Any, inputs: Any, *rest: Any, **kwargs: Any) -> Any:
+        with self.aside():
+            fresh = tuple(None if one is None else one.clone() for one in seeds)
+        if create_graph:  # a second derivative goes through the seeds that the program gave
+            fresh = tuple(seeds)
+        with self.aside():
+            ends = [(self.value(y), self.value(g) if create_graph else self.given(g, "seed")) for y, g in zip(outputs, fresh) if g is not None]
+            one = Pass(len(self.regions), ends)
+            handles = self.watch([y.grad_fn for y in outputs if y.grad_fn is not None])
+        self.passes.append(one)
+        try:
+            found = self.engine(outputs, fresh, keep_graph, create_graph, inputs, *rest, **kwargs)
+        finally:
+            self.passes.pop()
+            for handle in handles:
+                handle.remove()
+        with self.aside():
+            self.conclude(one, inputs, found, bool(kwargs.get("accumulate_grad", rest[1] if len(rest) > 1 else False)))
+        return found
+
+    def watch(self, roots: list[Any]) -> list[Any]:
+        """Hooks on all nodes that the engine may run."""
+        handles: list[Any] = []
+        known, waiting = set(), list(roots)
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in known:
+                continue
+            known.add(node)
+            handles += self.leaf_hooks(node) if node.name() == ACCUMULATE else self.node_hooks(node)
+            waiting += [above for above, _ in node.next_functions]
+        return handles
+
+    def leaf_hooks(self, node: Any) -> list[Any]:
+        def arrives(given: Any) -> None:
+            with self.aside():
+                if given[0] is not None:
+                    self.passes[-1].of[self.value(node.variable)] = self.value(given[0])
+        return [node.register_prehook(arrives)]
+
+    def node_hooks(self, node: Any) -> list[Any]:
+        joined: dict[int, int] = {}
+        def before(given: Any) -> Any:
+            joined.clear()
+            flows = [i for i, g in enumerate(given) if g is not None]
+            if len(flows) < 2 or self.made.get(node._sequence_nr()) is None:
+                return None
+            with self.aside():
+                return self.join(node, given, joined)
+        def after(out: Any, given: Any) -> Any:
+            with self.aside():
+                return self.claim(node, out, given, joined)
+        return [node.register_prehook(before), node.register_hook(after)]
+
+    def source(self, node: Any, output: int) -> int | None:
+        """The value whose gradient goes to this input of a node of the backward pass."""
+        if node is None:
+            return None
+        if node.name() == ACCUMULATE:
+            return self.value(node.variable)
+        number = node._sequence_nr()
+        found = self.edges.get((number, output))
+        region = self.made.get(number)
+        return found if found is not None else region.results[0] if region is not None and len(region.results) == 1 else None
+
+    def claim(self, node: Any, out: Any, given: Any, joined: dict[int, int]) -> Any:
+        """Says what a node computed, when it ran."""
+        number = node._sequence_nr()
+        region = self.made.get(number)
+        flows = [(self.edges.get((number, i)), self.value(g)) for i, g in enumerate(given) if g is not None]
+        sources = [self.source(*edge) for edge in node.next_functions]
+        if region is not None and not flows:
+            return None
+        if region is None or number in self.broken or any(y not in region.results for y, _ in flows) or not self.reads(region, sources, out):
+            return self.break_at(node, region, sources, out, flows)
+        found = [(v, self.value(g)) for v, g in zip(sources, out) if v is not None and g is not None]
+        if joined:
+            self.product(region, joined[-1], joined[-2], found)
+        else:
+            y, y_bar = flows[0]
+            assert y is not None
+            self.product(region, y, y_bar, found)
+        return None
+
+    @staticmethod
+    def reads(region: Region, sources: list[int | None], out: Any) -> bool:
+        """Whether each cotangent is of an operand of the region."""
+        free = list(region.operands)
+        for v, g in zip(sources, out):
+            if g is not None and v is not None and v in free:
+                free.remove(v)
+            elif g is not None:
+                return v is not None
+        return True
+
+    def product(self, region: Region, y: int, y_bar: int | str, found: list[tuple[int, int]]) -> None:
+        free: list[int | None] = list(region.operands)
+        cotangents: dict[int, int | str] = {}
+        for v, x_bar in found:
+            if v not in free:  # a gradient of what the operation does not read: the region is made to read it
+                region.operands.append(v)
+                free.append(v)
+                shift(region, len(region.operands) - 1)
+            cotangents[free.index(v)], free[free.index(v)] = x_bar, None
+        self.products.append(Product(region, region.results.index(y), y_bar, cotangents))
+
+    # Several results with cotangents at once: they are parts of one result, and their cotangents of its.
+
+    def join(self, node: Any, given: Any, joined: dict[int, int]) -> Any:
+        number = node._sequence_nr()
+        region = self.made[number]
+        assert region is not None
+        flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
+        ys = [y for _, y, _ in flows]
+        if any(y is None or y not in region.results for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:
+            return None
+        whole = self.whole_of(region)
+        parts = self.parts_of(region)
+        bars = [(y, self.value(g)) for _, y, g in flows]
+        z_bar, names = self.sum_of_parts(whole, parts, bars)
+        for (y, _), name in zip(bars, names):
+            assert y is not None
+            part = next(one for one in self.regions if one.results == [y] and one.operands == [whole])
+            self.products.append(Product(part, 0, self.alias_of(part, y), {0: name}))
+            self.products[-1].cotangent = next(b for v, b in bars if v == y)
+        fresh = list(given)
+        for i, y, g in flows:
+            assert y is not None
+            start, extent = parts[y]
+            fresh[i] = g.clone()
+            self.slice_of(z_bar, start, fresh[i], "cotangent")
+        joined[-1], joined[-2] = whole, z_bar
+        return tuple(fresh)
+
+    def alias_of(self, part: Region, y: int) -> int:
+        return part.results.index(y)
+
+    def whole_of(self, region: Region) -> int:
+        """The value that holds all real results of a region, one after the other; they become slices of it."""
+        if getattr(region, "whole", None) is not None:
+            return int(region.whole)  # type: ignore[attr-defined]
+        kind = next(self.memory.values[v].tensor.dtype for v in region.results if self.memory.values[v].tensor.is_floating_point())
+        real = [v for v in region.results if self.memory.values[v].tensor.dtype == kind]
+        flat = torch.cat([self.memory.values[v].tensor.flatten() for v in real])
+        whole = self.memory.loose(flat, region.name + ".results")
+        numbers = [region.outputs[region.results.index(v)] for v in real]
+        at = len(region.operands) + len(region.nodes)
+        for i, v in zip(numbers, real):
+            region.nodes.append({"op": "reshape", "operands": [i], "attributes": {"shape": [self.memory.values[v].tensor.numel()]}})
+        region.nodes.append({"op": "concat", "operands": list(range(at, at + len(real))), "attributes": {"axis": 0}})
+        kept = [(v, o) for v, o in zip(region.results, region.outputs) if v not in real]
+        region.results, region.outputs = [whole, *[v for v, _ in kept]], [at + len(real), *[o for _, o in kept]]
+        region.whole, region.real = whole, real  # type: ignore[attr-defined]
+        position, start = self.regions.index(region) + 1, 0
+        for v in real:
+            tensor = self.memory.values[v].tensor
+            nodes = [{"op": "slice", "operands": [0], "attributes": {"starts": [start], "steps": [1], "extents": [tensor.numel()]}},
+                     {"op": "reshape", "operands": [1], "attributes": {"shape": list(tensor.shape)}}]
+            self.regions.insert(position, Region(region.name + ".part", region.is_double, [whole], [v], nodes, [2]))
+            position, start = position + 1, start + tensor.numel()
+        for one in self.passes:
+            one.position += len(real)
+        return whole
+
+    def parts_of(self, region: Region) -> dict[int, tuple[int, int]]:
+        parts, start = {}, 0
+        for v in region.real:  # type: ignore[attr-defined]
+            parts[v] = start, self.memory.values[v].tensor.numel()
+            start += parts[v][1]
+        return parts
+
+    def sum_of_parts(self, whole: int, parts: dict[int, tuple[int, int]], bars: list[tuple[Any, int]]) -> tuple[int, list[str]]:
+        """The cotangent of all results together: those of some, each between negative zeros, to which every number adds exactly."""
+        like = self.memory.values[whole].tensor
+        total = torch.full_like(like, -0.0)
+        refs = [(operand(self.memory.values[bar].tensor), bar) for _, bar in bars]
+        n, sum_ref, names = Nodes([like]), None, []
+        for (y, _), (ref, bar) in zip(bars, refs):
+            start, extent = parts[y]
+            total[start:start + extent] = self.memory.values[bar].tensor.flatten()
+            part = n("pad", n.reshape(ref, [extent]), before=[start], after=[like.numel() - start - extent], value=-0.0)
+            assert part.node is not None
+            names.append(self.memory.fresh(f"part of the cotangent of {self.memory.values[whole].name}"))
+            part.node["name"] = names[-1]
+            sum_ref = part if sum_ref is None else n("add", sum_ref, part)
+        assert sum_ref is not None
+        if len(bars) == 1:
+            sum_ref = n("reshape", sum_ref, shape=list(like.shape))
+        value = self.memory.loose(total, f"cotangent of {self.memory.values[whole].name}")
+        self.append("joined cotangents", refs, [sum_ref], [value])
+        return value, names
+
+    def slice_of(self, whole: int, start: int, tensor: torch.Tensor, name: str) -> int:
+        """A tensor that is a part of a value."""
+        source = self.memory.values[whole].tensor
+        n, ref = Nodes([tensor]), operand(source)
+        count = tensor.numel() * (2 if tensor.is_complex() else 1)
+        part = n("slice", ref, starts=[start], steps=[1], extents=[count])
+        value = self.memory.add(tensor, None, name)
+        self.append(name, [(ref, whole)], [n.reshape(part, list(self.memory.values[value].tensor.shape))], [value])
+        return value
+
+    # Opaque products: what goes into them is an end of the run, what comes out of them a beginning.
+
+    def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
+        one = self.passes[-1]
+        for y, y_bar in flows:
+            if y is not None:
+                one.of[y] = y_bar
+                if region is not None and y in region.results:
+                    one.renamed.append((region, y))
+        fresh = list(out)
+        values = []
+        for i, (v, g) in enumerate(zip(sources, out)):
+            if g is None:
+                continue
+            if v is None:
+                raise Refused(f"{node.name()}: a cotangent of something that was not recorded")
+            fresh[i] = g.clone()
+            values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
+            one.broken.append((v, values[-1]))
+        if values and not (region is not None and node._sequence_nr() in self.broken):
+            self.opaque.append((f"product of {node.name()}", values))
+        return tuple(fresh)
+
+    # What a pass claims.
+
+    def conclude(self, one: Pass, inputs: Any, found: Any, accumulates: bool) -> None:
+        if not one.outputs:
+            return
+        if inputs and not accumulates:
+            for tensor, bar in zip(inputs, found):
+                one.of[self.value(tensor)] = self.zero(tensor) if bar is None else self.value(bar)
+        elif not inputs:
+            for tensor in self.trained.values():
+                value = self.value(tensor)
+                if value not in one.of:
+                    one.of[value] = self.zero(tensor)
+        for region, y in one.renamed:
+            self.detour(region, y, one)
+        output, seed = self.joined_ends(one)
+        self.claims.append(Claim(output, seed, one.of))
+
+    def zero(self, tensor: torch.Tensor) -> int:
+        n, like = Nodes([tensor]), torch.zeros_like(tensor)
+        value = self.memory.add(like, None, "no gradient")
+        self.append("no gradient", [], [n.expand(n.constant(0.0, n.dtype), list(self.memory.values[value].tensor.shape))], [value])
+        return value
+
+    def detour(self, region: Region, y: int, one: Pass) -> None:
+        """No gradient is expected to flow through y: what comes after reads a copy of it."""
+        if y in self.cut:
+            return
+        copy = self.memory.loose(self.memory.values[y].tensor, self.memory.values[y].name + ".cut")
+        at = self.regions.index(region) + 1
+        shape = list(self.memory.values[y].tensor.shape)
+        nodes = [{"op": "reshape", "operands": [0], "attributes": {"shape": shape}}]
+        for later in self.regions[at:]:
+            later.operands = [copy if v == y else v for v in later.operands]
+        self.regions.insert(at, Region(region.name + ".cut", region.is_double, [y], [copy], nodes, [1]))
+        self.memory.rename(y, copy)
+        self.edges = {edge: copy if v == y else v for edge, v in self.edges.items()}
+        self.cut_for_good.add(y)
+        one.of = {copy if v == y else v: bar for v, bar in one.of.items()}
+        one.outputs = [(copy if v == y else v, bar) for v, bar in one.outputs]
+        one.broken = [(copy if v == y else v, bar) for v, bar in one.broken]
+        for other in [one, *self.passes]:
+            other.position += 1
+
+    @property
+    def cut_for_good(self) -> set[int]:
+        """Values through which nothing flows, though nodes lead to them."""
+        if not hasattr(self, "_cut_for_good"):
+            self._cut_for_good: set[int] = set()
+        return self._cut_for_good
+
+    def joined_ends(self, one: Pass) -> tuple[int, int]:
+        """The output and its cotangent; of several ends at once, all of them one after the other."""
+        ends = one.outputs + one.broken
+        if len(ends) == 1:
+            return ends[0]
+        if len({self.memory.values[v].tensor.dtype for v, _ in ends}) > 1:
+            raise Refused("a backward pass from tensors of several types, or with opaque products of several types")
+        flat = [torch.cat([self.memory.values[e[k]].tensor.flatten() for e in ends]) for k in (0, 1)]
+        z, z_bar = self.memory.loose(flat[0], "all ends"), self.loose(flat[1], "their cotangents")
+        is_double = flat[0].dtype == torch.float64
+        nodes, regions, start, count = [], [], 0, len(ends)
+        for i, (v, bar) in enumerate(ends):
+            size = self.memory.values[v].tensor.numel()
+            nodes.append({"op": "reshape", "operands": [i], "attributes": {"shape": [size]}})
+            cut = [{"op": "slice", "operands": [0], "attributes": {"starts": [start], "steps": [1], "extents": [size]}},
+                   {"op": "reshape", "operands": [1], "attributes": {"shape": list(self.memory.values[bar].tensor.shape)}}]
+            regions.append(Region("one of the ends", is_double, [z_bar], [bar], cut, [2]))
+            self.inputs = [x for x in self.inputs if x != bar]
+            start += size
+        nodes.append({"op": "concat", "operands": list(range(count, 2 * count)), "attributes": {"axis": 0}})
+        joined = Region("all ends", is_double, [v for v, _ in ends], [z], nodes, [2 * count])
+        self.regions[one.position:one.position] = [joined, *regions]
+        for other in self.passes:
+            other.position += 1 + len(regions)
+        self.products.append(Product(joined, 0, z_bar, dict(enumerate(bar for _, bar in ends))))
+        return z, z_bar
+
+    # A torch.autograd.Function: one region, whose results are all that its forward operations gave. They run without gradients, before
+    # another node is made.
+
+    def adopt(self, node: Any, known: dict[Any, int]) -> None:
+        number = node._sequence_nr()
+        if number not in self.made:
+            inside = [i for i, one in enumerate(self.regions) if one.after is not None and one.after >= number]
+            if not inside:
+                return
+            end = inside[0]
+            while end < len(self.regions) and self.regions[end].after is not None:
+                end += 1
+            if end > self.first_of_another(number, inside[0], end):
+                end = self.first_of_another(number, inside[0], end)
+            arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
+            self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
+        region = self.made[number]
+        if region is not None and known.get(None) in region.results:
+            known[number] = known.pop(None)
+
+    def first_of_another(self, number: int, start: int, end: int) -> int:
+        return next((i for i in range(start, end) if self.regions[i].after is not None and self.regions[i] in self.made.values()), end)
+
+    def fused(self, name: str, start: int, end: int, arguments: list[int]) -> Region:
+        regions = self.regions[start:end]
+        given = {v for one in regions for v in one.results}
+        operands = [v for v in arguments if v not in given]
+        operands += dict.fromkeys(v for one in regions for v in one.operands if v not in given and v not in operands)
+        number = {v: i for i, v in reversed(list(enumerate(operands)))}
+        nodes: list[dict[str, Any]] = []
+        for one in regions:
+            at = [number[v] for v in one.operands]
+            for node in one.nodes:
+                moved = {"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}
+                nodes.append(node | moved)
+                at.append(len(operands) + len(nodes) - 1)
+            number |= {v: at[i] for v, i in zip(one.results, one.outputs)}
+        results = [v for one in regions for v in one.results]
+        full = ".".join(filter(None, [regions[0].name.rpartition(".")[0], name]))
+        fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
+        self.regions[start:end] = [fused]
+        return fused
+
+
+def shift(region: Region, at: int) -> None:
+    """Makes room for one more operand: the numbers of nodes grow."""
+    for node in region.nodes:
+        if "operands" in node:
+            node["operands"] = [i + 1 if i >= at else i for i in node["operands"]]
+    region.outputs = [i + 1 if i >= at else i for i in region.outputs]

@@ -1,0 +1,210 @@
+"""What normalisations and attention mean, and their backward kernels."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import torch
+
+from .nodes import Nodes, Ref, Unknown, counted
+
+Rule = Callable[..., Any]
+
+
+def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float) -> tuple[Ref, Ref, Ref]:
+    """Mean, variance and 1 / sqrt(variance + epsilon) over axes, which are kept."""
+    mean = n.reduce("reduce_mean", x, axes)
+    distance = n("sub", x, mean)
+    variance = n.reduce("reduce_mean", n("mul", distance, distance), axes)
+    return mean, variance, n("pow", n("add", variance, n.rounded(epsilon)), exponent="-1/2")
+
+
+def scaled(n: Nodes, y: Ref, w: Ref | None, b: Ref | None, shape: list[int]) -> Ref:
+    y = y if w is None else n("mul", y, n.reshape(w, shape))
+    return y if b is None else n("add", y, n.reshape(b, shape))
+
+
+def layer_norm(n: Nodes, x: Ref, shape: list[int], w: Ref | None, b: Ref | None, epsilon: float) -> list[Ref]:
+    axes = list(range(x.rank - len(shape), x.rank))
+    mean, _, inverse = moments(n, x, axes, epsilon)
+    y = n("normalise", x, axes=axes, epsilon=n.rounded(epsilon), form="centered")
+    return [scaled(n, y, w, b, list(shape)), mean, inverse]
+
+
+def normalised_back(n: Nodes, g: Ref, x_hat: Ref, inverse: Ref, axes: list[int]) -> Ref:
+    """The cotangent of x from that of (x - mean) times inverse."""
+    mean = n.reduce("reduce_mean", g, axes)
+    slope = n.reduce("reduce_mean", n("mul", g, x_hat), axes)
+    return n("mul", inverse, n("sub", n("sub", g, mean), n("mul", x_hat, slope)))
+
+
+def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, inverse: Ref, w: Ref | None, b: Ref | None,
+                        mask: list[bool]) -> list[Ref | None]:
+    first = x.rank - len(shape)
+    axes, outer = list(range(first, x.rank)), list(range(first))
+    x_hat = n("mul", n("sub", x, mean), inverse)
+    through = g if w is None else n("mul", g, n.reshape(w, list(shape)))
+    return [normalised_back(n, through, x_hat, inverse, axes) if mask[0] else None,
+            n.reduce("reduce_sum", n("mul", g, x_hat), outer, False) if mask[1] else None,
+            n.reduce("reduce_sum", g, outer, False) if mask[2] else None]
+
+
+def group_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, batch: int, channels: int, extent: int, groups: int, epsilon: float) -> list[Ref]:
+    rows = n.reshape(x, [batch, groups, channels // groups * extent])
+    mean, _, inverse = moments(n, rows, [2], epsilon)
+    y = n.reshape(n("normalise", rows, axes=[2], epsilon=n.rounded(epsilon), form="centered"), x.shape)
+    return [scaled(n, y, w, b, [channels] + [1] * (x.rank - 2)), n.reshape(mean, [batch, groups]), n.reshape(inverse, [batch, groups])]
+
+
+def group_norm_backward(n: Nodes, g: Ref, x: Ref, mean: Ref, inverse: Ref, w: Ref | None, batch: int, channels: int, extent: int, groups: int,
+                        mask: list[bool]) -> list[Ref | None]:
+    shape, column = [batch, groups, channels // groups * extent], [batch, groups, 1]
+    x_hat = n("mul", n("sub", n.reshape(x, shape), n.reshape(mean, column)), n.reshape(inverse, column))
+    through = g if w is None else n("mul", g, n.reshape(w, [channels] + [1] * (x.rank - 2)))
+    by_channel = [batch, channels, extent]
+    return [n.reshape(normalised_back(n, n.reshape(through, shape), x_hat, n.reshape(inverse, column), [2]), x.shape) if mask[0] else None,
+            n.reduce("reduce_sum", n("mul", n.reshape(g, by_channel), n.reshape(x_hat, by_channel)), [0, 2], False) if mask[1] else None,
+            n.reduce("reduce_sum", n.reshape(g, by_channel), [0, 2], False) if mask[2] else None]
+
+
+def channel_column(x: Ref) -> list[int]:
+    return [x.shape[1]] + [1] * (x.rank - 2)
+
+
+def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None, var: Ref | None, training: bool, momentum: float,
+               epsilon: float) -> list[Ref | None]:
+    """The result, what is saved; then the running statistics, which the kernel writes without saying so."""
+    channels = [x.shape[1]]
+    w = n.expand(n.constant(1.0, n.dtype), channels) if w is None else w
+    b = n.expand(n.constant(0.0, n.dtype), channels) if b is None else b
+    if not training:
+        return [n("batch_norm", x, w, b, mean, var, epsilon=n.rounded(epsilon)), None, None]
+    axes = [0, *range(2, x.rank)]
+    now, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
+    y = n("batch_norm", x, w, b, now, variance, epsilon=n.rounded(epsilon))
+    if mean is None or var is None:
+        return [y, now, inverse]
+    count = counted([x.shape[a] for a in axes])
+    unbiased = n("div", n("mul", variance, float(count)), float(count - 1))
+    kept = n("sub", n.constant(1.0, n.dtype), n.constant(momentum, n.dtype))
+    return [y, now, inverse, *[n("add", n("mul", n.constant(momentum, n.dtype), new), n("mul", kept, old))
+                               for new, old in ((now, mean), (unbiased, var))]]
+
+
+def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | None, var: Ref | None, saved_mean: Ref | None, saved_inverse: Ref | None,
+                        training: bool, epsilon: float, mask: list[bool]) -> list[Ref | None]:
+    axes, column = [0, *range(2, x.rank)], channel_column(x)
+    if training:
+        assert saved_mean is not None and saved_inverse is not None
+        centre, inverse = saved_mean, saved_inverse
+    else:
+        assert mean is not None and var is not None
+        centre, inverse = mean, n("pow", n("add", var, n.rounded(epsilon)), exponent="-1/2")
+    inverse = n.reshape(inverse, column)
+    x_hat = n("mul", n("sub", x, n.reshape(centre, column)), inverse)
+    through = g if w is None else n("mul", g, n.reshape(w, column))
+    x_bar = normalised_back(n, through, x_hat, inverse, axes) if training else n("mul", through, inverse)
+    return [x_bar if mask[0] else None, n.reduce("reduce_sum", n("mul", g, x_hat), axes, False) if mask[1] else None,
+            n.reduce("reduce_sum", g, axes, False) if mask[2] else None]
+
+
+def fused_rms_norm(n: Nodes, x: Ref, shape: list[int], w: Ref | None, epsilon: float | None) -> list[Ref]:
+    axes = list(range(x.rank - len(shape), x.rank))
+    mean = n.reduce("reduce_mean", n("mul", x, x), axes)
+    inverse = n("pow", n("add", mean, n.rounded(torch.finfo(n.dtype).eps if epsilon is None else epsilon)), exponent="-1/2")
+    return [scaled(n, n("mul", x, inverse), w, None, list(shape)), inverse]
+
+
+# Attention: softmax(scale q k^T + mask) v, and the logarithms of the sums.
+
+def allowed(q: Ref, k: Ref, causal: bool, mask: Ref | None) -> torch.Tensor | None:
+    """Which pairs may meet, where some may not."""
+    open_pairs = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    if causal:
+        return open_pairs.tril()
+    if mask is None or mask.tensor is None:
+        return None
+    if mask.dtype == torch.bool:
+        return mask.tensor
+    return None if bool(torch.isfinite(mask.tensor).all()) else mask.tensor != -math.inf
+
+
+def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: float | None) -> tuple[Ref, Ref | None]:
+    """The scaled products, with a finite mask added; which pairs may meet."""
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    turned = n.permute(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
+    found = n("mul", n("matmul", q, turned), n.constant(factor, n.dtype))
+    pairs = allowed(q, k, causal, mask)
+    if mask is not None and mask.dtype != torch.bool and not causal:
+        assert mask.tensor is not None
+        found = n("add", found, mask if pairs is None else n.constant(torch.where(pairs, mask.tensor, 0.0), n.dtype))
+    return found, None if pairs is None else n.expand(n.constant(pairs, torch.bool), found.shape)
+
+
+def heads(n: Nodes, q: Ref, k: Ref) -> Ref:
+    """Keys or values, repeated where several queries share a head."""
+    if k.shape[1] == q.shape[1]:
+        return k
+    shape = [k.shape[0], k.shape[1], q.shape[1] // k.shape[1], *k.shape[2:]]
+    wide = n.expand(n.reshape(k, [k.shape[0], k.shape[1], 1, *k.shape[2:]]), shape)
+    return n.reshape(wide, [q.shape[0], q.shape[1], *k.shape[2:]])
+
+
+def flash(n: Nodes, q: Ref, k: Ref, v: Ref, dropout: float = 0, causal: bool = False, attn_mask: Ref | None = None, scale: float | None = None) -> list[Ref]:
+    if dropout:
+        raise Unknown("attention with dropout inside of it")
+    found, pairs = scores(n, q, heads(n, q, k), causal, attn_mask, scale)
+    axis = found.rank - 1
+    if pairs is None:
+        weights, total = n("softmax", found, axis=axis), n.reduce("log_sum_exp", found, [axis], False)
+    else:
+        weights = n("masked_softmax", found, pairs, axis=axis)
+        total = n("log", n.reduce("reduce_sum", n("where", pairs, n("exp", found), n.constant(0.0, n.dtype), dtype=n.dtype), [axis], False))
+    order = n.results[1]
+    assert order is not None
+    return [n("matmul", weights, heads(n, q, v)), n.reshape(total, list(order.shape))]
+
+
+def summed_heads(n: Nodes, wide: Ref, like: Ref) -> Ref:
+    """The cotangents of keys or values that several queries share, added."""
+    if wide.shape == like.shape:
+        return wide
+    batch, few = like.shape[:2]
+    return n.reduce("reduce_sum", n.reshape(wide, [batch, few, wide.shape[1] // few, *like.shape[2:]]), [2], False)
+
+
+def flash_backward(n: Nodes, g: Ref, q: Ref, k: Ref, v: Ref, out: Ref, total: Ref, dropout: float, causal: bool, attn_mask: Ref | None = None,
+                   scale: float | None = None) -> list[Ref]:
+    wide_k, wide_v = heads(n, q, k), heads(n, q, v)
+    found, pairs = scores(n, q, wide_k, causal, attn_mask, scale)
+    weights = n("exp", n("sub", found, n.reshape(total, [*found.shape[:-1], 1])))
+    if pairs is not None:
+        weights = n("where", pairs, weights, n.constant(0.0, n.dtype), dtype=n.dtype)
+    turn = [*range(g.rank - 2), g.rank - 1, g.rank - 2]
+    share = n("matmul", g, n.permute(wide_v, turn))
+    row = n.reduce("reduce_sum", n("mul", g, out), [g.rank - 1])
+    factor = n.constant(1 / math.sqrt(q.shape[-1]) if scale is None else scale, n.dtype)
+    s_bar = n("mul", n("mul", weights, n("sub", share, row)), factor)
+    return [n("matmul", s_bar, wide_k), summed_heads(n, n("matmul", n.permute(s_bar, turn), q), k),
+            summed_heads(n, n("matmul", n.permute(weights, turn), g), v)]
+
+
+def weight_norm(n: Nodes, v: Ref, g: Ref, axis: int) -> list[Ref]:
+    size = n("sqrt", n.reduce("reduce_sum", n("mul", v, v), [i for i in range(v.rank) if i != axis % v.rank]))
+    return [n("mul", v, n("div", g, size)), size]
+
+
+def weight_norm_backward(n: Nodes, g_w: Ref, v: Ref, g: Ref, size: Ref, axis: int) -> list[Ref]:
+    axes = [i for i in range(v.rank) if i != axis % v.rank]
+    along = n.reduce("reduce_sum", n("mul", g_w, v), axes)
+    through = n("sub", n("div", g_w, size), n("div", n("mul", v, along), n("mul", size, n("mul", size, size))))
+    return [n("mul", g, through), n("div", along, size)]
+
+
+NORM: dict[str, Rule] = {
+    "native_layer_norm": layer_norm, "native_layer_norm_backward": layer_norm_backward, "native_group_norm": group_norm,
+    "native_group_norm_backward": group_norm_backward, "native_batch_norm": batch_norm, "native_batch_norm_backward": batch_norm_backward,
+    "_fused_rms_norm": fused_rms_norm, "_scaled_dot_product_flash_attention_for_cpu": flash,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": flash_backward, "_weight_norm_interface": weight_norm,
+    "_weight_norm_interface_backward": weight_norm_backward,
+}

@@ -12,6 +12,7 @@ from .memory import Refused
 from .nodes import Nodes, Ref, complexly, counted, finished, operand
 from .recorder import Call, Region, Tape
 
+FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
@@ -114,7 +115,8 @@ class Recorder(Tape):
         def before(given: Any) -> Any:
             joined.clear()
             flows = [i for i, g in enumerate(given) if g is not None]
-            if len(flows) < 2 or self.made.get(node._sequence_nr()) is None:
+            region = self.made.get(node._sequence_nr())
+            if region is None or not flows or len(flows) < 2 and region.whole is None:
                 return None
             with self.aside():
                 return self.join(node, given, joined)
@@ -140,11 +142,12 @@ class Recorder(Tape):
         region = self.made.get(number)
         flows = [(self.edges.get((number, i)), self.value(g)) for i, g in enumerate(given) if g is not None]
         sources = [self.source(*edge) for edge in node.next_functions]
-        if region is not None and not flows:
+        wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
+        if region is not None and (not flows or region.nodes[-1]["op"] in FLAT):
             return None
-        if region is None or number in self.broken or any(y not in region.results for y, _ in flows) or not self.reads(region, sources, out):
-            return self.break_at(node, region, sources, out, flows)
-        found = [(v, self.value(g)) for v, g in zip(sources, out) if v is not None and g is not None]
+        if region is None or number in self.broken or not joined and any(y not in region.results for y, _ in flows) or not self.reads(region, sources, wanted):
+            return self.break_at(node, region, sources, wanted, flows)
+        found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         if joined:
             self.product(region, joined[-1], joined[-2], found)
         else:
@@ -183,7 +186,7 @@ class Recorder(Tape):
         assert region is not None
         flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
         ys = [y for _, y, _ in flows]
-        if any(y is None or y not in region.results for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:
+        if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:
             return None
         whole = self.whole_of(region)
         parts = self.parts_of(region)
@@ -192,8 +195,7 @@ class Recorder(Tape):
         for (y, _), name in zip(bars, names):
             assert y is not None
             part = next(one for one in self.regions if one.results == [y] and one.operands == [whole])
-            self.products.append(Product(part, 0, self.alias_of(part, y), {0: name}))
-            self.products[-1].cotangent = next(b for v, b in bars if v == y)
+            self.products.append(Product(part, 0, next(b for v, b in bars if v == y), {0: name}))
         fresh = list(given)
         for i, y, g in flows:
             assert y is not None
@@ -203,13 +205,10 @@ class Recorder(Tape):
         joined[-1], joined[-2] = whole, z_bar
         return tuple(fresh)
 
-    def alias_of(self, part: Region, y: int) -> int:
-        return part.results.index(y)
-
     def whole_of(self, region: Region) -> int:
         """The value that holds all real results of a region, one after the other; they become slices of it."""
-        if getattr(region, "whole", None) is not None:
-            return int(region.whole)  # type: ignore[attr-defined]
+        if region.whole is not None:
+            return region.whole
         kind = next(self.memory.values[v].tensor.dtype for v in region.results if self.memory.values[v].tensor.is_floating_point())
         real = [v for v in region.results if self.memory.values[v].tensor.dtype == kind]
         flat = torch.cat([self.memory.values[v].tensor.flatten() for v in real])
@@ -221,7 +220,7 @@ class Recorder(Tape):
         region.nodes.append({"op": "concat", "operands": list(range(at, at + len(real))), "attributes": {"axis": 0}})
         kept = [(v, o) for v, o in zip(region.results, region.outputs) if v not in real]
         region.results, region.outputs = [whole, *[v for v, _ in kept]], [at + len(real), *[o for _, o in kept]]
-        region.whole, region.real = whole, real  # type: ignore[attr-defined]
+        region.whole, region.real = whole, real
         position, start = self.regions.index(region) + 1, 0
         for v in real:
             tensor = self.memory.values[v].tensor
@@ -235,7 +234,7 @@ class Recorder(Tape):
 
     def parts_of(self, region: Region) -> dict[int, tuple[int, int]]:
         parts, start = {}, 0
-        for v in region.real:  # type: ignore[attr-defined]
+        for v in region.real:
             parts[v] = start, self.memory.values[v].tensor.numel()
             start += parts[v][1]
         return parts
@@ -320,8 +319,6 @@ class Recorder(Tape):
 
     def detour(self, region: Region, y: int, one: Pass) -> None:
         """No gradient is expected to flow through y: what comes after reads a copy of it."""
-        if y in self.cut:
-            return
         copy = self.memory.loose(self.memory.values[y].tensor, self.memory.values[y].name + ".cut")
         at = self.regions.index(region) + 1
         shape = list(self.memory.values[y].tensor.shape)
@@ -378,22 +375,18 @@ class Recorder(Tape):
     def adopt(self, node: Any, known: dict[Any, int]) -> None:
         number = node._sequence_nr()
         if number not in self.made:
-            inside = [i for i, one in enumerate(self.regions) if one.after is not None and one.after >= number]
+            inside = [i for i, one in enumerate(self.regions) if one.after is not None and
+                      (one.after == number or one.after > number and known.get(None) in one.results)]
             if not inside:
                 return
             end = inside[0]
-            while end < len(self.regions) and self.regions[end].after is not None:
+            while end < inside[-1] + 1 and self.regions[end].after is not None:
                 end += 1
-            if end > self.first_of_another(number, inside[0], end):
-                end = self.first_of_another(number, inside[0], end)
             arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
             self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
         region = self.made[number]
         if region is not None and known.get(None) in region.results:
             known[number] = known.pop(None)
-
-    def first_of_another(self, number: int, start: int, end: int) -> int:
-        return next((i for i in range(start, end) if self.regions[i].after is not None and self.regions[i] in self.made.values()), end)
 
     def fused(self, name: str, start: int, end: int, arguments: list[int]) -> Region:
         regions = self.regions[start:end]

@@ -19,7 +19,7 @@ MODELS = {"cpu": f"binary32 {FLOATS} math=pytorch-cpu", "cpu, online": f"binary3
 
 
 def model_of(region: Region) -> str:
-    return "cpu, float64" if region.is_double else "cpu, online" if "flash_attention" in region.name else "cpu"
+    return "cpu, float64" if region.is_double else "cpu"
 
 
 def trace_of(run: Recorder) -> Trace:
@@ -67,7 +67,7 @@ class Report:
     def findings(self) -> list[dict[str, Any]]:
         """All findings, worst first."""
         found = [dict(finding, case=case.get("name", "")) for case in self.json.get("cases", []) for finding in case.get("findings", [])]
-        order = {"failure": 0, "undecided": 1}
+        order = {"fail": 0, "undecided": 1}
         return sorted(found, key=lambda one: order.get(str(one.get("kind")), 2))
 
     @property

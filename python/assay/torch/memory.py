@@ -67,6 +67,15 @@ def positions(base: tuple[Any, ...], part: tuple[Any, ...], block: Block) -> tor
     return torch.as_strided(number, part[1], part[2], part[0]).clone()
 
 
+def meet(a: tuple[Any, ...], b: tuple[Any, ...], block: Block) -> bool:
+    """Whether two places have an element in common."""
+    if a[3] != b[3]:
+        return True
+    touched = torch.zeros(block.storage.nbytes() // torch.empty(0, dtype=a[3]).element_size(), dtype=torch.bool)
+    torch.as_strided(touched, a[1], a[2], a[0]).fill_(True)
+    return bool(torch.as_strided(touched, b[1], b[2], b[0]).any())
+
+
 class Memory:
     """All values of a run, and where they lie."""
 
@@ -122,11 +131,13 @@ class Memory:
             return None
         return int(value)
 
-    def overwrite(self, tensor: torch.Tensor) -> Block:
-        """What lay in the tensor's storage is gone."""
+    def overwrite(self, tensor: torch.Tensor, *, keeps: bool = False) -> Block:
+        """What lay in the tensor's storage is gone; or only what lay where the tensor does."""
         old = self.blocks.get(address(tensor))
-        self.blocks[address(tensor)] = Block(tensor.untyped_storage(), epoch=old.epoch + 1 if old else 0)
-        return self.blocks[address(tensor)]
+        fresh = self.blocks[address(tensor)] = Block(tensor.untyped_storage(), epoch=old.epoch + 1 if old else 0)
+        if keeps and old is not None:
+            fresh.places = {where: known for where, known in old.places.items() if not meet(where, place(tensor), old)}
+        return fresh
 
     def rename(self, old: int, new: int) -> None:
         """Another value stands for one, from now on."""

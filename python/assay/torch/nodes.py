@@ -193,7 +193,7 @@ class Nodes:
             return self.constant(value, dtype)
         if dtype not in NAMES:
             raise Unknown(f"a conversion to {dtype}")
-        return value if value.dtype == dtype else self("cast", value, dtype=dtype, to=NAMES[dtype])
+        return value if value.dtype == dtype else self("cast", value, dtype=dtype, to="bool" if dtype == torch.bool else NAMES[dtype])
 
     def reshape(self, x: Ref, shape: Sequence[int]) -> Ref:
         return x if list(shape) == x.shape else self("reshape", x, shape=list(shape))

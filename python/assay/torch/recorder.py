@@ -38,7 +38,8 @@ class Region:
     nodes: list[dict[str, Any]]
     outputs: list[int]
     after: int | None = None
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    whole: int | None = None  # the value that holds all real results, where they had cotangents at once
+    real: list[int] = field(default_factory=list)  # these results
 
 
 class Tape(TorchDispatchMode):
@@ -56,6 +57,7 @@ class Tape(TorchDispatchMode):
         self.edges: dict[tuple[int, int], int] = {}  # (a node's number, output) -> value
         self.broken: set[int] = set()  # nodes in which something opaque ran
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
+        self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()  # type: ignore[attr-defined]
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
         is_module = isinstance(model, torch.nn.Module)
@@ -137,6 +139,8 @@ class Tape(TorchDispatchMode):
             self.made.setdefault(history, next((one for one in reversed(self.regions) if known[history] in one.results), None))
         if history in known:
             return known[history]
+        if node is not None and known and self.in_backward():
+            return max(known.values())
         if node is not None:
             return self.view_of(tensor, history, block)
         if not known:
@@ -227,7 +231,12 @@ class Tape(TorchDispatchMode):
         """The number of the node that autograd made for the operation."""
         if not torch.is_grad_enabled() or not any(one.requires_grad for one in tensors):
             return None
-        return int(torch._C._autograd._get_sequence_nr() - 1)  # type: ignore[attr-defined]
+        number = int(torch._C._autograd._get_sequence_nr() - 1)  # type: ignore[attr-defined]
+        if number in self.made and self.waiting:  # the operation ran another one, which has a node of its own, before itself
+            return self.waiting.pop()
+        self.waiting = [one for one in range(self.newest + 1, number) if one not in self.made]
+        self.newest = max(self.newest, number)
+        return number
 
     def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:
         target = tensors[0] if writes and tensors and args and args[0] is tensors[0] else None
@@ -284,7 +293,7 @@ class Tape(TorchDispatchMode):
         if again:
             return
         if call.target is not None:
-            self.memory.overwrite(call.target)
+            self.memory.overwrite(call.target, keeps=torch.is_grad_enabled())
         for one in call.hidden:
             self.memory.overwrite(one)
         values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
@@ -384,6 +393,8 @@ class Tape(TorchDispatchMode):
         """The larger value that is written with the tensor: its place, the value, and which of its elements; None if there is none."""
         block = self.memory.blocks.get(self.memory_address(target))
         tracked = torch.is_grad_enabled() and target._is_view() and target._base is not None and (target.requires_grad or target._base.requires_grad)
+        if torch.is_grad_enabled() and not target._is_view():
+            return None
         if tracked or torch.is_grad_enabled() and target._is_view() and target._base is not None:
             assert target._base is not None
             where = place(target._base), self.value(target._base)

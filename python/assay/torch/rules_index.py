@@ -11,6 +11,7 @@ import torch
 
 from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
 from .rules_layout import moved, numbered, replaced
+from .rules_linear import along
 
 Rule = Callable[..., Any]
 
@@ -141,7 +142,9 @@ def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float
     return scatter(True)(n, x, axis, wide, values)
 
 
-def embedding(n: Nodes, weight: Ref, index: Ref, *_: Any) -> Ref:
+def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:
+    if padding >= 0:
+        raise Unknown("an embedding with a padding index, whose gradient is not the derivative")
     rows, width = counted(index.shape), weight.shape[1]
     if is_fixed(index):
         assert index.tensor is not None
@@ -167,15 +170,6 @@ def turns(extent: int, sign: int, norm: int, rows: int | None = None) -> tuple[t
     angle = sign * 2 * math.pi * ((j[:rows, None] * j[None, :]) % extent) / extent
     scale = 1 / (1, math.sqrt(extent), extent)[norm]
     return torch.cos(angle) * scale, torch.sin(angle) * scale
-
-
-def along(n: Nodes, x: Ref, axis: int, matrix: torch.Tensor) -> Ref:
-    """The product of a constant matrix with an axis."""
-    last = [i for i in range(x.rank) if i != axis] + [axis]
-    moved_last = n.permute(x, last)
-    product = n("matmul", moved_last, n.constant(matrix.t().contiguous(), n.dtype))
-    back = [last.index(i) for i in range(x.rank)]
-    return n.permute(product, back)
 
 
 def transformed(n: Nodes, x: Ref, axis: int, sign: int, norm: int) -> Ref:

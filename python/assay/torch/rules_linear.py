@@ -148,9 +148,10 @@ def max_pool(d: int, table_of: Callable[..., torch.Tensor]) -> Rule:
         lowest = float(torch.finfo(n.dtype).min)
         inside = windows_of(n, x, table, planes, lowest)
         first = n("arg_max", inside, axis=2, keep_dims=True)
-        places = n.expand(n.constant(table, torch.int64), [planes, *table.shape])
+        hit = n("equal", first, n.constant(list(range(table.shape[1])), torch.int64))
+        places = n("where", hit, n.constant(table, torch.int64), n.constant(-1, torch.int64))
         return [n.reshape(n.reduce("reduce_max", inside, [2], False), n.shape),
-                n.reshape(n("take", first, places, axis=2, dtype=torch.int64), n.shape)]
+                n.reshape(n.reduce("reduce_max", places, [2], False), n.shape)]
     return rule
 
 
@@ -214,9 +215,54 @@ def adaptive_avg(d: int) -> Rule:
 def adaptive_avg_backward(d: int) -> Rule:
     def rule(n: Nodes, g: Ref, x: Ref) -> Ref:
         table, planes = adaptive(x.shape[-d:], g.shape[-d:]), planes_of(x.shape, d)
-        share = n("div", n.reshape(g, [planes, table.shape[0], 1]), n.constant((table >= 0).sum(1)[:, None], n.dtype))
-        return spread(n, n.expand(share, [planes, *table.shape]), table, planes, n.shape)
+        share = n.reshape(g, [planes, *g.shape[-d:]])
+        for i, (extent, count) in enumerate(zip(x.shape[-d:], g.shape[-d:])):  # axis by axis, as the kernels do
+            sizes = (adaptive([extent], [count]) >= 0).sum(1)
+            share = n("div", share, n.constant(sizes.reshape([-1] + [1] * (d - 1 - i)), n.dtype))
+        return spread(n, n.expand(n.reshape(share, [planes, table.shape[0], 1]), [planes, *table.shape]), table, planes, n.shape)
     return rule
+
+
+def weights(extent: int, result: int, aligned: bool, scale: float | None) -> torch.Tensor:
+    """[results, extents]: the weights of linear interpolation along one axis, as the kernel computes them."""
+    return torch.ops.aten.upsample_linear1d(torch.eye(extent)[None], [result], aligned, scale)[0].t().contiguous()  # type: ignore[no-any-return]
+
+
+def interpolated(d: int) -> Rule:
+    def rule(n: Nodes, x: Ref, size: list[int], aligned: bool, *scales: float | None) -> Ref:
+        for i in reversed(range(d)):
+            axis = x.rank - d + i
+            x = along(n, x, axis, weights(x.shape[axis], size[i], aligned, scales[i] if scales else None))
+        return x
+    return rule
+
+
+def interpolated_backward(d: int) -> Rule:
+    def rule(n: Nodes, g: Ref, size: list[int], shape: list[int], aligned: bool, *scales: float | None) -> Ref:
+        for i in range(d):
+            axis = g.rank - d + i
+            g = along(n, g, axis, weights(shape[axis], g.shape[axis], aligned, scales[i] if scales else None).t())
+        return g
+    return rule
+
+
+def along(n: Nodes, x: Ref, axis: int, matrix: torch.Tensor) -> Ref:
+    """The product of a constant matrix with an axis."""
+    last = [i for i in range(x.rank) if i != axis] + [axis]
+    found = n("matmul", n.permute(x, last), n.constant(matrix.t().contiguous(), n.dtype))
+    return n.permute(found, [last.index(i) for i in range(x.rank)])
+
+
+def trilinear(n: Nodes, a: Ref, b: Ref, c: Ref, expand_a: list[int], expand_b: list[int], expand_c: list[int], summed: list[int], unroll: int = 1) -> Ref:
+    """The product of three tensors, each with axes of extent 1 put in, summed over axes."""
+    factors = []
+    for one, axes in ((a, expand_a), (b, expand_b), (c, expand_c)):
+        shape = list(one.shape)
+        for axis in sorted(axes):
+            shape.insert(axis, 1)
+        factors.append(n.reshape(one, shape))
+    found = n("mul", n("mul", factors[0], factors[1]), factors[2])
+    return n.reduce("reduce_sum", found, [axis % found.rank for axis in summed], False)
 
 
 def adaptive_table(extents: list[int], results: list[int], *_: Any) -> torch.Tensor:
@@ -227,7 +273,10 @@ LINEAR: dict[str, Rule] = {
     "mm": matmul, "bmm": matmul, "mv": matmul, "dot": matmul, "addmm": addmm,
     "baddbmm": baddbmm, "addmv": lambda n, c, a, b, beta=1, alpha=1: baddbmm(n, c, a, b, beta, alpha),
     "addr": lambda n, c, a, b, beta=1, alpha=1: baddbmm(n, c, n.reshape(a, [*a.shape, 1]), n.reshape(b, [1, *b.shape]), beta, alpha),
-    "convolution": convolution, "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
+    "_trilinear": trilinear, "convolution": convolution,
+    "upsample_linear1d": interpolated(1), "upsample_bilinear2d": interpolated(2), "upsample_trilinear3d": interpolated(3),
+    "upsample_linear1d_backward": interpolated_backward(1), "upsample_bilinear2d_backward": interpolated_backward(2),
+    "upsample_trilinear3d_backward": interpolated_backward(3), "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
     **{f"max_pool{d}d_with_indices": max_pool(d, pool_table) for d in (1, 2, 3)},
     **{f"max_pool{d}d_with_indices_backward": max_pool_backward(d, pool_table) for d in (2, 3)},
     **{f"adaptive_max_pool{d}d": max_pool(d, adaptive_table) for d in (2, 3)},

@@ -137,7 +137,8 @@ def softplus(n: Nodes, x: Ref, beta: float = 1, threshold: float = 20) -> Ref:
 
 
 def softplus_backward(n: Nodes, g: Ref, x: Ref, beta: float, threshold: float) -> Ref:
-    return n("mul", g, n("sigmoid", x if beta == 1 else n("mul", x, n.constant(beta, n.dtype))))
+    z = n("exp", x if beta == 1 else n("mul", x, n.constant(beta, n.dtype)))
+    return n("div", n("mul", g, z), n("add", z, 1.0))
 
 
 def threshold_backward(n: Nodes, g: Ref, y: Ref, threshold: float) -> Ref:
@@ -181,11 +182,14 @@ def shrink_backward(n: Nodes, g: Ref, x: Ref, bound: float) -> Ref:
 
 
 def dense_log_sigmoid(n: Nodes, x: Ref) -> list[Ref | None]:
-    return [n("neg", n("softplus", n("neg", x))), None]
+    return [n("neg", n("softplus", n("neg", x))), n("exp", n("neg", n("abs", x)))]
 
 
-def log_sigmoid_backward(n: Nodes, g: Ref, x: Ref, _: Any) -> Ref:
-    return n("mul", g, n("sigmoid", n("neg", x)))
+def log_sigmoid_backward(n: Nodes, g: Ref, x: Ref, z: Ref) -> Ref:
+    """From z = exp(-|x|): (m - s z / (1 + z)) g, with m = 1 and s = 1 below 0, else m = 0 and s = -1."""
+    below, share = n("less", x, 0.0), n("div", z, n("add", z, 1.0))
+    zero, one = n.constant(0.0, n.dtype), n.constant(1.0, n.dtype)
+    return n("mul", n("sub", n("where", below, one, zero), n("mul", n("where", below, one, n("neg", one)), share)), g)
 
 
 def glu(n: Nodes, x: Ref, axis: int = -1) -> Ref:
@@ -204,7 +208,31 @@ def halves(n: Nodes, x: Ref, axis: int) -> list[Ref]:
 def glu_backward(n: Nodes, g: Ref, x: Ref, axis: int) -> Ref:
     a, b = halves(n, x, axis)
     s = n("sigmoid", b)
-    return n("concat", n("mul", g, s), n("mul", n("mul", n("mul", g, a), s), one_minus(n, s)), axis=axis % x.rank)
+    return n("concat", n("mul", g, s), n("mul", n("mul", n("mul", one_minus(n, s), s), g), a), axis=axis % x.rank)
+
+
+def smooth_l1(delta: bool) -> Rule:
+    """x^2 / (2 beta) inside, |x| - beta / 2 outside; Huber's loss is that times beta."""
+    def rule(n: Nodes, x: Ref, y: Ref, reduction: int = 1, beta: float = 1.0) -> Ref:
+        size = n("abs", n("sub", x, y))
+        b, half = n.constant(beta, n.dtype), n.constant(0.5, n.dtype)
+        square, line = n("mul", n("mul", half, size), size), n("sub", size, n("mul", half, b))
+        found = n("where", n("less", size, b), square if delta else n("div", square, b), n("mul", b, line) if delta else line)
+        return mean_or_sum(n, found, reduction)
+    return rule
+
+
+def smooth_l1_backward(delta: bool) -> Rule:
+    def rule(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int, beta: float) -> Ref:
+        d = n("sub", x, y)
+        share = n("div", n.constant(1.0, n.dtype), n.constant(float(counted(d.shape)) if reduction == 1 else 1.0, n.dtype))
+        inside_ = n("mul", n("mul", share, d), g)
+        side = n("mul", n("mul", share, n("sign", d)), g)
+        b = n.constant(beta, n.dtype)
+        if delta:
+            side = n("mul", n("mul", n("mul", share, n("sign", d)), g), b)
+        return n("where", n("less", n("abs", d), b), inside_ if delta else n("div", inside_, b), side)
+    return rule
 
 
 LOSS: dict[str, Rule] = {
@@ -221,5 +249,7 @@ LOSS: dict[str, Rule] = {
     "hardswish_backward": hardswish_backward, "_prelu_kernel": prelu, "_prelu_kernel_backward": prelu_backward, "softshrink": shrinking,
     "hardshrink": lambda n, x, bound=0.5: n("shrink", x, alpha=n.rounded(bound), beta=0), "softshrink_backward": shrink_backward,
     "hardshrink_backward": shrink_backward, "log_sigmoid_forward": dense_log_sigmoid, "log_sigmoid_backward": log_sigmoid_backward, "glu": glu,
+    "smooth_l1_loss": smooth_l1(False), "huber_loss": smooth_l1(True), "smooth_l1_loss_backward": smooth_l1_backward(False),
+    "huber_loss_backward": smooth_l1_backward(True),
     "glu_backward": glu_backward,
 }

@@ -148,6 +148,10 @@ class Recorder(Tape):
         if region is None or number in self.broken or not joined and any(y not in region.results for y, _ in flows) or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
+        if region.statistics is not None:
+            if self.staged(region, region.statistics, flows[0], found):
+                return None
+            return self.break_at(node, region, sources, wanted, flows)
         if joined:
             self.product(region, joined[-1], joined[-2], found)
         else:
@@ -155,6 +159,28 @@ class Recorder(Tape):
             assert y is not None
             self.product(region, y, y_bar, found)
         return None
+
+    def staged(self, region: Region, statistics: Region, flow: tuple[int | None, int], found: list[tuple[int, int]]) -> bool:
+        """The products of a normalisation, and of its statistics."""
+        y, y_bar = flow
+        x = statistics.operands[0]
+        x_bar = next((bar for v, bar in found if v == x), None)
+        marks: dict[str, str] = {}
+        if x_bar is not None:
+            marks = next((one.marks for one in reversed(self.regions) if x_bar in one.results), {})
+            if not marks:
+                return False
+        mean, inverse = statistics.results[:2]
+        cotangents: dict[int, int | str] = {}
+        for v, bar in found:
+            if v != x:
+                cotangents[region.operands.index(v)] = bar
+        if marks:
+            cotangents |= {region.operands.index(v): marks[what] for v, what in ((x, "x"), (mean, "mean"), (inverse, "inverse"))}
+            self.products += [Product(statistics, 0, marks["mean"], {0: marks["x by mean"]}), Product(statistics, 1, marks["inverse"], {0: marks["x by inverse"]})]
+        assert y is not None
+        self.products.append(Product(region, 0, y_bar, cotangents))
+        return True
 
     @staticmethod
     def reads(region: Region, sources: list[int | None], out: Any) -> bool:

@@ -8,7 +8,7 @@ from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from .nodes import Nodes, Ref, Unknown, operand
+from .nodes import Meaningless, Nodes, Ref, Unknown, operand
 from .rules_basic import BASIC
 from .rules_index import INDEX
 from .rules_layout import LAYOUT
@@ -86,6 +86,8 @@ def meaning(function: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | N
         kept = len(nodes.given)
         try:
             return listed(RULES[name](nodes, *given[0], **given[1]))
+        except Meaningless:
+            raise
         except (Unknown, NotImplementedError, TypeError, IndexError, KeyError, ValueError, AttributeError, AssertionError, RuntimeError) as error:
             del nodes.given[kept:]
             why = error

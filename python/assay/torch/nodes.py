@@ -16,6 +16,10 @@ class Unknown(Exception):
     """An operation, or a use of one, that has no meaning in Assay's vocabulary here."""
 
 
+class Meaningless(Unknown):
+    """A use of an operation whose gradient is on purpose not its derivative: its decomposition would be no better."""
+
+
 class Ref:
     """A value of a region: an operand, or what a node computes. Of complex numbers the shape has a last axis of extent 2."""
 
@@ -99,6 +103,7 @@ SHAPES: dict[str, Callable[[list[Ref], dict[str, Any]], list[int]]] = {
     "conv": lambda v, a: window_shape(v[0].shape, v[1].shape[0], a), "max_pool": lambda v, a: window_shape(v[0].shape, v[0].shape[1], a),
     "avg_pool": lambda v, a: window_shape(v[0].shape, v[0].shape[1], a),
     "conv_transpose": lambda v, a: transposed_shape(v[0].shape, v[1].shape, a),
+    "weighted_gather": lambda v, a: [len(a["starts"]) - 1 if i == a["axis"] else s for i, s in enumerate(v[0].shape)],
     "arg_max": lambda v, a: reduced_shape(v[0].shape, [a["axis"]], a["keep_dims"]),
     "arg_min": lambda v, a: reduced_shape(v[0].shape, [a["axis"]], a["keep_dims"]),
     "sort": lambda v, a: [a["count"] if i == a["axis"] else s for i, s in enumerate(v[0].shape)],
@@ -122,6 +127,8 @@ class Nodes:
     def __init__(self, results: list[torch.Tensor | None]) -> None:
         self.results = results
         self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
+        self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
+        self.marks: dict[str, Ref] = {}  # values inside that products are about
 
     @property
     def first(self) -> torch.Tensor:

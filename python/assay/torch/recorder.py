@@ -38,6 +38,8 @@ class Region:
     nodes: list[dict[str, Any]]
     outputs: list[int]
     after: int | None = None
+    marks: dict[str, str] = field(default_factory=dict)  # names of values inside that products are about
+    statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
     whole: int | None = None  # the value that holds all real results, where they had cotangents at once
     real: list[int] = field(default_factory=list)  # these results
 
@@ -297,7 +299,13 @@ class Tape(TorchDispatchMode):
         for one in call.hidden:
             self.memory.overwrite(one)
         values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
+        if nodes.late is not None:
+            return self.note_staged(call, nodes, pairs, values)
+        for ref in nodes.marks.values():
+            assert ref.node is not None
+            ref.node["name"] = self.memory.fresh(f"inside {self.label(call.op)}")
         region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs], values)
+        region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
         self.seen_again(call, region, graph)
         fixed = all(self.memory.values[v].is_fixed for v in region.operands)
         for (tensor, _), value in zip(pairs, values):
@@ -306,6 +314,15 @@ class Tape(TorchDispatchMode):
         left = [tensor for tensor, ref in zip(results, found) if tensor is not None and ref is None and differs(tensor)]
         if left:
             self.note_opaque(call, list(left))
+
+    def note_staged(self, call: "Call", nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
+        """A normalisation: the region of its statistics, and one that reads them."""
+        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:]], values[1:])
+        read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], values[1:3])]
+        assert nodes.late is not None
+        region = self.append(call.op, call.operands + read, [nodes.late(read[0][0], read[1][0])], values[:1])
+        region.statistics = statistics
+        self.register(call.number, region, values)
 
     def register(self, number: int | None, region: Region, values: list[int]) -> None:
         if number is not None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+from .nodes import Meaningless, Nodes, Ref, Unknown, Value, complexly, counted
 from .rules_layout import moved, numbered, replaced
 from .rules_linear import along
 
@@ -144,7 +144,7 @@ def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float
 
 def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:
     if padding >= 0:
-        raise Unknown("an embedding with a padding index, whose gradient is not the derivative")
+        raise Meaningless("an embedding with a padding index, whose gradient is not the derivative")
     rows, width = counted(index.shape), weight.shape[1]
     if is_fixed(index):
         assert index.tensor is not None

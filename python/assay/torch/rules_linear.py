@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any, Callable
 
 import torch
@@ -62,7 +63,12 @@ def weight_cotangent(n: Nodes, x: Ref, g: Ref, w: list[int], at: dict[str, Any])
     moved = n.reshape(n.permute(by_group, [2, 1, 0, *range(3, by_group.rank)]), [channels // groups, groups * batch, *spatial])
     left = [size + 2 * p - d * (k - 1) - 1 - (m - 1) * s for size, p, d, k, m, s in zip(
         spatial, at["pads_begin"], at["dilations"], w[2:], g.shape[2:], at["strides"])]
-    correlation = {"kernel": g.shape[2:], "pads_begin": at["pads_begin"], "pads_end": [p - r for p, r in zip(at["pads_begin"], left)],
+    pads = [p - r for p, r in zip(at["pads_begin"], left)]
+    if min(pads, default=0) < 0:  # the last elements are in no window
+        crop = [min(p, 0) for p in pads]
+        moved = n("pad", moved, before=[0] * moved.rank, after=[0, 0, *crop], value=0)
+        pads = [p - c for p, c in zip(pads, crop)]
+    correlation = {"kernel": g.shape[2:], "pads_begin": at["pads_begin"], "pads_end": pads,
                    "strides": at["dilations"], "dilations": at["strides"], "groups": groups}
     return n.permute(n("conv", moved, n.permute(g, swap), **correlation), swap)
 
@@ -228,21 +234,34 @@ def weights(extent: int, result: int, aligned: bool, scale: float | None) -> tor
     return torch.ops.aten.upsample_linear1d(torch.eye(extent)[None], [result], aligned, scale)[0].t().contiguous()  # type: ignore[no-any-return]
 
 
+def mixed(n: Nodes, x: Ref, matrices: list[torch.Tensor]) -> Ref:
+    """Weighted sums over the last axes, of which each has a matrix of weights."""
+    d = len(matrices)
+    starts, indices, shares = [0], list[int](), list[str]()
+    rows = [[[(j, Fraction(w)) for j, w in enumerate(row) if w] for row in one.tolist()] for one in matrices]
+    for picked in itertools.product(*rows):
+        for terms in itertools.product(*picked):
+            at, weight = 0, Fraction(1)
+            for (j, w), one in zip(terms, matrices):
+                at, weight = at * one.shape[1] + j, weight * w
+            indices.append(at)
+            shares.append(str(weight))
+        starts.append(len(indices))
+    planes = planes_of(x.shape, d)
+    found = n("weighted_gather", n.reshape(x, [planes, counted(x.shape) // planes]), axis=1, starts=starts, indices=indices, weights=shares)
+    return n.reshape(found, [*x.shape[:x.rank - d], *[one.shape[0] for one in matrices]])
+
+
 def interpolated(d: int) -> Rule:
     def rule(n: Nodes, x: Ref, size: list[int], aligned: bool, *scales: float | None) -> Ref:
-        for i in reversed(range(d)):
-            axis = x.rank - d + i
-            x = along(n, x, axis, weights(x.shape[axis], size[i], aligned, scales[i] if scales else None))
-        return x
+        return mixed(n, x, [weights(x.shape[x.rank - d + i], size[i], aligned, scales[i] if scales else None) for i in range(d)])
     return rule
 
 
 def interpolated_backward(d: int) -> Rule:
     def rule(n: Nodes, g: Ref, size: list[int], shape: list[int], aligned: bool, *scales: float | None) -> Ref:
-        for i in range(d):
-            axis = g.rank - d + i
-            g = along(n, g, axis, weights(shape[axis], g.shape[axis], aligned, scales[i] if scales else None).t())
-        return g
+        first = g.rank - d
+        return mixed(n, g, [weights(shape[first + i], g.shape[first + i], aligned, scales[i] if scales else None).t() for i in range(d)])
     return rule
 
 

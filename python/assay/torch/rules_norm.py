@@ -24,18 +24,36 @@ def scaled(n: Nodes, y: Ref, w: Ref | None, b: Ref | None, shape: list[int]) -> 
     return y if b is None else n("add", y, n.reshape(b, shape))
 
 
+# The statistics are results of their own: what is made of them is a region that reads them (`late`), and the backward kernels mark what they
+# are for each: cotangents of x without the statistics, of the mean and of the inverse, and what these give to x.
+
 def layer_norm(n: Nodes, x: Ref, shape: list[int], w: Ref | None, b: Ref | None, epsilon: float) -> list[Ref]:
-    axes = list(range(x.rank - len(shape), x.rank))
-    mean, _, inverse = moments(n, x, axes, epsilon)
-    y = n("normalise", x, axes=axes, epsilon=n.rounded(epsilon), form="centered")
-    return [scaled(n, y, w, b, list(shape)), mean, inverse]
+    mean, _, inverse = moments(n, x, list(range(x.rank - len(shape), x.rank)), epsilon)
+    def late(m: Ref, r: Ref) -> Ref:
+        return scaled(n, n("mul", n("sub", x, m), r), w, b, list(shape))
+    n.late = late
+    return [late(mean, inverse), mean, inverse]
 
 
-def normalised_back(n: Nodes, g: Ref, x_hat: Ref, inverse: Ref, axes: list[int]) -> Ref:
-    """The cotangent of x from that of (x - mean) times inverse."""
-    mean = n.reduce("reduce_mean", g, axes)
-    slope = n.reduce("reduce_mean", n("mul", g, x_hat), axes)
-    return n("mul", inverse, n("sub", n("sub", g, mean), n("mul", x_hat, slope)))
+def affine(n: Nodes, x: Ref, mean: Ref, inverse: Ref, w: Ref | None, b: Ref | None) -> Ref:
+    """x s + (b - mean s) with s = inverse w."""
+    s = inverse if w is None else n("mul", inverse, w)
+    rest = n("mul", mean, s)
+    return n("add", n("mul", x, s), n("neg", rest) if b is None else n("sub", b, rest))
+
+
+def normalised_back(n: Nodes, t: Ref, x: Ref, mean: Ref, inverse: Ref, axes: list[int], like: list[int], shape: list[int]) -> Ref:
+    """The cotangent of x from that of (x - mean) inverse; `like` is the shape of the statistics, `shape` that of x."""
+    count, d = n.constant(float(counted([x.shape[a] for a in axes])), n.dtype), n("sub", x, mean)
+    direct = n("mul", t, inverse)
+    of_mean = n.reshape(n("neg", n.reduce("reduce_sum", direct, axes)), like)
+    of_inverse = n.reshape(n.reduce("reduce_sum", n("mul", t, d), axes), like)
+    cube = n("mul", inverse, n("mul", inverse, inverse))
+    by_inverse = n("neg", n("div", n("mul", n("mul", n.reshape(of_inverse, inverse.shape), cube), d), count))
+    by_mean = n.expand(n("div", n.reshape(of_mean, mean.shape), count), x.shape)
+    direct, by_mean, by_inverse = (n.reshape(one, shape) for one in (direct, by_mean, by_inverse))
+    n.marks = {"x": direct, "mean": of_mean, "inverse": of_inverse, "x by mean": by_mean, "x by inverse": by_inverse}
+    return n("add", n("add", direct, by_inverse), by_mean)
 
 
 def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, inverse: Ref, w: Ref | None, b: Ref | None,
@@ -44,25 +62,29 @@ def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, i
     axes, outer = list(range(first, x.rank)), list(range(first))
     x_hat = n("mul", n("sub", x, mean), inverse)
     through = g if w is None else n("mul", g, n.reshape(w, list(shape)))
-    return [normalised_back(n, through, x_hat, inverse, axes) if mask[0] else None,
+    return [normalised_back(n, through, x, mean, inverse, axes, mean.shape, x.shape) if mask[0] else None,
             n.reduce("reduce_sum", n("mul", g, x_hat), outer, False) if mask[1] else None,
             n.reduce("reduce_sum", g, outer, False) if mask[2] else None]
 
 
 def group_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, batch: int, channels: int, extent: int, groups: int, epsilon: float) -> list[Ref]:
-    rows = n.reshape(x, [batch, groups, channels // groups * extent])
-    mean, _, inverse = moments(n, rows, [2], epsilon)
-    y = n.reshape(n("normalise", rows, axes=[2], epsilon=n.rounded(epsilon), form="centered"), x.shape)
-    return [scaled(n, y, w, b, [channels] + [1] * (x.rank - 2)), n.reshape(mean, [batch, groups]), n.reshape(inverse, [batch, groups])]
+    mean, _, inverse = (n.reshape(one, [batch, groups]) for one in moments(n, n.reshape(x, [batch, groups, channels // groups * extent]), [2], epsilon))
+    def late(m: Ref, r: Ref) -> Ref:
+        shape, column = [batch, groups, channels // groups, extent], [batch, groups, 1, 1]
+        by_channel = [None if one is None else n.reshape(one, [1, groups, channels // groups, 1]) for one in (w, b)]
+        return n.reshape(affine(n, n.reshape(x, shape), n.reshape(m, column), n.reshape(r, column), *by_channel), x.shape)
+    n.late = late
+    return [late(mean, inverse), mean, inverse]
 
 
 def group_norm_backward(n: Nodes, g: Ref, x: Ref, mean: Ref, inverse: Ref, w: Ref | None, batch: int, channels: int, extent: int, groups: int,
                         mask: list[bool]) -> list[Ref | None]:
     shape, column = [batch, groups, channels // groups * extent], [batch, groups, 1]
-    x_hat = n("mul", n("sub", n.reshape(x, shape), n.reshape(mean, column)), n.reshape(inverse, column))
+    rows, centre, turn = n.reshape(x, shape), n.reshape(mean, column), n.reshape(inverse, column)
+    x_hat = n("mul", n("sub", rows, centre), turn)
     through = g if w is None else n("mul", g, n.reshape(w, [channels] + [1] * (x.rank - 2)))
     by_channel = [batch, channels, extent]
-    return [n.reshape(normalised_back(n, n.reshape(through, shape), x_hat, n.reshape(inverse, column), [2]), x.shape) if mask[0] else None,
+    return [normalised_back(n, n.reshape(through, shape), rows, centre, turn, [2], mean.shape, x.shape) if mask[0] else None,
             n.reduce("reduce_sum", n("mul", n.reshape(g, by_channel), n.reshape(x_hat, by_channel)), [0, 2], False) if mask[1] else None,
             n.reduce("reduce_sum", n.reshape(g, by_channel), [0, 2], False) if mask[2] else None]
 
@@ -75,13 +97,18 @@ def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None,
                epsilon: float) -> list[Ref | None]:
     """The result, what is saved; then the running statistics, which the kernel writes without saying so."""
     channels = [x.shape[1]]
-    w = n.expand(n.constant(1.0, n.dtype), channels) if w is None else w
-    b = n.expand(n.constant(0.0, n.dtype), channels) if b is None else b
     if not training:
-        return [n("batch_norm", x, w, b, mean, var, epsilon=n.rounded(epsilon)), None, None]
+        scale = n.expand(n.constant(1.0, n.dtype), channels) if w is None else w
+        shift = n.expand(n.constant(0.0, n.dtype), channels) if b is None else b
+        assert mean is not None and var is not None
+        return [n("batch_norm", x, scale, shift, mean, var, epsilon=n.rounded(epsilon)), None, None]
     axes = [0, *range(2, x.rank)]
     now, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
-    y = n("batch_norm", x, w, b, now, variance, epsilon=n.rounded(epsilon))
+    def late(m: Ref, r: Ref) -> Ref:
+        column = channel_column(x)
+        return affine(n, x, n.reshape(m, column), n.reshape(r, column), *[None if one is None else n.reshape(one, column) for one in (w, b)])
+    n.late = late
+    y = late(now, inverse)
     if mean is None or var is None:
         return [y, now, inverse]
     count = counted([x.shape[a] for a in axes])
@@ -100,11 +127,15 @@ def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | Non
     else:
         assert mean is not None and var is not None
         centre, inverse = mean, n("pow", n("add", var, n.rounded(epsilon)), exponent="-1/2")
-    inverse = n.reshape(inverse, column)
-    x_hat = n("mul", n("sub", x, n.reshape(centre, column)), inverse)
+    inverse, centre = n.reshape(inverse, column), n.reshape(centre, column)
     through = g if w is None else n("mul", g, n.reshape(w, column))
-    x_bar = normalised_back(n, through, x_hat, inverse, axes) if training else n("mul", through, inverse)
-    return [x_bar if mask[0] else None, n.reduce("reduce_sum", n("mul", g, x_hat), axes, False) if mask[1] else None,
+    x_bar = None
+    if mask[0]:
+        wide = [1, *column]
+        x_bar = normalised_back(n, through, x, n.reshape(centre, wide), n.reshape(inverse, wide), axes, [x.shape[1]], x.shape) if training \
+            else n("mul", through, inverse)
+    x_hat = n("mul", n("sub", x, centre), inverse)
+    return [x_bar, n.reduce("reduce_sum", n("mul", g, x_hat), axes, False) if mask[1] else None,
             n.reduce("reduce_sum", g, axes, False) if mask[2] else None]
 
 

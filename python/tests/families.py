@@ -235,6 +235,7 @@ def mamba() -> Any:
             super().__init__()
             self.norm, self.inside, self.conv = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Conv1d(width, width, 3, padding=2, groups=width)
             self.select, self.step, self.out = nn.Linear(width, 2 * state), nn.Linear(width, width), nn.Linear(width, width)
+            self.start = nn.Parameter(torch.randn(width, state))  # zeros would leave the first decay without a gradient
             self.log_a, self.skip = nn.Parameter(torch.log(torch.arange(1.0, state + 1)).expand(width, state).clone()), nn.Parameter(torch.ones(width))
 
         def forward(self, x: Tensor) -> Tensor:
@@ -242,7 +243,7 @@ def mamba() -> Any:
             y = F.silu(self.conv(y.transpose(1, 2))[..., :x.shape[1]].transpose(1, 2))
             (b, c), delta = self.select(y).chunk(2, -1), F.softplus(self.step(y))
             decay, drive = torch.exp(-delta[..., None] * self.log_a.exp()), (delta * y)[..., None] * b[:, :, None]
-            h, found = torch.zeros_like(drive[:, 0]), []
+            h, found = self.start.expand_as(drive[:, 0]), []
             for t in range(x.shape[1]):
                 h = decay[:, t] * h + drive[:, t]
                 found.append((h * c[:, t, None]).sum(-1))
@@ -256,10 +257,10 @@ class Long(nn.Module):
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        self.width, self.gates = width, nn.Linear(inputs + width, 4 * width)
+        self.gates, self.start = nn.Linear(inputs + width, 4 * width), nn.Parameter(torch.randn(2, 1, width))  # as above
 
     def forward(self, x: Tensor) -> Tensor:
-        h = c = x.new_zeros(x.shape[0], self.width)
+        h, c = self.start.expand(-1, x.shape[0], -1)
         for t in range(x.shape[1]):
             i, f, g, o = self.gates(torch.cat([x[:, t], h], 1)).chunk(4, 1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)

@@ -66,8 +66,8 @@ TABLE: dict[str, Maker] = {
     "Softmax2d": lambda: (nn.Softmax2d(), (x(1, 3, 2, 2),)), "ReLU in place": lambda: (nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True)), (x(2, 3),)),
     "MultiheadAttention": lambda: (Attention(), (x(2, 3, 8),)),
     # Recurrent.
-    "RNN": lambda: (nn.RNN(3, 4), (x(3, 2, 3),)), "RNN, relu": lambda: (nn.RNN(3, 4, nonlinearity="relu"), (x(3, 2, 3),)), "LSTM": lambda: (nn.LSTM(3, 4, 2), (x(3, 2, 3),)),
-    "LSTM, both directions": lambda: (nn.LSTM(3, 4, bidirectional=True, batch_first=True), (x(2, 3, 3),)), "GRU": lambda: (nn.GRU(3, 4, 2), (x(3, 2, 3),)),
+    "RNN": lambda: (nn.RNN(3, 4), (x(3, 2, 3), x(1, 2, 4))), "RNN, relu": lambda: (nn.RNN(3, 4, nonlinearity="relu"), (x(3, 2, 3), x(1, 2, 4))), "LSTM": lambda: (nn.LSTM(3, 4, 2), (x(3, 2, 3),)),
+    "LSTM, both directions": lambda: (nn.LSTM(3, 4, bidirectional=True, batch_first=True), (x(2, 3, 3),)), "GRU": lambda: (nn.GRU(3, 4, 2), (x(3, 2, 3), x(2, 2, 4))),
     "RNNCell": lambda: (nn.RNNCell(3, 4), (x(2, 3), x(2, 4))), "LSTMCell": lambda: (nn.LSTMCell(3, 4), (x(2, 3), (x(2, 4), x(2, 4)))),
     "GRUCell": lambda: (nn.GRUCell(3, 4), (x(2, 3), x(2, 4))),
     # Transformers.
@@ -102,7 +102,7 @@ TABLE: dict[str, Maker] = {
     "BCEWithLogitsLoss": lambda: (nn.BCEWithLogitsLoss(), (x(4, 3), torch.rand(4, 3))), "BCEWithLogitsLoss, weighted": lambda: (nn.BCEWithLogitsLoss(pos_weight=torch.rand(3) + 1), (x(4, 3), torch.rand(4, 3))),
     "MarginRankingLoss": lambda: (nn.MarginRankingLoss(0.3), (x(5), x(5), signs(5))), "HingeEmbeddingLoss": lambda: (nn.HingeEmbeddingLoss(), (x(5), signs(5))),
     "MultiLabelMarginLoss": lambda: (nn.MultiLabelMarginLoss(), (x(2, 4), torch.tensor([[1, 0, -1, 2], [3, -1, 0, 0]]))), "SoftMarginLoss": lambda: (nn.SoftMarginLoss(), (x(5), signs(5))),
-    "MultiLabelSoftMarginLoss": lambda: (nn.MultiLabelSoftMarginLoss(), (x(3, 4), torch.rand(3, 4).round())), "CosineEmbeddingLoss": lambda: (nn.CosineEmbeddingLoss(), (x(3, 4), x(3, 4), signs(3))),
+    "MultiLabelSoftMarginLoss": lambda: (nn.MultiLabelSoftMarginLoss(), (x(3, 4), torch.rand(3, 4).round())), "CosineEmbeddingLoss": lambda: (nn.CosineEmbeddingLoss(-0.9), (x(4, 4), x(4, 4), torch.tensor([1.0, -1, 1, -1]))),
     "MultiMarginLoss": lambda: (nn.MultiMarginLoss(), (x(4, 3), classes(3, 4))), "TripletMarginLoss": lambda: (nn.TripletMarginLoss(), (x(3, 4), x(3, 4), x(3, 4))),
     "TripletMarginWithDistanceLoss": lambda: (nn.TripletMarginWithDistanceLoss(), (x(3, 4), x(3, 4), x(3, 4))),
     "CTCLoss": lambda: (nn.CTCLoss(), (x(5, 2, 4).log_softmax(-1).detach().requires_grad_(), torch.tensor([[1, 2], [2, 3]]), torch.tensor([5, 5]), torch.tensor([2, 2]))),

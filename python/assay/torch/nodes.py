@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence, Union
 
 import torch
 
-NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "boolean",
+NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}  # a complex number is the pair of its parts, on a last axis
 
@@ -200,7 +200,7 @@ class Nodes:
             return self.constant(value, dtype)
         if dtype not in NAMES:
             raise Unknown(f"a conversion to {dtype}")
-        return value if value.dtype == dtype else self("cast", value, dtype=dtype, to="bool" if dtype == torch.bool else NAMES[dtype])
+        return value if value.dtype == dtype else self("cast", value, dtype=dtype, to=NAMES[dtype])
 
     def reshape(self, x: Ref, shape: Sequence[int]) -> Ref:
         return x if list(shape) == x.shape else self("reshape", x, shape=list(shape))

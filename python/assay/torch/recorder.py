@@ -361,9 +361,20 @@ class Tape(TorchDispatchMode):
                 return
             self.memory.overwrite(call.target)
         for one in results:
-            if one is not None:
+            if one is not None and self.in_backward():
+                self.drawn_in_backward(one, self.label(call.op))
+            elif one is not None:
                 self.inputs.append(self.memory.add(one, call.number if differs(one) else self.history(one), self.label("random" if call.target is not None else call.op)))
                 self.memory.values[self.inputs[-1]].is_fixed = not one.is_floating_point()
+
+    def drawn_in_backward(self, tensor: torch.Tensor, name: str) -> None:
+        """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own."""
+        same = [v for v in self.inputs if self.memory.values[v].tensor.shape == tensor.shape and bits(self.memory.values[v].tensor) == bits(tensor)]
+        if same and tensor.dtype == self.memory.values[same[0]].tensor.dtype:
+            self.memory.bind(tensor, None, same[0])
+            return
+        value = self.memory.add(tensor, None, name)
+        self.append("random", [], [Nodes([tensor]).constant(tensor, tensor.dtype)], [value])
 
     def note_opaque(self, call: "Call", results: list[torch.Tensor | None]) -> None:
         """What has no meaning here: its results are given, and counted."""

@@ -219,7 +219,7 @@ FUNCTIONS = ("neg", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "
 FULL = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
 BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lambda n, *_, value=value, **__: filled(n, value))
                                                                        for name, value in FULL.items()} | {
-    "sgn": unary("sign"), "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("pow", n.cast(x, n.dtype), exponent="-1/2"),
+    "sgn": unary("sign"), "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
     "square": lambda n, x: n("mul", x, x), "log2": logarithm(2.0), "log10": logarithm(10.0),
     "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": lambda n, x: n("log", n("add", 1.0, x)),
     "expm1": lambda n, x: n("sub", n("exp", x), 1.0), "exp2": lambda n, x: n("exp", n("mul", x, n.log_of_2(n.dtype))),

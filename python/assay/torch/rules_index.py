@@ -11,7 +11,6 @@ import torch
 
 from .nodes import Meaningless, Nodes, Ref, Unknown, Value, complexly, counted
 from .rules_layout import moved, numbered, replaced
-from .rules_linear import along
 
 Rule = Callable[..., Any]
 
@@ -169,40 +168,58 @@ def turns(extent: int, sign: int, norm: int, rows: int | None = None) -> tuple[t
     j = torch.arange(extent, dtype=torch.float64)
     angle = sign * 2 * math.pi * ((j[:rows, None] * j[None, :]) % extent) / extent
     scale = 1 / (1, math.sqrt(extent), extent)[norm]
-    return torch.cos(angle) * scale, torch.sin(angle) * scale
+    c, s = (torch.where(v.abs() < 1e-12, 0.0, v) for v in (torch.cos(angle), torch.sin(angle)))
+    return c * scale, s * scale
 
 
-def transformed(n: Nodes, x: Ref, axis: int, sign: int, norm: int) -> Ref:
-    """A complex transform of pairs along an axis."""
-    c, s = turns(x.shape[axis], sign, norm)
-    a, b = n.part(x, 0), n.part(x, 1)
-    return n.pair(n("sub", along(n, a, axis, c), along(n, b, axis, s)), n("add", along(n, a, axis, s), along(n, b, axis, c)))
+def mixed_pairs(n: Nodes, x: Ref, axis: int, blocks: list[list[torch.Tensor]]) -> Ref:
+    """A matrix of blocks [results, elements] times an axis, and the parts of its numbers where there are two columns (and rows) of blocks.
+
+    Every element is added and taken away once more: a fast transform has the rounding errors of sums of all elements, in those results too
+    whose coefficients for them are 0.
+    """
+    rows, columns = len(blocks), len(blocks[0])
+    if columns == 1:
+        x = n.reshape(x, [*x.shape, 1])
+    rank = x.rank - 1
+    last = [i for i in range(rank) if i != axis] + [axis, rank]
+    turned = n.permute(x, last)
+    flat = n.reshape(turned, [*turned.shape[:-2], turned.shape[-2] * columns])
+    matrix = torch.stack([torch.stack(row, -1) for row in blocks], 1)  # [results, rows, elements, columns]
+    count = matrix.shape[0]
+    matrix = matrix.reshape(count * rows, -1)
+    ones = torch.full_like(matrix, 2.0 ** math.floor(math.log2(float(matrix.abs().max()))))
+    wide = n("concat", flat, flat, flat, axis=flat.rank - 1)
+    found = n("matmul", wide, n.constant(torch.cat([matrix, ones, -ones], 1).t().contiguous(), n.dtype))
+    split = n.reshape(found, [*turned.shape[:-2], count, rows])
+    back = n.permute(split, [last.index(i) for i in range(rank)] + [rank])
+    return complexly(back) if rows == 2 else n.reshape(back, back.shape[:-1])
 
 
 def c2c(n: Nodes, x: Ref, axes: list[int], norm: int, forward: bool) -> Ref:
     for axis in axes:
-        x = transformed(n, x, axis % (x.rank - 1), -1 if forward else 1, norm)
+        axis %= x.rank - 1
+        c, s = turns(x.shape[axis], -1 if forward else 1, norm)
+        x = mixed_pairs(n, x, axis, [[c, -s], [s, c]])
     return x
 
 
 def r2c(n: Nodes, x: Ref, axes: list[int], norm: int, onesided: bool) -> Ref:
     last = axes[-1] % x.rank
     c, s = turns(x.shape[last], -1, norm, x.shape[last] // 2 + 1 if onesided else None)
-    return c2c(n, n.pair(along(n, x, last, c), along(n, x, last, s)), axes[:-1], norm, True)
+    return c2c(n, mixed_pairs(n, x, last, [[c], [s]]), axes[:-1], norm, True)
 
 
 def c2r(n: Nodes, x: Ref, axes: list[int], norm: int, last: int) -> Ref:
     """Half a spectrum, each inner frequency for two: x_0 + 2 sum Re(z_k e^(2 pi i j k / n)) + the middle one of an even n."""
     x = c2c(n, x, axes[:-1], norm, False)
-    axis = axes[-1] % (x.rank - 1)
     c, s = turns(last, 1, norm)
     half = last // 2 + 1
     double = torch.full([half], 2.0, dtype=torch.float64)
     double[0] = 1
     if last % 2 == 0:
         double[-1] = 1
-    c, s = c[:, :half] * double, s[:, :half] * double
-    return n("sub", along(n, n.part(x, 0), axis, c), along(n, n.part(x, 1), axis, s))
+    return mixed_pairs(n, x, axes[-1] % (x.rank - 1), [[c[:, :half] * double, -s[:, :half] * double]])
 
 
 INDEX: dict[str, Rule] = {

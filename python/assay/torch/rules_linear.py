@@ -238,7 +238,7 @@ def mixed(n: Nodes, x: Ref, matrices: list[torch.Tensor]) -> Ref:
     """Weighted sums over the last axes, of which each has a matrix of weights."""
     d = len(matrices)
     starts, indices, shares = [0], list[int](), list[str]()
-    rows = [[[(j, Fraction(w)) for j, w in enumerate(row) if w] for row in one.tolist()] for one in matrices]
+    rows = [[apart([(j, Fraction(w)) for j, w in enumerate(row) if w]) for row in one.tolist()] for one in matrices]
     for picked in itertools.product(*rows):
         for terms in itertools.product(*picked):
             at, weight = 0, Fraction(1)
@@ -252,6 +252,11 @@ def mixed(n: Nodes, x: Ref, matrices: list[torch.Tensor]) -> Ref:
     return n.reshape(found, [*x.shape[:x.rank - d], *[one.shape[0] for one in matrices]])
 
 
+def apart(terms: list[tuple[int, Fraction]]) -> list[tuple[int, Fraction]]:
+    """At a border both neighbours are one element, which a kernel may add to itself."""
+    return [(j, w * share / 4) for j, w in terms for share in (3, 1)] if len(terms) == 1 else terms
+
+
 def interpolated(d: int) -> Rule:
     def rule(n: Nodes, x: Ref, size: list[int], aligned: bool, *scales: float | None) -> Ref:
         return mixed(n, x, [weights(x.shape[x.rank - d + i], size[i], aligned, scales[i] if scales else None) for i in range(d)])
@@ -263,13 +268,6 @@ def interpolated_backward(d: int) -> Rule:
         first = g.rank - d
         return mixed(n, g, [weights(shape[first + i], g.shape[first + i], aligned, scales[i] if scales else None).t() for i in range(d)])
     return rule
-
-
-def along(n: Nodes, x: Ref, axis: int, matrix: torch.Tensor) -> Ref:
-    """The product of a constant matrix with an axis."""
-    last = [i for i in range(x.rank) if i != axis] + [axis]
-    found = n("matmul", n.permute(x, last), n.constant(matrix.t().contiguous(), n.dtype))
-    return n.permute(found, [last.index(i) for i in range(x.rank)])
 
 
 def trilinear(n: Nodes, a: Ref, b: Ref, c: Ref, expand_a: list[int], expand_b: list[int], expand_c: list[int], summed: list[int], unroll: int = 1) -> Ref:

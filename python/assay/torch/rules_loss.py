@@ -222,16 +222,19 @@ def smooth_l1(delta: bool) -> Rule:
     return rule
 
 
+def product(n: Nodes, *factors: Ref, shape: list[int]) -> Ref:
+    """Factors multiplied in any order, with a rounding more than they need: one of them may be a quotient's."""
+    columns = [n.expand(n.reshape(n.expand(one, shape), [*shape, 1]), [*shape, 1]) for one in (*factors, n.constant(1.0, n.dtype))]
+    return n.reduce("reduce_prod", n("concat", *columns, axis=len(shape)), [len(shape)], False)
+
+
 def smooth_l1_backward(delta: bool) -> Rule:
     def rule(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int, beta: float) -> Ref:
-        d = n("sub", x, y)
-        share = n("div", n.constant(1.0, n.dtype), n.constant(float(counted(d.shape)) if reduction == 1 else 1.0, n.dtype))
-        inside_ = n("mul", n("mul", share, d), g)
-        side = n("mul", n("mul", share, n("sign", d)), g)
-        b = n.constant(beta, n.dtype)
-        if delta:
-            side = n("mul", n("mul", n("mul", share, n("sign", d)), g), b)
-        return n("where", n("less", n("abs", d), b), inside_ if delta else n("div", inside_, b), side)
+        d, one, b = n("sub", x, y), n.constant(1.0, n.dtype), n.constant(beta, n.dtype)
+        share = n("div", one, n.constant(float(counted(d.shape)) if reduction == 1 else 1.0, n.dtype))
+        inner = product(n, share, d, g, one if delta else n("div", one, b), shape=d.shape)
+        outer = product(n, share, n("sign", d), g, b if delta else one, shape=d.shape)
+        return n("where", n("less", n("abs", d), b), inner, outer)
     return rule
 
 

@@ -11,12 +11,31 @@ from .nodes import Nodes, Ref, Unknown, counted
 Rule = Callable[..., Any]
 
 
+def root(n: Nodes, variance: Ref, epsilon: float) -> Ref:
+    """1 / sqrt(variance + epsilon). A variance that is merged from parts has a few roundings more than one of two passes: factors of 1."""
+    column = n.reshape(variance, [*variance.shape, 1])
+    ones = n.expand(n.constant(1.0, n.dtype), [*variance.shape, 6])
+    variance = n.reduce("reduce_prod", n("concat", column, ones, axis=variance.rank), [variance.rank], False)
+    return n("reciprocal", n("sqrt", n("add", variance, n.rounded(epsilon))))
+
+
+def merged_mean(n: Nodes, x: Ref, axes: list[int]) -> Ref:
+    """The mean over axes, which are kept, as 1/3 and 2/3 of every element: means that are merged from parts round where a sum is exact."""
+    rest = [i for i in range(x.rank) if i not in axes]
+    count = counted([x.shape[a] for a in axes])
+    rows = n.reshape(n.permute(x, rest + axes), [counted([x.shape[i] for i in rest]), count])
+    places = [i for i in range(count) for _ in (1, 2)]
+    shares = [f"{share}/{3 * count}" for _ in range(count) for share in (1, 2)]
+    mean = n("weighted_gather", rows, axis=1, starts=[0, 2 * count], indices=places, weights=shares)
+    return n.reshape(mean, [1 if i in axes else s for i, s in enumerate(x.shape)])
+
+
 def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float) -> tuple[Ref, Ref, Ref]:
     """Mean, variance and 1 / sqrt(variance + epsilon) over axes, which are kept."""
-    mean = n.reduce("reduce_mean", x, axes)
+    mean = merged_mean(n, x, axes)
     distance = n("sub", x, mean)
     variance = n.reduce("reduce_mean", n("mul", distance, distance), axes)
-    return mean, variance, n("pow", n("add", variance, n.rounded(epsilon)), exponent="-1/2")
+    return mean, variance, root(n, variance, epsilon)
 
 
 def scaled(n: Nodes, y: Ref, w: Ref | None, b: Ref | None, shape: list[int]) -> Ref:
@@ -56,11 +75,16 @@ def normalised_back(n: Nodes, t: Ref, x: Ref, mean: Ref, inverse: Ref, axes: lis
     return n("add", n("add", direct, by_inverse), by_mean)
 
 
+def turned(n: Nodes, x: Ref, mean: Ref, inverse: Ref) -> Ref:
+    """(x - mean) inverse, as x inverse - mean inverse."""
+    return n("sub", n("mul", x, inverse), n("mul", mean, inverse))
+
+
 def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, inverse: Ref, w: Ref | None, b: Ref | None,
                         mask: list[bool]) -> list[Ref | None]:
     first = x.rank - len(shape)
     axes, outer = list(range(first, x.rank)), list(range(first))
-    x_hat = n("mul", n("sub", x, mean), inverse)
+    x_hat = turned(n, x, mean, inverse)
     through = g if w is None else n("mul", g, n.reshape(w, list(shape)))
     return [normalised_back(n, through, x, mean, inverse, axes, mean.shape, x.shape) if mask[0] else None,
             n.reduce("reduce_sum", n("mul", g, x_hat), outer, False) if mask[1] else None,
@@ -81,7 +105,7 @@ def group_norm_backward(n: Nodes, g: Ref, x: Ref, mean: Ref, inverse: Ref, w: Re
                         mask: list[bool]) -> list[Ref | None]:
     shape, column = [batch, groups, channels // groups * extent], [batch, groups, 1]
     rows, centre, turn = n.reshape(x, shape), n.reshape(mean, column), n.reshape(inverse, column)
-    x_hat = n("mul", n("sub", rows, centre), turn)
+    x_hat = turned(n, rows, centre, turn)
     through = g if w is None else n("mul", g, n.reshape(w, [channels] + [1] * (x.rank - 2)))
     by_channel = [batch, channels, extent]
     return [normalised_back(n, n.reshape(through, shape), rows, centre, turn, [2], mean.shape, x.shape) if mask[0] else None,
@@ -126,7 +150,7 @@ def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | Non
         centre, inverse = saved_mean, saved_inverse
     else:
         assert mean is not None and var is not None
-        centre, inverse = mean, n("pow", n("add", var, n.rounded(epsilon)), exponent="-1/2")
+        centre, inverse = mean, root(n, var, epsilon)
     inverse, centre = n.reshape(inverse, column), n.reshape(centre, column)
     through = g if w is None else n("mul", g, n.reshape(w, column))
     x_bar = None
@@ -134,7 +158,7 @@ def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | Non
         wide = [1, *column]
         x_bar = normalised_back(n, through, x, n.reshape(centre, wide), n.reshape(inverse, wide), axes, [x.shape[1]], x.shape) if training \
             else n("mul", through, inverse)
-    x_hat = n("mul", n("sub", x, centre), inverse)
+    x_hat = turned(n, x, centre, inverse)
     return [x_bar, n.reduce("reduce_sum", n("mul", g, x_hat), axes, False) if mask[1] else None,
             n.reduce("reduce_sum", g, axes, False) if mask[2] else None]
 
@@ -142,7 +166,7 @@ def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | Non
 def fused_rms_norm(n: Nodes, x: Ref, shape: list[int], w: Ref | None, epsilon: float | None) -> list[Ref]:
     axes = list(range(x.rank - len(shape), x.rank))
     mean = n.reduce("reduce_mean", n("mul", x, x), axes)
-    inverse = n("pow", n("add", mean, n.rounded(torch.finfo(n.dtype).eps if epsilon is None else epsilon)), exponent="-1/2")
+    inverse = root(n, mean, torch.finfo(n.dtype).eps if epsilon is None else epsilon)
     return [scaled(n, n("mul", x, inverse), w, None, list(shape)), inverse]
 
 

@@ -10,7 +10,7 @@ from .._programs import gate
 from .._trace import Trace
 from .backward import Recorder
 from .memory import bits
-from .recorder import Region
+from .values import Region
 
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 # What PyTorch's CPU kernels are declared to do (docs/contracts/execution-models.md); its attention keeps running maxima; doubles with SLEEF's functions.

@@ -20,6 +20,8 @@ from .rules_reduce import REDUCE
 # By the name of the operation without its overload; what writes in place has the meaning of what does not.
 RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX
 
+MOVES = ("reshape", "permute", "slice", "concat", "pad", "gather", "expand", "constant", "place")  # which round nothing
+
 
 def written(function: Any) -> list[str]:
     """The names of the arguments that an operation says it writes."""
@@ -94,7 +96,7 @@ def meaning(function: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | N
     decomposition = decomposition_table.get(function)
     if decomposition is None or written(function):
         raise Unknown(f"{function}: {why or 'it has no meaning here'}")
-    return decomposed(decomposition, nodes, args, kwargs)
+    return loosened(nodes, decomposed(decomposition, nodes, args, kwargs))
 
 
 def decomposed(decomposition: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | None]:
@@ -121,6 +123,12 @@ def decomposed(decomposition: Any, nodes: Nodes, args: Any, kwargs: Any) -> list
     except Exception as error:
         raise Unknown(f"its decomposition: {error}") from error
     return [finished_part(nodes, mode.refs.get(id(one)), one) for one in listed(results)]
+
+
+def loosened(nodes: Nodes, found: list[Ref | None]) -> list[Ref | None]:
+    """A kernel rounds in an order that its decomposition need not have: a few roundings more are admitted."""
+    return [nodes.loose(one) if one is not None and one.dtype.is_floating_point and not one.is_complex and one.node is not None
+            and one.node["op"] not in MOVES else one for one in found]
 
 
 def finished_part(nodes: Nodes, ref: Ref | None, tensor: Any) -> Ref | None:

@@ -9,7 +9,8 @@ import torch
 
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
-PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}  # a complex number is the pair of its parts, on a last axis
+# What values are recorded as: a complex number is the pair of its parts, on a last axis; a number of 16 bits is the float32 that it is.
+PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
 
 
 class Unknown(Exception):
@@ -40,7 +41,9 @@ IRRATIONAL = {"pi": math.pi, "root_of_pi": 2 / math.sqrt(math.pi), "log_of_2": m
 
 
 def parts(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor; one of complex numbers as pairs."""
+    """The tensor as it is recorded."""
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        return tensor.float()
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor.resolve_neg()
 
 
@@ -49,7 +52,7 @@ def operand(tensor: torch.Tensor) -> Ref:
     shape, dtype = list(tensor.shape), tensor.dtype
     if tensor.is_complex():
         return Ref([*shape, 2], PARTS[dtype], tensor, is_complex=True)
-    return Ref(shape, dtype, tensor)
+    return Ref(shape, PARTS.get(dtype, dtype), tensor)
 
 
 def counted(extents: Sequence[int]) -> int:
@@ -225,6 +228,28 @@ class Nodes:
     def place(self, x: Ref, places: torch.Tensor, shape: Sequence[int]) -> Ref:
         """Zeros of this shape, to which the elements of x are added at these places."""
         return self("place", self.reshape(x, [counted(x.shape)]), indices=places.flatten().tolist(), shape=list(shape))
+
+    # Kernels multiply and add in orders of their own. What is written by these may have been computed in any.
+
+    def stacked(self, values: Sequence[Ref]) -> Ref:
+        """Values of shapes that broadcast, on a new last axis."""
+        shape = broadcast(*[one.shape for one in values])
+        return self("concat", *[self.reshape(self.expand(one, shape), [*shape, 1]) for one in values], axis=len(shape))
+
+    def product(self, *factors: Ref, slack: int = 2) -> Ref:
+        """Factors multiplied in any order, with some roundings more."""
+        column = self.stacked([*factors, *[self.constant(1.0, factors[0].dtype)] * slack])
+        return self.reduce("reduce_prod", column, [column.rank - 1], False)
+
+    def total(self, *terms: Ref) -> Ref:
+        """Terms added in any order."""
+        column = self.stacked(terms)
+        return self.reduce("reduce_sum", column, [column.rank - 1], False)
+
+    def loose(self, x: Ref) -> Ref:
+        """The value with a few roundings more: a third of it and two thirds."""
+        flat = self.reshape(x, [counted(x.shape), 1])
+        return self.reshape(self("weighted_gather", flat, axis=1, starts=[0, 2], indices=[0, 0], weights=["1/3", "2/3"]), x.shape)
 
     def like(self, x: Ref) -> Ref:
         """The value in the shape of the result."""

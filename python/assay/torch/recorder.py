@@ -1,20 +1,17 @@
 """Records what PyTorch runs on the CPU: each ATen operation as a region, bit for bit (docs/pytorch.md)."""
 from __future__ import annotations
 
-import contextlib
-from dataclasses import dataclass, field
-from typing import Any, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch.autograd.function import BackwardCFunction
-from torch.nn.modules import module as hooks
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .lowering import listed, meaning, short_name, written
-from .memory import LEAF, PENDING, Block, Memory, Refused, bits, held, place, positions
+from .memory import PENDING, Refused, address, bits, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 from .rules_layout import replaced
+from .values import Region, Values, taken
 
 # The same tensor again, memory that nobody wrote, or numbers for Python.
 TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
@@ -27,196 +24,26 @@ GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
-@dataclass(eq=False)
-class Region:
-    """What ran as one. `after`: in a part without gradients, the last node that autograd had made."""
+@dataclass
+class Call:
+    """One operation, as it ran."""
 
-    name: str
-    is_double: bool
-    operands: list[int]
-    results: list[int]
-    nodes: list[dict[str, Any]]
-    outputs: list[int]
-    after: int | None = None
-    marks: dict[str, str] = field(default_factory=dict)  # names of values inside that products are about
-    statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
-    whole: int | None = None  # the value that holds all real results, where they had cotangents at once
-    real: list[int] = field(default_factory=list)  # these results
+    function: Any
+    op: str
+    number: int | None
+    target: torch.Tensor | None
+    base: tuple[Any, int, torch.Tensor] | None
+    operands: list[tuple[Ref, int]]
+    hidden: list[torch.Tensor]
 
 
-class Tape(TorchDispatchMode):
-    """The regions of a run, in order."""
+def differs(tensor: torch.Tensor) -> bool:
+    """Whether its elements can have derivatives."""
+    return tensor.is_floating_point() or tensor.is_complex()
 
-    def __init__(self, model: torch.nn.Module | Mapping[str, torch.Tensor] | None = None) -> None:
-        super().__init__()
-        self.memory = Memory()
-        self.regions: list[Region] = []
-        self.inputs: list[int] = []
-        self.parameters: list[int] = []
-        self.cut: set[int] = set()  # values that were made without gradients
-        self.opaque: list[tuple[str, list[int]]] = []
-        self.made: dict[int, Region | None] = {}  # a node's number -> the region whose product it computes; None: an opaque one
-        self.edges: dict[tuple[int, int], int] = {}  # (a node's number, output) -> value
-        self.broken: set[int] = set()  # nodes in which something opaque ran
-        self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
-        self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()  # type: ignore[attr-defined]
-        self.modules: list[str] = []
-        self.trained: dict[str, torch.Tensor] = {}
-        is_module = isinstance(model, torch.nn.Module)
-        self.paths = {id(one): path for path, one in model.named_modules()} if isinstance(model, torch.nn.Module) else {}
-        self.labels = {one.untyped_storage()._cdata: name for name, one in model.named_buffers()} if isinstance(model, torch.nn.Module) else {}
-        named = model.named_parameters() if isinstance(model, torch.nn.Module) else (model or {}).items()
-        for name, one in named:
-            self.input(name, one, is_parameter=is_module or one.requires_grad)
 
-    @staticmethod
-    @contextlib.contextmanager
-    def aside() -> Iterator[None]:
-        """What the recorder computes for itself."""
-        with torch._C._DisableTorchDispatch(), torch.no_grad():  # type: ignore[attr-defined]
-            yield
-
-    def input(self, name: str, tensor: torch.Tensor, *, is_parameter: bool = False) -> torch.Tensor:
-        """Names a tensor that the run is given."""
-        with self.aside():
-            if tensor.grad_fn is not None:
-                raise Refused(f"'{name}' was computed before the recording began")
-            if tensor.requires_grad:
-                self.trained[name] = tensor
-            if self.memory.marked(tensor, self.history(tensor)) is None:
-                self.given(tensor, name, is_parameter=is_parameter)
-        return tensor
-
-    def given(self, tensor: torch.Tensor, name: str, *, is_parameter: bool = False) -> int:
-        value = self.memory.add(tensor, self.history(tensor), name)
-        self.memory.values[value].is_fixed = not tensor.is_floating_point()
-        (self.parameters if is_parameter else self.inputs).append(value)
-        return value
-
-    def loose(self, tensor: torch.Tensor, name: str) -> int:
-        """A given value that lies nowhere."""
-        self.inputs.append(self.memory.loose(tensor, name))
-        return self.inputs[-1]
-
-    @staticmethod
-    def history(tensor: torch.Tensor) -> Any:
-        """What made a tensor: a node's number, LEAF, or None."""
-        node = tensor.grad_fn
-        return node._sequence_nr() if node is not None else LEAF if tensor.requires_grad else None
-
-    @staticmethod
-    def in_backward() -> bool:
-        return torch._C._current_autograd_node() is not None  # type: ignore[attr-defined]
-
-    # The value that a tensor holds.
-
-    def value(self, tensor: torch.Tensor) -> int:
-        """The recorded value; given, if nobody computed it here."""
-        history = self.history(tensor)
-        found = self.memory.marked(tensor, history)
-        if found is None:
-            found = self.located(tensor, history)
-            self.memory.mark(tensor, history, found)
-        node = tensor.grad_fn
-        if node is not None:
-            self.edges[(history, tensor.output_nr)] = found
-        if bits(self.memory.values[found].tensor) != bits(tensor):
-            raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
-        return found
-
-    def located(self, tensor: torch.Tensor, history: Any) -> int:
-        """By its place and the node that made it."""
-        block, node = self.memory.block(tensor), tensor.grad_fn
-        if not block.places:
-            return self.given(tensor, self.labels.get(block.storage._cdata, "constant")) if node is None else self.unseen(tensor, history, node.name())
-        known = block.places.setdefault(place(tensor), {})
-        if history == LEAF and None in known and self.in_backward():
-            return max(known[None], known.get(LEAF, 0))
-        if history in known:
-            return known[history]
-        if isinstance(node, BackwardCFunction):
-            self.adopt(node, known)
-        if node is not None and node.name() == "torch::autograd::CopySlices" and PENDING in known:
-            known[history] = known.pop(PENDING)
-            self.made.setdefault(history, next((one for one in reversed(self.regions) if known[history] in one.results), None))
-        if history in known:
-            return known[history]
-        if node is not None and known and self.in_backward():
-            return max(known.values())
-        if node is not None:
-            return self.view_of(tensor, history, block)
-        if not known:
-            return self.viewed(tensor, None, block, None)
-        latest = list(known.values())[-1]
-        if history == LEAF or self.in_backward() or None in known:
-            return known.get(None, latest)
-        return self.detached(tensor, latest)
-
-    def unseen(self, tensor: torch.Tensor, history: Any, name: str) -> int:
-        """A result of something that ran where nobody could look."""
-        value = self.given(tensor, name)
-        self.opaque.append((name, [value]))
-        self.made[history] = None
-        return value
-
-    def view_of(self, tensor: torch.Tensor, history: Any, block: Block) -> int:
-        """A tensor whose node was not seen to be made: a view that autograd made anew after its base was written."""
-        above, output = tensor.grad_fn.next_functions[0] if tensor.grad_fn and tensor.grad_fn.next_functions else (None, 0)
-        if tensor._is_view() and tensor._base is not None and above is not None and address_of(tensor._base) == address_of(tensor):
-            base = self.value(tensor._base)
-            if self.edges.get((above._sequence_nr(), output)) == base:
-                return self.viewed(tensor, history, block, (place(tensor._base), base))
-        return self.unseen(tensor, history, tensor.grad_fn.name() if tensor.grad_fn else "view")
-
-    def viewed(self, tensor: torch.Tensor, history: Any, block: Block, base: tuple[Any, int] | None) -> int:
-        """The elements of a larger value that lie where the tensor does."""
-        where = base or block.whole
-        if where is None or where[0][3] != tensor.dtype or where[0][4:] != place(tensor)[4:]:
-            raise Refused(f"a tensor of shape {list(tensor.shape)} shares memory in a way that the recorder did not see")
-        at = positions(where[0], place(tensor), block)
-        if bool((at < 0).any()):
-            raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of what was recorded of its memory")
-        source = self.memory.values[where[1]].tensor
-        nodes, ref = Nodes([tensor]), Ref(source.shape, source.dtype, source, is_complex=tensor.is_complex())
-        output = taken(nodes, ref, at)
-        value = self.memory.add(tensor, history, self.label("view"))
-        self.memory.values[value].is_fixed = self.memory.values[where[1]].is_fixed
-        region = self.append("view", [(ref, where[1])], [output], [value])
-        if history is not None:
-            self.made[history] = region
-        elif not self.in_backward() and where[1] in self.edges.values():
-            self.cut.add(value)
-        return value
-
-    def detached(self, tensor: torch.Tensor, source: int) -> int:
-        """The same bits without their history."""
-        ref = operand(tensor)
-        value = self.memory.add(tensor, None, self.memory.values[source].name + ".detach")
-        self.append("detach", [(ref, source)], [ref], [value])
-        self.cut.add(value)
-        return value
-
-    # Regions.
-
-    def label(self, op: str) -> str:
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
-        if node is None:
-            return ".".join([one for one in self.modules[-1:] if one] + [op])
-        region = self.made.get(node._sequence_nr())
-        return f"backward of {region.name if region else node.name()}: {op}"
-
-    def append(self, op: str, operands: list[tuple[Ref, int]], outputs: list[Ref], results: list[int]) -> Region:
-        """A region of what the outputs need; operands that nothing reads are left out."""
-        used, nodes, numbers = finished([ref for ref, _ in operands], outputs)
-        of = {id(ref): value for ref, value in operands}
-        ids = [of[id(ref)] for ref in used]
-        reals = {self.memory.values[v].tensor.dtype for v in ids + results if self.memory.values[v].tensor.is_floating_point()}
-        if len(reals) > 1:
-            raise Unknown("float32 and float64 in one operation")
-        plain = not torch.is_grad_enabled() and not self.in_backward()
-        after = torch._C._autograd._get_sequence_nr() - 1 if plain else None  # type: ignore[attr-defined]
-        self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
-        return self.regions[-1]
+class Tape(Values):
+    """Writes down each operation, as it runs."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -259,12 +86,14 @@ class Tape(TorchDispatchMode):
         self.settle(call, tensors, refs, args, kwargs, results)
         return returned
 
-    def settle(self, call: "Call", tensors: list[torch.Tensor], refs: list[Ref], args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> None:
+    def settle(self, call: Call, tensors: list[torch.Tensor], refs: list[Ref], args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> None:
         """Writes down what ran."""
         if not any(one is not None for one in results):
             return
         if call.op in GIVEN:
             return self.note_given(call, results)
+        if any(one is not None and one.dtype in (torch.bfloat16, torch.float16) for one in [*tensors, *results]):
+            return self.note_opaque(call, results)  # the trace has no rounding to 16 bits
         if call.base is not None and call.target is not None:  # what is read of a part is read of its base
             whole = self.memory.values[call.base[1]].tensor
             ref = Ref(whole.shape, whole.dtype, whole, is_complex=call.target.is_complex())
@@ -281,7 +110,7 @@ class Tape(TorchDispatchMode):
         except Unknown:
             self.note_opaque(call, results)
 
-    def note(self, call: "Call", nodes: Nodes, results: list[torch.Tensor | None], found: list[Ref | None]) -> None:
+    def note(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], found: list[Ref | None]) -> None:
         """A region, and where its results lie."""
         extra = [(ref, self.loose(ref.tensor, "constant")) for ref in nodes.given if ref.tensor is not None]
         if call.base is not None and call.target is not None and found[0] is not None:
@@ -315,7 +144,7 @@ class Tape(TorchDispatchMode):
         if left:
             self.note_opaque(call, list(left))
 
-    def note_staged(self, call: "Call", nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
+    def note_staged(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
         """A normalisation: the region of its statistics, and one that reads them."""
         statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:]], values[1:])
         read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], values[1:3])]
@@ -330,10 +159,10 @@ class Tape(TorchDispatchMode):
         elif not self.in_backward():
             self.cut.update(v for v in values if self.memory.values[v].tensor.is_floating_point())
 
-    def key(self, call: "Call", region_operands: list[int], graph: list[dict[str, Any]]) -> str:
+    def key(self, call: Call, region_operands: list[int], graph: list[dict[str, Any]]) -> str:
         return f"{region_operands} {graph}"
 
-    def again(self, call: "Call", used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
+    def again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
         """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values."""
         if call.target is not None or call.hidden or not self.in_backward():
             return False
@@ -347,11 +176,11 @@ class Tape(TorchDispatchMode):
             self.memory.bind(tensor, call.number if differs(tensor) else None, value)
         return True
 
-    def seen_again(self, call: "Call", region: Region, graph: list[dict[str, Any]]) -> None:
+    def seen_again(self, call: Call, region: Region, graph: list[dict[str, Any]]) -> None:
         if call.target is None and not call.hidden and not self.in_backward():
             self.seen.setdefault(self.key(call, region.operands, graph), region.results)
 
-    def note_given(self, call: "Call", results: list[torch.Tensor | None]) -> None:
+    def note_given(self, call: Call, results: list[torch.Tensor | None]) -> None:
         if call.target is not None:
             if call.base is not None:
                 self.memory.overwrite(call.target)
@@ -376,7 +205,7 @@ class Tape(TorchDispatchMode):
         value = self.memory.add(tensor, None, name)
         self.append("random", [], [Nodes([tensor]).constant(tensor, tensor.dtype)], [value])
 
-    def note_opaque(self, call: "Call", results: list[torch.Tensor | None]) -> None:
+    def note_opaque(self, call: Call, results: list[torch.Tensor | None]) -> None:
         """What has no meaning here: its results are given, and counted."""
         if call.target is not None:
             self.memory.overwrite(call.target)
@@ -419,7 +248,7 @@ class Tape(TorchDispatchMode):
 
     def base_of(self, target: torch.Tensor) -> tuple[Any, int, torch.Tensor] | None:
         """The larger value that is written with the tensor: its place, the value, and which of its elements; None if there is none."""
-        block = self.memory.blocks.get(self.memory_address(target))
+        block = self.memory.blocks.get(address(target))
         tracked = torch.is_grad_enabled() and target._is_view() and target._base is not None and (target.requires_grad or target._base.requires_grad)
         if torch.is_grad_enabled() and not target._is_view():
             return None
@@ -438,11 +267,7 @@ class Tape(TorchDispatchMode):
             return None
         return where[0], where[1], at
 
-    @staticmethod
-    def memory_address(tensor: torch.Tensor) -> int:
-        return address_of(tensor)
-
-    def note_part(self, call: "Call", extra: list[tuple[Ref, int]], found: Ref) -> None:
+    def note_part(self, call: Call, extra: list[tuple[Ref, int]], found: Ref) -> None:
         """A region that gives the base with a part of it written."""
         assert call.target is not None and call.base is not None
         where, _, at = call.base
@@ -457,36 +282,3 @@ class Tape(TorchDispatchMode):
         self.memory.values[value].is_fixed = all(self.memory.values[v].is_fixed for v in region.operands)
         if call.number is None:
             self.register(None, region, [value])
-
-    def adopt(self, node: Any, known: dict[Any, int]) -> None:
-        """What was recorded without a history is an output of the Function that made this node."""
-        raise NotImplementedError
-
-
-@dataclass
-class Call:
-    """One operation, as it ran."""
-
-    function: Any
-    op: str
-    number: int | None
-    target: torch.Tensor | None
-    base: tuple[Any, int, torch.Tensor] | None
-    operands: list[tuple[Ref, int]]
-    hidden: list[torch.Tensor]
-
-
-def differs(tensor: torch.Tensor) -> bool:
-    """Whether its elements can have derivatives."""
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-def address_of(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
-
-
-def taken(nodes: Nodes, whole: Ref, at: torch.Tensor) -> Ref:
-    """The elements of a value at these positions."""
-    if not whole.is_complex:
-        return nodes.gather(whole, at, list(at.shape))
-    return complexly(nodes.gather(whole, torch.stack([2 * at, 2 * at + 1], -1), [*at.shape, 2]))

@@ -208,7 +208,7 @@ def halves(n: Nodes, x: Ref, axis: int) -> list[Ref]:
 def glu_backward(n: Nodes, g: Ref, x: Ref, axis: int) -> Ref:
     a, b = halves(n, x, axis)
     s = n("sigmoid", b)
-    return n("concat", n("mul", g, s), n("mul", n("mul", n("mul", one_minus(n, s), s), g), a), axis=axis % x.rank)
+    return n("concat", n.product(g, s), n.product(one_minus(n, s), s, g, a), axis=axis % x.rank)
 
 
 def smooth_l1(delta: bool) -> Rule:
@@ -222,18 +222,12 @@ def smooth_l1(delta: bool) -> Rule:
     return rule
 
 
-def product(n: Nodes, *factors: Ref, shape: list[int]) -> Ref:
-    """Factors multiplied in any order, with a rounding more than they need: one of them may be a quotient's."""
-    columns = [n.expand(n.reshape(n.expand(one, shape), [*shape, 1]), [*shape, 1]) for one in (*factors, n.constant(1.0, n.dtype))]
-    return n.reduce("reduce_prod", n("concat", *columns, axis=len(shape)), [len(shape)], False)
-
-
 def smooth_l1_backward(delta: bool) -> Rule:
     def rule(n: Nodes, g: Ref, x: Ref, y: Ref, reduction: int, beta: float) -> Ref:
         d, one, b = n("sub", x, y), n.constant(1.0, n.dtype), n.constant(beta, n.dtype)
         share = n("div", one, n.constant(float(counted(d.shape)) if reduction == 1 else 1.0, n.dtype))
-        inner = product(n, share, d, g, one if delta else n("div", one, b), shape=d.shape)
-        outer = product(n, share, n("sign", d), g, b if delta else one, shape=d.shape)
+        inner = n.product(share, d, g, one if delta else n("div", one, b))
+        outer = n.product(share, n("sign", d), g, b if delta else one)
         return n("where", n("less", n("abs", d), b), inner, outer)
     return rule
 

@@ -63,31 +63,32 @@ def affine(n: Nodes, x: Ref, mean: Ref, inverse: Ref, w: Ref | None, b: Ref | No
 
 def normalised_back(n: Nodes, t: Ref, x: Ref, mean: Ref, inverse: Ref, axes: list[int], like: list[int], shape: list[int]) -> Ref:
     """The cotangent of x from that of (x - mean) inverse; `like` is the shape of the statistics, `shape` that of x."""
-    count, d = n.constant(float(counted([x.shape[a] for a in axes])), n.dtype), n("sub", x, mean)
-    direct = n("mul", t, inverse)
+    count = n.constant(float(counted([x.shape[a] for a in axes])), n.dtype)
+    direct = n.product(t, inverse)
     of_mean = n.reshape(n("neg", n.reduce("reduce_sum", direct, axes)), like)
-    of_inverse = n.reshape(n.reduce("reduce_sum", n("mul", t, d), axes), like)
-    cube = n("mul", inverse, n("mul", inverse, inverse))
-    by_inverse = n("neg", n("div", n("mul", n("mul", n.reshape(of_inverse, inverse.shape), cube), d), count))
+    both = n.stacked([n.product(t, x), n("neg", n.product(t, mean))])
+    of_inverse = n.reshape(n.reduce("reduce_sum", both, [*axes, x.rank]), like)
+    k = n("div", n.product(n.reshape(of_inverse, inverse.shape), inverse, inverse, inverse), count)
     by_mean = n.expand(n("div", n.reshape(of_mean, mean.shape), count), x.shape)
-    direct, by_mean, by_inverse = (n.reshape(one, shape) for one in (direct, by_mean, by_inverse))
-    n.marks = {"x": direct, "mean": of_mean, "inverse": of_inverse, "x by mean": by_mean, "x by inverse": by_inverse}
-    return n("add", n("add", direct, by_inverse), by_mean)
+    found = {"x": direct, "x by mean": by_mean, "x by inverse": n("neg", n.product(k, x)), "mean by inverse": n.expand(n.product(k, mean), x.shape)}
+    found = {what: n.reshape(one, shape) for what, one in found.items()}
+    n.marks = found | {"mean": of_mean, "inverse": of_inverse}
+    return n.total(*found.values())
 
 
-def turned(n: Nodes, x: Ref, mean: Ref, inverse: Ref) -> Ref:
-    """(x - mean) inverse, as x inverse - mean inverse."""
-    return n("sub", n("mul", x, inverse), n("mul", mean, inverse))
+def weight_back(n: Nodes, g: Ref, x: Ref, mean: Ref, inverse: Ref, axes: list[int]) -> Ref:
+    """The sum of g (x - mean) inverse over axes."""
+    both = n.stacked([n.product(g, x, inverse), n("neg", n.product(g, mean, inverse))])
+    return n.reduce("reduce_sum", both, [*axes, x.rank], False)
 
 
 def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, inverse: Ref, w: Ref | None, b: Ref | None,
                         mask: list[bool]) -> list[Ref | None]:
     first = x.rank - len(shape)
     axes, outer = list(range(first, x.rank)), list(range(first))
-    x_hat = turned(n, x, mean, inverse)
     through = g if w is None else n("mul", g, n.reshape(w, list(shape)))
     return [normalised_back(n, through, x, mean, inverse, axes, mean.shape, x.shape) if mask[0] else None,
-            n.reduce("reduce_sum", n("mul", g, x_hat), outer, False) if mask[1] else None,
+            weight_back(n, g, x, mean, inverse, outer) if mask[1] else None,
             n.reduce("reduce_sum", g, outer, False) if mask[2] else None]
 
 
@@ -105,11 +106,10 @@ def group_norm_backward(n: Nodes, g: Ref, x: Ref, mean: Ref, inverse: Ref, w: Re
                         mask: list[bool]) -> list[Ref | None]:
     shape, column = [batch, groups, channels // groups * extent], [batch, groups, 1]
     rows, centre, turn = n.reshape(x, shape), n.reshape(mean, column), n.reshape(inverse, column)
-    x_hat = turned(n, rows, centre, turn)
     through = g if w is None else n("mul", g, n.reshape(w, [channels] + [1] * (x.rank - 2)))
-    by_channel = [batch, channels, extent]
+    by_channel, inside = [batch, channels, extent], [batch, groups, channels // groups, extent]
     return [normalised_back(n, n.reshape(through, shape), rows, centre, turn, [2], mean.shape, x.shape) if mask[0] else None,
-            n.reduce("reduce_sum", n("mul", n.reshape(g, by_channel), n.reshape(x_hat, by_channel)), [0, 2], False) if mask[1] else None,
+            n.reshape(weight_back(n, n.reshape(g, inside), n.reshape(x, inside), n.reshape(mean, [*column, 1]), n.reshape(inverse, [*column, 1]), [0, 3]), [channels]) if mask[1] else None,
             n.reduce("reduce_sum", n.reshape(g, by_channel), [0, 2], False) if mask[2] else None]
 
 
@@ -158,8 +158,7 @@ def batch_norm_backward(n: Nodes, g: Ref, x: Ref, w: Ref | None, mean: Ref | Non
         wide = [1, *column]
         x_bar = normalised_back(n, through, x, n.reshape(centre, wide), n.reshape(inverse, wide), axes, [x.shape[1]], x.shape) if training \
             else n("mul", through, inverse)
-    x_hat = turned(n, x, centre, inverse)
-    return [x_bar, n.reduce("reduce_sum", n("mul", g, x_hat), axes, False) if mask[1] else None,
+    return [x_bar, weight_back(n, g, x, centre, inverse, axes) if mask[1] else None,
             n.reduce("reduce_sum", g, axes, False) if mask[2] else None]
 
 
@@ -251,9 +250,10 @@ def weight_norm(n: Nodes, v: Ref, g: Ref, axis: int) -> list[Ref]:
 
 def weight_norm_backward(n: Nodes, g_w: Ref, v: Ref, g: Ref, size: Ref, axis: int) -> list[Ref]:
     axes = [i for i in range(v.rank) if i != axis % v.rank]
-    along = n.reduce("reduce_sum", n("mul", g_w, v), axes)
-    through = n("sub", n("div", g_w, size), n("div", n("mul", v, along), n("mul", size, n("mul", size, size))))
-    return [n("mul", g, through), n("div", along, size)]
+    along = n.reduce("reduce_sum", n.product(g_w, v), axes)
+    inverse = n("div", n.constant(1.0, n.dtype), size)
+    through = n.total(n.product(g, g_w, inverse), n("neg", n.product(g, v, along, inverse, inverse, inverse)))
+    return [through, n.product(along, inverse)]
 
 
 NORM: dict[str, Rule] = {

@@ -30,15 +30,15 @@ class Recorder(Joins):
             self.modules.pop()
         self.handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
-        torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined]
-        super().__enter__()
+        torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> Any:
         for one in self.handles:
             one.remove()
         torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
-        return super().__exit__(*error)
+        return super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     # One pass.
 
@@ -182,6 +182,8 @@ class Recorder(Joins):
 
     def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
         one = self.passes[-1]
+        if region is not None and any(y not in region.results for y, _ in flows):
+            raise Refused(f"{node.name()}: a cotangent of something that its forward operation did not give")
         for y, y_bar in flows:
             if y is not None:
                 one.of[y] = y_bar

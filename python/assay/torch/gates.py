@@ -98,7 +98,7 @@ def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[],
          *options: str) -> Report:
     """Records one training step, `loss().backward()` and the optimizer's step, and judges it."""
     with Recorder(model) as run:
-        loss().backward()  # type: ignore[no-untyped-call]
+        loss().backward()
         if optimizer is not None:
             optimizer.step()
     return judge(run, "gradcheck", *options)

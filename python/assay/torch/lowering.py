@@ -42,7 +42,7 @@ class Decomposed(TorchDispatchMode):
     """Runs a decomposition on the recorded tensors, and writes what each of its operations means."""
 
     def __init__(self, nodes: Nodes, refs: dict[int, Ref]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.nodes, self.refs = nodes, dict(refs)
         self.kept: list[Any] = []  # or the id of a tensor is given to another one
 

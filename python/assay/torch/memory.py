@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Hashable
+from typing import Any
 
 import torch
 
@@ -30,7 +30,7 @@ class Block:
     """A storage that is kept alive, or its address is given to another one; what lies where in it."""
 
     storage: torch.UntypedStorage
-    places: dict[Hashable, dict[Any, int]] = field(default_factory=dict)  # place -> history -> value
+    places: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)  # place -> history -> value
     whole: tuple[Any, int] | None = None  # a place that holds all others, and its value
     epoch: int = 0
 

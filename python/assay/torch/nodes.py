@@ -300,7 +300,7 @@ def finished(operands: list[Ref], outputs: list[Ref]) -> tuple[list[Ref], list[d
         raise Unknown("a value from elsewhere")
     used = [one for one in operands if id(one) in seen]
     number = {id(one): i for i, one in enumerate(used)}
-    nodes = []
+    nodes: list[dict[str, Any]] = []
     for ref in order:
         if ref.node is not None:
             number[id(ref.node)] = len(used) + len(nodes)

@@ -60,7 +60,7 @@ class Tape(Values):
         """The number of the node that autograd made for the operation."""
         if not torch.is_grad_enabled() or not any(one.requires_grad for one in tensors):
             return None
-        number = int(torch._C._autograd._get_sequence_nr() - 1)  # type: ignore[attr-defined]
+        number = int(torch._C._autograd._get_sequence_nr() - 1)
         if number in self.made and self.waiting:  # the operation ran another one, which has a node of its own, before itself
             return self.waiting.pop()
         self.waiting = [one for one in range(self.newest + 1, number) if one not in self.made]
@@ -103,7 +103,7 @@ class Tape(Values):
         of = {id(one): ref for one, ref in zip(tensors, refs)}
         flat, spec = tree_flatten((args, kwargs))
         given = tree_unflatten([of[id(one)] if isinstance(one, torch.Tensor) else one for one in flat], spec)
-        nodes = Nodes(results + call.hidden)
+        nodes = Nodes([*results, *call.hidden])
         try:
             found = meaning(call.function, nodes, *given)
             self.note(call, nodes, results, found)
@@ -164,7 +164,7 @@ class Tape(Values):
 
     def again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
         """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values."""
-        if call.target is not None or call.hidden or not self.in_backward():
+        if call.base is not None or call.hidden or not self.in_backward():
             return False
         of = {id(ref): value for ref, value in call.operands}
         if any(id(ref) not in of for ref in used):
@@ -172,12 +172,14 @@ class Tape(Values):
         known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
         if known is None or len(known) != len(results) or any(bits(self.memory.values[v].tensor) != bits(t) for v, t in zip(known, results)):
             return False
+        if call.target is not None:
+            self.memory.overwrite(call.target, keeps=True)
         for value, tensor in zip(known, results):
             self.memory.bind(tensor, call.number if differs(tensor) else None, value)
         return True
 
     def seen_again(self, call: Call, region: Region, graph: list[dict[str, Any]]) -> None:
-        if call.target is None and not call.hidden and not self.in_backward():
+        if call.base is None and not call.hidden and not self.in_backward():
             self.seen.setdefault(self.key(call, region.operands, graph), region.results)
 
     def note_given(self, call: Call, results: list[torch.Tensor | None]) -> None:
@@ -218,13 +220,13 @@ class Tape(Values):
             values.append(self.memory.add(base, history, self.label(call.op)))
         self.inputs += values
         self.opaque.append((str(call.function), values))
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        node = torch._C._current_autograd_node()
         if call.number is not None:
             self.made[call.number] = None
         elif node is not None:
             self.broken.add(node._sequence_nr())
         elif not torch.is_grad_enabled():
-            self.broken.add(torch._C._autograd._get_sequence_nr() - 1)  # type: ignore[attr-defined]
+            self.broken.add(torch._C._autograd._get_sequence_nr() - 1)
 
     def opaque_write(self, function: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         """An operation that writes several tensors, or one that is not its first argument."""

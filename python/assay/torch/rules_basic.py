@@ -55,7 +55,7 @@ def multiplied(n: Nodes, a: Value, b: Value) -> Ref:
             return complex_product(n, as_complex(n, z), as_complex(n, r))
         factor = n.number(r, n.dtype)
         return complexly(n("mul", z, n.reshape(factor, [*factor.shape, 1]) if factor.rank else factor))
-    return complex_product(n, *(as_complex(n, v) if isinstance(v, complex) else v for v in (a, b)))
+    return complex_product(n, *(v if isinstance(v, Ref) else as_complex(n, v) for v in (a, b)))
 
 
 def complex_product(n: Nodes, a: Ref, b: Ref) -> Ref:

@@ -26,7 +26,8 @@ def tensors(indices: Sequence[Ref | None]) -> list[torch.Tensor | None]:
 
 def gathered(n: Nodes, x: Ref, axis: int, index: Ref, **_: Any) -> Ref:
     if is_fixed(index):
-        return moved(torch.ops.aten.gather.default)(n, x, axis, index.tensor)
+        found: Ref = moved(torch.ops.aten.gather.default)(n, x, axis, index.tensor)
+        return found
     axis %= max(x.rank, 1)
     extents = [x.shape[i] if i == axis else s for i, s in enumerate(index.shape)]
     if extents != x.shape:
@@ -36,7 +37,8 @@ def gathered(n: Nodes, x: Ref, axis: int, index: Ref, **_: Any) -> Ref:
 
 def index_select(n: Nodes, x: Ref, axis: int, index: Ref) -> Ref:
     if is_fixed(index):
-        return moved(torch.ops.aten.index_select.default)(n, x, axis, index.tensor)
+        found: Ref = moved(torch.ops.aten.index_select.default)(n, x, axis, index.tensor)
+        return found
     axis %= x.rank
     shape = [index.shape[0] if i == axis else s for i, s in enumerate(x.shape)]
     wide = n.expand(n.reshape(index, [index.shape[0] if i == axis else 1 for i in range(x.rank)]), shape)
@@ -45,7 +47,8 @@ def index_select(n: Nodes, x: Ref, axis: int, index: Ref) -> Ref:
 
 def indexed(n: Nodes, x: Ref, indices: list[Ref | None]) -> Ref:
     if is_fixed(*indices):
-        return moved(lambda t, i: torch.ops.aten.index.Tensor(t, i))(n, x, tensors(indices))
+        found: Ref = moved(lambda t, i: torch.ops.aten.index.Tensor(t, i))(n, x, tensors(indices))
+        return found
     axes, place, extent = position(n, x, indices)
     rest = [i for i in range(x.rank) if i not in axes]
     rows = n.reshape(n.permute(x, axes + rest), [extent, counted([x.shape[i] for i in rest])])
@@ -96,7 +99,7 @@ def put_at(n: Nodes, x: Ref, places: torch.Tensor, values: Ref, accumulate: bool
     """x with values added, or written, at fixed places."""
     if accumulate:
         return n("add", x, n.place(values, places, x.shape))
-    if places.unique().numel() != places.numel():
+    if len(set(places.flatten().tolist())) != places.numel():
         last = torch.full([counted(x.shape)], -1)
         last[places.flatten()] = torch.arange(places.numel())
         kept = last[last >= 0]
@@ -138,7 +141,8 @@ def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float
         places = torch.ops.aten.index_select.default(numbered(x.shape), axis, index.tensor).long() - 1
         return put_at(n, x, places, values, True)
     wide = n.expand(n.reshape(index, [index.shape[0] if i == axis else 1 for i in range(x.rank)]), source.shape)
-    return scatter(True)(n, x, axis, wide, values)
+    found: Ref = scatter(True)(n, x, axis, wide, values)
+    return found
 
 
 def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:

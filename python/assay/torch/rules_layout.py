@@ -128,7 +128,7 @@ def moved(function: Any) -> Rule:
     return rule
 
 
-def moved_back(function: Any, shape_of: Callable[..., list[int]]) -> Rule:
+def moved_back(function: Any, shape_of: Callable[..., tuple[list[int], list[Any]]]) -> Rule:
     """The adjoint of an operation that only moves elements: each cotangent is added at the place that its element came from."""
     def rule(n: Nodes, g: Ref, *args: Any, **kwargs: Any) -> Ref:
         shape, rest = shape_of(n, *args, **kwargs)
@@ -156,8 +156,9 @@ def adjoint_like(function: Any) -> Rule:
 def columns_back(n: Nodes, x: Ref, size: list[int], kernel: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Ref:
     shape = n.shape if len(n.shape) == 4 else [1, *n.shape]
     def function(t: torch.Tensor) -> torch.Tensor:
-        return torch.ops.aten.im2col(t, kernel, dilation, padding, stride)
-    return n.like(moved_back(function, lambda *_: (shape, []))(n, x))
+        return torch.ops.aten.im2col(t, kernel, dilation, padding, stride)  # type: ignore[no-any-return]
+    back: Ref = moved_back(function, lambda *_: (shape, []))(n, x)
+    return n.like(back)
 
 
 def scattered(function: Any) -> Rule:
@@ -184,8 +185,8 @@ MOVED = ("roll", "flip", "repeat", "tril", "triu", "diagonal", "diag_embed", "im
          "reflection_pad3d", "replication_pad1d", "replication_pad2d", "replication_pad3d", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle",
          "rot90", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
          "_upsample_nearest_exact3d", "diag", "narrow_copy", "repeat_interleave")
-LAYOUT: dict[str, Rule] = {name: reshape for name in SAME} | {name: moved(getattr(ATEN, name)) for name in MOVED} | {
-    "t": lambda n, x: transposed(n, x), "transpose": transposed, "permute": permuted, "expand": expanded, "expand_copy": expanded,
+LAYOUT: dict[str, Rule] = dict.fromkeys(SAME, reshape) | {name: moved(getattr(ATEN, name)) for name in MOVED} | {
+    "t": transposed, "transpose": transposed, "permute": permuted, "expand": expanded, "expand_copy": expanded,
     "copy": lambda n, _, x, *__: expanded(n, x), "slice": sliced, "select": selected, "split": split, "split_with_sizes": split,
     "unsafe_split": split, "unsafe_split_with_sizes": split, "unbind": unbound, "cat": joined, "stack": stacked, "constant_pad_nd": constant_pad,
     "slice_backward": adjoint(ATEN.slice.Tensor), "select_backward": adjoint(ATEN.select.int), "diagonal_backward": adjoint(ATEN.diagonal.default),

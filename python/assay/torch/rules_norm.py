@@ -19,15 +19,9 @@ def root(n: Nodes, variance: Ref, epsilon: float) -> Ref:
     return n("reciprocal", n("sqrt", n("add", variance, n.rounded(epsilon))))
 
 
-def merged_mean(n: Nodes, x: Ref, axes: list[int]) -> Ref:
-    """The mean over axes, which are kept, as 1/3 and 2/3 of every element: means that are merged from parts round where a sum is exact."""
-    rest = [i for i in range(x.rank) if i not in axes]
-    count = counted([x.shape[a] for a in axes])
-    rows = n.reshape(n.permute(x, rest + axes), [counted([x.shape[i] for i in rest]), count])
-    places = [i for i in range(count) for _ in (1, 2)]
-    shares = [f"{share}/{3 * count}" for _ in range(count) for share in (1, 2)]
-    mean = n("weighted_gather", rows, axis=1, starts=[0, 2 * count], indices=places, weights=shares)
-    return n.reshape(mean, [1 if i in axes else s for i, s in enumerate(x.shape)])
+def merged_mean(n: Nodes, x: Ref, axes: list[int], keep: bool = True) -> Ref:
+    """The mean over axes; of elements with a few roundings more, as means that are merged from parts round where a sum is exact."""
+    return n.reduce("reduce_mean", n.loose(x), axes, keep)
 
 
 def moments(n: Nodes, x: Ref, axes: list[int], epsilon: float) -> tuple[Ref, Ref, Ref]:
@@ -93,7 +87,8 @@ def layer_norm_backward(n: Nodes, g: Ref, x: Ref, shape: list[int], mean: Ref, i
 
 
 def group_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, batch: int, channels: int, extent: int, groups: int, epsilon: float) -> list[Ref]:
-    mean, _, inverse = (n.reshape(one, [batch, groups]) for one in moments(n, n.reshape(x, [batch, groups, channels // groups * extent]), [2], epsilon))
+    rows = n.reshape(x, [batch, groups, channels // groups * extent])
+    mean, inverse = merged_mean(n, rows, [2], False), n.reshape(moments(n, rows, [2], epsilon)[2], [batch, groups])
     def late(m: Ref, r: Ref) -> Ref:
         shape, column = [batch, groups, channels // groups, extent], [batch, groups, 1, 1]
         by_channel = [None if one is None else n.reshape(one, [1, groups, channels // groups, 1]) for one in (w, b)]
@@ -127,7 +122,8 @@ def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None,
         assert mean is not None and var is not None
         return [n("batch_norm", x, scale, shift, mean, var, epsilon=n.rounded(epsilon)), None, None]
     axes = [0, *range(2, x.rank)]
-    now, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
+    now = merged_mean(n, x, axes, False)
+    _, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
     def late(m: Ref, r: Ref) -> Ref:
         column = channel_column(x)
         return affine(n, x, n.reshape(m, column), n.reshape(r, column), *[None if one is None else n.reshape(one, column) for one in (w, b)])

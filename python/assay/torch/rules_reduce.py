@@ -105,20 +105,20 @@ def running(op: str) -> Rule:
 
 
 def ordered(n: Nodes, x: Ref, axis: int = -1, descending: bool = False, **_: Any) -> list[Ref]:
-    at = {"axis": axis % x.rank, "count": x.shape[axis % x.rank], "descending": descending}
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": x.shape[axis % x.rank], "descending": descending}
     return [n("sort", x, **at), n("arg_sort", x, **at)]
 
 
 def top(n: Nodes, x: Ref, count: int, axis: int = -1, largest: bool = True, is_sorted: bool = True) -> list[Ref]:
     if not is_sorted:
         raise Unknown("topk that is not sorted")
-    at = {"axis": axis % x.rank, "count": count, "descending": largest}
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": count, "descending": largest}
     return [n("sort", x, **at), n("arg_sort", x, **at)]
 
 
 def ranked(n: Nodes, x: Ref, rank: int, axis: int, keep_dims: bool) -> list[Ref]:
     """The element of this rank, from 0 on, and its place."""
-    at = {"axis": axis % x.rank, "count": rank + 1, "descending": False}
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": rank + 1, "descending": False}
     starts = [rank if i == at["axis"] else 0 for i in range(x.rank)]
     extents = [1 if i == at["axis"] else s for i, s in enumerate(x.shape)]
     found = [n("slice", n(op, x, **at), starts=starts, steps=[1] * x.rank, extents=extents) for op in ("sort", "arg_sort")]

@@ -34,7 +34,7 @@ class Values(TorchDispatchMode):
     """The regions of a run, in order."""
 
     def __init__(self, model: torch.nn.Module | Mapping[str, torch.Tensor] | None = None) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.memory = Memory()
         self.regions: list[Region] = []
         self.inputs: list[int] = []
@@ -45,7 +45,7 @@ class Values(TorchDispatchMode):
         self.edges: dict[tuple[int, int], int] = {}  # (a node's number, output) -> value
         self.broken: set[int] = set()  # nodes in which something opaque ran
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
-        self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()  # type: ignore[attr-defined]
+        self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
         is_module = isinstance(model, torch.nn.Module)
@@ -59,7 +59,7 @@ class Values(TorchDispatchMode):
     @contextlib.contextmanager
     def aside() -> Iterator[None]:
         """What the recorder computes for itself."""
-        with torch._C._DisableTorchDispatch(), torch.no_grad():  # type: ignore[attr-defined]
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
             yield
 
     def input(self, name: str, tensor: torch.Tensor, *, is_parameter: bool = False) -> torch.Tensor:
@@ -92,7 +92,7 @@ class Values(TorchDispatchMode):
 
     @staticmethod
     def in_backward() -> bool:
-        return torch._C._current_autograd_node() is not None  # type: ignore[attr-defined]
+        return torch._C._current_autograd_node() is not None
 
     # The value that a tensor holds.
 
@@ -104,7 +104,7 @@ class Values(TorchDispatchMode):
             found = self.located(tensor, history)
             self.memory.mark(tensor, history, found)
         node = tensor.grad_fn
-        if node is not None:
+        if node is not None and not (self.in_backward() and (history, tensor.output_nr) in self.edges):
             self.edges[(history, tensor.output_nr)] = found
         if bits(self.memory.values[found].tensor) != bits(tensor):
             raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
@@ -185,7 +185,7 @@ class Values(TorchDispatchMode):
     # Regions.
 
     def label(self, op: str) -> str:
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        node = torch._C._current_autograd_node()
         if node is None:
             return ".".join([one for one in self.modules[-1:] if one] + [op])
         region = self.made.get(node._sequence_nr())
@@ -200,7 +200,7 @@ class Values(TorchDispatchMode):
         if len(reals) > 1:
             raise Unknown("float32 and float64 in one operation")
         plain = not torch.is_grad_enabled() and not self.in_backward()
-        after = torch._C._autograd._get_sequence_nr() - 1 if plain else None  # type: ignore[attr-defined]
+        after = torch._C._autograd._get_sequence_nr() - 1 if plain else None
         self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
         return self.regions[-1]
 

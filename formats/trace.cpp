@@ -56,6 +56,7 @@ class Reader {
     if (done) done = read_regions();
     if (done) done = read_names("outputs", json_, "trace", trace_.outputs);
     if (done) done = read_names("detached", json_, "trace", trace_.detached);
+    if (done) done = read_opaque();
     if (done) done = read_vjps();
     if (done) done = read_gradients();
     if (!done) return done.rejection();
@@ -237,6 +238,23 @@ class Reader {
     return Done{};
   }
 
+  // [{"name": "lib::solve", "results": ["z"]}]
+  Outcome<Done> read_opaque() {
+    if (!json_.contains("opaque")) return Done{};
+    if (!json_["opaque"].is_array()) return trace_malformed("field", "opaque", "a list", shown(json_["opaque"]));
+    for (std::size_t i = 0; i < json_["opaque"].size(); ++i) {
+      const Json& one = json_["opaque"][i];
+      const std::string place = "opaque " + std::to_string(i);
+      if (!one.is_object() || !one.contains("name") || !one["name"].is_string() || !one.contains("results"))
+        return trace_malformed("field", place, "name and results", shown(one));
+      Trace::Opaque opaque{one["name"].get<std::string>(), {}};
+      if (auto done = read_names("results", one, place, opaque.results); !done) return done;
+      if (opaque.results.empty()) return trace_malformed("field", place, "at least one result", "none");
+      trace_.opaque.push_back(std::move(opaque));
+    }
+    return Done{};
+  }
+
   Outcome<Done> read_gradients() {
     if (!json_.contains("gradients")) return Done{};
     const std::string place = "gradients";
@@ -319,6 +337,12 @@ Json trace_json(const Trace& trace) {
     for (const auto& [tensor, value] : gradient.of) of[trace.tensors[tensor].name] = trace.tensors[value].name;
     json["gradients"].push_back(
         {{"output", trace.tensors[gradient.output].name}, {"seed", trace.tensors[gradient.seed].name}, {"of", std::move(of)}});
+  }
+  if (!trace.opaque.empty()) json["opaque"] = Json::array();
+  for (const Trace::Opaque& opaque : trace.opaque) {
+    Json results = Json::array();
+    for (const TraceTensorId id : opaque.results) results.push_back(trace.tensors[id].name);
+    json["opaque"].push_back({{"name", opaque.name}, {"results", std::move(results)}});
   }
   json["crc32"] = Json::object();
   for (const Trace::Entry& entry : trace.tensors) json["crc32"][entry.name] = checksum(entry.value.bytes());

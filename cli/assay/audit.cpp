@@ -154,6 +154,25 @@ std::string ops_of(const Graph& graph) {
   return ops.text().empty() ? "none" : ops.text();
 }
 
+std::vector<GateCase> opaque_cases(const Trace& trace) {
+  std::vector<GateCase> cases;
+  for (const Trace::Opaque& opaque : trace.opaque) {
+    GateCase one;
+    one.name = "opaque (" + opaque.name + ")";
+    one.op = "opaque";
+    for (const TraceTensorId id : opaque.results) one.unsupported += trace.tensors[id].value.size();
+    one.findings.push_back({Finding::Kind::undecided,
+                            "audit.opaque",
+                            trace.tensors[opaque.results[0]].name,
+                            "'" + opaque.name + "' has no meaning here: what it gave is taken as given",
+                            {},
+                            one.unsupported,
+                            {}});
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
 std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
   std::vector<GateCase> cases(trace.regions.size());
   std::atomic<std::size_t> next{0};
@@ -252,6 +271,7 @@ int audit_run(const AuditOptions& options) {
       report.facts.emplace_back(
           "sampled", std::to_string(options.sample) + " elements of each result of long sums, seed " + std::to_string(options.seed));
     report.cases = audit_regions(trace.value(), options.jobs, {options.sample, options.seed});
+    for (GateCase& one : opaque_cases(trace.value())) report.cases.push_back(std::move(one));
     if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, options.limits, report); !done)
       return refuse(kAuditSchema, options.gate.json, done.rejection());
   }

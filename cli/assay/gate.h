@@ -121,6 +121,8 @@ struct ModelTrace {
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);  // "[128, 784], [512, 784] -> [128, 512]"
 // The regions of a continuous trace, judged on that many threads.
 [[nodiscard]] std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling = {});
+// One per opaque operation, undecided.
+[[nodiscard]] std::vector<GateCase> opaque_cases(const Trace& trace);
 // The products and sums of its gradients.
 [[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed,
                                                    kernel::KinkConvention convention = kernel::KinkConvention::any);

@@ -150,6 +150,7 @@ int check_gradients(const GradcheckOptions& options) {
   const double start = wall_seconds();
   if (is_continuous(trace, report)) {
     report.cases = audit_regions(trace, options.jobs);
+    for (GateCase& one : opaque_cases(trace)) report.cases.push_back(std::move(one));
     for (GateCase& one : gradient_cases(trace, options.seed, convention)) report.cases.push_back(std::move(one));
     const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace);
     report.facts.emplace_back("dead cotangents", dead_text(life));

@@ -29,7 +29,7 @@ _HOMES = {
     **dict.fromkeys(("Box", "Robust", "Linear"), "_properties"),
     **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_results"),
     **dict.fromkeys(("Error", "UsageError", "MalformedInput", "Unsupported", "Undecided", "Rejected", "InternalError"), "errors"),
-    "gradcheck": "gradcheck", "compare": "onnxruntime"}
+    "gradcheck": "_gradcheck", "GradcheckError": "_gradcheck", "compare": "onnxruntime"}
 _MODULES = ("errors", "testing", "ops", "torch", "onnxruntime", "pytest_plugin")
 
 __all__ = [*_HOMES, *_MODULES]

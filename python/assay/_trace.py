@@ -27,6 +27,7 @@ class Trace:
         self.parameters: list[str] = []
         self.outputs: list[str] = []
         self.detached: list[str] = []
+        self.opaque: list[dict[str, Any]] = []
         self._tensors: dict[str, tuple[str, tuple[int, ...], bytes]] = {}
 
     def fresh(self, name: str) -> str:
@@ -66,6 +67,7 @@ class Trace:
             at += len(data)
         trace = {"version": 1, "writer": self.writer, "models": self.models, "inputs": self.inputs, "parameters": self.parameters,
                  "outputs": self.outputs, "regions": self.regions, "vjps": self.vjps, "gradients": self.gradients, "detached": self.detached,
+                 "opaque": self.opaque,
                  "crc32": crc}
         text = json.dumps({"__metadata__": {"assay.trace": json.dumps(trace)}, **header}).encode()
         return b"".join([struct.pack("<Q", len(text)), text, *(data for _, _, data in self._tensors.values())])

@@ -12,7 +12,7 @@ pytest.importorskip("ipykernel")
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples/notebooks"
 # What each needs beside NumPy.
-NEEDS = {"test_a_kernel": ["matplotlib"], "certify_a_classifier": ["matplotlib", "assay._native"], "gate_a_gradient": ["torch", "assay.gradcheck"]}
+NEEDS = {"test_a_kernel": ["matplotlib"], "certify_a_classifier": ["matplotlib", "assay._native"], "gate_a_gradient": ["torch", "assay._gradcheck"]}
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -94,7 +94,7 @@ def main():
     for name in ("assay", "assay-check"):  # the entry points
         said = run(tests.parent / name, "--version", env=plain, capture_output=True, text=True).stdout
         assert said.startswith(name), said
-    run(tools, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={folder / 'mypy'}", ROOT / "python" / "assay")
+    run(tools, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={folder / 'mypy'}", f"--python-executable={tests}", ROOT / "python" / "assay")
     os.chdir(folder)
     done = subprocess.run([tests, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--rootdir={ROOT / 'python'}", ROOT / "python" / "tests",
                            *options], env=plain)

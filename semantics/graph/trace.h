@@ -53,6 +53,11 @@ struct Trace {
     TraceTensorId output = 0, seed = 0;
     std::vector<std::pair<TraceTensorId, TraceTensorId>> of;  // tensor, its gradient
   };
+  // What ran and has no meaning here: tensors that it gave, values or cotangents. The file says of each of them that it was given.
+  struct Opaque {
+    std::string name;
+    std::vector<TraceTensorId> results;
+  };
   std::string writer;  // program and version, for the report
   std::vector<Entry> tensors;
   std::vector<Region> regions;         // in the order in which they ran
@@ -61,6 +66,7 @@ struct Trace {
   std::vector<Gradient> gradients;
   std::vector<TraceTensorId> detached;  // through which no gradient is meant to flow
   std::vector<Inner> inner = {};
+  std::vector<Opaque> opaque = {};
 };
 
 }  // namespace assay

@@ -1,0 +1,83 @@
+"""Decides whether gradients of PyTorch functions are right, in float32 as they run, without finite differences."""
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+import torch
+
+from .torch import Refused, Report, judge, record
+
+
+class GradcheckError(AssertionError):
+    """A gradient is wrong, or could not be decided. `report` is what the gate found."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+DRAWS = 24  # of inputs that are given as shapes
+
+
+def tensors_of(inputs: Any, scale: float) -> list[Any]:
+    """The inputs; what is a shape is drawn, with this scale."""
+    given = list(inputs) if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]
+    return [(torch.randn(tuple(one)) * scale).requires_grad_() if is_shape(one) else one for one in given]
+
+
+def is_shape(one: Any) -> bool:
+    return isinstance(one, torch.Size) or isinstance(one, (tuple, list)) and all(isinstance(n, int) and not isinstance(n, bool) for n in one)
+
+
+def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor]) -> Report:
+    """One forward pass, and one backward pass from random cotangents of all results."""
+    named = dict(params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
+    inside = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in inputs]
+    wanted = [one for one in [*inside, *params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
+    if not wanted:
+        raise ValueError("gradcheck: no input and no parameter requires a gradient; call requires_grad_() on those that are meant")
+    with record(named) as run:
+        found = function(*inside)
+        ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor) and y.requires_grad]
+        if not ends:
+            raise ValueError("gradcheck: no result of the function depends on what requires a gradient")
+        total = torch.stack([weighted(y) for y in ends]).sum()
+        torch.autograd.grad(total, wanted, allow_unused=True)
+    return judge(run)
+
+
+def weighted(y: torch.Tensor) -> torch.Tensor:
+    """A sum with random weights."""
+    real = torch.view_as_real(y) if y.is_complex() else y
+    return (real * torch.randn(real.shape, dtype=real.dtype)).sum()
+
+
+def is_dead(report: Report) -> bool:
+    return any(one["rule"] == "gradient.dead" for one in report.findings)
+
+
+def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
+              raise_exception: bool = True, seed: int | None = 0, **_: Any) -> bool:
+    """Whether the gradients of `func` at `inputs` are its derivatives; as `torch.autograd.gradcheck`, but in float32 and without a step size.
+
+    `inputs` are tensors, taken as they are, or shapes, which are drawn (again, at several scales, until no cotangent is 0 everywhere).
+    `params` are tensors that the function reads besides, as those of a module. What `torch.autograd.gradcheck` takes for its differences
+    (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
+    """
+    named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params or [])}
+    drawn = any(is_shape(one) for one in (inputs if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]))
+    with torch.random.fork_rng(enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        for draw in range(DRAWS if drawn else 1):
+            report = recorded(func, tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2)), named)
+            if report.failed or not is_dead(report):
+                break
+    if report.passed:
+        return True
+    if raise_exception:
+        raise GradcheckError(report.text or "no report", report)
+    return False
+
+
+__all__ = ["GradcheckError", "Refused", "gradcheck"]

@@ -1,0 +1,269 @@
+"""What the autograd engine computes: products of regions with cotangents, claimed node by node."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.autograd
+from torch.nn.modules import module as hooks
+
+from .joins import Claim, Joins, Pass, Product
+from .memory import Refused
+from .values import Region
+
+FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+class Recorder(Joins):
+    """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too."""
+
+    def __init__(self, model: Any = None) -> None:
+        super().__init__(model)
+        self.handles: list[Any] = []
+        self.engine: Any = None
+
+    def __enter__(self) -> "Recorder":
+        def enter(one: Any, *_: Any) -> None:
+            self.modules.append(self.paths.get(id(one), ""))
+        def leave(*_: Any) -> None:
+            self.modules.pop()
+        self.handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
+        self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+        torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> Any:
+        for one in self.handles:
+            one.remove()
+        torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
+        return super().__exit__(*error)  # type: ignore[no-untyped-call]
+
+    # One pass.
+
+    def run_backward(self, outputs: Any, seeds: Any, keep_graph: Any, create_graph: Any, inputs: Any, *rest: Any, **kwargs: Any) -> Any:
+        with self.aside():
+            fresh = tuple(None if one is None else one.clone() for one in seeds)
+        if create_graph:  # a second derivative goes through the seeds that the program gave
+            fresh = tuple(seeds)
+        with self.aside():
+            ends = [(self.value(y), self.value(g) if create_graph else self.given(g, "seed")) for y, g in zip(outputs, fresh) if g is not None]
+            one = Pass(len(self.regions), ends)
+            handles = self.watch([y.grad_fn for y in outputs if y.grad_fn is not None])
+        self.passes.append(one)
+        try:
+            found = self.engine(outputs, fresh, keep_graph, create_graph, inputs, *rest, **kwargs)
+        finally:
+            self.passes.pop()
+            for handle in handles:
+                handle.remove()
+        with self.aside():
+            self.conclude(one, inputs, found, bool(kwargs.get("accumulate_grad", rest[1] if len(rest) > 1 else False)))
+        return found
+
+    def watch(self, roots: list[Any]) -> list[Any]:
+        """Hooks on all nodes that the engine may run."""
+        handles: list[Any] = []
+        known, waiting = set(), list(roots)
+        while waiting:
+            node = waiting.pop()
+            if node is None or node in known:
+                continue
+            known.add(node)
+            handles += self.leaf_hooks(node) if node.name() == ACCUMULATE else self.node_hooks(node)
+            waiting += [above for above, _ in node.next_functions]
+        return handles
+
+    def leaf_hooks(self, node: Any) -> list[Any]:
+        def arrives(given: Any) -> None:
+            with self.aside():
+                if given[0] is not None:
+                    self.passes[-1].of[self.value(node.variable)] = self.value(given[0])
+        return [node.register_prehook(arrives)]
+
+    def node_hooks(self, node: Any) -> list[Any]:
+        joined: dict[int, int] = {}
+        def before(given: Any) -> Any:
+            joined.clear()
+            flows = [i for i, g in enumerate(given) if g is not None]
+            region = self.made.get(node._sequence_nr())
+            if region is None or not flows or len(flows) < 2 and region.whole is None:
+                return None
+            with self.aside():
+                return self.join(node, given, joined)
+        def after(out: Any, given: Any) -> Any:
+            with self.aside():
+                return self.claim(node, out, given, joined)
+        return [node.register_prehook(before), node.register_hook(after)]
+
+    def source(self, node: Any, output: int) -> int | None:
+        """The value whose gradient goes to this input of a node of the backward pass."""
+        if node is None:
+            return None
+        if node.name() == ACCUMULATE:
+            return self.value(node.variable)
+        number = node._sequence_nr()
+        found = self.edges.get((number, output))
+        region = self.made.get(number)
+        return found if found is not None else region.results[0] if region is not None and len(region.results) == 1 else None
+
+    def claim(self, node: Any, out: Any, given: Any, joined: dict[int, int]) -> Any:
+        """Says what a node computed, when it ran."""
+        number = node._sequence_nr()
+        region = self.made.get(number)
+        flows = [(self.edges.get((number, i)), self.value(g)) for i, g in enumerate(given) if g is not None]
+        sources = [self.source(*edge) for edge in node.next_functions]
+        wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
+        if region is not None and (not flows or region.nodes[-1]["op"] in FLAT):
+            return None
+        if region is None or number in self.broken or not joined and any(y not in region.results for y, _ in flows) or not self.reads(region, sources, wanted):
+            return self.break_at(node, region, sources, wanted, flows)
+        found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
+        if region.statistics is not None:
+            if self.staged(region, region.statistics, flows[0], found):
+                return None
+            return self.break_at(node, region, sources, wanted, flows)
+        if joined:
+            self.product(region, joined[-1], joined[-2], found)
+        else:
+            y, y_bar = flows[0]
+            assert y is not None
+            self.product(region, y, y_bar, found)
+        return None
+
+    def staged(self, region: Region, statistics: Region, flow: tuple[int | None, int], found: list[tuple[int, int]]) -> bool:
+        """The products of a normalisation, and of its statistics."""
+        y, y_bar = flow
+        x = statistics.operands[0]
+        x_bar = next((bar for v, bar in found if v == x), None)
+        marks: dict[str, str] = {}
+        if x_bar is not None:
+            marks = next((one.marks for one in reversed(self.regions) if x_bar in one.results), {})
+            if not marks:
+                return False
+        mean, inverse = statistics.results[:2]
+        cotangents: dict[int, int | str] = {}
+        for v, bar in found:
+            if v != x:
+                cotangents[region.operands.index(v)] = bar
+        if marks:
+            cotangents |= {region.operands.index(v): marks[what] for v, what in ((x, "x"), (mean, "mean"), (inverse, "inverse"))}
+            self.products += [Product(statistics, 0, marks["mean"], {0: marks["x by mean"]}), Product(statistics, 1, marks["inverse"], {0: marks["x by inverse"], len(statistics.operands): marks["mean by inverse"]})]
+            statistics.operands.append(x)  # it gives x two cotangents
+            shift(statistics, len(statistics.operands) - 1)
+        assert y is not None
+        self.products.append(Product(region, 0, y_bar, cotangents))
+        return True
+
+    @staticmethod
+    def reads(region: Region, sources: list[int | None], out: Any) -> bool:
+        """Whether each cotangent is of an operand of the region."""
+        free = list(region.operands)
+        for v, g in zip(sources, out):
+            if g is not None and v is not None and v in free:
+                free.remove(v)
+            elif g is not None:
+                return v is not None
+        return True
+
+    def product(self, region: Region, y: int, y_bar: int | str, found: list[tuple[int, int]]) -> None:
+        free: list[int | None] = list(region.operands)
+        cotangents: dict[int, int | str] = {}
+        for v, x_bar in found:
+            if v not in free:  # a gradient of what the operation does not read: the region is made to read it
+                region.operands.append(v)
+                free.append(v)
+                shift(region, len(region.operands) - 1)
+            cotangents[free.index(v)], free[free.index(v)] = x_bar, None
+        self.products.append(Product(region, region.results.index(y), y_bar, cotangents))
+
+    # Opaque products: what goes into them is an end of the run, what comes out of them a beginning.
+
+    def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
+        one = self.passes[-1]
+        if region is not None and any(y not in region.results for y, _ in flows):
+            raise Refused(f"{node.name()}: a cotangent of something that its forward operation did not give")
+        for y, y_bar in flows:
+            if y is not None:
+                one.of[y] = y_bar
+                if region is not None and y in region.results:
+                    one.renamed.append((region, y))
+        fresh = list(out)
+        values = []
+        for i, (v, g) in enumerate(zip(sources, out)):
+            if g is None:
+                continue
+            if v is None:
+                raise Refused(f"{node.name()}: a cotangent of something that was not recorded")
+            fresh[i] = g.clone()
+            values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
+            one.broken.append((v, values[-1]))
+        if values and not (region is not None and node._sequence_nr() in self.broken):
+            self.opaque.append((f"product of {node.name()}", values))
+        return tuple(fresh)
+
+    # What a pass claims.
+
+    def conclude(self, one: Pass, inputs: Any, found: Any, accumulates: bool) -> None:
+        if not one.outputs:
+            return
+        if inputs and not accumulates:
+            for tensor, bar in zip(inputs, found):
+                one.of[self.value(tensor)] = self.zero(tensor) if bar is None else self.value(bar)
+        elif not inputs:
+            for tensor in self.trained.values():
+                value = self.value(tensor)
+                if value not in one.of:
+                    one.of[value] = self.zero(tensor)
+        for region, y in one.renamed:
+            self.detour(region, y, one)
+        output, seed = self.joined_ends(one)
+        self.claims.append(Claim(output, seed, one.of))
+
+    # A torch.autograd.Function: one region, whose results are all that its forward operations gave. They run without gradients, before
+    # another node is made.
+
+    def adopt(self, node: Any, known: dict[Any, int]) -> None:
+        number = node._sequence_nr()
+        if number not in self.made:
+            inside = [i for i, one in enumerate(self.regions) if one.after is not None and
+                      (one.after == number or one.after > number and known.get(None) in one.results)]
+            if not inside:
+                return
+            end = inside[0]
+            while end < inside[-1] + 1 and self.regions[end].after is not None:
+                end += 1
+            arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
+            self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
+        region = self.made[number]
+        if region is not None and known.get(None) in region.results:
+            known[number] = known.pop(None)
+
+    def fused(self, name: str, start: int, end: int, arguments: list[int]) -> Region:
+        regions = self.regions[start:end]
+        given = {v for one in regions for v in one.results}
+        operands = [v for v in arguments if v not in given]
+        operands += dict.fromkeys(v for one in regions for v in one.operands if v not in given and v not in operands)
+        number = {v: i for i, v in reversed(list(enumerate(operands)))}
+        nodes: list[dict[str, Any]] = []
+        for one in regions:
+            at = [number[v] for v in one.operands]
+            for node in one.nodes:
+                moved = {"operands": [at[i] for i in node["operands"]]} if "operands" in node else {}
+                nodes.append(node | moved)
+                at.append(len(operands) + len(nodes) - 1)
+            number |= {v: at[i] for v, i in zip(one.results, one.outputs)}
+        results = [v for one in regions for v in one.results]
+        full = ".".join(filter(None, [regions[0].name.rpartition(".")[0], name]))
+        fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
+        self.regions[start:end] = [fused]
+        return fused
+
+
+def shift(region: Region, at: int) -> None:
+    """Makes room for one more operand: the numbers of nodes grow."""
+    for node in region.nodes:
+        if "operands" in node:
+            node["operands"] = [i + 1 if i >= at else i for i in node["operands"]]
+    region.outputs = [i + 1 if i >= at else i for i in region.outputs]

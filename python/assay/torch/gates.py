@@ -1,0 +1,104 @@
+"""Recordings as traces, and what the gates say about them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping
+
+import torch
+
+from .._programs import gate
+from .._trace import Trace
+from .backward import Recorder
+from .memory import bits
+from .values import Region
+
+FLOATS = "accumulator=any_order moments=one_or_two_pass"
+# What PyTorch's CPU kernels are declared to do (docs/contracts/execution-models.md); its attention keeps running maxima; doubles with SLEEF's functions.
+MODELS = {"cpu": f"binary32 {FLOATS} math=pytorch-cpu", "cpu, online": f"binary32 {FLOATS} softmax=online math=pytorch-cpu",
+          "cpu, float64": f"binary64 {FLOATS} math=sleef-u10"}
+
+
+def model_of(region: Region) -> str:
+    return "cpu, float64" if region.is_double else "cpu"
+
+
+def trace_of(run: Recorder) -> Trace:
+    """The recording as a trace."""
+    trace = Trace(f"assay.torch, PyTorch {torch.__version__}", MODELS)
+    values = run.memory.values
+    used = {v for one in run.regions for v in one.operands + one.results} | set(run.inputs) | set(run.parameters)
+    for i, value in enumerate(values):
+        if i in used:
+            trace.add(value.name, str(value.tensor.dtype).removeprefix("torch."), list(value.tensor.shape), bits(value.tensor))
+    def name(v: int | str) -> str:
+        return v if isinstance(v, str) else values[v].name
+    trace.inputs, trace.parameters = [name(v) for v in dict.fromkeys(run.inputs)], [name(v) for v in dict.fromkeys(run.parameters)]
+    number = {}
+    for one in run.regions:
+        number[id(one)] = trace.region(one.name, model_of(one), [name(v) for v in one.operands],
+                                       [name(v) for v in one.results], one.nodes, one.outputs)
+    trace.vjps = [{"of": number[id(one.of)], "result": one.result, "cotangent": name(one.cotangent),
+                   "cotangents": {str(k): name(v) for k, v in one.cotangents.items()}} for one in run.products]
+    trace.gradients = [{"output": name(c.output), "seed": name(c.seed), "of": {name(k): name(v) for k, v in c.of.items()}} for c in run.claims]
+    trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()})
+    trace.detached = [name(v) for v in (run.cut - set(run.edges.values())) | run.cut_for_good if v in used]
+    trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in run.opaque if found]
+    return trace
+
+
+@dataclass
+class Report:
+    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided, 4: no trace."""
+
+    exit_code: int
+    json: dict[str, Any]
+    text: str
+    trace: bytes
+
+    @property
+    def passed(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def failed(self) -> bool:
+        return self.exit_code == 1
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """All findings, worst first."""
+        found = [dict(finding, case=case.get("name", "")) for case in self.json.get("cases", []) for finding in case.get("findings", [])]
+        order = {"fail": 0, "undecided": 1}
+        return sorted(found, key=lambda one: order.get(str(one.get("kind")), 2))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Elements that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
+        cases = self.json.get("cases", [])
+        return {key: sum(int(case.get(key, 0)) for case in cases) for key in ("passed", "failed", "vacuous", "unsupported")}
+
+    @property
+    def undecided_share(self) -> float:
+        """The share of elements that are vacuous, unsupported, or of products that could not be compared."""
+        counts = self.counts
+        undecided = sum(int(one.get("elements", 1)) for one in self.findings if one.get("kind") == "undecided"
+                        and one.get("rule") not in ("audit.opaque", "contract.vacuous", "gradient.dead"))
+        total = sum(counts.values()) + undecided
+        return (counts["vacuous"] + counts["unsupported"] + undecided) / total if total else 1.0
+
+
+def judge(run: Recorder, verb: str = "gradcheck", *options: str) -> Report:
+    """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated."""
+    trace = trace_of(run).to_bytes()
+    verb = "audit" if verb == "gradcheck" and not run.claims else verb
+    code, report, text = gate(verb, trace, *options)
+    return Report(code, report, text, trace)
+
+
+def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
+         *options: str) -> Report:
+    """Records one training step, `loss().backward()` and the optimizer's step, and judges it."""
+    with Recorder(model) as run:
+        loss().backward()
+        if optimizer is not None:
+            optimizer.step()
+    return judge(run, "gradcheck", *options)

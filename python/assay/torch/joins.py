@@ -1,0 +1,192 @@
+"""Ends and results of backward passes that belong together: parts of one value, so that every product has one cotangent."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .memory import Refused
+from .nodes import Nodes, operand
+from .recorder import Tape
+from .values import Region
+
+
+@dataclass
+class Pass:
+    """One call of the engine: from where, with what, to what. `position` is the number of regions when it began."""
+
+    position: int
+    outputs: list[tuple[int, int]]  # value, its cotangent
+    of: dict[int, int] = field(default_factory=dict)  # value -> its gradient
+    broken: list[tuple[int, int]] = field(default_factory=list)  # operands of opaque products, their cotangents
+    renamed: list[tuple[Region, int]] = field(default_factory=list)  # results through which no recorded product leads
+
+
+@dataclass
+class Product:
+    of: Region
+    result: int
+    cotangent: int | str
+    cotangents: dict[int, int | str]
+
+
+@dataclass
+class Claim:
+    output: int
+    seed: int
+    of: dict[int, int]
+
+
+class Joins(Tape):
+    """Products, claims, and what joins them."""
+
+    def __init__(self, model: Any = None) -> None:
+        self.products: list[Product] = []
+        self.claims: list[Claim] = []
+        self.passes: list[Pass] = []
+        self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
+        super().__init__(model)
+
+    # Several results with cotangents at once: they are parts of one result, and their cotangents of its.
+
+    def join(self, node: Any, given: Any, joined: dict[int, int]) -> Any:
+        number = node._sequence_nr()
+        region = self.made[number]
+        assert region is not None
+        flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
+        ys = [y for _, y, _ in flows]
+        if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:
+            return None
+        whole = self.whole_of(region)
+        parts = self.parts_of(region)
+        bars = [(y, self.value(g)) for _, y, g in flows]
+        z_bar, names = self.sum_of_parts(whole, parts, bars)
+        for (y, _), name in zip(bars, names):
+            assert y is not None
+            part = next(one for one in self.regions if one.results == [y] and one.operands == [whole])
+            self.products.append(Product(part, 0, next(b for v, b in bars if v == y), {0: name}))
+        fresh = list(given)
+        for i, y, g in flows:
+            assert y is not None
+            start, extent = parts[y]
+            fresh[i] = g.clone()
+            self.slice_of(z_bar, start, fresh[i], "cotangent")
+        joined[-1], joined[-2] = whole, z_bar
+        return tuple(fresh)
+
+    def whole_of(self, region: Region) -> int:
+        """The value that holds all real results of a region, one after the other; they become slices of it."""
+        if region.whole is not None:
+            return region.whole
+        kind = next(self.memory.values[v].tensor.dtype for v in region.results if self.memory.values[v].tensor.is_floating_point())
+        real = [v for v in region.results if self.memory.values[v].tensor.dtype == kind]
+        flat = torch.cat([self.memory.values[v].tensor.flatten() for v in real])
+        whole = self.memory.loose(flat, region.name + ".results")
+        numbers = [region.outputs[region.results.index(v)] for v in real]
+        at = len(region.operands) + len(region.nodes)
+        for i, v in zip(numbers, real):
+            region.nodes.append({"op": "reshape", "operands": [i], "attributes": {"shape": [self.memory.values[v].tensor.numel()]}})
+        region.nodes.append({"op": "concat", "operands": list(range(at, at + len(real))), "attributes": {"axis": 0}})
+        kept = [(v, o) for v, o in zip(region.results, region.outputs) if v not in real]
+        region.results, region.outputs = [whole, *[v for v, _ in kept]], [at + len(real), *[o for _, o in kept]]
+        region.whole, region.real = whole, real
+        position, start = self.regions.index(region) + 1, 0
+        for v in real:
+            tensor = self.memory.values[v].tensor
+            nodes = [{"op": "slice", "operands": [0], "attributes": {"starts": [start], "steps": [1], "extents": [tensor.numel()]}},
+                     {"op": "reshape", "operands": [1], "attributes": {"shape": list(tensor.shape)}}]
+            self.regions.insert(position, Region(region.name + ".part", region.is_double, [whole], [v], nodes, [2]))
+            position, start = position + 1, start + tensor.numel()
+        for one in self.passes:
+            one.position += len(real)
+        return whole
+
+    def parts_of(self, region: Region) -> dict[int, tuple[int, int]]:
+        parts, start = {}, 0
+        for v in region.real:
+            parts[v] = start, self.memory.values[v].tensor.numel()
+            start += parts[v][1]
+        return parts
+
+    def sum_of_parts(self, whole: int, parts: dict[int, tuple[int, int]], bars: list[tuple[Any, int]]) -> tuple[int, list[str]]:
+        """The cotangent of all results together: those of some, each between negative zeros, to which every number adds exactly."""
+        like = self.memory.values[whole].tensor
+        total = torch.full_like(like, -0.0)
+        refs = [(operand(self.memory.values[bar].tensor), bar) for _, bar in bars]
+        n, sum_ref, names = Nodes([like]), None, []
+        for (y, _), (ref, bar) in zip(bars, refs):
+            start, extent = parts[y]
+            total[start:start + extent] = self.memory.values[bar].tensor.flatten()
+            part = n("pad", n.reshape(ref, [extent]), before=[start], after=[like.numel() - start - extent], value=-0.0)
+            assert part.node is not None
+            names.append(self.memory.fresh(f"part of the cotangent of {self.memory.values[whole].name}"))
+            part.node["name"] = names[-1]
+            sum_ref = part if sum_ref is None else n("add", sum_ref, part)
+        assert sum_ref is not None
+        if len(bars) == 1:
+            sum_ref = n("reshape", sum_ref, shape=list(like.shape))
+        value = self.memory.loose(total, f"cotangent of {self.memory.values[whole].name}")
+        self.append("joined cotangents", refs, [sum_ref], [value])
+        return value, names
+
+    def slice_of(self, whole: int, start: int, tensor: torch.Tensor, name: str) -> int:
+        """A tensor that is a part of a value."""
+        source = self.memory.values[whole].tensor
+        n, ref = Nodes([tensor]), operand(source)
+        count = tensor.numel() * (2 if tensor.is_complex() else 1)
+        part = n("slice", ref, starts=[start], steps=[1], extents=[count])
+        value = self.memory.add(tensor, None, name)
+        self.append(name, [(ref, whole)], [n.reshape(part, list(self.memory.values[value].tensor.shape))], [value])
+        return value
+
+    def zero(self, tensor: torch.Tensor) -> int:
+        n, like = Nodes([tensor]), torch.zeros_like(tensor)
+        value = self.memory.add(like, None, "no gradient")
+        self.append("no gradient", [], [n.expand(n.constant(0.0, n.dtype), list(self.memory.values[value].tensor.shape))], [value])
+        return value
+
+    def detour(self, region: Region, y: int, one: Pass) -> None:
+        """No gradient is expected to flow through y: what comes after reads a copy of it."""
+        copy = self.memory.loose(self.memory.values[y].tensor, self.memory.values[y].name + ".cut")
+        at = self.regions.index(region) + 1
+        shape = list(self.memory.values[y].tensor.shape)
+        nodes = [{"op": "reshape", "operands": [0], "attributes": {"shape": shape}}]
+        for later in self.regions[at:]:
+            later.operands = [copy if v == y else v for v in later.operands]
+        self.regions.insert(at, Region(region.name + ".cut", region.is_double, [y], [copy], nodes, [1]))
+        self.memory.rename(y, copy)
+        self.edges = {edge: copy if v == y else v for edge, v in self.edges.items()}
+        self.cut_for_good.add(y)
+        one.of = {copy if v == y else v: bar for v, bar in one.of.items()}
+        one.outputs = [(copy if v == y else v, bar) for v, bar in one.outputs]
+        one.broken = [(copy if v == y else v, bar) for v, bar in one.broken]
+        for other in [one, *self.passes]:
+            other.position += 1
+
+    def joined_ends(self, one: Pass) -> tuple[int, int]:
+        """The output and its cotangent; of several ends at once, all of them one after the other."""
+        ends = one.outputs + one.broken
+        if len(ends) == 1:
+            return ends[0]
+        if len({self.memory.values[v].tensor.dtype for v, _ in ends}) > 1:
+            raise Refused("a backward pass from tensors of several types, or with opaque products of several types")
+        flat = [torch.cat([self.memory.values[e[k]].tensor.flatten() for e in ends]) for k in (0, 1)]
+        z, z_bar = self.memory.loose(flat[0], "all ends"), self.loose(flat[1], "their cotangents")
+        is_double = flat[0].dtype == torch.float64
+        nodes, regions, start, count = [], [], 0, len(ends)
+        for i, (v, bar) in enumerate(ends):
+            size = self.memory.values[v].tensor.numel()
+            nodes.append({"op": "reshape", "operands": [i], "attributes": {"shape": [size]}})
+            cut = [{"op": "slice", "operands": [0], "attributes": {"starts": [start], "steps": [1], "extents": [size]}},
+                   {"op": "reshape", "operands": [1], "attributes": {"shape": list(self.memory.values[bar].tensor.shape)}}]
+            regions.append(Region("one of the ends", is_double, [z_bar], [bar], cut, [2]))
+            self.inputs = [x for x in self.inputs if x != bar]
+            start += size
+        nodes.append({"op": "concat", "operands": list(range(count, 2 * count)), "attributes": {"axis": 0}})
+        joined = Region("all ends", is_double, [v for v, _ in ends], [z], nodes, [2 * count])
+        self.regions[one.position:one.position] = [joined, *regions]
+        for other in self.passes:
+            other.position += 1 + len(regions)
+        self.products.append(Product(joined, 0, z_bar, dict(enumerate(bar for _, bar in ends))))
+        return z, z_bar

@@ -1,0 +1,149 @@
+"""Which recorded value a tensor holds: a value is a tensor's bits at one time, memory is where it lies."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .nodes import PARTS, parts
+
+LEAF, PENDING = "leaf", "pending"  # histories of values that no node of autograd made: a leaf's, and one of a base that is not seen yet
+RECORDED = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, *PARTS)
+
+
+class Refused(Exception):
+    """What cannot be recorded as it ran."""
+
+
+@dataclass
+class Value:
+    """A tensor's bits at one time. Fixed: integers that no real number decided."""
+
+    tensor: torch.Tensor
+    name: str
+    is_fixed: bool = False
+
+
+@dataclass
+class Block:
+    """A storage that is kept alive, or its address is given to another one; what lies where in it."""
+
+    storage: torch.UntypedStorage
+    places: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)  # place -> history -> value
+    whole: tuple[Any, int] | None = None  # a place that holds all others, and its value
+    epoch: int = 0
+
+
+def place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Where in its storage a tensor lies, and as what."""
+    return tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
+
+
+def address(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    """Dense, row-major, little endian; complex numbers as pairs."""
+    return parts(tensor.detach()).contiguous().numpy().tobytes()
+
+
+def held(block: Block, where: tuple[Any, ...]) -> torch.Tensor:
+    """The tensor at a place of a storage."""
+    offset, shape, stride, dtype, is_conj, _ = where
+    found = torch.empty(0, dtype=dtype).set_(block.storage, offset, shape, stride)
+    return found.conj() if is_conj else found
+
+
+def positions(base: tuple[Any, ...], part: tuple[Any, ...], block: Block) -> torch.Tensor:
+    """Which elements of the base, in row-major order, a part of it is made of; -1 for what is not of the base."""
+    count = block.storage.nbytes() // torch.empty(0, dtype=base[3]).element_size()
+    number = torch.full([count], -1)
+    size = 1
+    for extent in base[1]:
+        size *= extent
+    torch.as_strided(number, base[1], base[2], base[0]).copy_(torch.arange(size).reshape(base[1]))
+    return torch.as_strided(number, part[1], part[2], part[0]).clone()
+
+
+def meet(a: tuple[Any, ...], b: tuple[Any, ...], block: Block) -> bool:
+    """Whether two places have an element in common."""
+    if a[3] != b[3]:
+        return True
+    touched = torch.zeros(block.storage.nbytes() // torch.empty(0, dtype=a[3]).element_size(), dtype=torch.bool)
+    torch.as_strided(touched, a[1], a[2], a[0]).fill_(True)
+    return bool(torch.as_strided(touched, b[1], b[2], b[0]).any())
+
+
+class Memory:
+    """All values of a run, and where they lie."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.blocks: dict[int, Block] = {}
+        self.taken: set[str] = set()
+        self.token = object()  # marks tensors
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has."""
+        count, full = 1, name
+        while full in self.taken:
+            count += 1
+            full = f"{name}#{count}"
+        self.taken.add(full)
+        return full
+
+    def loose(self, tensor: torch.Tensor, name: str) -> int:
+        """A value that lies nowhere in the program's memory."""
+        if tensor.dtype not in RECORDED or tensor.layout != torch.strided or tensor.device.type != "cpu":
+            raise Refused(f"'{name}': a tensor of type {tensor.dtype}, {tensor.layout}, on {tensor.device}; see docs/pytorch.md for what is recorded")
+        copy = parts(tensor.detach()).clone(memory_format=torch.contiguous_format)
+        self.values.append(Value(copy, self.fresh(name)))
+        return len(self.values) - 1
+
+    def add(self, tensor: torch.Tensor, history: Any, name: str) -> int:
+        """A new value where the tensor lies."""
+        value = self.loose(tensor, name)
+        self.bind(tensor, history, value)
+        return value
+
+    def bind(self, tensor: torch.Tensor, history: Any, value: int) -> None:
+        block = self.block(tensor)
+        where = place(tensor)
+        block.places.setdefault(where, {})[history] = value
+        if block.whole is None or tensor.numel() > self.values[block.whole[1]].tensor.numel():
+            block.whole = (where, value)
+        self.mark(tensor, history, value)
+
+    def block(self, tensor: torch.Tensor) -> Block:
+        return self.blocks.setdefault(address(tensor), Block(tensor.untyped_storage()))
+
+    def mark(self, tensor: torch.Tensor, history: Any, value: int) -> None:
+        block = self.blocks[address(tensor)]
+        tensor._assay_value = self.token, block.epoch, place(tensor), history, value  # type: ignore[attr-defined]
+
+    def marked(self, tensor: torch.Tensor, history: Any) -> int | None:
+        """The value that the tensor was marked with, if nothing was written since."""
+        token, epoch, where, of, value = getattr(tensor, "_assay_value", (None, 0, None, None, 0))
+        block = self.blocks.get(address(tensor))
+        if token is not self.token or block is None or block.epoch != epoch or where != place(tensor) or of != history:
+            return None
+        return int(value)
+
+    def overwrite(self, tensor: torch.Tensor, *, keeps: bool = False) -> Block:
+        """What lay in the tensor's storage is gone; or only what lay where the tensor does."""
+        old = self.blocks.get(address(tensor))
+        fresh = self.blocks[address(tensor)] = Block(tensor.untyped_storage(), epoch=old.epoch + 1 if old else 0)
+        if keeps and old is not None:
+            fresh.places = {where: known for where, known in old.places.items() if not meet(where, place(tensor), old)}
+        return fresh
+
+    def rename(self, old: int, new: int) -> None:
+        """Another value stands for one, from now on."""
+        for block in self.blocks.values():
+            for known in block.places.values():
+                for history, value in known.items():
+                    known[history] = new if value == old else value
+            if block.whole is not None and block.whole[1] == old:
+                block.whole = (block.whole[0], new)

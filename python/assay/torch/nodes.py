@@ -1,0 +1,308 @@
+"""The nodes of a region, in Assay's vocabulary, while they are written."""
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Callable, Sequence, Union
+
+import torch
+
+NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
+         torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
+# What values are recorded as: a complex number is the pair of its parts, on a last axis; a number of 16 bits is the float32 that it is.
+PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
+
+
+class Unknown(Exception):
+    """An operation, or a use of one, that has no meaning in Assay's vocabulary here."""
+
+
+class Meaningless(Unknown):
+    """A use of an operation whose gradient is on purpose not its derivative: its decomposition would be no better."""
+
+
+class Ref:
+    """A value of a region: an operand, or what a node computes. Of complex numbers the shape has a last axis of extent 2."""
+
+    __slots__ = ("shape", "dtype", "tensor", "node", "is_complex", "is_fixed")
+
+    def __init__(self, shape: Sequence[int], dtype: torch.dtype, tensor: torch.Tensor | None = None, node: dict[str, Any] | None = None,
+                 is_complex: bool = False) -> None:
+        self.shape, self.dtype, self.tensor, self.node, self.is_complex = list(shape), dtype, tensor, node, is_complex
+        self.is_fixed = False  # integers that no real number decides: they may be taken as the numbers that they are
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+Value = Union[Ref, float, int, bool]
+IRRATIONAL = {"pi": math.pi, "root_of_pi": 2 / math.sqrt(math.pi), "log_of_2": math.log(2), "log_of_10": math.log(10)}
+
+
+def parts(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor as it is recorded."""
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        return tensor.float()
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor.resolve_neg()
+
+
+def operand(tensor: torch.Tensor) -> Ref:
+    """A value that the region reads."""
+    shape, dtype = list(tensor.shape), tensor.dtype
+    if tensor.is_complex():
+        return Ref([*shape, 2], PARTS[dtype], tensor, is_complex=True)
+    return Ref(shape, PARTS.get(dtype, dtype), tensor)
+
+
+def counted(extents: Sequence[int]) -> int:
+    """How many elements a tensor of these extents has."""
+    return math.prod(extents)
+
+
+def broadcast(*shapes: Sequence[int]) -> list[int]:
+    """The shape that these shapes have together."""
+    return list(torch.broadcast_shapes(*[tuple(one) for one in shapes]))
+
+
+def reduced_shape(shape: list[int], axes: list[int], keep: bool) -> list[int]:
+    """What is left of a shape when axes are reduced."""
+    return [1 if i in axes else s for i, s in enumerate(shape) if keep or i not in axes]
+
+
+def window_shape(x: list[int], channels: int, at: dict[str, Any]) -> list[int]:
+    """The shape of a convolution's or a pool's result."""
+    spatial = [(n + b + e - d * (k - 1) - 1) // s + 1
+               for n, k, s, d, b, e in zip(x[2:], at["kernel"], at["strides"], at["dilations"], at["pads_begin"], at["pads_end"])]
+    return [x[0], channels, *spatial]
+
+
+def transposed_shape(x: list[int], w: list[int], at: dict[str, Any]) -> list[int]:
+    """The shape of a transposed convolution's result."""
+    spatial = [(n - 1) * s - b - e + d * (k - 1) + 1 + o for n, k, s, d, b, e, o in zip(
+        x[2:], at["kernel"], at["strides"], at["dilations"], at["pads_begin"], at["pads_end"], at["output_padding"])]
+    return [x[0], w[1] * at["groups"], *spatial]
+
+
+def matmul_shape(a: list[int], b: list[int]) -> list[int]:
+    """The shape of a product of matrices, as NumPy has it."""
+    rows, columns = ([a[-2]] if len(a) > 1 else []), ([b[-1]] if len(b) > 1 else [])
+    return [*broadcast(a[:-2], b[:-2]), *rows, *columns]
+
+
+def concat_shape(shapes: list[list[int]], axis: int) -> list[int]:
+    """The shape of tensors one after the other."""
+    return [sum(s[axis] for s in shapes) if i == axis else extent for i, extent in enumerate(shapes[0])]
+
+
+SHAPES: dict[str, Callable[[list[Ref], dict[str, Any]], list[int]]] = {
+    "reshape": lambda v, a: a["shape"], "expand": lambda v, a: a["shape"], "place": lambda v, a: a["shape"],
+    "permute": lambda v, a: [v[0].shape[i] for i in a["axes"]], "slice": lambda v, a: a["extents"],
+    "concat": lambda v, a: concat_shape([one.shape for one in v], a["axis"]),
+    "pad": lambda v, a: [b + n + e for b, n, e in zip(a["before"], v[0].shape, a["after"])],
+    "gather": lambda v, a: v[0].shape[:a["axis"]] + a["index_shape"] + v[0].shape[a["axis"] + 1:],
+    "gemm": lambda v, a: [v[0].shape[1 if a.get("transpose_a") else 0], v[1].shape[0 if a.get("transpose_b") else 1]],
+    "matmul": lambda v, a: matmul_shape(v[0].shape, v[1].shape), "take": lambda v, a: v[0].shape, "batch_norm": lambda v, a: v[0].shape,
+    "conv": lambda v, a: window_shape(v[0].shape, v[1].shape[0], a), "max_pool": lambda v, a: window_shape(v[0].shape, v[0].shape[1], a),
+    "avg_pool": lambda v, a: window_shape(v[0].shape, v[0].shape[1], a),
+    "conv_transpose": lambda v, a: transposed_shape(v[0].shape, v[1].shape, a),
+    "weighted_gather": lambda v, a: [len(a["starts"]) - 1 if i == a["axis"] else s for i, s in enumerate(v[0].shape)],
+    "arg_max": lambda v, a: reduced_shape(v[0].shape, [a["axis"]], a["keep_dims"]),
+    "arg_min": lambda v, a: reduced_shape(v[0].shape, [a["axis"]], a["keep_dims"]),
+    "sort": lambda v, a: [a["count"] if i == a["axis"] else s for i, s in enumerate(v[0].shape)],
+    "arg_sort": lambda v, a: [a["count"] if i == a["axis"] else s for i, s in enumerate(v[0].shape)],
+}
+REDUCTIONS = ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "log_sum_exp")
+TRUTHS = ("equal", "less", "less_equal", "logical_not", "logical_and", "logical_or", "logical_xor", "is_nan", "is_inf")
+PLACES = ("arg_max", "arg_min", "arg_sort")
+
+
+def shape_of(op: str, values: list[Ref], attributes: dict[str, Any]) -> list[int]:
+    """The shape of what an op gives."""
+    if op in REDUCTIONS:
+        return reduced_shape(values[0].shape, attributes["axes"], attributes["keep_dims"])
+    return list(SHAPES[op](values, attributes)) if op in SHAPES else broadcast(*[one.shape for one in values])
+
+
+class Nodes:
+    """Writes nodes. `results` are the tensors that the operation gave."""
+
+    def __init__(self, results: list[torch.Tensor | None]) -> None:
+        self.results = results
+        self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
+        self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
+        self.marks: dict[str, Ref] = {}  # values inside that products are about
+
+    @property
+    def first(self) -> torch.Tensor:
+        return next(one for one in self.results if one is not None)
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.first.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return PARTS.get(self.first.dtype, self.first.dtype)
+
+    def __call__(self, op: str, *operands: Value, dtype: torch.dtype | None = None, **attributes: Any) -> Ref:
+        """A node on these values; numbers become constants of the type of the first value, else of the result."""
+        first = next((v.dtype for v in operands if isinstance(v, Ref)), self.dtype)
+        values = [v if isinstance(v, Ref) else self.constant(v, first) for v in operands]
+        kind = torch.bool if op in TRUTHS else torch.int64 if op in PLACES else values[1].dtype if op in ("where", "take") else first
+        node = {"op": op, "operands": values} | ({"attributes": attributes} if attributes else {})
+        return Ref(shape_of(op, values, attributes), dtype or kind, node=node)
+
+    def constant(self, value: Any, dtype: torch.dtype) -> Ref:
+        """A number, a list or a tensor, as it is rounded to this type."""
+        data = (value if isinstance(value, torch.Tensor) else torch.tensor(value)).to(dtype)
+        if dtype not in NAMES:
+            raise Unknown(f"a constant of type {dtype}")
+        if dtype.is_floating_point and not bool(torch.isfinite(data).all()):
+            self.given.append(Ref(list(data.shape), dtype, data))
+            return self.given[-1]
+        if dtype in (torch.uint8, torch.int8, torch.int16):
+            return self.cast(self.constant(data, torch.int32), dtype)
+        node = {"op": "constant", "dtype": NAMES[dtype], "shape": list(data.shape), "data": data.flatten().tolist()}
+        if dtype == torch.bool:
+            node["data"] = [int(one) for one in node["data"]]
+        return Ref(list(data.shape), dtype, tensor=data, node=node)
+
+    def number(self, value: Value, dtype: torch.dtype) -> Ref:
+        """A factor or quotient of a formula: the real number that the program means by a double, where one is known."""
+        if isinstance(value, Ref) or isinstance(value, (bool, int)) or not dtype.is_floating_point or not math.isfinite(value):
+            return self.cast(value, dtype)
+        for name, one in IRRATIONAL.items():
+            ratio = Fraction(value / one).limit_denominator(64)
+            if ratio and float(ratio) * one == value:
+                return self("mul", self.constant(float(ratio), dtype), getattr(self, name)(dtype)) if ratio != 1 else getattr(self, name)(dtype)
+        ratio = Fraction(value).limit_denominator(10**6)
+        if float(ratio) == value and abs(ratio.numerator) < 2**24 and ratio.denominator < 2**24 and ratio.denominator & (ratio.denominator - 1):
+            return self("div", self.constant(float(ratio.numerator), dtype), self.constant(float(ratio.denominator), dtype))
+        return self.constant(value, dtype)
+
+    def pi(self, dtype: torch.dtype) -> Ref:
+        return self("acos", self.constant(-1.0, dtype))
+
+    def root_of_pi(self, dtype: torch.dtype) -> Ref:
+        return self("div", self.constant(2.0, dtype), self("sqrt", self.pi(dtype)))
+
+    def log_of_2(self, dtype: torch.dtype) -> Ref:
+        return self("log", self.constant(2.0, dtype))
+
+    def log_of_10(self, dtype: torch.dtype) -> Ref:
+        return self("log", self.constant(10.0, dtype))
+
+    def rounded(self, value: float) -> float:
+        """A number as the result's type has it."""
+        return float(torch.tensor(value, dtype=self.dtype).item())
+
+    def cast(self, value: Value, dtype: torch.dtype) -> Ref:
+        """The value in another type."""
+        if not isinstance(value, Ref):
+            return self.constant(value, dtype)
+        if dtype not in NAMES:
+            raise Unknown(f"a conversion to {dtype}")
+        return value if value.dtype == dtype else self("cast", value, dtype=dtype, to=NAMES[dtype])
+
+    def reshape(self, x: Ref, shape: Sequence[int]) -> Ref:
+        return x if list(shape) == x.shape else self("reshape", x, shape=list(shape))
+
+    def expand(self, x: Ref, shape: Sequence[int]) -> Ref:
+        """The value broadcast to this shape."""
+        padded = self.reshape(x, [1] * (len(shape) - x.rank) + x.shape)
+        return padded if padded.shape == list(shape) else self("expand", padded, shape=list(shape))
+
+    def permute(self, x: Ref, axes: Sequence[int]) -> Ref:
+        return x if list(axes) == list(range(x.rank)) else self("permute", x, axes=list(axes))
+
+    def reduce(self, op: str, x: Ref, axes: Sequence[int], keep: bool = True) -> Ref:
+        """A reduction over axes, of which none gives the value."""
+        return self(op, x, axes=sorted(axes), keep_dims=keep) if axes else x
+
+    def gather(self, x: Ref, places: torch.Tensor, shape: Sequence[int]) -> Ref:
+        """The elements of x, in row-major order, at these places."""
+        flat = self.reshape(x, [counted(x.shape)])
+        return self.reshape(self("gather", flat, axis=0, indices=places.flatten().tolist(), index_shape=[places.numel()]), shape)
+
+    def place(self, x: Ref, places: torch.Tensor, shape: Sequence[int]) -> Ref:
+        """Zeros of this shape, to which the elements of x are added at these places."""
+        return self("place", self.reshape(x, [counted(x.shape)]), indices=places.flatten().tolist(), shape=list(shape))
+
+    # Kernels multiply and add in orders of their own. What is written by these may have been computed in any.
+
+    def stacked(self, values: Sequence[Ref]) -> Ref:
+        """Values of shapes that broadcast, on a new last axis."""
+        shape = broadcast(*[one.shape for one in values])
+        return self("concat", *[self.reshape(self.expand(one, shape), [*shape, 1]) for one in values], axis=len(shape))
+
+    def product(self, *factors: Ref, slack: int = 2) -> Ref:
+        """Factors multiplied in any order, with some roundings more."""
+        column = self.stacked([*factors, *[self.constant(1.0, factors[0].dtype)] * slack])
+        return self.reduce("reduce_prod", column, [column.rank - 1], False)
+
+    def total(self, *terms: Ref) -> Ref:
+        """Terms added in any order."""
+        column = self.stacked(terms)
+        return self.reduce("reduce_sum", column, [column.rank - 1], False)
+
+    def loose(self, x: Ref) -> Ref:
+        """The value with a few roundings more: a third of it and two thirds."""
+        flat = self.reshape(x, [counted(x.shape), 1])
+        return self.reshape(self("weighted_gather", flat, axis=1, starts=[0, 2], indices=[0, 0], weights=["1/3", "2/3"]), x.shape)
+
+    def like(self, x: Ref) -> Ref:
+        """The value in the shape of the result."""
+        return self.reshape(x, [*self.shape, 2] if x.is_complex else self.shape)
+
+    def pair(self, real: Ref, imaginary: Ref) -> Ref:
+        """Complex numbers from their parts."""
+        joined = self("concat", self.reshape(real, [*real.shape, 1]), self.reshape(imaginary, [*imaginary.shape, 1]), axis=real.rank)
+        return complexly(joined)
+
+    def part(self, x: Ref, which: int) -> Ref:
+        """The real or the imaginary part."""
+        if not x.is_complex:
+            return x if which == 0 else self.expand(self.constant(0.0, x.dtype), x.shape)
+        return self.reshape(self("slice", x, starts=[0] * (x.rank - 1) + [which], steps=[1] * x.rank, extents=[*x.shape[:-1], 1]), x.shape[:-1])
+
+
+def complexly(x: Ref) -> Ref:
+    """The same value, read as pairs."""
+    node = x.node or {"op": "reshape", "operands": [x], "attributes": {"shape": x.shape}}
+    return Ref(x.shape, x.dtype, x.tensor, node, is_complex=True)
+
+
+def handed_on(one: Ref) -> Ref:
+    """A node for a result that is an operand."""
+    return one if one.node else Ref(one.shape, one.dtype, node={"op": "reshape", "operands": [one], "attributes": {"shape": one.shape}})
+
+
+def finished(operands: list[Ref], outputs: list[Ref]) -> tuple[list[Ref], list[dict[str, Any]], list[int]]:
+    """The operands that are read, the nodes that are needed, and the numbers of the outputs, as a trace has them."""
+    outputs = [handed_on(one) for one in outputs]
+    order: list[Ref] = []
+    seen: dict[int, int] = {}
+    stack: list[tuple[Ref, bool]] = [(one, False) for one in reversed(outputs)]
+    while stack:
+        ref, is_done = stack.pop()
+        key = id(ref.node) if ref.node is not None else id(ref)
+        if key in seen:
+            continue
+        if ref.node is None or is_done:
+            seen[key] = -1
+            order.append(ref)
+            continue
+        stack.append((ref, True))
+        stack += [(one, False) for one in reversed(ref.node.get("operands", []))]
+    known = {id(one) for one in operands}
+    if any(ref.node is None and id(ref) not in known for ref in order):
+        raise Unknown("a value from elsewhere")
+    used = [one for one in operands if id(one) in seen]
+    number = {id(one): i for i, one in enumerate(used)}
+    nodes: list[dict[str, Any]] = []
+    for ref in order:
+        if ref.node is not None:
+            number[id(ref.node)] = len(used) + len(nodes)
+            nodes.append(ref.node | ({"operands": [number[id(v.node or v)] for v in ref.node["operands"]]} if "operands" in ref.node else {}))
+    return used, nodes, [number[id(one.node or one)] for one in outputs]

@@ -1,0 +1,286 @@
+"""Records what PyTorch runs on the CPU: each ATen operation as a region, bit for bit (docs/pytorch.md)."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from .lowering import listed, meaning, short_name, written
+from .memory import PENDING, Refused, address, bits, held, place, positions
+from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
+from .rules_layout import replaced
+from .values import Region, Values, taken
+
+# The same tensor again, memory that nobody wrote, or numbers for Python.
+TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
+               "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
+               "_has_compatible_shallow_copy_type", "_nested_tensor_from_mask_left_aligned"}
+# What these give is an input of the run: nothing says what it has to be.
+GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
+         "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
+         "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
+OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
+
+
+@dataclass
+class Call:
+    """One operation, as it ran."""
+
+    function: Any
+    op: str
+    number: int | None
+    target: torch.Tensor | None
+    base: tuple[Any, int, torch.Tensor] | None
+    operands: list[tuple[Ref, int]]
+    hidden: list[torch.Tensor]
+
+
+def differs(tensor: torch.Tensor) -> bool:
+    """Whether its elements can have derivatives."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+class Tape(Values):
+    """Writes down each operation, as it runs."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        flat, _ = tree_flatten((args, kwargs))
+        tensors = [a for a in flat if isinstance(a, torch.Tensor)]
+        writes = written(function) if hasattr(function, "_schema") else []
+        if str(function).startswith("profiler.") or short_name(function) in TRANSPARENT:
+            if writes and tensors:
+                self.memory.overwrite(tensors[0])
+            return function(*args, **kwargs)
+        return self.run(function, short_name(function), args, kwargs, tensors, writes)
+
+    def number(self, tensors: list[torch.Tensor]) -> int | None:
+        """The number of the node that autograd made for the operation."""
+        if not torch.is_grad_enabled() or not any(one.requires_grad for one in tensors):
+            return None
+        number = int(torch._C._autograd._get_sequence_nr() - 1)
+        if number in self.made and self.waiting:  # the operation ran another one, which has a node of its own, before itself
+            return self.waiting.pop()
+        self.waiting = [one for one in range(self.newest + 1, number) if one not in self.made]
+        self.newest = max(self.newest, number)
+        return number
+
+    def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:
+        target = tensors[0] if writes and tensors and args and args[0] is tensors[0] else None
+        if writes and (target is None or len(writes) > 1):
+            return self.opaque_write(function, args, kwargs, tensors)
+        base = self.base_of(target) if target is not None else None
+        skips = op in OVERWRITING or op in GIVEN
+        refs = [operand(one) for one in tensors]
+        values = [None if one is target and (skips or base) or one.numel() == 0 else self.value(one) for one in tensors]
+        for ref, value in zip(refs, values):
+            ref.is_fixed = value is not None and self.memory.values[value].is_fixed
+            ref.tensor = self.memory.values[value].tensor if value is not None and not ref.is_complex else ref.tensor
+        number = self.number(tensors)
+        hidden = self.hidden_writes(op, args)
+        returned = function(*args, **kwargs)
+        results = [one if isinstance(one, torch.Tensor) and one.numel() else None for one in listed(returned)]
+        call = Call(function, op, number, target, base, [(r, v) for r, v in zip(refs, values) if v is not None], hidden)
+        self.settle(call, tensors, refs, args, kwargs, results)
+        return returned
+
+    def settle(self, call: Call, tensors: list[torch.Tensor], refs: list[Ref], args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> None:
+        """Writes down what ran."""
+        if not any(one is not None for one in results):
+            return
+        if call.op in GIVEN:
+            return self.note_given(call, results)
+        if any(one is not None and one.dtype in (torch.bfloat16, torch.float16) for one in [*tensors, *results]):
+            return self.note_opaque(call, results)  # the trace has no rounding to 16 bits
+        if call.base is not None and call.target is not None:  # what is read of a part is read of its base
+            whole = self.memory.values[call.base[1]].tensor
+            ref = Ref(whole.shape, whole.dtype, whole, is_complex=call.target.is_complex())
+            call.operands.append((ref, call.base[1]))
+            part = taken(Nodes([call.target]), ref, call.base[2])
+            refs[next(i for i, one in enumerate(tensors) if one is call.target)] = part
+        of = {id(one): ref for one, ref in zip(tensors, refs)}
+        flat, spec = tree_flatten((args, kwargs))
+        given = tree_unflatten([of[id(one)] if isinstance(one, torch.Tensor) else one for one in flat], spec)
+        nodes = Nodes([*results, *call.hidden])
+        try:
+            found = meaning(call.function, nodes, *given)
+            self.note(call, nodes, results, found)
+        except Unknown:
+            self.note_opaque(call, results)
+
+    def note(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], found: list[Ref | None]) -> None:
+        """A region, and where its results lie."""
+        extra = [(ref, self.loose(ref.tensor, "constant")) for ref in nodes.given if ref.tensor is not None]
+        if call.base is not None and call.target is not None and found[0] is not None:
+            return self.note_part(call, extra, found[0])
+        pairs = [(tensor, ref) for tensor, ref in zip([*results, *call.hidden], found) if tensor is not None and ref is not None]
+        for tensor, ref in pairs:
+            if ref.shape != list(tensor.shape) + ([2] if tensor.is_complex() else []):
+                raise Unknown(f"{call.function}: a rule that gives the shape {ref.shape}, in place of {list(tensor.shape)}")
+        used, graph, _ = finished([ref for ref, _ in call.operands + extra], [ref for _, ref in pairs])
+        again = self.again(call, used, graph, [tensor for tensor, _ in pairs])
+        if again:
+            return
+        if call.target is not None:
+            self.memory.overwrite(call.target, keeps=torch.is_grad_enabled())
+        for one in call.hidden:
+            self.memory.overwrite(one)
+        values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
+        if nodes.late is not None:
+            return self.note_staged(call, nodes, pairs, values)
+        for ref in nodes.marks.values():
+            assert ref.node is not None
+            ref.node["name"] = self.memory.fresh(f"inside {self.label(call.op)}")
+        region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs], values)
+        region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
+        self.seen_again(call, region, graph)
+        fixed = all(self.memory.values[v].is_fixed for v in region.operands)
+        for (tensor, _), value in zip(pairs, values):
+            self.memory.values[value].is_fixed = fixed and not differs(tensor)
+        self.register(call.number, region, values)
+        left = [tensor for tensor, ref in zip(results, found) if tensor is not None and ref is None and differs(tensor)]
+        if left:
+            self.note_opaque(call, list(left))
+
+    def note_staged(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
+        """A normalisation: the region of its statistics, and one that reads them."""
+        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:]], values[1:])
+        read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], values[1:3])]
+        assert nodes.late is not None
+        region = self.append(call.op, call.operands + read, [nodes.late(read[0][0], read[1][0])], values[:1])
+        region.statistics = statistics
+        self.register(call.number, region, values)
+
+    def register(self, number: int | None, region: Region, values: list[int]) -> None:
+        if number is not None:
+            self.made.setdefault(number, region)
+        elif not self.in_backward():
+            self.cut.update(v for v in values if self.memory.values[v].tensor.is_floating_point())
+
+    def key(self, call: Call, region_operands: list[int], graph: list[dict[str, Any]]) -> str:
+        return f"{region_operands} {graph}"
+
+    def again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
+        """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values."""
+        if call.base is not None or call.hidden or not self.in_backward():
+            return False
+        of = {id(ref): value for ref, value in call.operands}
+        if any(id(ref) not in of for ref in used):
+            return False
+        known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
+        if known is None or len(known) != len(results) or any(bits(self.memory.values[v].tensor) != bits(t) for v, t in zip(known, results)):
+            return False
+        if call.target is not None:
+            self.memory.overwrite(call.target, keeps=True)
+        for value, tensor in zip(known, results):
+            self.memory.bind(tensor, call.number if differs(tensor) else None, value)
+        return True
+
+    def seen_again(self, call: Call, region: Region, graph: list[dict[str, Any]]) -> None:
+        if call.base is None and not call.hidden and not self.in_backward():
+            self.seen.setdefault(self.key(call, region.operands, graph), region.results)
+
+    def note_given(self, call: Call, results: list[torch.Tensor | None]) -> None:
+        if call.target is not None:
+            if call.base is not None:
+                self.memory.overwrite(call.target)
+                whole = self.memory.block(call.target)
+                base = held(whole, call.base[0])
+                self.inputs.append(self.memory.add(base, PENDING if call.number is not None else None, self.label("random")))
+                return
+            self.memory.overwrite(call.target)
+        for one in results:
+            if one is not None and self.in_backward():
+                self.drawn_in_backward(one, self.label(call.op))
+            elif one is not None:
+                self.inputs.append(self.memory.add(one, call.number if differs(one) else self.history(one), self.label("random" if call.target is not None else call.op)))
+                self.memory.values[self.inputs[-1]].is_fixed = not one.is_floating_point()
+
+    def drawn_in_backward(self, tensor: torch.Tensor, name: str) -> None:
+        """Random numbers that a backward pass draws: those of the forward pass drawn again (checkpointing), or constants of its own."""
+        same = [v for v in self.inputs if self.memory.values[v].tensor.shape == tensor.shape and bits(self.memory.values[v].tensor) == bits(tensor)]
+        if same and tensor.dtype == self.memory.values[same[0]].tensor.dtype:
+            self.memory.bind(tensor, None, same[0])
+            return
+        value = self.memory.add(tensor, None, name)
+        self.append("random", [], [Nodes([tensor]).constant(tensor, tensor.dtype)], [value])
+
+    def note_opaque(self, call: Call, results: list[torch.Tensor | None]) -> None:
+        """What has no meaning here: its results are given, and counted."""
+        if call.target is not None:
+            self.memory.overwrite(call.target)
+        values = []
+        for tensor in results:
+            if tensor is None:
+                continue
+            base = held(self.memory.block(tensor), call.base[0]) if call.base is not None else tensor
+            history = None if not differs(tensor) else PENDING if call.base is not None and call.number is not None else call.number
+            values.append(self.memory.add(base, history, self.label(call.op)))
+        self.inputs += values
+        self.opaque.append((str(call.function), values))
+        node = torch._C._current_autograd_node()
+        if call.number is not None:
+            self.made[call.number] = None
+        elif node is not None:
+            self.broken.add(node._sequence_nr())
+        elif not torch.is_grad_enabled():
+            self.broken.add(torch._C._autograd._get_sequence_nr() - 1)
+
+    def opaque_write(self, function: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+        """An operation that writes several tensors, or one that is not its first argument."""
+        before = [bits(one) for one in tensors]
+        returned = function(*args, **kwargs)
+        results = [one for one, old in zip(tensors, before) if bits(one) != old]
+        for one in results:
+            self.memory.overwrite(one)
+        fresh = [one for one in listed(returned) if isinstance(one, torch.Tensor) and not any(one is t for t in tensors)]
+        found: list[torch.Tensor | None] = [*results, *fresh]
+        self.note_opaque(Call(function, short_name(function), self.number(tensors), None, None, [], []), found)
+        return returned
+
+    # In place.
+
+    def hidden_writes(self, op: str, args: Any) -> list[torch.Tensor]:
+        """The running statistics of a batch norm."""
+        if op == "native_batch_norm" and args[5]:
+            return [one for one in args[3:5] if one is not None]
+        return []
+
+    def base_of(self, target: torch.Tensor) -> tuple[Any, int, torch.Tensor] | None:
+        """The larger value that is written with the tensor: its place, the value, and which of its elements; None if there is none."""
+        block = self.memory.blocks.get(address(target))
+        tracked = torch.is_grad_enabled() and target._is_view() and target._base is not None and (target.requires_grad or target._base.requires_grad)
+        if torch.is_grad_enabled() and not target._is_view():
+            return None
+        if tracked or torch.is_grad_enabled() and target._is_view() and target._base is not None:
+            assert target._base is not None
+            where = place(target._base), self.value(target._base)
+        elif block is None or block.whole is None or block.whole[0] == place(target):
+            return None
+        else:
+            where = block.whole
+        block = self.memory.block(target)
+        if where[0][3] != target.dtype:
+            raise Refused("a tensor is written in place as another type than its memory's")
+        at = positions(where[0], place(target), block)
+        if bool((at < 0).any()) or at.numel() == self.memory.values[where[1]].tensor.numel() and not tracked and where[0] == place(target):
+            return None
+        return where[0], where[1], at
+
+    def note_part(self, call: Call, extra: list[tuple[Ref, int]], found: Ref) -> None:
+        """A region that gives the base with a part of it written."""
+        assert call.target is not None and call.base is not None
+        where, _, at = call.base
+        whole = next(ref for ref, value in reversed(call.operands) if value == call.base[1])
+        nodes = Nodes([call.target])
+        if whole.is_complex:
+            at = torch.stack([2 * at, 2 * at + 1], -1)
+        output = replaced(nodes, whole, at, nodes.reshape(found, list(at.shape)))
+        block = self.memory.overwrite(call.target)
+        value = self.memory.add(held(block, where), PENDING if call.number is not None else None, self.label(call.op))
+        region = self.append(call.op, call.operands + extra, [complexly(output) if whole.is_complex else output], [value])
+        self.memory.values[value].is_fixed = all(self.memory.values[v].is_fixed for v in region.operands)
+        if call.number is None:
+            self.register(None, region, [value])

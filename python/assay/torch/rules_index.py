@@ -1,0 +1,233 @@
+"""What operations mean that take elements by indices, and those that put them back; and Fourier transforms.
+
+Indices that no real number decides are fixed: they are taken as the numbers that they are. Others, as from argmax or topk, are values.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Sequence
+
+import torch
+
+from .nodes import Meaningless, Nodes, Ref, Unknown, Value, complexly, counted
+from .rules_layout import moved, numbered, replaced
+
+Rule = Callable[..., Any]
+
+
+def is_fixed(*indices: Ref | None) -> bool:
+    """Masks always are: which elements they let through has no derivative."""
+    return all(one is None or (one.is_fixed or one.dtype == torch.bool) and one.tensor is not None for one in indices)
+
+
+def tensors(indices: Sequence[Ref | None]) -> list[torch.Tensor | None]:
+    return [None if one is None else one.tensor for one in indices]
+
+
+def gathered(n: Nodes, x: Ref, axis: int, index: Ref, **_: Any) -> Ref:
+    if is_fixed(index):
+        found: Ref = moved(torch.ops.aten.gather.default)(n, x, axis, index.tensor)
+        return found
+    axis %= max(x.rank, 1)
+    extents = [x.shape[i] if i == axis else s for i, s in enumerate(index.shape)]
+    if extents != x.shape:
+        x = n("slice", x, starts=[0] * x.rank, steps=[1] * x.rank, extents=extents)
+    return n("take", index, x, axis=axis)
+
+
+def index_select(n: Nodes, x: Ref, axis: int, index: Ref) -> Ref:
+    if is_fixed(index):
+        found: Ref = moved(torch.ops.aten.index_select.default)(n, x, axis, index.tensor)
+        return found
+    axis %= x.rank
+    shape = [index.shape[0] if i == axis else s for i, s in enumerate(x.shape)]
+    wide = n.expand(n.reshape(index, [index.shape[0] if i == axis else 1 for i in range(x.rank)]), shape)
+    return n("take", wide, x, axis=axis)
+
+
+def indexed(n: Nodes, x: Ref, indices: list[Ref | None]) -> Ref:
+    if is_fixed(*indices):
+        found: Ref = moved(lambda t, i: torch.ops.aten.index.Tensor(t, i))(n, x, tensors(indices))
+        return found
+    axes, place, extent = position(n, x, indices)
+    rest = [i for i in range(x.rank) if i not in axes]
+    rows = n.reshape(n.permute(x, axes + rest), [extent, counted([x.shape[i] for i in rest])])
+    wide = n.expand(n.reshape(place, [counted(place.shape), 1]), [counted(place.shape), rows.shape[1]])
+    if axes[0] != 0 and axes == list(range(axes[0], axes[-1] + 1)):
+        found = n.reshape(n("take", wide, rows, axis=0), [*place.shape, *[x.shape[i] for i in rest]])
+        before, count = axes[0], place.rank
+        order = [*range(count, count + before), *range(count), *range(count + before, found.rank)]
+        return n.reshape(n.permute(found, order), n.shape)
+    return n.reshape(n("take", wide, rows, axis=0), n.shape)
+
+
+def position(n: Nodes, x: Ref, indices: list[Ref | None]) -> tuple[list[int], Ref, int]:
+    """The indexed axes, which are made one; where on it each element lies; its extent."""
+    axes = [i for i, one in enumerate(indices) if one is not None]
+    place: Ref | None = None
+    extent = 1
+    for axis in axes:
+        one = indices[axis]
+        assert one is not None
+        if one.dtype == torch.bool:
+            raise Unknown("a mask that real numbers decide, as an index")
+        one = n("where", n("less", one, 0), n("add", one, x.shape[axis]), one)
+        place = one if place is None else n("add", n("mul", place, x.shape[axis]), one)
+        extent *= x.shape[axis]
+    assert place is not None
+    return axes, place, extent
+
+
+def put(n: Nodes, x: Ref, indices: list[Ref | None], values: Ref, accumulate: bool = False, *_: Any) -> Ref:
+    if is_fixed(*indices):
+        places = torch.ops.aten.index.Tensor(numbered(x.shape), tensors(indices)).long() - 1
+        return put_at(n, x, places, n.expand(values, list(places.shape)), accumulate)
+    axes, place, extent = position(n, x, indices)
+    if axes != list(range(len(axes))):
+        raise Unknown("index_put behind axes that are not indexed")
+    rest = x.shape[len(axes):]
+    rows = n.reshape(n.expand(values, [*place.shape, *rest]), [counted(place.shape), counted(rest)])
+    hit = n("equal", n.constant(list(range(extent)), place.dtype), n.reshape(place, [counted(place.shape), 1]))
+    total = n.reshape(n("gemm", n.cast(hit, n.dtype), rows, transpose_a=True), x.shape)
+    if accumulate:
+        return n("add", x, total)
+    touched = n.reduce("reduce_max", n.cast(hit, torch.int32), [0], False)
+    return n("where", n.expand(n.reshape(n.cast(touched, torch.bool), [*x.shape[:len(axes)], *[1] * len(rest)]), x.shape), total, x)
+
+
+def put_at(n: Nodes, x: Ref, places: torch.Tensor, values: Ref, accumulate: bool) -> Ref:
+    """x with values added, or written, at fixed places."""
+    if accumulate:
+        return n("add", x, n.place(values, places, x.shape))
+    if len(set(places.flatten().tolist())) != places.numel():
+        last = torch.full([counted(x.shape)], -1)
+        last[places.flatten()] = torch.arange(places.numel())
+        kept = last[last >= 0]
+        return replaced(n, x, torch.nonzero(last >= 0).flatten(), n.gather(values, kept, [kept.numel()]))
+    return replaced(n, x, places, values)
+
+
+def scatter(accumulate: bool) -> Rule:
+    """Values written, or added, along an axis where the index says."""
+    def rule(n: Nodes, x: Ref, axis: int, index: Ref, source: Value, **_: Any) -> Ref:
+        axis %= max(x.rank, 1)
+        source = source if isinstance(source, Ref) else n.constant(source, x.dtype)
+        values = n.expand(source, index.shape) if source.rank == 0 else \
+            n("slice", source, starts=[0] * x.rank, steps=[1] * x.rank, extents=index.shape)
+        if is_fixed(index):
+            return put_at(n, x, torch.ops.aten.gather.default(numbered(x.shape), axis, index.tensor).long() - 1, values, accumulate)
+        hit = n("equal", n.reshape(index, [*index.shape, 1]), n.constant(list(range(x.shape[axis])), index.dtype))
+        back = [*range(axis), x.rank - 1, *range(axis, x.rank - 1)]
+        found = n("where", hit, n.reshape(values, [*index.shape, 1]), n.constant(0, x.dtype), dtype=x.dtype)
+        total = fitted(n, n.permute(n.reduce("reduce_sum", found, [axis], False), back), x.shape)
+        if accumulate:
+            return n("add", x, total)
+        touched = n.reduce("reduce_max", n.cast(hit, torch.int32), [axis], False)
+        return n("where", n.cast(fitted(n, n.permute(touched, back), x.shape), torch.bool), total, x, dtype=x.dtype)
+    return rule
+
+
+def fitted(n: Nodes, x: Ref, shape: list[int]) -> Ref:
+    """Zeros behind the elements, up to this shape."""
+    if x.shape == shape:
+        return x
+    return n("pad", x, before=[0] * x.rank, after=[m - s for m, s in zip(shape, x.shape)], value=0)
+
+
+def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float = 1) -> Ref:
+    axis %= x.rank
+    values = source if alpha == 1 else n("mul", source, alpha)
+    if is_fixed(index):
+        places = torch.ops.aten.index_select.default(numbered(x.shape), axis, index.tensor).long() - 1
+        return put_at(n, x, places, values, True)
+    wide = n.expand(n.reshape(index, [index.shape[0] if i == axis else 1 for i in range(x.rank)]), source.shape)
+    found: Ref = scatter(True)(n, x, axis, wide, values)
+    return found
+
+
+def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:
+    if padding >= 0:
+        raise Meaningless("an embedding with a padding index, whose gradient is not the derivative")
+    rows, width = counted(index.shape), weight.shape[1]
+    if is_fixed(index):
+        assert index.tensor is not None
+        return n.reshape(n("gather", weight, axis=0, indices=index.tensor.flatten().tolist(), index_shape=[rows]), n.shape)
+    return n.reshape(n("take", n.expand(n.reshape(index, [rows, 1]), [rows, width]), weight, axis=0), n.shape)
+
+
+def embedding_backward(n: Nodes, g: Ref, index: Ref, rows: int, padding: int, by_frequency: bool) -> Ref:
+    if by_frequency or not is_fixed(index):
+        raise Unknown("an embedding scaled by frequency, or by indices that real numbers decide")
+    assert index.tensor is not None
+    width, flat = g.shape[-1], index.tensor.flatten()
+    kept = torch.nonzero(flat != padding).flatten()
+    values = n("gather", n.reshape(g, [flat.numel(), width]), axis=0, indices=kept.tolist(), index_shape=[kept.numel()])
+    return n.place(values, flat[kept][:, None] * width + torch.arange(width), [rows, width])
+
+
+# Fourier transforms: products with matrices of cosines and sines.
+
+def turns(extent: int, sign: int, norm: int, rows: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosine and sine of sign 2 pi j k / n in double, scaled: 0 not at all, 1 by the root of n, 2 by n."""
+    j = torch.arange(extent, dtype=torch.float64)
+    angle = sign * 2 * math.pi * ((j[:rows, None] * j[None, :]) % extent) / extent
+    scale = 1 / (1, math.sqrt(extent), extent)[norm]
+    c, s = (torch.where(v.abs() < 1e-12, 0.0, v) for v in (torch.cos(angle), torch.sin(angle)))
+    return c * scale, s * scale
+
+
+def mixed_pairs(n: Nodes, x: Ref, axis: int, blocks: list[list[torch.Tensor]]) -> Ref:
+    """A matrix of blocks [results, elements] times an axis, and the parts of its numbers where there are two columns (and rows) of blocks.
+
+    Every element is added and taken away once more: a fast transform has the rounding errors of sums of all elements, in those results too
+    whose coefficients for them are 0.
+    """
+    rows, columns = len(blocks), len(blocks[0])
+    if columns == 1:
+        x = n.reshape(x, [*x.shape, 1])
+    rank = x.rank - 1
+    last = [i for i in range(rank) if i != axis] + [axis, rank]
+    turned = n.permute(x, last)
+    flat = n.reshape(turned, [*turned.shape[:-2], turned.shape[-2] * columns])
+    matrix = torch.stack([torch.stack(row, -1) for row in blocks], 1)  # [results, rows, elements, columns]
+    count = matrix.shape[0]
+    matrix = matrix.reshape(count * rows, -1)
+    ones = torch.full_like(matrix, 2.0 ** math.floor(math.log2(float(matrix.abs().max()))))
+    wide = n("concat", flat, flat, flat, axis=flat.rank - 1)
+    found = n("matmul", wide, n.constant(torch.cat([matrix, ones, -ones], 1).t().contiguous(), n.dtype))
+    split = n.reshape(found, [*turned.shape[:-2], count, rows])
+    back = n.permute(split, [last.index(i) for i in range(rank)] + [rank])
+    return complexly(back) if rows == 2 else n.reshape(back, back.shape[:-1])
+
+
+def c2c(n: Nodes, x: Ref, axes: list[int], norm: int, forward: bool) -> Ref:
+    for axis in axes:
+        axis %= x.rank - 1
+        c, s = turns(x.shape[axis], -1 if forward else 1, norm)
+        x = mixed_pairs(n, x, axis, [[c, -s], [s, c]])
+    return x
+
+
+def r2c(n: Nodes, x: Ref, axes: list[int], norm: int, onesided: bool) -> Ref:
+    last = axes[-1] % x.rank
+    c, s = turns(x.shape[last], -1, norm, x.shape[last] // 2 + 1 if onesided else None)
+    return c2c(n, mixed_pairs(n, x, last, [[c], [s]]), axes[:-1], norm, True)
+
+
+def c2r(n: Nodes, x: Ref, axes: list[int], norm: int, last: int) -> Ref:
+    """Half a spectrum, each inner frequency for two: x_0 + 2 sum Re(z_k e^(2 pi i j k / n)) + the middle one of an even n."""
+    x = c2c(n, x, axes[:-1], norm, False)
+    c, s = turns(last, 1, norm)
+    half = last // 2 + 1
+    double = torch.full([half], 2.0, dtype=torch.float64)
+    double[0] = 1
+    if last % 2 == 0:
+        double[-1] = 1
+    return mixed_pairs(n, x, axes[-1] % (x.rank - 1), [[c[:, :half] * double, -s[:, :half] * double]])
+
+
+INDEX: dict[str, Rule] = {
+    "gather": gathered, "index_select": index_select, "index": indexed, "_unsafe_index": indexed, "index_put": put, "_index_put_impl": put,
+    "_unsafe_index_put": put, "scatter": scatter(False), "scatter_add": scatter(True), "index_add": index_add, "embedding": embedding,
+    "embedding_dense_backward": embedding_backward, "_fft_c2c": c2c, "_fft_r2c": r2c, "_fft_c2r": c2r,
+}

@@ -1,0 +1,162 @@
+"""What reductions, scans, orders and softmaxes mean."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+
+Rule = Callable[..., Any]
+
+
+def axes_of(x: Ref, axes: Any) -> list[int]:
+    """Axes from 0 on; none given are all."""
+    rank = x.rank - (1 if x.is_complex else 0)
+    given = [axes] if isinstance(axes, int) else list(axes or [])
+    return sorted(a % rank for a in given) if given and rank else list(range(rank))
+
+
+def reduced(op: str) -> Rule:
+    def rule(n: Nodes, x: Ref, axes: Any = None, keep_dims: bool = False, **_: Any) -> Ref:
+        if x.is_complex:
+            return complexly(n.reduce(op, x, axes_of(x, axes), keep_dims))
+        return n.reduce(op, n.cast(x, n.dtype), axes_of(x, axes), keep_dims)
+    return rule
+
+
+def extremum(op: str, place: str) -> Rule:
+    """The greatest (least) element; along an axis with its place."""
+    def rule(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False) -> Any:
+        if axis is None or x.rank == 0:
+            return n.reduce(op, x, list(range(x.rank)), False)
+        axis %= x.rank
+        return [n.reduce(op, x, [axis], keep_dims), n(place, x, axis=axis, keep_dims=keep_dims)]
+    return rule
+
+
+def place_of_extremum(op: str) -> Rule:
+    def rule(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False) -> Ref:
+        if axis is None:
+            return n.reshape(n(op, n.reshape(x, [counted(x.shape)]), axis=0, keep_dims=False), n.shape)
+        return n(op, x, axis=axis % x.rank, keep_dims=keep_dims)
+    return rule
+
+
+def product(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False, **_: Any) -> Ref:
+    return n.reduce("reduce_prod", n.cast(x, n.dtype), axes_of(x, axis), keep_dims)
+
+
+def centred(n: Nodes, x: Ref, axes: list[int]) -> tuple[Ref, Ref]:
+    """The mean over axes, and the distances to it."""
+    mean = n.reduce("reduce_mean", x, axes)
+    return mean, n("sub", x, mean)
+
+
+def variance(n: Nodes, x: Ref, axes: Any, correction: Any, keep: bool) -> Ref:
+    which = axes_of(x, axes)
+    _, distances = centred(n, x, which)
+    count = counted([x.shape[a] for a in which]) - (1 if correction is None else correction)
+    total = n.reduce("reduce_sum", n("mul", distances, distances), which, keep)
+    return n("div", total, n.constant(float(count), n.dtype))
+
+
+def var(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim: bool = False, **_: Any) -> Ref:
+    return variance(n, x, axes, correction, keepdim)
+
+
+def var_mean(n: Nodes, x: Ref, axes: Any = None, correction: Any = None, keepdim: bool = False, **_: Any) -> list[Ref]:
+    return [variance(n, x, axes, correction, keepdim), n.reduce("reduce_mean", x, axes_of(x, axes), keepdim)]
+
+
+def norm(n: Nodes, x: Ref, order: Value = 2, axes: Any = None, keepdim: bool = False, **_: Any) -> Ref:
+    which = axes_of(x, axes)
+    if x.is_complex:
+        raise Unknown("a norm of complex numbers")
+    if order == 2:
+        return n("sqrt", n.reduce("reduce_sum", n("mul", x, x), which, keepdim))
+    if order == 1:
+        return n.reduce("reduce_sum", n("abs", x), which, keepdim)
+    if order == float("inf"):
+        return n.reduce("reduce_max", n("abs", x), which, keepdim)
+    power = n("power", n("abs", x), n.constant(order, n.dtype))
+    return n("power", n.reduce("reduce_sum", power, which, keepdim), n("div", 1.0, n.constant(order, n.dtype)))
+
+
+def softmax(op: str) -> Rule:
+    def rule(n: Nodes, x: Ref, axis: int, *_: Any, **__: Any) -> Ref:
+        x = n.cast(x, n.dtype)
+        return n(op, x, axis=axis % x.rank) if x.rank else n.reshape(n(op, n.reshape(x, [1]), axis=0), [])
+    return rule
+
+
+def softmax_backward(n: Nodes, g: Ref, y: Ref, axis: int, _: Any) -> Ref:
+    return n("mul", y, n("sub", g, n.reduce("reduce_sum", n("mul", g, y), [axis % y.rank] if y.rank else [])))
+
+
+def log_softmax_backward(n: Nodes, g: Ref, y: Ref, axis: int, _: Any) -> Ref:
+    return n("sub", g, n("mul", n("exp", y), n.reduce("reduce_sum", g, [axis % y.rank] if y.rank else [])))
+
+
+def running(op: str) -> Rule:
+    def rule(n: Nodes, x: Ref, axis: int, **_: Any) -> Ref:
+        return n(op, n.cast(x, n.dtype), axis=axis % x.rank) if x.rank else n.like(x)
+    return rule
+
+
+def ordered(n: Nodes, x: Ref, axis: int = -1, descending: bool = False, **_: Any) -> list[Ref]:
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": x.shape[axis % x.rank], "descending": descending}
+    return [n("sort", x, **at), n("arg_sort", x, **at)]
+
+
+def top(n: Nodes, x: Ref, count: int, axis: int = -1, largest: bool = True, is_sorted: bool = True) -> list[Ref]:
+    if not is_sorted:
+        raise Unknown("topk that is not sorted")
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": count, "descending": largest}
+    return [n("sort", x, **at), n("arg_sort", x, **at)]
+
+
+def ranked(n: Nodes, x: Ref, rank: int, axis: int, keep_dims: bool) -> list[Ref]:
+    """The element of this rank, from 0 on, and its place."""
+    at: dict[str, Any] = {"axis": axis % x.rank, "count": rank + 1, "descending": False}
+    starts = [rank if i == at["axis"] else 0 for i in range(x.rank)]
+    extents = [1 if i == at["axis"] else s for i, s in enumerate(x.shape)]
+    found = [n("slice", n(op, x, **at), starts=starts, steps=[1] * x.rank, extents=extents) for op in ("sort", "arg_sort")]
+    return found if keep_dims else [n.reshape(one, n.shape) for one in found]
+
+
+def median(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False) -> Any:
+    if axis is None:
+        return n.reshape(ranked(n, n.reshape(x, [counted(x.shape)]), (counted(x.shape) - 1) // 2, 0, True)[0], [])
+    return ranked(n, x, (x.shape[axis] - 1) // 2, axis, keep_dims)
+
+
+def logsumexp(n: Nodes, x: Ref, axes: Any, keep: bool = False) -> Ref:
+    return n.reduce("log_sum_exp", n.cast(x, n.dtype), axes_of(x, axes), keep)
+
+
+def any_of(n: Nodes, x: Ref, axes: Any = None, keep: bool = False) -> Ref:
+    total = n.reduce("reduce_max", n.cast(n.cast(x, torch.bool), torch.int32), axes_of(x, axes), keep)
+    return n.cast(total, n.dtype)
+
+
+def all_of(n: Nodes, x: Ref, axes: Any = None, keep: bool = False) -> Ref:
+    total = n.reduce("reduce_min", n.cast(n.cast(x, torch.bool), torch.int32), axes_of(x, axes), keep)
+    return n.cast(total, n.dtype)
+
+
+def diagonal_sum(n: Nodes, x: Ref) -> Ref:
+    size = min(x.shape)
+    return n.reduce("reduce_sum", n.gather(x, torch.arange(size) * (x.shape[1] + 1), [size]), [0], False)
+
+
+REDUCE: dict[str, Rule] = {
+    "sum": reduced("reduce_sum"), "mean": reduced("reduce_mean"), "amax": reduced("reduce_max"), "amin": reduced("reduce_min"),
+    "max": extremum("reduce_max", "arg_max"), "min": extremum("reduce_min", "arg_min"), "argmax": place_of_extremum("arg_max"),
+    "argmin": place_of_extremum("arg_min"), "prod": product, "var": var, "std": lambda n, *a, **k: n("sqrt", var(n, *a, **k)), "var_mean": var_mean,
+    "std_mean": lambda n, *a, **k: (lambda v: [n("sqrt", v[0]), v[1]])(var_mean(n, *a, **k)), "linalg_vector_norm": norm, "norm": norm,
+    "logsumexp": logsumexp, "_softmax": softmax("softmax"), "_safe_softmax": softmax("softmax"), "_log_softmax": softmax("log_softmax"),
+    "_softmax_backward_data": softmax_backward, "_log_softmax_backward_data": log_softmax_backward, "cumsum": running("cumsum"),
+    "cumprod": running("cumprod"), "sort": ordered, "topk": top, "median": median,
+    "kthvalue": lambda n, x, k, axis=-1, keep=False: ranked(n, x, k - 1, axis, keep), "any": any_of, "all": all_of, "trace": diagonal_sum,
+}

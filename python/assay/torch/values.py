@@ -1,0 +1,216 @@
+"""The regions of a run, and which recorded value each tensor holds."""
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Mapping
+
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, place, positions
+from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
+
+
+@dataclass(eq=False)
+class Region:
+    """What ran as one. `after`: in a part without gradients, the last node that autograd had made."""
+
+    name: str
+    is_double: bool
+    operands: list[int]
+    results: list[int]
+    nodes: list[dict[str, Any]]
+    outputs: list[int]
+    after: int | None = None
+    marks: dict[str, str] = field(default_factory=dict)  # names of values inside that products are about
+    statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
+    whole: int | None = None  # the value that holds all real results, where they had cotangents at once
+    real: list[int] = field(default_factory=list)  # these results
+
+
+class Values(TorchDispatchMode):
+    """The regions of a run, in order."""
+
+    def __init__(self, model: torch.nn.Module | Mapping[str, torch.Tensor] | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.memory = Memory()
+        self.regions: list[Region] = []
+        self.inputs: list[int] = []
+        self.parameters: list[int] = []
+        self.cut: set[int] = set()  # values that were made without gradients
+        self.opaque: list[tuple[str, list[int]]] = []
+        self.made: dict[int, Region | None] = {}  # a node's number -> the region whose product it computes; None: an opaque one
+        self.edges: dict[tuple[int, int], int] = {}  # (a node's number, output) -> value
+        self.broken: set[int] = set()  # nodes in which something opaque ran
+        self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
+        self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
+        self.modules: list[str] = []
+        self.trained: dict[str, torch.Tensor] = {}
+        is_module = isinstance(model, torch.nn.Module)
+        self.paths = {id(one): path for path, one in model.named_modules()} if isinstance(model, torch.nn.Module) else {}
+        self.labels = {one.untyped_storage()._cdata: name for name, one in model.named_buffers()} if isinstance(model, torch.nn.Module) else {}
+        named = model.named_parameters() if isinstance(model, torch.nn.Module) else (model or {}).items()
+        for name, one in named:
+            self.input(name, one, is_parameter=is_module or one.requires_grad)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def aside() -> Iterator[None]:
+        """What the recorder computes for itself."""
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
+            yield
+
+    def input(self, name: str, tensor: torch.Tensor, *, is_parameter: bool = False) -> torch.Tensor:
+        """Names a tensor that the run is given."""
+        with self.aside():
+            if tensor.grad_fn is not None:
+                raise Refused(f"'{name}' was computed before the recording began")
+            if tensor.requires_grad:
+                self.trained[name] = tensor
+            if self.memory.marked(tensor, self.history(tensor)) is None:
+                self.given(tensor, name, is_parameter=is_parameter)
+        return tensor
+
+    def given(self, tensor: torch.Tensor, name: str, *, is_parameter: bool = False) -> int:
+        value = self.memory.add(tensor, self.history(tensor), name)
+        self.memory.values[value].is_fixed = not tensor.is_floating_point()
+        (self.parameters if is_parameter else self.inputs).append(value)
+        return value
+
+    def loose(self, tensor: torch.Tensor, name: str) -> int:
+        """A given value that lies nowhere."""
+        self.inputs.append(self.memory.loose(tensor, name))
+        return self.inputs[-1]
+
+    @staticmethod
+    def history(tensor: torch.Tensor) -> Any:
+        """What made a tensor: a node's number, LEAF, or None."""
+        node = tensor.grad_fn
+        return node._sequence_nr() if node is not None else LEAF if tensor.requires_grad else None
+
+    @staticmethod
+    def in_backward() -> bool:
+        return torch._C._current_autograd_node() is not None
+
+    # The value that a tensor holds.
+
+    def value(self, tensor: torch.Tensor) -> int:
+        """The recorded value; given, if nobody computed it here."""
+        history = self.history(tensor)
+        found = self.memory.marked(tensor, history)
+        if found is None:
+            found = self.located(tensor, history)
+            self.memory.mark(tensor, history, found)
+        node = tensor.grad_fn
+        if node is not None and not (self.in_backward() and (history, tensor.output_nr) in self.edges):
+            self.edges[(history, tensor.output_nr)] = found
+        if bits(self.memory.values[found].tensor) != bits(tensor):
+            raise Refused(f"'{self.memory.values[found].name}' was written where the recorder did not see it")
+        return found
+
+    def located(self, tensor: torch.Tensor, history: Any) -> int:
+        """By its place and the node that made it."""
+        block, node = self.memory.block(tensor), tensor.grad_fn
+        if not block.places:
+            return self.given(tensor, self.labels.get(block.storage._cdata, "constant")) if node is None else self.unseen(tensor, history, node.name())
+        known = block.places.setdefault(place(tensor), {})
+        if history == LEAF and None in known and self.in_backward():
+            return max(known[None], known.get(LEAF, 0))
+        if history in known:
+            return known[history]
+        if isinstance(node, BackwardCFunction):
+            self.adopt(node, known)
+        if node is not None and node.name() == "torch::autograd::CopySlices" and PENDING in known:
+            known[history] = known.pop(PENDING)
+            self.made.setdefault(history, next((one for one in reversed(self.regions) if known[history] in one.results), None))
+        if history in known:
+            return known[history]
+        if node is not None and known and self.in_backward():
+            return max(known.values())
+        if node is not None:
+            return self.view_of(tensor, history, block)
+        if not known:
+            return self.viewed(tensor, None, block, None)
+        latest = list(known.values())[-1]
+        if history == LEAF or self.in_backward() or None in known:
+            return known.get(None, latest)
+        return self.detached(tensor, latest)
+
+    def unseen(self, tensor: torch.Tensor, history: Any, name: str) -> int:
+        """A result of something that ran where nobody could look."""
+        value = self.given(tensor, name)
+        self.opaque.append((name, [value]))
+        self.made[history] = None
+        return value
+
+    def view_of(self, tensor: torch.Tensor, history: Any, block: Block) -> int:
+        """A tensor whose node was not seen to be made: a view that autograd made anew after its base was written."""
+        above, output = tensor.grad_fn.next_functions[0] if tensor.grad_fn and tensor.grad_fn.next_functions else (None, 0)
+        if tensor._is_view() and tensor._base is not None and above is not None and address(tensor._base) == address(tensor):
+            base = self.value(tensor._base)
+            if self.edges.get((above._sequence_nr(), output)) == base:
+                return self.viewed(tensor, history, block, (place(tensor._base), base))
+        return self.unseen(tensor, history, tensor.grad_fn.name() if tensor.grad_fn else "view")
+
+    def viewed(self, tensor: torch.Tensor, history: Any, block: Block, base: tuple[Any, int] | None) -> int:
+        """The elements of a larger value that lie where the tensor does."""
+        where = base or block.whole
+        if where is None or where[0][3] != tensor.dtype or where[0][4:] != place(tensor)[4:]:
+            raise Refused(f"a tensor of shape {list(tensor.shape)} shares memory in a way that the recorder did not see")
+        at = positions(where[0], place(tensor), block)
+        if bool((at < 0).any()):
+            raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of what was recorded of its memory")
+        source = self.memory.values[where[1]].tensor
+        nodes, ref = Nodes([tensor]), Ref(source.shape, source.dtype, source, is_complex=tensor.is_complex())
+        output = taken(nodes, ref, at)
+        value = self.memory.add(tensor, history, self.label("view"))
+        self.memory.values[value].is_fixed = self.memory.values[where[1]].is_fixed
+        region = self.append("view", [(ref, where[1])], [output], [value])
+        if history is not None:
+            self.made[history] = region
+        elif not self.in_backward() and where[1] in self.edges.values():
+            self.cut.add(value)
+        return value
+
+    def detached(self, tensor: torch.Tensor, source: int) -> int:
+        """The same bits without their history."""
+        ref = operand(tensor)
+        value = self.memory.add(tensor, None, self.memory.values[source].name + ".detach")
+        self.append("detach", [(ref, source)], [ref], [value])
+        self.cut.add(value)
+        return value
+
+    # Regions.
+
+    def label(self, op: str) -> str:
+        node = torch._C._current_autograd_node()
+        if node is None:
+            return ".".join([one for one in self.modules[-1:] if one] + [op])
+        region = self.made.get(node._sequence_nr())
+        return f"backward of {region.name if region else node.name()}: {op}"
+
+    def append(self, op: str, operands: list[tuple[Ref, int]], outputs: list[Ref], results: list[int]) -> Region:
+        """A region of what the outputs need; operands that nothing reads are left out."""
+        used, nodes, numbers = finished([ref for ref, _ in operands], outputs)
+        of = {id(ref): value for ref, value in operands}
+        ids = [of[id(ref)] for ref in used]
+        reals = {self.memory.values[v].tensor.dtype for v in ids + results if self.memory.values[v].tensor.is_floating_point()}
+        if len(reals) > 1:
+            raise Unknown("float32 and float64 in one operation")
+        plain = not torch.is_grad_enabled() and not self.in_backward()
+        after = torch._C._autograd._get_sequence_nr() - 1 if plain else None
+        self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
+        return self.regions[-1]
+
+    def adopt(self, node: Any, known: dict[Any, int]) -> None:
+        """What was recorded without a history is an output of the Function that made this node."""
+        raise NotImplementedError
+
+
+def taken(nodes: Nodes, whole: Ref, at: torch.Tensor) -> Ref:
+    """The elements of a value at these positions."""
+    if not whole.is_complex:
+        return nodes.gather(whole, at, list(at.shape))
+    return complexly(nodes.gather(whole, torch.stack([2 * at, 2 * at + 1], -1), [*at.shape, 2]))

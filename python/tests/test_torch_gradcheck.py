@@ -1,0 +1,66 @@
+"""Thirty wrong custom backwards are found, and their right twins pass; what else gradcheck promises."""
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+from assay import GradcheckError, gradcheck  # noqa: E402
+from wrong_backwards import PAIRS  # noqa: E402
+
+
+def test_there_are_thirty() -> None:
+    assert len(PAIRS) == 30
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_right_one_passes(name: str) -> None:
+    right, _, shapes = PAIRS[name]
+    assert gradcheck(right, shapes)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_wrong_one_is_found(name: str) -> None:
+    _, wrong, shapes = PAIRS[name]
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(wrong, shapes)
+    assert found.value.report.failed, str(found.value)
+    assert any(one["rule"].startswith("gradient.") for one in found.value.report.findings)
+    assert not gradcheck(wrong, shapes, raise_exception=False)
+
+
+def test_dead_gradients_are_findings() -> None:
+    """Inputs of the user's are taken as they are; shapes are drawn until something is alive."""
+    below = (-torch.rand(4, 3) - 1).requires_grad_()
+    with pytest.raises(GradcheckError, match="gradient.dead"):
+        gradcheck(torch.relu, below)
+    assert gradcheck(torch.relu, [(4, 3)])
+
+
+def test_parameters() -> None:
+    layer = torch.nn.Linear(3, 2)
+    assert gradcheck(lambda x: torch.tanh(layer(x)), [(4, 3)], params=dict(layer.named_parameters()))
+    assert gradcheck(lambda x: torch.tanh(layer(x)), [(4, 3)], params=layer.parameters())
+
+
+def test_several_results_and_a_computed_input() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    assert gradcheck(lambda a: (a.sin(), a.sum(0)), (x * 2,))
+
+
+def test_nothing_to_check_is_said() -> None:
+    with pytest.raises(ValueError, match="requires a gradient"):
+        gradcheck(torch.sin, torch.randn(3))
+    with pytest.raises(ValueError, match="no result"):
+        gradcheck(lambda x: x.detach(), torch.randn(3).requires_grad_())
+
+
+def test_options_of_finite_differences_are_accepted() -> None:
+    assert gradcheck(torch.sin, torch.randn(3).requires_grad_(), eps=1e-6, atol=1e-5, rtol=1e-3, fast_mode=True)
+
+
+def test_the_random_state_is_left_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    gradcheck(torch.sin, [(3,)])
+    assert torch.equal(torch.rand(1), expected)

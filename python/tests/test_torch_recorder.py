@@ -1,0 +1,172 @@
+"""The recorder on programs: views, writes in place, several results, second derivatives, optimisers, opaque operations."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the recorder needs the package torch")
+from torch import nn  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+import assay.torch as recorder  # noqa: E402
+from torch_runs import summary  # noqa: E402
+
+
+def judged(parameters: dict[str, Any], body: Callable[[], None]) -> Any:
+    with recorder.record(parameters) as run:
+        body()
+    return recorder.judge(run)
+
+
+def leaf(*shape: int) -> Any:
+    return torch.randn(shape).requires_grad_()
+
+
+def weighted(y: Any) -> Any:
+    return (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum()
+
+
+def written_views(a: Any) -> Any:
+    h = a * 1
+    h[0].mul_(2)
+    h[:, 1] = h[:, 2] * 3
+    h.t()[2].add_(a[0, 0])
+    return h
+
+
+class Two(torch.autograd.Function):
+    """A Function with two results."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2, x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return 2 * g + 3 * h  # the second result's derivative is 2 x
+
+
+PASSES: dict[str, Callable[[Any], Any]] = {
+    "views that are written": written_views,
+    "parts of a tensor": lambda a: (lambda x, y, z: x * y - z.exp())(*a[:, :3].chunk(3, 1)),
+    "two parts with one cotangent": lambda a: (lambda x, y: x + y)(*a[:, :2].chunk(2, 1)),
+    "rows": lambda a: (lambda x, y, z: x * y + z)(*a.unbind(0)),
+    "detached": lambda a: a * a.detach(), "the same tensor thrice": lambda a: a * a * a,
+    "a mask as an index": lambda a: (a[a > 0] ** 2).sum() * a, "indices that numbers decide": lambda a: a.gather(1, a.argsort(1)) * a,
+    "the greatest elements": lambda a: a.topk(2, 1).values * 2, "dropout": lambda a: F.dropout(a.tanh(), 0.3),
+    "checkpointing": lambda a: torch.utils.checkpoint.checkpoint(lambda x: F.dropout(x.tanh(), 0.3).exp(), a * 1, use_reentrant=False),
+    "roots and logarithms": lambda a: (a * a + 1).sqrt().log() * (a * a + 1).rsqrt(), "the constants of mathematics": lambda a: torch.erf(a) + torch.log2(a * a + 1),
+    "a variance": lambda a: a.var(1) * a.std(1),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_right_programs_pass(name: str) -> None:
+    torch.manual_seed(3)
+    a = leaf(3, 4)
+    report = judged({"a": a}, lambda: weighted(PASSES[name](a)).backward())
+    assert report.passed, summary(report)
+    assert report.counts["failed"] == 0 and report.counts["passed"] > 0
+
+
+def test_a_function_with_two_results_is_judged() -> None:
+    torch.manual_seed(3)
+    a = leaf(3, 2)
+    report = judged({"a": a}, lambda: weighted(torch.mul(*Two.apply(a * 1))).backward())
+    assert report.failed
+    assert any(one["rule"] == "gradient.product" for one in report.findings)
+
+
+def test_a_hook_that_doubles_a_gradient_is_found() -> None:
+    torch.manual_seed(3)
+    a = leaf(3, 3)
+    def body() -> None:
+        h = torch.tanh(a)
+        h.register_hook(lambda g: g * 2)
+        h.exp().sum().backward()
+    assert judged({"a": a}, body).failed
+
+
+def test_a_damaged_value_is_refused() -> None:
+    a = leaf(4)
+    def body() -> None:
+        h = a * 1
+        h.detach().numpy()[0] = 9.0
+        (h * 2).sum().backward()
+    with pytest.raises(recorder.Refused, match="did not see"):
+        judged({"a": a}, body)
+
+
+def test_a_second_derivative() -> None:
+    torch.manual_seed(3)
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), leaf(5, 3)
+    with recorder.record(model) as run:
+        run.input("x", x)
+        slope, = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        ((slope.norm(dim=1) - 1) ** 2).mean().backward()
+    report = recorder.judge(run)
+    assert report.passed, summary(report)
+    assert len(run.claims) == 2
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01), lambda p: torch.optim.Adam(p, 0.01),
+                                  lambda p: torch.optim.AdamW(p, 0.01), lambda p: torch.optim.RMSprop(p, 0.01)], ids=["SGD", "Adam", "AdamW", "RMSprop"])
+def test_steps_of_optimisers(make: Any) -> None:
+    torch.manual_seed(3)
+    model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(5, 3)
+    optimiser = make(model.parameters())
+    with recorder.record(model) as run:
+        for _ in range(2):
+            optimiser.zero_grad()
+            F.mse_loss(model(x), torch.ones(5, 2)).backward()
+            optimiser.step()
+    report = recorder.judge(run)
+    assert report.passed, summary(report)
+    assert any("optim" in region.name or region.name.startswith("add") or region.name == "addcdiv" for region in run.regions)
+
+
+def test_an_opaque_operation_never_passes() -> None:
+    """What surrounds it is judged: a wrong gradient beside it is found."""
+    torch.manual_seed(3)
+    layer = nn.Linear(3, 3)
+    with recorder.record(layer) as run:
+        torch.logdet(layer(torch.randn(3, 3)) + 5 * torch.eye(3)).backward()
+    report = recorder.judge(run)
+    assert report.exit_code == 3
+    assert any(one["rule"] == "audit.opaque" for one in report.findings)
+    assert report.counts["unsupported"] > 0 and 0 < report.undecided_share < 0.5
+    assert not any(one["kind"] == "fail" for one in report.findings), summary(report)
+    with recorder.record(layer) as run:
+        h = layer(torch.randn(3, 3)) + 5 * torch.eye(3)
+        h.register_hook(lambda g: g * 2)
+        torch.logdet(h).backward()
+    assert recorder.judge(run).failed
+
+
+def test_sixteen_bits_are_opaque() -> None:
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
+    with recorder.record(model) as run:
+        with torch.autocast("cpu"):
+            y = model(torch.randn(5, 3))
+        F.mse_loss(y.float(), torch.zeros(5, 2)).backward()
+    report = recorder.judge(run)
+    assert report.exit_code == 3 and report.counts["failed"] == 0
+    assert report.undecided_share > 0.1
+
+
+def test_a_forward_pass_alone_is_audited() -> None:
+    with recorder.record(layer := nn.Linear(3, 2)) as run:
+        layer(torch.randn(4, 3))
+    report = recorder.judge(run)
+    assert report.passed and report.json["schema"] == "assay.audit/1"
+
+
+def test_step_of_a_model() -> None:
+    torch.manual_seed(3)
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    before = model.weight.detach().clone()
+    report = recorder.step(model, lambda: model(x).square().mean(), torch.optim.SGD(model.parameters(), 0.1))
+    assert report.passed, summary(report)
+    assert not torch.equal(before, model.weight)

@@ -37,7 +37,7 @@ MUTANTS = [
     ("const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 1);", "const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 0.5);", "executions: a product of m terms*"),
     ("double additions = std::fmax(terms - 1, 0);", "double additions = std::fmax(terms - 2, 0);", "executions: a product of m terms*"),
     ("if (model.flush_results || model.flush_operands)\n    errors.absolute", "if (false)\n    errors.absolute", "executions: subnormal results*"),
-    ("if (model_->flush_results) absolute =", "if (false) absolute =", "executions: subnormal results*"),
+    ("if (model_->flush_results) absolute =", "if (false) absolute =", "executions: a subnormal result inside*"),
     ("if (model.flush_operands) factors.absolute += executions::smallest_normal(format);", "", "executions: operands that may be flushed*"),
     ("if (all < executions::largest(format) && error < kInfinity) result[i] = error;", "if (error < kInfinity) result[i] = error;", "executions: a box on which a partial sum*"),
     ("relative = std::fmax(relative, mul_up(bound, 2 * u));", "", "executions: a function pays*"),

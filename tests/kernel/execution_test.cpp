@@ -103,6 +103,18 @@ TEST_CASE("executions: subnormal results that may be flushed", "[kernel][executi
   CHECK(radius_at(model, net.output(), {0x1p-64}, exactly(0x1p-128)) >= exactly(0x1p-128));
 }
 
+TEST_CASE("executions: a subnormal result inside of a form that may be flushed is multiplied on", "[kernel][execution]") {
+  ExecutionModel model = plain();
+  model.flush_results = true;
+  Chain net(2, DType::float32);
+  std::vector<NodeId> operands{net.last};
+  for (const double value : {0x1p20, 0.0, 0.0, 0.75})
+    operands.push_back(net.graph.append_constant(tensor(DType::float32, {2}, {value, value})));
+  net.last = net.graph.append(Op::batch_norm, operands, BatchNormAttributes{0.25}, "n").value();
+  const ProblemPointer problem = open_under(model, net.output(), {0, 0}, {0, 0});
+  CHECK(boxed_root(problem).box(problem->graph().outputs[0]).hi[0] >= 0x1p-106);  // 2^20 times the smallest normal number
+}
+
 TEST_CASE("executions: operands that may be flushed count with what they are multiplied with", "[kernel][execution]") {
   ExecutionModel model = plain();
   model.flush_operands = true;

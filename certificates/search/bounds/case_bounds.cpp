@@ -53,16 +53,21 @@ CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<cons
   }
 }
 
+// Over the reals what the filter loses is little, and is settled exactly; what executions lose stays lost.
+double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+  return diagnosis.margins[k] - (problem_.floating() ? diagnosis.losses[k] : 0);
+}
+
 std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
     const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
-    if (!same_case) bounds.push_back({single_rows_[k], diagnosis.margins[k], k, 0, {}, diagnosis.input_coefficients[k], {}});
+    if (!same_case) bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}});
     CaseBound& bound = bounds.back();
     ++bound.count;
-    if (!(diagnosis.margins[k] > bound.margin)) continue;
+    if (!(proved(diagnosis, k) > bound.margin)) continue;
     bound.multipliers = single_rows_[k];
-    bound.margin = diagnosis.margins[k];
+    bound.margin = proved(diagnosis, k);
     bound.coefficients = diagnosis.input_coefficients[k];
   }
   for (CaseBound& bound : bounds) {
@@ -150,10 +155,10 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   kernel::Diagnosis combined;
   (void)scope.conclude(std::span(&weighted, 1), hints, &combined);
   // Compare in the units of the box-wide bound: what matters is the sign, then the branching form.
-  if (combined.margins.empty() || !(combined.margins[0] > 0 || bound.count > 1)) return;
+  if (combined.margins.empty() || !(proved(combined, 0) > 0 || bound.count > 1)) return;
   bound.multipliers = std::move(weighted);
   bound.hints = std::move(hints);
-  bound.margin = combined.margins[0];
+  bound.margin = proved(combined, 0);
   bound.coefficients = spread(diagnosis, bound, best.weights);
 }
 
@@ -176,9 +181,9 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
     kernel::Diagnosis diagnosis;
     (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
     if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;
-    if (diagnosis.margins[0] > bound.margin) {
+    if (proved(diagnosis, 0) > bound.margin) {
       bound.hints = std::move(hints);
-      bound.margin = diagnosis.margins[0];
+      bound.margin = proved(diagnosis, 0);
       bound.coefficients = diagnosis.input_coefficients[0];
     }
     return !(bound.margin > 0);
@@ -203,7 +208,7 @@ std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const
                                        const std::vector<double>& weights) const {
   std::vector<double> result(coordinates_.size(), 0.0);
   for (std::size_t r = 0; r < bound.count; ++r) {
-    const double share = weights[r] / -bound.margin + 1 / -diagnosis.margins[bound.first + r];
+    const double share = weights[r] / -bound.margin + 1 / -proved(diagnosis, bound.first + r);
     const std::vector<double>& a = diagnosis.input_coefficients[bound.first + r];
     for (std::size_t i = 0; i < result.size(); ++i) result[i] += share * std::fabs(a[i]);
   }

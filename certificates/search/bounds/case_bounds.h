@@ -40,6 +40,7 @@ class CaseBounds {
   void mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
+  [[nodiscard]] double proved(const kernel::Diagnosis& diagnosis, std::size_t k) const;  // the margin of the k-th combination
   struct FreeInputs;
   void mix(const kernel::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const kernel::Scope& scope) const;

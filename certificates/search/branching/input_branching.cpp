@@ -212,8 +212,8 @@ class Engine {
   }
 
   void split_input(const std::shared_ptr<Branch>& branch, const kernel::Scope& scope, const std::vector<double>& scores) {
-    double best_score = -1;
-    Split chosen;
+    double best_score = 0;
+    std::optional<Split> chosen;
     for (std::size_t i = 0; i < cases_.coordinates().size(); ++i) {
       const auto [node, element] = cases_.coordinates()[i];
       const kernel::Box& box = scope.box(node);
@@ -222,17 +222,17 @@ class Engine {
       const double middle = whole ? std::floor(lo / 2 + hi / 2) + 0.5 : lo / 2 + hi / 2;
       if (!(lo < middle && middle < hi)) continue;
       const double score = (std::isfinite(scores[i]) ? scores[i] : 0) + 1e-12 * (hi - lo);
-      if (score > best_score) {
+      if (!chosen || score > best_score) {
         best_score = score;
-        chosen = {node, element, middle};
+        chosen = Split{node, element, middle};
       }
     }
-    if (best_score < 0) {
+    if (!chosen) {
       if (const std::optional<Split> jump = open_integer(scope)) return split(branch, *jump, false);
       std::unique_lock lock(mutex_);
       return give_up("a branch that is a single point stays undecided");
     }
-    split(branch, chosen, false);
+    split(branch, *chosen, false);
   }
 
   void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region) {

@@ -8,6 +8,7 @@
 #include "kernel/audit/audit.h"
 #include "kernel/audit/gradients.h"
 #include "kernel/gradients/derivatives/differentiate.h"
+#include "probes/faults.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 constexpr std::size_t kMostLines = 60;  // of text
 
+bool is_full(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')) >= kMostLines; }
+
 void add_line(std::string& text, const std::string& line) {
-  if (static_cast<std::size_t>(std::ranges::count(text, '\n')) < kMostLines) text += line + "\n";
+  if (!is_full(text)) text += line + "\n";
 }
 
 const char* word_of(Checked::Kind kind) {
@@ -38,9 +41,10 @@ const char* word_of(Checked::Kind kind) {
 Checked concluded(Checked checked) {
   using Kind = Checked::Kind;
   const auto wide = static_cast<double>(checked.vacuous), others = static_cast<double>(checked.passed + checked.failed);
+  const bool is_one_of_many = checked.vacuous == 1 && checked.passed + checked.failed + 1 >= kShareOfOne;
   if (checked.failed > 0) checked.kind = Kind::failed;
   if (checked.kind == Kind::passed && checked.unsupported > 0) checked.kind = Kind::undecided;
-  if (checked.kind == Kind::passed && wide > kMostVacuous * (wide + others)) checked.kind = Kind::vacuous;
+  if (checked.kind == Kind::passed && !is_one_of_many && wide > kMostVacuous * (wide + others)) checked.kind = Kind::vacuous;
   const std::string counts = std::string(word_of(checked.kind)) + ": " + std::to_string(checked.passed) + " elements passed, " +
                              std::to_string(checked.failed) + " failed, " + std::to_string(checked.vacuous) +
                              " have sets too wide to say anything, " + std::to_string(checked.unsupported) + " unsupported";
@@ -64,9 +68,11 @@ void add_region(const Trace& trace, std::size_t r, Checked& checked) {
   checked.unsupported += counts.unsupported;
   if (audit.value().unsupported) add_line(checked.text, audit.value().unsupported->to_text());
   for (std::size_t i = 0; i < audit.value().results.size(); ++i) {
-    if (audit.value().results[i].failed == 0) continue;
+    if (audit.value().results[i].failed == 0 || is_full(checked.text)) continue;
     add_line(checked.text, trace.regions[r].name + ": " + std::to_string(audit.value().results[i].failed) + " elements of '" +
                                trace.tensors[trace.regions[r].results[i]].name + "' are outside their contract");
+    // To try the bank takes longer than to judge: only while there is room for the words.
+    for (const std::string& line : probes::explanations(trace, trace.regions[r])) add_line(checked.text, "  the result " + line);
     for (const std::string& line : explain::failure_lines(trace, r, audit.value(), i)) add_line(checked.text, "  " + line);
   }
 }
@@ -168,8 +174,8 @@ Checked check_gradient(const Function& f, const std::vector<Tensor>& inputs, std
   if (checked.kind == Checked::Kind::failed) return concluded(std::move(checked));
   for (const kernel::GradientStep& step : kernel::check_gradient(trace, 0, seed)) {
     if (!step.failure) continue;
+    for (const std::string& line : explain::gradient_lines(trace, 0, step)) add_line(checked.text, line);
     note(checked, *step.failure);
-    for (const std::string& line : explain::gradient_lines(trace, 0, step)) add_line(checked.text, "  " + line);
   }
   return concluded(std::move(checked));
 }
@@ -193,10 +199,13 @@ std::optional<Rejection> add_backward(const Graph& graph, const ExecutionModel& 
   arguments.push_back(cotangent);
   Trace trace = trace_of(reverse.value(), model, arguments, received);
   trace.regions[0].name = "the backward pass";
-  const std::size_t before = checked.failed;
+  const std::size_t failed = checked.failed;
+  const std::string before = std::exchange(checked.text, {});
   add_trace(trace, checked);
-  if (checked.failed > before)
-    for (const std::string& line : pattern_of(graph, model, operands, cotangent, received)) add_line(checked.text, "  " + line);
+  std::string opening;  // what a person reads, before what was decided
+  if (checked.failed > failed)
+    for (const std::string& line : pattern_of(graph, model, operands, cotangent, received)) add_line(opening, line);
+  checked.text = before + opening + checked.text;
   return std::nullopt;
 }
 
@@ -234,9 +243,8 @@ Checked check_backward(const Graph& graph, const ExecutionModel& model, const Ba
   return concluded(std::move(checked));
 }
 
-Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model, const probes::PlanOptions& options) {
+Checked check_run(Op op, const probes::PlanRun& run) {
   Checked checked;
-  const probes::PlanRun run = probes::run_plan(probes::probe_plan(op, options), kernel, model);
   for (const probes::PlanRun::Note& fault : run.faults) note(checked, fault.why);
   add_trace(run.trace, checked);
   if (run.trace.regions.empty()) {
@@ -250,6 +258,10 @@ Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel
     if (checked.kind == Checked::Kind::failed && run.faults.empty()) checked.kind = Checked::Kind::undecided;
   }
   return concluded(std::move(checked));
+}
+
+Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model, const probes::PlanOptions& options) {
+  return check_run(op, probes::run_plan(probes::probe_plan(op, options), kernel, model));
 }
 
 }  // namespace assay::testing

@@ -24,7 +24,7 @@ namespace assay::testing {
 struct Checked {
   enum class Kind : std::uint8_t {
     passed,
-    vacuous,    // nothing failed, but more than kMostVacuous of the elements are vacuous
+    vacuous,    // nothing failed, but more than kMostVacuous of the elements are vacuous; one of kShareOfOne or more is no share
     undecided,  // no contract, or a product that could not be compared
     failed
   } kind = Kind::passed;
@@ -32,6 +32,7 @@ struct Checked {
   std::string text;  // why, with numbers, formulas and patterns (explain/); of `passed`: the counts
 };
 inline constexpr double kMostVacuous = 0.01;
+inline constexpr std::size_t kShareOfOne = 20;
 
 // One op's result on these operands.
 [[nodiscard]] Checked check_contract(Op op, const Attributes& attributes, const ExecutionModel& model, const std::vector<Tensor>& operands,
@@ -57,8 +58,12 @@ using Backward = std::function<std::vector<Tensor>(const std::vector<Tensor>& op
 [[nodiscard]] Checked check_backward(const Graph& graph, const ExecutionModel& model, const Backward& backward,
                                      std::vector<kernel::Domain> domains = {}, std::vector<double> kinks = {}, std::uint64_t seed = 1);
 
+// What came of running a plan (probes/launch.h), for callers who run it themselves.
+[[nodiscard]] Checked check_run(Op op, const probes::PlanRun& run);
+
 // A kernel, by the probe plan of its op (probes/plan.h): every result within its contract, every element written, no operand written, the
-// same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided.
+// same result twice. Probes that the launcher declines do not count; if it declines all, nothing is decided. The text names the faults of
+// the bank (probes/faults.h) that give what a failed probe received.
 [[nodiscard]] Checked check_kernel(Op op, const probes::Launcher& kernel, const ExecutionModel& model,
                                    const probes::PlanOptions& options = {});
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/semantics.h"
 #include "cli/units.h"
 #include "cli/version.h"
-#include "kernel/executions/named_models.h"
 
 namespace {
 
@@ -17,7 +17,8 @@ constexpr const char* kHelp =
     "                   [--memory SIZE] [--budget NUMBER]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
-    "Replays the certificate through the kernel. The first word on stdout is\n"
+    "Replays the certificate through the kernel. Documents named docs/... and certificates/... are installed in share/doc/assay.\n"
+    "The first word on stdout is\n"
     "  accepted   the theorem printed below it holds (exit 0)\n"
     "  rejected   the certificate does not show it (exit 1), or cannot be decoded (exit 4)\n"
     "  declined   undecided (exit 3), or the model or property is unsupported or malformed (exit 4)\n"
@@ -54,9 +55,9 @@ int run(int argc, char** argv) {
     } else if (word == "--exact") {
       options.exact = true;
     } else if (word == "--semantics" || word.starts_with("--semantics=")) {
-      const std::string_view value = word != "--semantics" ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "";
-      auto named = assay::executions::semantics_named(value);
-      if (!named) return usage("--semantics takes " + named.rejection().required + ", not " + named.rejection().found);
+      const std::string value(word != "--semantics" ? word.substr(word.find('=') + 1) : i + 1 < argc ? argv[++i] : "");
+      auto named = assay::cli::parse_semantics(value);
+      if (!named) return usage("--semantics takes " + assay::cli::semantics_problem(named.rejection()));
       options.semantics = std::move(named).value();
     } else if (word == "--statement=full" || (word == "--statement" && i + 1 < argc && std::string_view(argv[i + 1]) == "full")) {
       full = true;

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -66,15 +68,50 @@ bool parse_work(const std::string& text, double& multiply_adds) {
   return parse_with_unit(text, kUnits, multiply_adds) && multiply_adds > 0;
 }
 
-void limit_memory(std::uint64_t bytes) {
+namespace {
+
+struct MemoryLimit {
+  std::mutex mutex;
+  std::optional<std::uint64_t> bytes;  // that were set
+  std::size_t lifts = 0;
+};
+
+MemoryLimit& memory_limit() {
+  static MemoryLimit limit;
+  return limit;
+}
+
+// Of the data of the process; nothing: as many as the system lets it have.
+void set_limit(std::optional<std::uint64_t> bytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   (void)bytes;  // the sanitizers' own tables are memory of the process
 #else
   rlimit limit{};
   if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+  limit.rlim_cur = bytes ? std::min<rlim_t>(limit.rlim_max, *bytes) : limit.rlim_max;
   (void)setrlimit(RLIMIT_DATA, &limit);
 #endif
+}
+
+}  // namespace
+
+void limit_memory(std::uint64_t bytes) {
+  MemoryLimit& limit = memory_limit();
+  const std::lock_guard lock(limit.mutex);
+  limit.bytes = bytes;
+  if (limit.lifts == 0) set_limit(bytes);
+}
+
+LiftedLimit::LiftedLimit() {
+  MemoryLimit& limit = memory_limit();
+  const std::lock_guard lock(limit.mutex);
+  if (limit.lifts++ == 0 && limit.bytes) set_limit(std::nullopt);
+}
+
+LiftedLimit::~LiftedLimit() {
+  MemoryLimit& limit = memory_limit();
+  const std::lock_guard lock(limit.mutex);
+  if (--limit.lifts == 0 && limit.bytes) set_limit(limit.bytes);
 }
 
 }  // namespace assay::cli

@@ -18,4 +18,13 @@ namespace assay::cli {
 // From now on the system gives the process no more memory for its data than this: whatever asks for more is told so (std::bad_alloc).
 void limit_memory(std::uint64_t bytes);
 
+// While one lives the limit does not hold: for libraries that crash where they get no memory. Whoever uses it has bounded the work otherwise.
+class LiftedLimit {
+ public:
+  LiftedLimit();
+  LiftedLimit(const LiftedLimit&) = delete;
+  LiftedLimit& operator=(const LiftedLimit&) = delete;
+  ~LiftedLimit();
+};
+
 }  // namespace assay::cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "formats/safetensors.h"
 #include "semantics/graph/trace.h"
@@ -15,5 +17,9 @@ namespace assay::formats {
 
 // Calls write(bytes) for consecutive parts of the file. The tensors' names have to differ.
 void write_trace(const Trace& trace, const std::function<void(std::span<const std::byte>)>& write);
+
+// One region by itself: {"nodes": [...], "outputs": [...]} on operands of these types. Rejections as above.
+[[nodiscard]] Outcome<Graph> read_region(std::string_view json, std::span<const ResultType> operands, std::size_t results);
+[[nodiscard]] std::string write_region(const Graph& graph);
 
 }  // namespace assay::formats

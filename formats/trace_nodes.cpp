@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/trace.h"
 #include "semantics/graph/attribute_fields.h"
 
 namespace assay::formats {
@@ -296,6 +297,22 @@ void write_region_graph(const Graph& graph, Json& region) {
   region["nodes"] = std::move(nodes);
   region["outputs"] = Json::array();
   for (const NodeId output : graph.outputs) region["outputs"].push_back(number[output]);
+}
+
+Outcome<Graph> read_region(std::string_view json, std::span<const ResultType> operands, std::size_t results) {
+  const Json region = Json::parse(json, nullptr, false);
+  if (!region.is_object())
+    return trace_malformed("json", "the region", "an object with \"nodes\"", region.is_discarded() ? "no JSON" : shown(region));
+  std::vector<OperandType> types;
+  for (const ResultType& operand : operands)
+    types.push_back({operand.dtype, operand.shape, std::string("x").append(std::to_string(types.size()))});
+  return read_region_graph(region, types, results, "the region");
+}
+
+std::string write_region(const Graph& graph) {
+  Json region;
+  write_region_graph(graph, region);
+  return region.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace assay::formats

@@ -29,6 +29,10 @@
 #include "semantics/outcome.h"
 #include "semantics/statement/statement.h"
 
+namespace assay::executions {
+struct Formula;
+}
+
 namespace assay::kernel {
 
 // One coordinate of one node, element <= threshold or >= threshold. Both halves of a split are closed.
@@ -110,6 +114,7 @@ class Problem {
   std::vector<double> row_work_;  // by node: of the node and all before it
   ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
+  std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
   // `read_twice`: by something else as well, on the way from the product to where it is read here.
   struct ProductBehind {
@@ -119,9 +124,14 @@ class Problem {
   [[nodiscard]] std::vector<ProductBehind> products_behind(NodeId id) const;
   [[nodiscard]] bool has_number(const Rational& lo, const Rational& hi) const;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
-  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes,
-                                             std::span<const std::shared_ptr<const std::vector<double>>> known,
-                                             const Array<Interval>* image) const;
+  using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
+  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image) const;
+  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known,
+                                                        const Array<Interval>* image) const;
+  [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
+  [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
+  void mark_rewritten();
+  [[nodiscard]] std::optional<executions::Formula> formula_of(NodeId node, const Boxes& boxes, bool is_root) const;
   friend class Scope;
 };
 

@@ -1,6 +1,7 @@
 #include "probes/faults.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "kernel/audit/audit.h"
 #include "probes/launch.h"
@@ -77,9 +78,31 @@ void add_in_double(Collector& c) {
   });
 }
 
-bool is_one_op(const Graph& graph) {
-  return graph.outputs.size() == 1 && graph.nodes.size() == graph.inputs.size() + 1 && graph.nodes.back().op != Op::input &&
-         graph.outputs[0] + 1 == graph.nodes.size() && graph.nodes.back().operands == graph.inputs;
+// A region of one op as the bank knows it, each operand an input of its own, and what they hold.
+struct OneOp {
+  Graph graph;
+  std::vector<Tensor> operands;
+};
+
+// Nothing for a region that computes more. An operand may be a constant of the region, or be read at several positions.
+std::optional<OneOp> one_op_of(const Trace& trace, const Region& region) {
+  const Graph& graph = region.graph;
+  const auto is_leaf = [](const Node& node) { return node.op == Op::input || node.op == Op::constant; };
+  if (graph.outputs.size() != 1 || region.results.size() != 1) return std::nullopt;
+  const Node& node = graph.node(graph.outputs[0]);
+  if (is_leaf(node) || std::ranges::count_if(graph.nodes, is_leaf) + 1 != std::ssize(graph.nodes)) return std::nullopt;
+  OneOp one;
+  for (const NodeId id : node.operands) {
+    const auto input = std::ranges::find(graph.inputs, id);
+    if (input == graph.inputs.end() && graph.node(id).op != Op::constant) return std::nullopt;
+    one.operands.push_back(input == graph.inputs.end()
+                               ? graph.node(id).value
+                               : trace.tensors[region.operands[static_cast<std::size_t>(input - graph.inputs.begin())]].value);
+  }
+  auto application = graph_of(node.op, node.attributes, one.operands);
+  if (!application) return std::nullopt;
+  one.graph = std::move(application).value();
+  return one;
 }
 
 // Within the sets that the wrong computation would have.
@@ -128,27 +151,31 @@ std::vector<Fault> twins_of(const Graph& application) {
 
 std::vector<std::string> explanations(const Trace& trace, const Region& region) {
   constexpr std::size_t kMostElements = 1 << 18, kMost = 3;
-  if (!is_one_op(region.graph) || region.results.size() != 1) return {};
-  std::vector<Tensor> operands;
+  static std::mutex one_at_a_time;  // the runtime that tries the faults serves one caller at a time
+  const std::lock_guard lock(one_at_a_time);
+  const std::optional<OneOp> one = one_op_of(trace, region);
+  if (!one) return {};
   std::size_t elements = 0;
-  for (const TraceTensorId id : region.operands) {
-    operands.push_back(trace.tensors[id].value);
-    elements += operands.back().size();
-  }
+  for (const Tensor& operand : one->operands) elements += operand.size();
   const Tensor& received = trace.tensors[region.results[0]].value;
   if (elements + received.size() > kMostElements || received.size() == 0) return {};
+  // A fault that changes nothing here explains nothing.
+  const auto right = Evaluation(one->graph)(one->operands);
+  if (right && std::ranges::equal(right.value().bytes(), received.bytes())) {
+    return {"equals what this project's runtime gives, bit for bit: the execution model promises more than such a library keeps"};
+  }
   std::vector<std::string> equal, admitted;
-  Faults faults = faults_of(region.graph);
-  for (Fault& fault : faults_by_rule(region.graph)) faults.push_back(std::move(fault));
+  Faults faults = faults_of(one->graph);
+  for (Fault& fault : faults_by_rule(one->graph)) faults.push_back(std::move(fault));
   for (const Fault& fault : faults) {
     if (equal.size() == kMost) break;
-    const auto y = fault.run(operands);
+    const auto y = fault.run(one->operands);
     if (!y) continue;
     const std::string source = fault.seen_in.empty() ? "" : " (seen in " + fault.seen_in + ")";
     if (std::ranges::equal(y.value().bytes(), received.bytes())) {
       equal.push_back("equals the reference " + fault.name + source + ", bit for bit");
     } else if (admitted.size() < kMost && fault.graph && elements < kMostElements / 16 &&
-               admits(*fault.graph, region.model, operands, received)) {
+               admits(*fault.graph, region.model, one->operands, received)) {
       admitted.push_back("is what the reference " + fault.name + source + " may give");
     }
   }

@@ -31,7 +31,8 @@ struct Fault {
 [[nodiscard]] std::vector<Fault> twins_of(const Graph& application);
 
 // Why a region of one op may have failed: "equals the reference with last pads ignored (seen in onnxruntime#29631), bit for bit". Those
-// that explain every element of the result; empty where none does, or where trying would take long.
+// that explain every element of the result; empty where none does, or where trying would take long. Where the runtime's own result has these
+// bits, that is said instead: no fault is to be seen in them. Callers may be on several threads.
 [[nodiscard]] std::vector<std::string> explanations(const Trace& trace, const Region& region);
 
 }  // namespace assay::probes

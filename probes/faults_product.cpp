@@ -14,6 +14,18 @@ void add_term_faults(Collector& c, std::size_t axis) {
     c.add("with its first tile of terms alone", [&](Sketch& s) { return s.again(s.with(0, s.cleared_from(s.x(0), axis, 16))); });
 }
 
+// A matrix whose memory is read with its extents exchanged. Square ones are the fault "transposed the other way".
+void add_reading_faults(Collector& c) {
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Shape shape = c.application().node(c.application().inputs[k]).shape;
+    if (shape.size() != 2 || shape[0] == shape[1]) continue;
+    c.add("with operand " + std::to_string(k) + " read as if it lay transposed", [&](Sketch& s) {
+      const NodeId other = s.put(Op::reshape, {s.x(k)}, ShapeAttributes{{shape[1], shape[0]}});
+      return s.again(s.with(k, s.put(Op::permute, {other}, PermuteAttributes{{1, 0}})));
+    });
+  }
+}
+
 void add_gemm_faults(Collector& c, const GemmAttributes& gemm) {
   const auto changed = [&](const std::string& name, const auto& f) {
     GemmAttributes other = gemm;
@@ -38,6 +50,7 @@ void add_gemm_faults(Collector& c, const GemmAttributes& gemm) {
 }  // namespace
 
 void add_product_faults(Collector& c) {
+  if (c.node().op == Op::gemm || c.node().op == Op::matmul) add_reading_faults(c);
   if (const auto* gemm = std::get_if<GemmAttributes>(&c.node().attributes)) {
     add_term_faults(c, gemm->transpose_a ? 0 : 1);
     add_gemm_faults(c, *gemm);

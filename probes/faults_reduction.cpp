@@ -59,6 +59,13 @@ void add_softmax_faults(Collector& c) {
     if (n > 1)
       c.add("with the last element left out of the sum",
             [&](Sketch& s) { return plain_softmax(s, axis, s.part(s.x(0), static_cast<std::size_t>(axis), 0, n - 1)); });
+    if (n > 1)
+      c.add("with the last element of each line masked out", [&](Sketch& s) {
+        std::vector<std::int64_t> none(c.node().shape.size(), 0), last = none;
+        last[static_cast<std::size_t>(axis)] = 1;
+        const NodeId rest = s.put(Op::softmax, {s.part(s.x(0), static_cast<std::size_t>(axis), 0, n - 1)}, s.node().attributes);
+        return s.put(Op::pad, {rest}, PadAttributes{none, last, 0});
+      });
     if (n > 32)
       c.add("with the sum of the first 32",
             [&](Sketch& s) { return plain_softmax(s, axis, s.part(s.x(0), static_cast<std::size_t>(axis), 0, 32)); });

@@ -80,12 +80,30 @@ class Search {
     return result;
   }
 
+  // One point of each group: boxes that are so small that nothing was tried.
+  void try_middles() {
+    constexpr std::size_t kMostGroups = 64;
+    const kernel::Problem& problem = *network_.problem();
+    for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
+      if (problem.group_is_empty(group)) continue;
+      const kernel::InputBox& box = problem.group_box(group);
+      std::vector<double> middle;
+      for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
+      (void)try_point(network_, group, middle);
+    }
+  }
+
   Result undecided(std::string reason) {
     Result result;
     const bool asked = options_.stop.stop_requested();
     result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
-    if (network_.has_point_of_some_executions())
+    if (network_.problem()->floating() && !network_.nearest_point()) try_middles();
+    if (const auto nearest = network_.nearest_point()) {
+      result.nearest = nearest->point;
+      result.disputed = std::isinf(nearest->slack);
+    }
+    if (result.disputed)
       result.reason +=
           "; at some point the answer depends on the order of summation, or on another choice that the execution model leaves open";
     return result;

@@ -44,6 +44,9 @@ struct Result {
   enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out } answer = Answer::unknown;
   std::optional<kernel::Theorem> theorem;  // set for the first two
   std::string reason;                      // for the last two: what ran out, and how far the search came
+  // In a floating semantics, for the last two: the point nearest to the unsafe set, and whether some executions may violate there.
+  std::optional<kernel::Witness> nearest;
+  bool disputed = false;
   Statistics statistics;
   std::optional<Rejection> unwritten;  // why the certificate could not be written; the theorem stands all the same
 };

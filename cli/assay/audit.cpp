@@ -1,11 +1,13 @@
 // `assay audit`: a recorded run, region by region, against the contracts.
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "assay/check/cost.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
@@ -45,10 +47,9 @@ class Joined {
   std::string text_;
 };
 
-// The runtime that tries them serves one caller at a time.
+// The runtime tries them, on operands of a bounded size.
 std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);
+  const LiftedLimit lifted;
   return probes::explanations(trace, region);
 }
 
@@ -60,14 +61,16 @@ void add_violations(const Trace& trace, std::size_t index, const kernel::RegionA
         Finding::Kind::failure, "contract." + one.op, trace.tensors[region.results[i]].name, {}, {}, audit.results[i].failed, {}};
     finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
                       " elements of '" + finding.subject + "' are outside their contract";
+    const std::vector<std::size_t>& failed = audit.failed_at[i];
+    finding.failed_at.assign(failed.begin(), failed.begin() + static_cast<std::ptrdiff_t>(std::min(failed.size(), kMostFailedAt)));
     finding.details = {"shapes " + shapes_of(trace, region)};
+    for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     for (const auto& [name, violation] : {std::pair("first", &audit.first), std::pair("worst", &audit.worst)}) {
       if (!*violation || (*violation)->result != i) continue;
       finding.places.push_back(
           {name, explain::index_of(trace.tensors[region.results[i]].value.shape(), (*violation)->element), **violation});
     }
     for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
-    for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
     one.findings.push_back(std::move(finding));
   }
 }
@@ -87,12 +90,15 @@ void add_vacuous(const Trace& trace, const Region& region, const kernel::RegionA
   }
 }
 
-GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
+// Of a region whose judgement asks for more memory than there is.
+GateCase too_large(GateCase one) {
+  const Rejection why = beyond_memory(one.name);
+  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
+  return one;
+}
+
+GateCase judged_region(const Trace& trace, std::size_t index, const kernel::Sampling& sampling, GateCase one) {
   const Region& region = trace.regions[index];
-  GateCase one;
-  one.name = "region " + std::to_string(index) + (region.name.empty() ? "" : " (" + region.name + ")");
-  one.op = ops_of(region.graph);
-  one.model = to_string(region.model);
   const double start = thread_cpu_seconds();
   const auto audit = kernel::audit_region(trace, index, sampling);
   one.seconds = thread_cpu_seconds() - start;
@@ -116,6 +122,19 @@ GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& s
                             counts.unsupported,
                             {}});
   return one;
+}
+
+GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
+  const Region& region = trace.regions[index];
+  GateCase one;
+  one.name = "region " + std::to_string(index) + (region.name.empty() ? "" : " (" + region.name + ")");
+  one.op = ops_of(region.graph);
+  one.model = to_string(region.model);
+  try {
+    return judged_region(trace, index, sampling, one);
+  } catch (const std::bad_alloc&) {
+    return too_large(std::move(one));
+  }
 }
 
 }  // namespace
@@ -157,23 +176,34 @@ std::vector<GateCase> opaque_cases(const Trace& trace) {
 std::vector<GateCase> audit_regions(const Trace& trace, unsigned jobs, const kernel::Sampling& sampling) {
   std::vector<GateCase> cases(trace.regions.size());
   std::atomic<std::size_t> next{0};
+  std::atomic<bool> is_too_large{false};  // no exception leaves a thread
   const auto work = [&] {
-    for (std::size_t i = next++; i < cases.size() && !is_interrupted(); i = next++) {
-      cases[i] = judged(trace, i, sampling);
-      set_progress(std::to_string(i + 1) + " of " + counted(cases.size(), "region") + " judged");
+    try {
+      for (std::size_t i = next++; i < cases.size() && !is_interrupted(); i = next++) {
+        cases[i] = judged(trace, i, sampling);
+        set_progress(std::to_string(i + 1) + " of " + counted(cases.size(), "region") + " judged");
+      }
+    } catch (const std::bad_alloc&) {
+      is_too_large = true;
     }
   };
   std::vector<std::thread> others;
-  for (unsigned k = 1; k < std::min<std::size_t>(jobs, cases.size()); ++k) others.emplace_back(work);
+  others.reserve(jobs);
+  try {
+    for (unsigned k = 1; k < std::min<std::size_t>(jobs, cases.size()); ++k) others.emplace_back(work);
+  } catch (const std::system_error&) {  // no room for another stack: those that there are do its work
+  }
   work();
   for (std::thread& other : others) other.join();
+  if (is_too_large) throw std::bad_alloc();
   if (is_interrupted()) std::erase_if(cases, [](const GateCase& one) { return one.name.empty(); });
   return cases;
 }
 
-Outcome<Trace> open_trace(const std::string& path, GateReport& report) {
+Outcome<Trace> open_trace(const std::string& path, const Limits& limits, GateReport& report) {
+  if (file_bytes(path) > memory_rule(limits).most) return beyond_memory(path);
   const auto file = read_file(path);
-  if (!file) return file.rejection();
+  if (!file) return unread(file.rejection(), path);
   auto trace = formats::read_trace(file.value().bytes);
   if (!trace) return recognised(in_file(trace.rejection(), path), path, FileKind::trace);
   report.file = path;
@@ -203,11 +233,11 @@ bool is_continuous(const Trace& trace, GateReport& report) {
   return false;
 }
 
-Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report) {
+Outcome<Done> add_model(const Trace& trace, const std::string& path, const Limits& limits, GateReport& report) {
   const auto file = read_file(path);
-  if (!file) return file.rejection();
-  const auto model = import_model_file(path);
-  if (!model) return model.rejection();
+  if (!file) return unread(file.rejection(), path);
+  const auto model = import_model_file(path, limits);
+  if (!model) return unread(model.rejection(), path);
   GateCase one;
   one.name = "model " + path;
   one.op = "model";
@@ -228,10 +258,12 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport&
   return Done{};
 }
 
-int audit(const AuditOptions& options) {
+namespace {
+
+int audit_run(const AuditOptions& options) {
   GateReport report;
   report.verb = "audit";
-  const auto trace = open_trace(options.trace, report);
+  const auto trace = open_trace(options.trace, options.limits, report);
   if (!trace) return refuse(kAuditSchema, options.gate.json, trace.rejection());
   const double start = wall_seconds();
   if (is_continuous(trace.value(), report)) {
@@ -240,13 +272,19 @@ int audit(const AuditOptions& options) {
           "sampled", std::to_string(options.sample) + " elements of each result of long sums, seed " + std::to_string(options.seed));
     report.cases = audit_regions(trace.value(), options.jobs, {options.sample, options.seed});
     for (GateCase& one : opaque_cases(trace.value())) report.cases.push_back(std::move(one));
-    if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, report); !done)
+    if (auto done = options.model.empty() ? Outcome<Done>(Done{}) : add_model(trace.value(), options.model, options.limits, report); !done)
       return refuse(kAuditSchema, options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
   const bool written = options.shrink.empty() || write_shrunk(trace.value(), options, report);
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;
+}
+
+}  // namespace
+
+int audit(const AuditOptions& options) {
+  return within_memory(kAuditSchema, options.gate.json, options.trace, options.limits, [&] { return audit_run(options); });
 }
 
 }  // namespace assay::cli

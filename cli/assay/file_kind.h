@@ -1,23 +1,18 @@
-// What a file is, judged by its first bytes: for messages about files in the wrong place, never for a decision.
+// Files of the command line: read, with words about files in the wrong place.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "assay/queries/file_kind.h"
 #include "cli/load.h"
 #include "semantics/outcome.h"
 
 namespace assay::cli {
 
-enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, safetensors, torch, npz, npy, hdf5, json, statement };
-
-[[nodiscard]] FileKind kind_of_file(const std::string& path);
-
-// A rejection of the file's content says what the file is, and what to do with it, where it is recognised as something else.
-[[nodiscard]] Rejection recognised(Rejection why, const std::string& path, FileKind wanted);
-
-// For a rejection of model or property, by the file that it names.
-[[nodiscard]] Rejection recognised_input(const Rejection& why, const std::string& model, const std::string& property);
+using queries::FileKind;
+using queries::kind_of_file;
+using queries::recognised;
+using queries::recognised_input;
 
 // onnx::import_model and load, with what the files are instead.
 [[nodiscard]] Outcome<onnx::Model> import_model_file(const std::string& path, const Limits& limits = {});

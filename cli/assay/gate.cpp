@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "assay/check/cost.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
@@ -99,6 +101,19 @@ GateCase interrupted_case() {
 
 }  // namespace
 
+std::string Finding::headline() const {
+  std::string text = opening == 0 ? message : "";
+  for (std::size_t i = 0; i < opening; ++i)
+    text += (i == 0 ? "" : "; ") + details[i].substr(std::min(details[i].size(), details[i].find_first_not_of(' ')));
+  return text;
+}
+
+std::vector<std::string> Finding::below() const {
+  std::vector<std::string> lines(details.begin() + static_cast<std::ptrdiff_t>(opening), details.end());
+  if (opening > 0) lines.push_back(message);
+  return lines;
+}
+
 bool GateCase::is_failed() const {
   return std::ranges::any_of(findings, [](const Finding& one) {
     return one.waiver.empty() && (one.kind == Finding::Kind::failure || one.kind == Finding::Kind::undecided);
@@ -137,7 +152,8 @@ std::vector<std::string> GateReport::undecided_ops(double most_undecided) const 
   }
   std::vector<std::string> ops;
   for (const auto& [op, share] : shares) {
-    if (static_cast<double>(share.open) > most_undecided * static_cast<double>(share.all)) ops.push_back(op);
+    const bool is_one_of_many = schema.empty() && most_undecided > 0 && share.open == 1 && share.all >= kShareOfOne;
+    if (!is_one_of_many && static_cast<double>(share.open) > most_undecided * static_cast<double>(share.all)) ops.push_back(op);
   }
   return ops;
 }
@@ -206,6 +222,27 @@ Outcome<Done> compare_baseline(GateReport& report, const std::string& path) {
 
 std::string baseline_json(const GateReport& report) {
   return Json{{"schema", "assay.baseline/1"}, {"head_room", head_room_of(report)}}.dump(2) + "\n";
+}
+
+Rejection beyond_memory(const std::string& place) {
+  return {Rejection::Kind::declined,
+          "gate.memory",
+          place,
+          "no more memory than --memory allows, or than there is",
+          "a step that asks for more",
+          "allow more with --memory, judge a part with `assay audit --sample N`, or use fewer --jobs"};
+}
+
+Rejection unread(const Rejection& why, const std::string& path) { return why.code == "files.memory" ? beyond_memory(path) : why; }
+
+int within_memory(const std::string& schema, const JsonTarget& json, const std::string& place, const Limits& limits,
+                  const std::function<int()>& body) {
+  limit_memory(memory_rule(limits).most);
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {  // what was allocated is given back by now
+    return refuse(schema, json, beyond_memory(place));
+  }
 }
 
 int conclude_gate(GateReport& report, const GateOptions& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,10 +32,20 @@ struct Finding {
     kernel::Violation violation;
   };
   std::vector<Place> places = {};
+  std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
+  std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
+
+  [[nodiscard]] std::string headline() const;            // the opening in one line; without one, the message
+  [[nodiscard]] std::vector<std::string> below() const;  // what follows the headline: the other details, and the message if it was not it
 };
 
-// The rule of findings about elements that are within sets too wide to mean anything.
+// More elements than these are counted, but not listed.
+inline constexpr std::size_t kMostFailedAt = std::size_t{1} << 16;
+
+// The rule of findings about elements that are within sets too wide to mean anything. Of a kind of operation with so many elements or more,
+// a single one is no share.
 inline constexpr const char* kVacuousRule = "contract.vacuous";
+inline constexpr std::size_t kShareOfOne = 20;
 
 struct GateCase {
   std::string name;   // place in the run
@@ -74,11 +85,19 @@ struct GateReport {
   [[nodiscard]] std::string verdict(double most_undecided) const;
 };
 
+// The body's exit code, in a process that the system gives no more memory than the limits say; refused (declined, code "gate.memory") where
+// the body asks for more.
+[[nodiscard]] int within_memory(const std::string& schema, const JsonTarget& json, const std::string& place, const Limits& limits,
+                                const std::function<int()>& body);
+[[nodiscard]] Rejection beyond_memory(const std::string& place);
+// Why a file was not read, as that where it was for want of memory.
+[[nodiscard]] Rejection unread(const Rejection& why, const std::string& path);
+
 // Reads the options' waivers and baseline and acts on them; writes all files that were asked for. The exit code of the gate.
 int conclude_gate(GateReport& report, const GateOptions& options);
 
 // A trace file, with its facts in the report; the facts of one that was recorded here.
-[[nodiscard]] Outcome<Trace> open_trace(const std::string& path, GateReport& report);
+[[nodiscard]] Outcome<Trace> open_trace(const std::string& path, const Limits& limits, GateReport& report);
 void add_facts(const Trace& trace, GateReport& report);
 // A run of the model (options.trace is not written), on the inputs that leave the fewest products dead.
 struct ModelTrace {
@@ -97,7 +116,7 @@ struct ModelTrace {
 // If not, the report has the finding.
 [[nodiscard]] bool is_continuous(const Trace& trace, GateReport& report);
 // Whether the trace is a run of the model: a case of the report. The rejection is of a model that cannot be read.
-[[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, GateReport& report);
+[[nodiscard]] Outcome<Done> add_model(const Trace& trace, const std::string& path, const Limits& limits, GateReport& report);
 [[nodiscard]] std::string ops_of(const Graph& graph);                           // "gemm+relu": what it computes, constants apart
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);  // "[128, 784], [512, 784] -> [128, 512]"
 // The regions of a continuous trace, judged on that many threads.

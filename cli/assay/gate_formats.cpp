@@ -123,11 +123,12 @@ std::string gate_text(const GateReport& report, double most_undecided) {
     for (const std::string& line : one.statement) text += "  " + line + "\n";
     for (const Finding& finding : one.findings) {
       text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + one.name + ", " + one.op + "\n  " +
-              finding.rule + ": " + finding.message + "\n";
+              finding.rule + ": " + finding.headline() + "\n";
       const bool in_full = shown < kMostDetailed || !finding.waiver.empty();
       shown += finding.details.size() > 1 ? 1 : 0;
-      for (const std::string& detail : finding.details) text += in_full ? "  " + detail + "\n" : "";
-      if (!in_full && !finding.details.empty()) text += "  (details: --json)\n";
+      const std::vector<std::string> details = finding.below();
+      for (const std::string& detail : details) text += in_full ? "  " + detail + "\n" : "";
+      if (!in_full && !details.empty()) text += "  (details: --json)\n";
     }
   }
   for (const std::string& trouble : report.troubles) text += "fail  " + trouble + "\n";
@@ -170,7 +171,9 @@ std::string gate_json(const GateReport& report, double most_undecided) {
                                   {"details", finding.details},
                                   {"elements", finding.elements},
                                   {"waiver", finding.waiver}});
+      if (finding.opening > 0) item["findings"].back()["opening"] = finding.headline();
       for (const Finding::Place& place : finding.places) item["findings"].back()[place.name] = place_json(place);
+      if (!finding.failed_at.empty()) item["findings"].back()["failed_at"] = finding.failed_at;
     }
     json["cases"].push_back(std::move(item));
   }
@@ -186,13 +189,13 @@ std::string junit_xml(const GateReport& report) {
     std::string body;
     for (const std::string& line : one.statement) body += line + "\n";
     for (const Finding& finding : one.findings) {
-      for (const std::string& line : {finding.message}) body += finding.rule + ": " + line + "\n";
-      for (const std::string& line : finding.details) body += "  " + line + "\n";
+      body += finding.rule + ": " + finding.headline() + "\n";
+      for (const std::string& line : finding.below()) body += "  " + line + "\n";
     }
     const bool only_unsupported = one.passed == 0 && one.unsupported > 0;
     if (one.is_failed()) {
       ++failures;
-      cases += "      <failure message=\"" + xml(one.findings.front().message) + "\" type=\"" + xml(one.findings.front().rule) + "\">" +
+      cases += "      <failure message=\"" + xml(one.findings.front().headline()) + "\" type=\"" + xml(one.findings.front().rule) + "\">" +
                xml(body) + "</failure>\n";
     } else if (only_unsupported) {
       ++skipped;
@@ -220,8 +223,8 @@ std::string sarif_json(const GateReport& report) {
       if (finding.kind == Finding::Kind::vacuous || results.size() == kMostResults) continue;
       rules.insert(finding.rule);
       const bool serious = finding.kind == Finding::Kind::failure || finding.kind == Finding::Kind::undecided;
-      std::string text = finding.message;
-      for (const std::string& detail : finding.details) text += "\n" + detail;
+      std::string text = finding.headline();
+      for (const std::string& detail : finding.below()) text += "\n" + detail;
       Json result{{"ruleId", finding.rule},
                   {"level", serious ? "error" : "note"},
                   {"message", {{"text", text}}},
@@ -267,7 +270,7 @@ std::string markdown(const GateReport& report, double most_undecided) {
       if (rows++ == 0) text += "\n| finding | where | what |\n| --- | --- | --- |\n";
       if (rows <= kMostRows)
         text += "| " + std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + " " + finding.rule + " | " +
-                in_table(one.name) + " | " + in_table(finding.message) + " |\n";
+                in_table(one.name) + " | " + in_table(finding.headline()) + " |\n";
     }
   }
   if (rows > kMostRows) text += "\n" + std::to_string(rows - kMostRows) + " more findings are in the full report.\n";

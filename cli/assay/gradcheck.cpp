@@ -1,6 +1,7 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "cli/assay/file_kind.h"
@@ -12,6 +13,14 @@
 
 namespace assay::cli {
 namespace {
+
+constexpr const char* kGradcheckSchema = "assay.gradcheck/1";
+
+// The first sentence of an explanation, with the pattern that is told in an indented line below it.
+std::size_t opening_of(const std::vector<std::string>& lines) {
+  if (lines.empty()) return 0;
+  return lines.size() > 1 && lines[1].starts_with("  it is ") ? 2 : 1;
+}
 
 GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::GradientStep& step) {
   GateCase one;
@@ -37,6 +46,14 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
                   {}};
   finding.message = "required " + step.failure->required + "; found " + step.failure->found;
   finding.details = explain::gradient_lines(trace, gradient, step);
+  finding.opening = opening_of(finding.details);
+  if (decided && finding.opening == 0 && step.failure->code == "gradient.product") {
+    finding.details.insert(finding.details.begin(),
+                           std::string("the recorded product computes something else than the vector-Jacobian product of ") +
+                               (step.is_surrogate ? "the function that it declares" : "its region") +
+                               ": at random points of the recorded ranges the two differ");
+    finding.opening = 1;
+  }
   one.failed = 1;
   one.findings.push_back(std::move(finding));
   return one;
@@ -47,7 +64,17 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
 std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, kernel::KinkConvention convention) {
   std::vector<GateCase> cases;
   for (std::size_t g = 0; g < trace.gradients.size() && !is_interrupted(); ++g) {
-    for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
+    try {
+      for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
+    } catch (const std::bad_alloc&) {
+      const std::string& output = trace.tensors[trace.gradients[g].output].name;
+      const Rejection why = beyond_memory("gradient of '" + output + "'");
+      GateCase one;
+      one.name = why.place;
+      one.op = "gradient";
+      one.findings.push_back({Finding::Kind::undecided, why.code, output, why.to_text(), {}, 1, {}});
+      cases.push_back(std::move(one));
+    }
   }
   return cases;
 }
@@ -90,7 +117,7 @@ std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& lif
 // Of a model: a run of it, on random inputs or those of --values, with all its gradients.
 Outcome<ModelTrace> run_of(const GradcheckOptions& options, GateReport& report) {
   if (!is_model(options)) {
-    auto trace = open_trace(options.trace, report);
+    auto trace = open_trace(options.trace, options.run.limits, report);
     if (!trace) return trace.rejection();
     return ModelTrace{std::move(trace).value(), {}, {}, 0};
   }
@@ -107,18 +134,16 @@ Outcome<ModelTrace> run_of(const GradcheckOptions& options, GateReport& report) 
   return trace;
 }
 
-}  // namespace
-
-int gradcheck(const GradcheckOptions& options) {
+int check_gradients(const GradcheckOptions& options) {
   GateReport report;
   report.verb = "gradcheck";
   const auto run = run_of(options, report);
-  if (!run) return refuse("assay.gradcheck/1", options.gate.json, run.rejection());
+  if (!run) return refuse(kGradcheckSchema, options.gate.json, run.rejection());
   const Trace& trace = run.value().trace;
   const bool written = !is_model(options) || options.run.trace.empty() || write_trace_file(trace, options.run.trace);
   if (trace.gradients.empty()) {
     return refuse(
-        "assay.gradcheck/1", options.gate.json,
+        kGradcheckSchema, options.gate.json,
         {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output", "none", "docs/trace-format.md"});
   }
   const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
@@ -135,12 +160,18 @@ int gradcheck(const GradcheckOptions& options) {
     if (surrogates > 0)
       report.facts.emplace_back("surrogates", counted(surrogates, "product") + " declared to be of another function: not the derivative");
     const std::string model = options.model.empty() && is_model(options) ? options.trace : options.model;
-    if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace, model, report); !done)
-      return refuse("assay.gradcheck/1", options.gate.json, done.rejection());
+    if (auto done = model.empty() ? Outcome<Done>(Done{}) : add_model(trace, model, options.run.limits, report); !done)
+      return refuse(kGradcheckSchema, options.gate.json, done.rejection());
   }
   report.seconds = wall_seconds() - start;
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;
+}
+
+}  // namespace
+
+int gradcheck(const GradcheckOptions& options) {
+  return within_memory(kGradcheckSchema, options.gate.json, options.trace, options.run.limits, [&] { return check_gradients(options); });
 }
 
 }  // namespace assay::cli

@@ -122,7 +122,7 @@ int inspect_statement(const InspectOptions& options) {
 
 int inspect_trace(const InspectOptions& options) {
   GateReport report;
-  const auto opened = open_trace(options.file, report);
+  const auto opened = open_trace(options.file, options.limits, report);
   if (!opened) return refuse(kInspectSchema, options.json, opened.rejection());
   const Trace& trace = opened.value();
   Facts facts{{"file", options.file}, {"kind", "trace"}};

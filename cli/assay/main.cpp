@@ -14,6 +14,7 @@
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 #include "cli/load.h"
+#include "cli/semantics.h"
 #include "cli/units.h"
 #include "kernel/executions/named_models.h"
 
@@ -23,7 +24,7 @@ using namespace assay::cli;
 
 constexpr const char* kExitText =
     "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal "
-    "error.";
+    "error.\nDocuments named docs/... and certificates/... are installed in share/doc/assay.";
 
 void add_json(CLI::App* verb, JsonTarget& json) {
   verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
@@ -31,8 +32,8 @@ void add_json(CLI::App* verb, JsonTarget& json) {
 
 void add_semantics(CLI::App* verb, std::optional<assay::ExecutionModel>& semantics) {
   const auto named = [&semantics](const std::string& text) {
-    auto model = assay::executions::semantics_named(text);
-    if (!model) throw CLI::ValidationError("--semantics", model.rejection().required + ", not " + model.rejection().found);
+    auto model = parse_semantics(text);
+    if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
     semantics = std::move(model).value();
   };
   std::string names;
@@ -43,19 +44,20 @@ void add_semantics(CLI::App* verb, std::optional<assay::ExecutionModel>& semanti
       ->type_name("real|float32[:MODEL]");
 }
 
-// Beyond either the answer is undecided.
-void add_limits(CLI::App* verb, Limits& limits) {
+// Beyond it the answer is undecided.
+void add_memory(CLI::App* verb, Limits& limits, const char* without) {
   const auto memory = [&limits](const std::string& text) {
     if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
   };
+  verb->add_option_function<std::string>("--memory", memory, std::string("memory that the run may take, e.g. 512MiB; ") + without)
+      ->type_name("SIZE");
+}
+
+void add_limits(CLI::App* verb, Limits& limits) {
+  add_memory(verb, limits, "without the option 8GiB, and for what the files ask for 256MiB\nand 256 times their bytes");
   const auto work = [&limits](const std::string& text) {
     if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
   };
-  verb->add_option_function<std::string>(
-          "--memory", memory,
-          "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\n"
-          "and 256 times their bytes")
-      ->type_name("SIZE");
   verb->add_option_function<std::string>(
           "--budget", work,
           "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
@@ -254,6 +256,7 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   verb->add_option("--rerun", options.rerun,
                    "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
       ->check(CLI::IsMember({"eager", "compiled"}));
+  add_memory(verb, options.limits, "without the option 8GiB");
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });
 }
@@ -272,6 +275,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_flag("--allow-dead", options.allow_dead,
                  "products that read or gave zeros only are reported but do not make the verdict undecided");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_memory(verb, options.run.limits, "without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
   add_gate(verb, options.gate);
   verb->callback([&] { exit = gradcheck(options); });
 }

@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/nearest.h"
 #include "semantics/graph/graph.h"
 #include "semantics/graph/op.h"
 
 namespace assay::cli {
-
-// The candidate that differs from the word by the fewest insertions, deletions, replacements and swaps of neighbours; empty if each of
-// them differs too much to be meant.
-[[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-// "; did you mean X?", or nothing.
-[[nodiscard]] std::string meant(const std::string& word, const std::vector<std::string>& candidates);
 
 // Every op that computes something: neither inputs nor constants.
 [[nodiscard]] std::vector<Op> computing_ops();

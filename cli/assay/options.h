@@ -113,6 +113,7 @@ struct AuditOptions {
   unsigned jobs = 1;
   std::size_t sample = 0;  // elements of each result of long sums; 0: all
   std::uint64_t seed = 1;  // of the sample
+  Limits limits;           // of the memory
   GateOptions gate;
 };
 
@@ -127,12 +128,13 @@ struct RecordOptions {
   bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  Limits limits;  // of the memory
   JsonTarget json;
 };
 
 struct GradcheckOptions {
   std::string trace;          // or a model, which is run first
-  RecordOptions run;          // of a model
+  RecordOptions run;          // of a model; its limits are those of the whole
   std::string model;          // that the trace is a run of; empty: not asked
   std::string kinks = "any";  // any, pytorch
   bool allow_dead = false;    // products that read or gave zeros only are reported, and nothing else

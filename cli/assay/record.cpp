@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "assay/check/cost.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
@@ -271,8 +272,11 @@ std::string dead_text(const kernel::Liveness& life) {
 }
 
 Outcome<ModelTrace> record_model(const RecordOptions& options) {
-  const Outcome<onnx::Model> model = import_model_file(options.model);
-  if (!model) return model.rejection();
+  const Outcome<onnx::Model> model = import_model_file(options.model, options.limits);
+  if (!model) return unread(model.rejection(), options.model);
+  const Limits room{memory_rule(options.limits).most, std::numeric_limits<double>::infinity()};  // of the memory alone
+  if (auto fits = check::check_size(model.value().graph, room, model.value().stored); !fits)
+    return in_file(fits.rejection(), options.model);
   EvalRequest request;
   if (!options.values.empty()) {
     const auto file = read_file(options.values);
@@ -281,8 +285,9 @@ Outcome<ModelTrace> record_model(const RecordOptions& options) {
     auto read = read_eval_request(std::string(text, file.value().bytes.size()));
     if (!read) return recognised(in_file(read.rejection(), options.values), options.values, FileKind::json);
     request = std::move(read).value();
-    if (auto known = check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
+    if (auto known = queries::check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
   }
+  const LiftedLimit lifted;  // for the runtime, whose run was estimated above
   return run_alive(model.value().graph, options, request);
 }
 

@@ -11,10 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "assay/queries/bounds.h"
+#include "assay/queries/evaluate.h"
 #include "certificates/format/dump.h"
 #include "certificates/search/search.h"
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
+#include "cli/assay/order_runs.h"
 #include "cli/check.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 
@@ -33,41 +36,19 @@ struct VerifyReport {
   search::Statistics statistics;
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
   std::optional<kernel::Theorem> theorem;
-  std::optional<FloatRun> float_run;  // sat only
-  std::vector<std::string> notes;     // what reading the files decided
-  std::optional<Rejection> why;       // the input was refused, or the certificate of the answer could not be written
+  std::optional<FloatRun> float_run;         // sat only
+  bool disputed = false;                     // at the nearest point some executions may violate, and not all are shown to
+  std::optional<kernel::Witness> nearest;    // where executions may differ
+  OrderRuns orders;                          // at that point
+  std::optional<search::Progress> progress;  // of an undecided search, the last that was heard of it
+  std::vector<std::string> notes;            // what reading the files decided
+  std::optional<Rejection> why;              // the input was refused, or the certificate of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 
-struct NodeBounds {
-  NodeId node = 0;
-  std::string op, name, shape;
-  bool output = false;
-  std::vector<double> lo, hi;
-};
-
-struct GroupBounds {
-  std::size_t group = 0;
-  std::size_t cases = 0;
-  double seconds = 0, cpu_seconds = 0;  // of the propagation
-  bool stopped = false;                 // back-substitution met its time limit
-  std::vector<NodeBounds> nodes;
-};
-
-// Values of one input or output, perhaps sets.
-struct NamedSet {
-  std::string name;
-  Shape shape;
-  std::vector<Interval> values;  // row-major
-};
-
-struct EvalRequest {
-  std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output
-};
+using EvalRequest = queries::EvaluationRequest;
 [[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
-// Whether every name in it is an input or an output of the graph; the rejection lists those that are.
-[[nodiscard]] Outcome<Done> check_names(const EvalRequest& request, const Graph& graph);
-[[nodiscard]] std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients);
+[[nodiscard]] std::string eval_json(const queries::Evaluation& evaluation);
 
 struct CaseAdjointness {
   std::string name;
@@ -88,7 +69,7 @@ struct OpAdjointness {
 // Of one certificate, named by the three files.
 [[nodiscard]] std::string to_json(const CheckReport& report, const CheckOptions& options);
 [[nodiscard]] std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
-                                      const std::vector<GroupBounds>& groups, const std::optional<Rejection>& why);
+                                      const std::vector<queries::GroupBounds>& groups, const std::optional<Rejection>& why);
 [[nodiscard]] std::string statement_json(const kernel::Problem& problem, const StatementOptions& options, std::uint64_t bytes);
 [[nodiscard]] std::string lint_json(const std::string& model, const std::vector<Rejection>& problems);
 [[nodiscard]] std::string supports_json(const std::map<std::string, std::vector<std::string>>& answers);

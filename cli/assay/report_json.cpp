@@ -130,6 +130,55 @@ Json float_json(const FloatRun& run) {
   return json;
 }
 
+Json order_json(const OrderRun& run) {
+  Json json{{"order", run.order}, {"outputs", Json::array()}};
+  for (const double output : run.outputs) json["outputs"].push_back(double_json(output));
+  return json;
+}
+
+// The point at which executions differ, and two of them.
+Json disputed_json(const kernel::Witness& point, const OrderRuns& runs) {
+  Json json{{"case", point.case_index}, {"inputs", Json::array()}, {"orders_tried", runs.tried}};
+  for (const Rational& x : point.inputs) json["inputs"].push_back(x.to_string());
+  if (runs.violating) json["violating"] = order_json(*runs.violating);
+  if (runs.keeping) json["keeping"] = order_json(*runs.keeping);
+  return json;
+}
+
+// What every case claims, in full: for each box the exact bounds of all inputs, one tensor after the other, and for each case the rows of its
+// unsafe set. Left out where there are more numbers than that, unless all was asked for.
+Json claims_json(const kernel::Problem& problem, bool all) {
+  constexpr std::size_t kMostNumbers = 1 << 16;
+  const std::vector<kernel::Case>& cases = problem.statement().property.cases;
+  std::size_t numbers = 0;
+  for (std::size_t g = 0; g < problem.group_count(); ++g) numbers += 2 * cases[problem.group_cases(g)[0]].box->lo.size();
+  for (const kernel::Case& one : cases)
+    for (const kernel::Row& row : one.rows) numbers += row.terms.size() + 1;
+  if (numbers > kMostNumbers && !all) return {{"left_out", std::to_string(numbers) + " numbers; --statement full writes them"}};
+  Json json{{"input_tensors", tensors(problem.graph(), problem.graph().inputs, problem.graph().input_names)},
+            {"output_tensors", tensors(problem.graph(), problem.graph().outputs, problem.graph().output_names)},
+            {"boxes", Json::array()},
+            {"cases", Json::array()}};
+  for (std::size_t g = 0; g < problem.group_count(); ++g) {
+    const kernel::InputBox& box = *cases[problem.group_cases(g)[0]].box;
+    Json bounds = Json::array();
+    for (std::size_t i = 0; i < box.lo.size(); ++i) bounds.push_back({{"lo", box.lo[i].to_decimal()}, {"hi", box.hi[i].to_decimal()}});
+    json["boxes"].push_back(std::move(bounds));
+  }
+  for (std::size_t index = 0; index < cases.size(); ++index) {
+    Json rows = Json::array();
+    for (const kernel::Row& row : cases[index].rows) rows.push_back(row_json(row));
+    json["cases"].push_back(
+        {{"case", index}, {"box", problem.group_of_case(static_cast<std::uint32_t>(index))}, {"rows", std::move(rows)}});
+  }
+  return json;
+}
+
+Json progress_json(const search::Progress& progress) {
+  return {
+      {"phase", progress.phase}, {"closed", progress.closed}, {"open", progress.open}, {"worst_bound", double_json(progress.worst_bound)}};
+}
+
 Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
@@ -168,10 +217,15 @@ std::string to_json(const VerifyReport& report) {
                         {"load_seconds", report.load_seconds},
                         {"total_seconds", report.total_seconds}};
   if (report.options != nullptr) json["options"] = options_json(*report.options);
-  if (report.problem) json["statement"] = statement(*report.problem);
-  if (report.problem) json["notes"] = report.notes;
+  if (report.problem) {
+    json["statement"] = statement(*report.problem);
+    json["statement"]["claims"] = claims_json(*report.problem, report.options != nullptr && is_full(report.options->statement));
+    json["notes"] = report.notes;
+  }
+  if (report.progress) json["progress"] = progress_json(*report.progress);
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
+  if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);
   if (report.why) json["rejection"] = rejection(*report.why);
   return text_of(json);
 }
@@ -206,22 +260,22 @@ std::string to_json(const CheckReport& report, const CheckOptions& options) {
   return text_of(json);
 }
 
-std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes, const std::vector<GroupBounds>& groups,
-                        const std::optional<Rejection>& why) {
+std::string bounds_json(const BoundsOptions& options, const std::vector<std::string>& notes,
+                        const std::vector<queries::GroupBounds>& groups, const std::optional<Rejection>& why) {
   Json json = opened("assay.bounds/1");
   json["model"] = options.model;
   json["property"] = options.property;
   json["method"] = options.method;
   json["notes"] = notes;
   json["groups"] = Json::array();
-  for (const GroupBounds& group : groups) {
+  for (const queries::GroupBounds& group : groups) {
     Json entry{{"group", group.group},     {"cases", group.cases},  {"seconds", group.seconds}, {"cpu_seconds", group.cpu_seconds},
                {"stopped", group.stopped}, {"nodes", Json::array()}};
-    for (const NodeBounds& node : group.nodes)
+    for (const queries::NodeBounds& node : group.nodes)
       entry["nodes"].push_back({{"node", node.node},
                                 {"op", node.op},
                                 {"name", node.name},
-                                {"shape", node.shape},
+                                {"shape", to_string(node.shape)},
                                 {"output", node.output},
                                 {"lo", numbers(node.lo)},
                                 {"hi", numbers(node.hi)}});

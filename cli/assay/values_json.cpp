@@ -50,7 +50,7 @@ Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string
   return Done{};
 }
 
-Json set_json(const NamedSet& set) {
+Json set_json(const queries::NamedSet& set) {
   Json object;
   object["shape"] = set.shape;
   for (const bool low : {true, false}) {
@@ -76,26 +76,13 @@ Outcome<EvalRequest> read_eval_request(const std::string& text) {
   return request;
 }
 
-Outcome<Done> check_names(const EvalRequest& request, const Graph& graph) {
-  const auto check = [](const auto& given, const std::vector<std::string>& known, const char* part) -> Outcome<Done> {
-    for (const auto& [name, values] : given) {
-      if (std::ranges::find(known, name) == known.end())
-        return Rejection{Rejection::Kind::malformed,    "values.name",           part, "names of the model: " + listed(known),
-                         "\"" + printable(name) + "\"", "use one of these names"};
-    }
-    return Done{};
-  };
-  if (auto inputs = check(request.inputs, graph.input_names, "inputs"); !inputs) return inputs;
-  return check(request.cotangents, graph.output_names, "cotangents");
-}
-
-std::string eval_json(const std::vector<NamedSet>& outputs, const std::vector<NamedSet>& gradients) {
+std::string eval_json(const queries::Evaluation& evaluation) {
   Json json;
   json["schema"] = "assay.eval/1";
   json["outputs"] = Json::object();
-  for (const NamedSet& set : outputs) json["outputs"][set.name] = set_json(set);
+  for (const queries::NamedSet& set : evaluation.outputs) json["outputs"][set.name] = set_json(set);
   json["gradients"] = Json::object();
-  for (const NamedSet& set : gradients) json["gradients"][set.name] = set_json(set);
+  for (const queries::NamedSet& set : evaluation.gradients) json["gradients"][set.name] = set_json(set);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

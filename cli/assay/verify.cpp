@@ -1,16 +1,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <new>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
 #include "cli/assay/file_kind.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr double kProgressSeconds = 0.2;  // between updates of a terminal line
 constexpr double kLogSeconds = 60;        // between log lines elsewhere
+constexpr double kOrderSeconds = 0.5;     // for two orders of summation that differ
 
 int usage(const std::string& what) {
   std::fprintf(stderr, "assay verify: %s\nRun `assay verify --help` for the command line.\n", what.c_str());
@@ -97,37 +99,7 @@ class ProgressLine {
   double last_ = 0;
 };
 
-const char* word_of(search::Result::Answer answer) {
-  switch (answer) {
-    case search::Result::Answer::unsatisfiable:
-      return "unsat";
-    case search::Result::Answer::satisfiable:
-      return "sat";
-    case search::Result::Answer::unknown:
-      return "unknown";
-    case search::Result::Answer::timed_out:
-      return "timed-out";
-  }
-  return "unknown";
-}
-
-// Every case has a row without variables that does not hold: the assertions contradict each other whatever the input.
-bool is_contradiction(const kernel::Property& property) {
-  const auto never = [](const kernel::Row& row) {
-    return row.terms.empty() && (row.bound.sign() < 0 || (row.strict && row.bound.sign() == 0));
-  };
-  return std::ranges::all_of(property.cases, [&](const kernel::Case& one) { return std::ranges::any_of(one.rows, never); });
-}
-
-std::string sentence(const VerifyReport& report) {
-  if (report.answer == "unsat" && report.theorem && report.theorem->vacuous())
-    return "property HOLDS VACUOUSLY: an input box of the property is empty";
-  if (report.answer == "unsat" && is_contradiction(report.problem->statement().property))
-    return "property HOLDS VACUOUSLY: its assertions contradict each other, whatever the input";
-  if (report.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
-  if (report.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
-  return "UNDECIDED: " + (report.reason.empty() ? std::string("the search gave up") : report.reason);
-}
+std::string sentence(const VerifyReport& report) { return queries::sentence({report.answer, report.reason, report.theorem, {}, {}}); }
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
   std::vector<double> outputs;
@@ -152,6 +124,8 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   else if (!options.statement.empty())
     std::fputs(kernel::statement_text(*report.problem, full).c_str(), stderr);
   print_notes(stderr, report.notes);
+  for (const std::string& line : report.nearest ? lines_of(report.orders) : std::vector<std::string>())
+    std::fprintf(stderr, "  %s\n", line.c_str());
   if (report.float_run) {
     const std::string files = report.model + " " + report.property;
     const std::string again = report.proof_bytes == 0 ? "assay verify " + files : "assay check " + files + " " + report.proof;
@@ -187,7 +161,7 @@ Rejection unwritten(const std::string& proof, const std::string& found) {
           "check the path, permissions and free space"};
 }
 
-// For the reason of an undecided run that was interrupted.
+// For the reason of an undecided run, whatever ended it.
 std::string progress_text(const search::Progress& progress) {
   std::array<char, 200> text{};
   (void)std::snprintf(text.data(), text.size(), "%s, %llu closed, %llu open, worst bound %.6g", progress.phase.c_str(),
@@ -196,18 +170,46 @@ std::string progress_text(const search::Progress& progress) {
   return text.data();
 }
 
+// The last that the search told of itself; the waiting thread of signals may ask while it searches.
+class LastProgress {
+ public:
+  void set(const search::Progress& progress) {
+    const std::lock_guard lock(mutex_);
+    progress_ = progress;
+  }
+  [[nodiscard]] std::optional<search::Progress> get() const {
+    const std::lock_guard lock(mutex_);
+    return progress_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<search::Progress> progress_;
+};
+
+// An end by the clock or by the search's own limits says what a signal's says: when, how far, and what the search gave up at.
+void explain_end(VerifyReport& report) {
+  std::array<char, 40> seconds{};
+  (void)std::snprintf(seconds.data(), seconds.size(), " after %.1f s; ", wall_seconds());
+  const std::string how = report.answer == "timed-out" ? "timed out" : "the search ended";
+  const std::string gave_up = report.reason.empty() ? "" : "; " + report.reason;
+  report.reason = how + seconds.data() + (report.progress ? progress_text(*report.progress) : "no bound yet") + gave_up;
+}
+
 // Undecided by a signal, with the reason and the best bound so far.
 void interrupt(VerifyReport& report, const Rejection& why) {
   report.answer = "unknown";
-  report.reason = "interrupted by " + why.found;
+  report.reason = "interrupted by " + why.found + (report.reason.empty() ? "" : "; " + report.reason);
   report.exit = kExitUndecided;
   report.total_seconds = wall_seconds();
 }
 
 // For a step that does not end in time: what is known of the run is copied, for its own thread still works on it.
-void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options) {
-  set_last_words([copy = report, options](const Rejection& why) {
+void set_verify_last_words(const VerifyReport& report, const VerifyOptions& options,
+                           std::shared_ptr<const LastProgress> progress = nullptr) {
+  set_last_words([copy = report, options, progress = std::move(progress)](const Rejection& why) {
     VerifyReport last = copy;
+    if (progress) last.progress = progress->get();
     last.options = &options;
     interrupt(last, why);
     if (options.json != "-") std::puts("unknown");
@@ -218,10 +220,10 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, VerifyReport& report) {
+Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, LastProgress& last, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
-  search_options.memory_limit_bytes = memory_rule(options.limits).most / 4 * 3;  // the rest is for the network and its bounds
+  search_options.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
   search_options.seed = options.seed;
   search_options.attack = !options.no_attack;
   search_options.branching = options.branching == "input"  ? search::Options::Branching::input
@@ -229,8 +231,9 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
                                                            : search::Options::Branching::automatic;
   search_options.deadline = deadline;
   ProgressLine line(options.verbosity);
-  search_options.on_progress = [&line](const search::Progress& progress) {
+  search_options.on_progress = [&line, &last](const search::Progress& progress) {
     line.show(progress);
+    last.set(progress);
     set_progress(progress_text(progress));
   };
   search_options.stop = interruption_token();
@@ -243,32 +246,24 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
     if (!opened) return unwritten(options.proof, opened.rejection().found);
     writer = std::move(opened).value();
   }
-  auto result = [&]() -> Outcome<search::Result> {
-    try {
-      return search::search(report.problem, search_options, writer.get());
-    } catch (const std::bad_alloc&) {
-      search::Result none;
-      none.reason = "out of memory: more than --memory allows, or than there is";
-      return none;
-    }
-  }();
+  auto verified = queries::verify(report.problem, search_options, writer.get());
   conclude();
   line.clear();
-  if (!result && result.rejection().code == "propagate_box.S3") {  // at some points of the box the network may have no value
-    const Rejection& why = result.rejection();
-    report.answer = "unknown";
-    report.reason = "the network may have no value in the box: " + why.place + ", " + why.required;
-    return Done{};
-  }
-  if (!result) return result.rejection();
-  report.answer = word_of(result.value().answer);
-  report.reason = result.value().reason;
-  report.statistics = result.value().statistics;
-  report.theorem = result.value().theorem;
-  if (is_interrupted() && !report.theorem) interrupt(report, interruption());
+  if (!verified) return verified.rejection();
+  report.answer = verified.value().answer;
+  report.reason = verified.value().reason;
+  report.statistics = verified.value().statistics;
+  report.theorem = verified.value().theorem;
+  report.disputed = verified.value().disputed;
+  report.nearest = verified.value().nearest;
+  if (!report.theorem) report.progress = last.get();
+  if (is_interrupted() && !report.theorem)
+    interrupt(report, interruption());
+  else if (!report.theorem)
+    explain_end(report);
   if (!writer || !report.theorem) return Done{};
-  if (result.value().unwritten)
-    report.why = unwritten(options.proof, result.value().unwritten->found);
+  if (verified.value().unwritten)
+    report.why = unwritten(options.proof, verified.value().unwritten->found);
   else if (!file->take_place())
     report.why = unwritten(options.proof, std::strerror(errno));
   else
@@ -317,14 +312,18 @@ int verify(const VerifyOptions& options) {
   report.problem = loaded.value().problem;
   report.notes = loaded.value().notes();
   set_progress("no bound yet");
-  set_verify_last_words(report, options);
-  if (auto searched = run_search(options, deadline, report); !searched) return refuse_report(report, options, searched.rejection());
+  const auto progress = std::make_shared<LastProgress>();
+  set_verify_last_words(report, options, progress);
+  if (auto searched = run_search(options, deadline, *progress, report); !searched)
+    return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   const bool was_interrupted = is_interrupted() && !report.theorem;
   report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);
   if (options.json != "-") print_answer(report, loaded.value());
   const bool wanted = options.verbosity >= 0 || !options.json.empty();
   if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
+  if (report.nearest && wanted) report.orders = run_in_orders(*report.problem, *report.nearest, kOrderSeconds);
+  if (!report.disputed && !report.orders.violating) report.nearest.reset();
   if (options.verbosity >= 0) print_summary(report, options);
   if (report.why) print_rejection(stderr, "assay", *report.why);
   if (!write_statement(options.statement, *report.problem)) report.exit = kExitUnwritten;

@@ -45,7 +45,7 @@ bool ExpressionReader::charge(std::size_t terms, std::uint32_t digits, Position 
   work_ += (terms + 1) * words * words;  // reducing a fraction is quadratic in its length
   if (digits > kMaxDigits) {
     return diagnostics_.unsupported(at, "number_too_long", "coefficients of at most " + std::to_string(kMaxDigits) + " digits",
-                                    "a product with up to " + std::to_string(digits));
+                                    "a product with up to " + std::to_string(digits), "round the numbers to fewer digits");
   }
   if (work_ > kMaxWork) {
     return diagnostics_.unsupported(at, "expression_too_large",
@@ -59,7 +59,9 @@ bool ExpressionReader::read(LinearExpression& result, unsigned depth) {
   result.clear();
   const Token& next = lexer_.peek();
   if (next.kind == Token::Kind::open) return read_operation(result, depth);
-  if (next.kind != Token::Kind::word) return diagnostics_.malformed(next.at, "syntax", "a number, a variable or \"(\"", describe(next));
+  if (next.kind != Token::Kind::word)
+    return diagnostics_.malformed(next.at, "syntax", "a number, a variable or \"(\"", describe(next),
+                                  advice_on(next, "a comparison and a sum need two sides or terms: (<= Y_0 (+ X_0 0.5))"));
   if (looks_like_number(next.text)) return read_number(result);
   Scalar scalar = 0;
   if (!signature_.read_reference(lexer_, diagnostics_, scalar)) return false;
@@ -71,7 +73,7 @@ bool ExpressionReader::read_number(LinearExpression& result) {
   const Token token = lexer_.take();
   std::string problem;
   std::optional<Decimal> number = parse_decimal(token.text, problem);
-  if (!number) return diagnostics_.malformed(token.at, "number", problem, describe(token));
+  if (!number) return diagnostics_.malformed(token.at, "number", problem, describe(token), "write a decimal number, such as -0.5 or 1e-3");
   result.constant = std::move(number->value);
   result.digits = number->digits;
   return charge(0, result.digits, token.at);
@@ -80,13 +82,17 @@ bool ExpressionReader::read_number(LinearExpression& result) {
 bool ExpressionReader::read_operation(LinearExpression& result, unsigned depth) {
   const Position at = lexer_.take().at;
   if (depth >= kMaxNesting)
-    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more");
+    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more",
+                                    "flatten the sums: (+ a b c) takes any number of terms");
   const Token word = lexer_.take();
   if (word.kind == Token::Kind::word && (word.text == "+" || word.text == "-")) return read_sum(result, word.at, word.text == "-", depth);
   if (word.kind == Token::Kind::word && word.text == "*") return read_product(result, word.at, depth);
-  if (word.kind != Token::Kind::word) return diagnostics_.malformed(word.at, "syntax", "+, - or *", describe(word));
-  return diagnostics_.unsupported(word.at, "unknown_operator", "linear arithmetic with +, - and *", describe(word),
-                                  word.text == "/" ? "write the quotient as a decimal" : "");
+  if (word.kind != Token::Kind::word)
+    return diagnostics_.malformed(word.at, "syntax", "+, - or *", describe(word),
+                                  advice_on(word, "an operation begins with its sign: (+ X_0 0.5)"));
+  return diagnostics_.unsupported(
+      word.at, "unknown_operator", "linear arithmetic with +, - and *", describe(word),
+      word.text == "/" ? "write the quotient as a decimal" : "only linear constraints can be stated; docs/vnnlib.md says what is read");
 }
 
 bool ExpressionReader::add(LinearExpression& target, LinearExpression& source, Position at) {

@@ -42,16 +42,22 @@ bool FormulaReader::read_into(Conjunction& target, unsigned depth) {
   const Position at = lexer_.peek().at;
   if (!expect(lexer_, diagnostics_, Token::Kind::open, "a formula: (and ...), (or ...) or a comparison")) return false;
   if (depth >= kMaxNesting)
-    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more");
+    return diagnostics_.unsupported(at, "nesting", "at most " + std::to_string(kMaxNesting) + " nested parentheses", "more",
+                                    "flatten the formula: (and a b c) and (or a b c) take any number of formulas");
   const Token word = lexer_.take();
-  if (word.kind != Token::Kind::word) return diagnostics_.malformed(word.at, "syntax", "and, or, or a comparison", describe(word));
+  if (word.kind != Token::Kind::word)
+    return diagnostics_.malformed(word.at, "syntax", "and, or, or a comparison", describe(word),
+                                  advice_on(word, "a formula begins with its operator: (<= Y_0 Y_1)"));
   if (is_comparison(word.text)) return read_comparison(target, word);
   if (word.text != "and" && word.text != "or") {
     return diagnostics_.unsupported(word.at, "unknown_operator", "and, or, <=, >=, <, >, =, == or !=", describe(word),
-                                    word.text == "not" ? "write the negation out: (not (<= a b)) is (> a b)" : "");
+                                    word.text == "not"  ? "write the negation out: (not (<= a b)) is (> a b)"
+                                    : word.text == "=>" ? "write the implication out: (=> (<= a b) c) is (or (> a b) c)"
+                                                        : "write it with these; docs/vnnlib.md says what is read");
   }
   if (lexer_.peek().kind == Token::Kind::close)
-    return diagnostics_.malformed(word.at, "arity", "at least one operand of " + std::string(word.text), "none");
+    return diagnostics_.malformed(word.at, "arity", "at least one operand of " + std::string(word.text), "none",
+                                  "remove it, or write the formulas into it");
   return word.text == "and" ? read_and(target, depth) : read_or(target, word.at, depth);
 }
 
@@ -115,7 +121,8 @@ bool FormulaReader::conjoin(Conjunction& target, Dnf&& disjuncts, Position at) {
 bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
   if (!expressions_.read(left_, 0) || !expressions_.read(right_, 0)) return false;
   if (lexer_.peek().kind != Token::Kind::close)
-    return diagnostics_.malformed(lexer_.peek().at, "arity", "\")\" after the two sides of a comparison", describe(lexer_.peek()));
+    return diagnostics_.malformed(lexer_.peek().at, "arity", "\")\" after the two sides of a comparison", describe(lexer_.peek()),
+                                  advice_on(lexer_.peek(), "compare two sides at a time: (and (<= a b) (<= b c))"));
   lexer_.take();
   right_.negate();
   if (!expressions_.add(left_, right_, op.at)) return false;

@@ -37,6 +37,13 @@ std::string describe(const Token& token) {
   return "\"" + shown + "\"" + (token.text.size() > kShownCharacters ? " ..." : "");
 }
 
+std::string advice_on(const Token& found, std::string otherwise) {
+  if (found.kind == Token::Kind::end) return "the file is cut off or a parenthesis is not closed";
+  if (found.kind != Token::Kind::stray) return otherwise;
+  return found.text.front() == '"' ? "close the quote on its line"
+                                   : "a property is plain ASCII text: is this another file, or saved in another encoding?";
+}
+
 Lexer::Lexer(std::string_view source) : cursor_(source.data()), end_(source.data() + source.size()), line_start_(source.data()) {
   advance();
 }
@@ -156,11 +163,27 @@ bool Room::take(std::uint64_t count, std::uint64_t bytes_each, std::optional<Pos
       std::to_string(count) + " times " + std::to_string(bytes_each) + " more, where " + std::to_string(left_) + " are left");
 }
 
+namespace {
+
+const char* advice_where(Token::Kind wanted, Token::Kind found) {
+  switch (wanted) {
+    case Token::Kind::open:
+      return found == Token::Kind::close ? "is there one \")\" too many before it?" : "commands and formulas stand in parentheses";
+    case Token::Kind::close:
+      return "is a \")\" missing before it, or does too much stand in these parentheses?";
+    case Token::Kind::open_bracket:
+      return "write shapes and indices in brackets: [1,5], and [] for a scalar";
+    default:
+      return "separate extents and indices by commas: [1,5]";
+  }
+}
+
+}  // namespace
+
 bool expect(Lexer& lexer, Diagnostics& diagnostics, Token::Kind kind, const char* wanted) {
   if (lexer.peek().kind != kind) {
-    const bool ended = lexer.peek().kind == Token::Kind::end;
-    return diagnostics.malformed(lexer.peek().at, "syntax", wanted, describe(lexer.peek()),
-                                 ended ? "the file is cut off or a parenthesis is not closed" : "");
+    const Token& found = lexer.peek();
+    return diagnostics.malformed(found.at, "syntax", wanted, describe(found), advice_on(found, advice_where(kind, found.kind)));
   }
   lexer.take();
   return true;

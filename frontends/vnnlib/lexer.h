@@ -24,6 +24,9 @@ struct Token {
 // The token as a message names it: printable ASCII, cut to a readable length.
 [[nodiscard]] std::string describe(const Token& token);
 
+// What to do about a token that may not stand where it was found: advice of its own for the end of the file and for bytes that are no text.
+[[nodiscard]] std::string advice_on(const Token& found, std::string otherwise);
+
 // Reads token by token; comments run from ';' to the end of the line. The source must outlive the lexer.
 class Lexer {
  public:

@@ -48,9 +48,11 @@ bool QueryReader::read_version(std::string& version) {
   std::string_view number = token.text;
   if (number.size() > 2 && number.front() == '<' && number.back() == '>') number = number.substr(1, number.size() - 2);
   if (token.kind != Kind::word || number.size() < 3 || number.find_first_not_of("0123456789.") != std::string_view::npos)
-    return diagnostics_.malformed(token.at, "version", "a version such as <2.0>", describe(token));
+    return diagnostics_.malformed(token.at, "version", "a version such as <2.0>", describe(token),
+                                  advice_on(token, "write (vnnlib-version <2.0>); a file of version 1.0 has no such line"));
   if (number.substr(0, 2) != "2.")
-    return diagnostics_.unsupported(token.at, "version", "version 2.x, or a file of version 1.0 (which names none)", describe(token));
+    return diagnostics_.unsupported(token.at, "version", "version 2.x, or a file of version 1.0 (which names none)", describe(token),
+                                    "write the property in one of these versions; docs/vnnlib.md says what is read");
   version = number;
   return expect(lexer_, diagnostics_, Kind::close, "\")\"");
 }
@@ -58,7 +60,9 @@ bool QueryReader::read_version(std::string& version) {
 // One (declare-...) or (assert ...), with the lexer behind the opening parenthesis.
 bool QueryReader::read_command() {
   const Token word = lexer_.take();
-  if (word.kind != Kind::word) return diagnostics_.malformed(word.at, "syntax", "a declaration or an assertion", describe(word));
+  if (word.kind != Kind::word)
+    return diagnostics_.malformed(word.at, "syntax", "a declaration or an assertion", describe(word),
+                                  advice_on(word, "a file is a list of declarations, (declare-... ), and assertions, (assert ...)"));
   if (word.text == "assert") {
     has_assertion_ = true;
     return formulas_.read_into(region_) && expect(lexer_, diagnostics_, Kind::close, "\")\" after the formula of an assertion");
@@ -66,15 +70,19 @@ bool QueryReader::read_command() {
   const std::string_view declaration = signature_.is_version_1() ? "declare-const" : "declare-network";
   if (word.text == declaration) {
     if (has_assertion_ && !signature_.is_version_1())
-      return diagnostics_.malformed(word.at, "syntax", "all networks declared before the first assertion", describe(word));
+      return diagnostics_.malformed(word.at, "syntax", "all networks declared before the first assertion", describe(word),
+                                    "move the declaration above the first (assert ...)");
     const bool read = signature_.is_version_1() ? signature_.read_constant(lexer_, diagnostics_)
                                                 : signature_.read_network(lexer_, diagnostics_, network_name_);
     return read && expect(lexer_, diagnostics_, Kind::close, "\")\" after a declaration");
   }
   if (word.text == "declare-network" || word.text == "vnnlib-version")
-    return diagnostics_.malformed(word.at, "version", "(vnnlib-version <2.0>) once, before everything else", describe(word));
+    return diagnostics_.malformed(
+        word.at, "version", "(vnnlib-version <2.0>) once, before everything else", describe(word),
+        "begin the file with (vnnlib-version <2.0>); without it the file is one of version 1.0, which has (declare-const ...)");
   return diagnostics_.unsupported(word.at, "unknown_command", std::string(declaration) + " or assert", describe(word),
-                                  word.text == "declare-const" ? "version 2 declares tensors inside (declare-network ...)" : "");
+                                  word.text == "declare-const" ? "version 2 declares tensors inside (declare-network ...)"
+                                                               : "leave it out: a property consists of declarations and assertions alone");
 }
 
 bool QueryReader::read(PropertyFile& file) {

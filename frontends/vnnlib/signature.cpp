@@ -30,6 +30,13 @@ bool parse_index(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size() && (text.size() == 1 || text.front() != '0');
 }
 
+std::string quoted(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += (i == 0 ? "\"" : ", \"") + printable(names[i]) + "\"";
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
 const char* side_word(kernel::Variable::Side side) { return side == kernel::Variable::Side::input ? "input" : "output"; }
 
 }  // namespace
@@ -47,7 +54,7 @@ std::optional<Signature> Signature::of_network(const Graph* graph, Diagnostics& 
   fits = fits && number_tensors(*graph, graph->outputs, next, signature.output_first_);
   if (!fits) {
     diagnostics.unsupported_file("network_too_large", "at most " + std::to_string(kMaxElements) + " input and output elements",
-                                 "a network with more");
+                                 "a network with more", "state a property of a smaller network");
     return std::nullopt;
   }
   signature.output_count_ = static_cast<std::uint32_t>(next) - signature.input_count_;
@@ -98,7 +105,9 @@ bool Signature::read_constant(Lexer& lexer, Diagnostics& diagnostics) {
   Side side = Side::input;
   std::uint64_t index = 0;
   if (name.kind != Token::Kind::word || !parse_constant_name(name.text, side, index))
-    return diagnostics.malformed(name.at, "variable_name", "a variable X_i (input) or Y_i (output), i = 0, 1, ...", describe(name));
+    return diagnostics.malformed(
+        name.at, "variable_name", "a variable X_i (input) or Y_i (output), i = 0, 1, ...", describe(name),
+        advice_on(name, "rename it, or declare tensors of any name in a file that begins with (vnnlib-version <2.0>)"));
   const std::uint32_t count = side == Side::input ? input_count_ : output_count_;
   if (index >= count) {
     return diagnostics.malformed(name.at, "size_mismatch",
@@ -107,7 +116,8 @@ bool Signature::read_constant(Lexer& lexer, Diagnostics& diagnostics) {
   }
   const Scalar scalar = static_cast<Scalar>(index) + (side == Side::input ? 0 : input_count_);
   if (constant_declared_[scalar])
-    return diagnostics.malformed(name.at, "duplicate_declaration", "one declaration per variable", "a second one of " + describe(name));
+    return diagnostics.malformed(name.at, "duplicate_declaration", "one declaration per variable", "a second one of " + describe(name),
+                                 "remove one of the two");
   constant_declared_[scalar] = true;
   const Token type = lexer.take();
   if (type.kind != Token::Kind::word || (type.text != "Real" && type.text != "real"))
@@ -117,7 +127,10 @@ bool Signature::read_constant(Lexer& lexer, Diagnostics& diagnostics) {
 
 bool Signature::check_complete(Diagnostics& diagnostics) const {
   if (!version_1_)  // bind_tensors() has seen to the rest
-    return !network_name_.empty() || diagnostics.malformed_file("network_missing", "a (declare-network ...)", "none");
+    return !network_name_.empty() ||
+           diagnostics.malformed_file("network_missing", "a (declare-network ...)", "none",
+                                      "declare the network with its tensors: (declare-network f (declare-input X float32 [1,5]) "
+                                      "(declare-output Y float32 [1,2]))");
   for (Scalar scalar = 0; scalar < constant_declared_.size(); ++scalar) {
     if (!constant_declared_[scalar]) {
       return diagnostics.malformed_file("size_mismatch",
@@ -178,7 +191,8 @@ bool read_integers(Lexer& lexer, Diagnostics& diagnostics, std::vector<std::int6
     const Token number = lexer.take();
     std::uint64_t value = 0;
     if (number.kind != Token::Kind::word || !parse_index(number.text, value) || value > kMaxElements || values.size() == kMaxRank)
-      return diagnostics.malformed(number.at, "syntax", "an integer from 0 to " + std::to_string(kMaxElements), describe(number));
+      return diagnostics.malformed(number.at, "syntax", "an integer from 0 to " + std::to_string(kMaxElements), describe(number),
+                                   advice_on(number, "extents and indices are whole numbers without a sign; indices count from 0"));
     values.push_back(static_cast<std::int64_t>(value));
   }
   lexer.take();
@@ -190,7 +204,8 @@ bool read_integers(Lexer& lexer, Diagnostics& diagnostics, std::vector<std::int6
 bool Signature::read_tensor(Lexer& lexer, Diagnostics& diagnostics, Side side) {
   const Token name = lexer.take();
   if (name.kind != Token::Kind::word || !is_identifier(name.text))
-    return diagnostics.malformed(name.at, "variable_name", "a name of letters, digits and underscores", describe(name));
+    return diagnostics.malformed(name.at, "variable_name", "a name of letters, digits and underscores", describe(name),
+                                 advice_on(name, "rename it; a name begins with a letter"));
   const auto offered = static_cast<std::ptrdiff_t>(tensors(side).size());
   if (std::count_if(declared_.begin(), declared_.end(), [&](const Declared& d) { return d.side == side; }) >= offered) {
     return diagnostics.malformed(name.at, "size_mismatch",
@@ -199,10 +214,13 @@ bool Signature::read_tensor(Lexer& lexer, Diagnostics& diagnostics, Side side) {
   }
   const bool taken = std::any_of(declared_.begin(), declared_.end(), [&](const Declared& d) { return d.name == name.text; });
   if (taken)
-    return diagnostics.malformed(name.at, "duplicate_declaration", "one declaration per variable", "a second one of " + describe(name));
+    return diagnostics.malformed(name.at, "duplicate_declaration", "one declaration per variable", "a second one of " + describe(name),
+                                 "remove one of the two, or rename it");
   const Token type = lexer.take();
   if (type.kind != Token::Kind::word || (!is_real(type.text) && find_type(type.text) == nullptr))
-    return diagnostics.malformed(type.at, "element_type", "Real or an ONNX element type such as float32", describe(type));
+    return diagnostics.malformed(
+        type.at, "element_type", "Real or an ONNX element type such as float32", describe(type),
+        advice_on(type, "types are written in lower case, as in float32, float64, int64, bool; Real asks about exact arithmetic"));
   Declared declared;
   declared.side = side;
   declared.name = name.text;
@@ -217,7 +235,8 @@ bool Signature::read_tensor(Lexer& lexer, Diagnostics& diagnostics, Side side) {
       return diagnostics.unsupported(option.at, "initialized_input", "inputs without a default value", "the theory of initialized inputs",
                                      "assert the wanted values as bounds");
     } else if (option.text != ":onnx") {
-      return diagnostics.malformed(option.at, "syntax", "an ONNX name in quotes or \")\"", describe(option));
+      return diagnostics.malformed(option.at, "syntax", "an ONNX name in quotes or \")\"", describe(option),
+                                   "after the shape nothing else may follow");
     }
   }
   declared_.push_back(std::move(declared));
@@ -227,7 +246,8 @@ bool Signature::read_tensor(Lexer& lexer, Diagnostics& diagnostics, Side side) {
 bool Signature::read_network(Lexer& lexer, Diagnostics& diagnostics, const std::string& offered_name) {
   const Token name = lexer.take();
   if (name.kind != Token::Kind::word || !is_identifier(name.text))
-    return diagnostics.malformed(name.at, "variable_name", "a network name of letters, digits and underscores", describe(name));
+    return diagnostics.malformed(name.at, "variable_name", "a network name of letters, digits and underscores", describe(name),
+                                 advice_on(name, "name the network: (declare-network f ...); a name begins with a letter"));
   if (!network_name_.empty()) {
     return diagnostics.unsupported(name.at, "multiple_networks", "one network per query",
                                    "the theory of multiple networks (" + network_name_ + ", " + describe(name) + ")",
@@ -241,19 +261,22 @@ bool Signature::read_network(Lexer& lexer, Diagnostics& diagnostics, const std::
   while (lexer.peek().kind == Token::Kind::open) {
     lexer.take();
     const Token word = lexer.take();
+    constexpr const char* kTensors = "inside (declare-network ...) stand (declare-input ...) and (declare-output ...) alone";
     if (word.kind != Token::Kind::word)
-      return diagnostics.malformed(word.at, "syntax", "declare-input, declare-hidden or declare-output", describe(word));
+      return diagnostics.malformed(word.at, "syntax", "declare-input, declare-hidden or declare-output", describe(word),
+                                   advice_on(word, kTensors));
     if (word.text == "declare-hidden") {
       return diagnostics.unsupported(word.at, "hidden_nodes", "variables for inputs and outputs only",
                                      "the theory of hidden nodes (declare-hidden)", "make the hidden tensor an output of the model");
     }
     if (word.text == "equal-to" || word.text == "isomorphic-to") {
       return diagnostics.unsupported(word.at, "multiple_networks", "one network per query",
-                                     "the theory of multiple networks (" + std::string(word.text) + ")");
+                                     "the theory of multiple networks (" + std::string(word.text) + ")",
+                                     "join the networks into one model with several inputs and outputs");
     }
     const bool is_output = word.text == "declare-output";
     if (!is_output && word.text != "declare-input")
-      return diagnostics.malformed(word.at, "syntax", "declare-input, declare-hidden or declare-output", describe(word));
+      return diagnostics.malformed(word.at, "syntax", "declare-input, declare-hidden or declare-output", describe(word), kTensors);
     if (!read_tensor(lexer, diagnostics, is_output ? Side::output : Side::input) ||
         !expect(lexer, diagnostics, Token::Kind::close, "\")\""))
       return false;
@@ -273,18 +296,19 @@ bool Signature::bind_tensors(Diagnostics& diagnostics, Position at, Side side) {
     declared.tensor = seen++;
     if (named != 0 && named != seen) {
       return diagnostics.malformed(declared.at, "onnx_name", std::string("an ONNX name for every ") + side_word(side) + " or for none",
-                                   "both kinds of declaration");
+                                   "both kinds of declaration", "name all of them or none");
     }
     if (named != 0) {
       const auto found = std::find(node_names.begin(), node_names.end(), declared.node_name);
       if (found == node_names.end()) {
         return diagnostics.malformed(declared.at, "onnx_name", std::string("the ONNX name of an ") + side_word(side) + " of the network",
-                                     "\"" + declared.node_name + "\"");
+                                     "\"" + declared.node_name + "\"", "the network's are " + quoted(node_names));
       }
       declared.tensor = static_cast<std::uint32_t>(found - node_names.begin());
     }
     if (declared.tensor < bound.size() && bound[declared.tensor])
-      return diagnostics.malformed(declared.at, "onnx_name", "each tensor declared once", "\"" + declared.node_name + "\" again");
+      return diagnostics.malformed(declared.at, "onnx_name", "each tensor declared once", "\"" + declared.node_name + "\" again",
+                                   "remove one of the two, or give it the name of another tensor");
     if (declared.tensor < bound.size() && !check_tensor(diagnostics, declared)) return false;
     if (declared.tensor < bound.size()) bound[declared.tensor] = true;
   }
@@ -301,13 +325,16 @@ bool Signature::check_tensor(Diagnostics& diagnostics, const Declared& declared)
   const Node& node = graph_->node(tensors(declared.side)[declared.tensor]);
   if (node.shape != declared.shape) {
     return diagnostics.malformed(declared.at, "shape_mismatch", declared.name + " of the network's shape " + to_string(node.shape),
-                                 "shape " + to_string(declared.shape));
+                                 "shape " + to_string(declared.shape),
+                                 "declare it with the network's shape; or is this the property of another network?");
   }
   const bool all_reals = is_real(declared.type) && !is_float(node.dtype) && declared.side == Side::input;
   if (all_reals || (!is_real(declared.type) && find_type(declared.type)->dtype != node.dtype)) {
     return diagnostics.malformed(declared.at, "type_mismatch", declared.name + " of the network's element type " + to_string(node.dtype),
                                  "element type " + declared.type,
-                                 all_reals ? std::string("the tensor takes no other values: declare it ") + to_string(node.dtype) : "");
+                                 all_reals ? std::string("the tensor takes no other values: declare it ") + to_string(node.dtype)
+                                           : std::string("declare it ") + to_string(node.dtype) +
+                                                 (is_float(node.dtype) ? ", or Real to ask about exact arithmetic" : ""));
   }
   return true;
 }
@@ -321,7 +348,9 @@ bool Signature::read_reference(Lexer& lexer, Diagnostics& diagnostics, Scalar& s
     if (found == declared_.end()) {
       std::string known;
       for (const Declared& each : declared_) known += (known.empty() ? "" : ", ") + printable(each.name);
-      return diagnostics.malformed(name.at, "unknown_variable", "a declared variable (" + known + ") or a decimal number", describe(name));
+      return diagnostics.malformed(
+          name.at, "unknown_variable", "a declared variable (" + known + ") or a decimal number", describe(name),
+          advice_on(name, "declare it inside (declare-network ...), or correct its name; a number begins with a digit or a sign"));
     }
     return read_indices(lexer, diagnostics, *found, scalar);
   }
@@ -331,7 +360,15 @@ bool Signature::read_reference(Lexer& lexer, Diagnostics& diagnostics, Scalar& s
     scalar = static_cast<Scalar>(index) + (side == Side::input ? 0 : input_count_);
     if (constant_declared_[scalar]) return true;
   }
-  return diagnostics.malformed(name.at, "unknown_variable", "a declared variable or a decimal number", describe(name));
+  const auto all = [](const char* letter, std::uint32_t count) {
+    return count == 0   ? std::string("none")
+           : count == 1 ? letter + std::string("_0")
+                        : letter + std::string("_0 to ") + letter + "_" + std::to_string(count - 1);
+  };
+  const std::string known = "the network's inputs are " + all("X", input_count_) + ", its outputs " + all("Y", output_count_) +
+                            "; each is declared, (declare-const X_0 Real), before it is used";
+  return diagnostics.malformed(name.at, "unknown_variable", "a declared variable or a decimal number", describe(name),
+                               advice_on(name, known));
 }
 
 bool Signature::read_indices(Lexer& lexer, Diagnostics& diagnostics, const Declared& declared, Scalar& scalar) const {

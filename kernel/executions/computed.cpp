@@ -5,24 +5,15 @@
 #include "kernel/executions/computed.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 #include <vector>
 
+#include "kernel/executions/rounding.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/numbers/dual.h"
 
 namespace assay::executions {
 namespace {
-
-constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{
-    {Function::exp, "exp"},     {Function::log, "log"},     {Function::tanh, "tanh"},   {Function::sigmoid, "sigmoid"},
-    {Function::erf, "erf"},     {Function::sin, "sin"},     {Function::cos, "cos"},     {Function::tan, "tan"},
-    {Function::asin, "asin"},   {Function::acos, "acos"},   {Function::atan, "atan"},   {Function::sinh, "sinh"},
-    {Function::cosh, "cosh"},   {Function::asinh, "asinh"}, {Function::acosh, "acosh"}, {Function::atanh, "atanh"},
-    {Function::expm1, "expm1"}, {Function::log1p, "log1p"}, {Function::erfc, "erfc"},   {Function::softplus, "softplus"},
-}};
 
 double grown(double by) { return add_up(1, by); }
 // (1 + a)(1 + b) - 1.
@@ -104,7 +95,7 @@ Computed ErrorArithmetic::constant(const Interval& value) const { return {value,
 // nearest number, each of at most 2 u of the number it starts at, or of eta; or so many units of the last place of the exact value; or a distance.
 Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Interval& argument, bool underflows) const {
   constexpr double kMostSteps = 0x1p20;
-  if (!defined(z.exact) || !(z.error() < kInfinity)) return unknown();
+  if (!defined(z.exact) || !(z.error() < kInfinity)) return refuse([] { return "a value that may be undefined or infinite"; });
   const double u = unit_roundoff(format_), eta = smallest_number(format_);
   double relative = u, absolute = underflows ? eta : 0;
   if (has_rows(name)) {
@@ -112,7 +103,9 @@ Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Inter
     for (const MathRow& row : table_->rows) {
       if (row.function != name || row.format != format_ || row.hi < argument.lo() || row.lo > argument.hi()) continue;
       const double bound = row.slope == 0 ? row.bound : add_up(row.bound, mul_up(row.slope, argument.magnitude()));
-      if (!(bound <= kMostSteps)) return unknown();
+      if (!(bound <= kMostSteps))
+        return refuse(
+            [&] { return "arguments of " + std::string(name) + " in " + shown(argument) + ", where the table's bound says nothing"; });
       if (row.unit == MathRow::Unit::steps) {  // (1 + u)(1 + 2 u)^n - 1 <= (2 n + 1) u (1 + 2^-2), as n u <= 2^-4
         relative = std::fmax(relative, mul_up(add_up(mul_up(2, bound), 1), mul_up(u, 1.25)));
         absolute = std::fmax(absolute, mul_up(add_up(bound, 2), eta));
@@ -125,11 +118,15 @@ Computed ErrorArithmetic::rounded(Computed z, std::string_view name, const Inter
       if (row.or_zero) relative = std::fmax(relative, 1);
       covered = covered || (row.lo <= argument.lo() && argument.hi() <= row.hi);
     }
-    if (!covered) return unknown();
+    if (!covered)
+      return refuse([&] {
+        return "arguments of " + std::string(name) + " in " + shown(argument) + ", which its rows in the table '" + model_->math_table +
+               "' do not cover";
+      });
   }
   if (model_->flush_results) absolute = add_up(absolute, smallest_normal(format_));
   const double size = mul_up(z.computed().magnitude(), grown(relative));
-  if (!(add_up(size, absolute) < largest(format_))) return unknown();
+  if (!(add_up(size, absolute) < largest(format_))) return refuse([&] { return "a result that may overflow, in " + shown(z.computed()); });
   z.absolute = add_up(mul_up(z.absolute, grown(relative)), absolute);
   z.relative = compounded(z.relative, relative);
   return z;
@@ -177,9 +174,10 @@ Computed ErrorArithmetic::mul(const Computed& left, const Computed& right) const
 Computed ErrorArithmetic::div(const Computed& left, const Computed& right) const {
   const Computed a = read(left), b = read(right);
   const double least = mignitude(b.exact);
-  if (!(least > 0)) return unknown();
+  const auto divisor = [&] { return "a divisor in " + shown(b.computed()) + ", which may be 0"; };
+  if (!(least > 0)) return refuse(divisor);
   const double s = add_up(b.relative, div_up(b.absolute, least));
-  if (!(s <= 0.5)) return unknown();
+  if (!(s <= 0.5)) return refuse(divisor);
   const double t = div_up(s, sub_down(1, s)), inverse = div_up(grown(t), least);
   return rounded({a.exact / b.exact, compounded(a.relative, t), mul_up(a.absolute, inverse)}, "div", b.computed(), true);
 }
@@ -190,7 +188,8 @@ Computed ErrorArithmetic::sqrt(const Computed& of) const {
   const double least = x.exact.lo();
   const Interval exact = assay::sqrt(x.exact);
   const bool never_negative = x.computed().lo() >= 0 || (x.absolute == 0 && x.relative <= 0.5);
-  if (!(least >= 0) || !never_negative) return unknown();
+  if (!(least >= 0) || !never_negative)
+    return refuse([&] { return "a root of a number in " + shown(x.computed()) + ", which may be negative"; });
   const double s = least > 0 ? add_up(x.relative, div_up(x.absolute, least)) : kInfinity;
   Computed before{exact, s, 0};
   if (x.absolute == 0) before.relative = x.relative;  // 0 (1 + s) is 0
@@ -244,13 +243,22 @@ Computed ErrorArithmetic::over_count(const Computed& s, std::int64_t n) const {
   return y;
 }
 
+Computed ErrorArithmetic::no_rows(std::string_view name) const {
+  return refuse([&] {
+    const std::string of = " for " + std::string(name) + (format_ == Format::binary64 ? " in float64" : " in float32");
+    return table_ == nullptr ? "a model without a table of functions (math=none), so without a row" + of
+                             : "no row" + of + " in the table '" + model_->math_table + "'";
+  });
+}
+
 Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
-  const std::string_view name = std::ranges::find_if(kNames, [f](const auto& entry) { return entry.first == f; })->second;
-  if (!has_rows(name) || argument.empty) return argument.empty ? argument : unknown();
+  const std::string_view name = name_of(f);
+  if (!has_rows(name) || argument.empty) return argument.empty ? argument : no_rows(name);
   const Computed x = read(argument);
   const double e = x.error();
   const Interval exact = apply(f, x.exact), all = x.computed();
-  if (!(e < kInfinity) || exact.is_undefined() || apply(f, all).is_undefined()) return unknown();
+  if (!(e < kInfinity) || exact.is_undefined() || apply(f, all).is_undefined())
+    return refuse([&] { return "arguments of " + std::string(name) + " in " + shown(all) + ", beyond its domain"; });
   Computed before{exact};
   if (e > 0 && f == Function::exp) {
     before.relative = apply(Function::expm1, Interval(e)).hi();
@@ -281,7 +289,7 @@ Computed ErrorArithmetic::pow(const Computed& x, const Rational& r) const {
     const Computed before = x.error() == 0 ? Computed{exact} : Computed{exact, 0, error};
     y.include(rounded(before, "pow", x.computed(), true));
   }
-  return y.empty ? unknown() : y;
+  return y.empty ? no_rows("pow") : y;
 }
 
 // n - 1 roundings of products in any order. S1: no product of some of them underflows or overflows, but for those that are 0.
@@ -290,7 +298,8 @@ Computed ErrorArithmetic::product_of(std::span<const Computed> factors) const {
   Interval exact(1.0);
   double greatest = 1, least = 1, relative = 0;
   for (const Computed& x : factors) {
-    if (!(x.absolute == 0) || !defined(x.exact)) return unknown();
+    if (!(x.absolute == 0) || !defined(x.exact))
+      return refuse([&] { return "a factor in " + shown(x.computed()) + " that is no exact number"; });
     exact *= x.exact;
     relative = compounded(relative, x.relative);
     greatest = mul_up(greatest, std::fmax(1, mul_up(x.size(), grown(x.relative))));
@@ -298,7 +307,7 @@ Computed ErrorArithmetic::product_of(std::span<const Computed> factors) const {
   }
   if (factors.size() == 1) return factors[0];
   const double u = unit_roundoff(format_), n = static_cast<double>(factors.size());
-  if (!(greatest * 2 < largest(format_)) || !(n * u <= 0x1p-10)) return unknown();
+  if (!(greatest * 2 < largest(format_)) || !(n * u <= 0x1p-10)) return refuse([] { return "a product of factors that may overflow"; });
   const double spread = mul_up(n, mul_up(u, 1 + 0x1p-8));
   // Below the normal numbers each product loses at most eta (or the smallest normal number), which the later factors enlarge.
   const double lost = least > 2 * smallest_normal(format_) ? 0
@@ -324,7 +333,9 @@ Computed ErrorArithmetic::sum(std::span<const Computed> terms, bool products) co
   }
   if (terms.size() == 1 && !products) return terms[0];
   const std::optional<SumErrors> rounding = sum_errors(*model_, format_, count, {products});
-  if (!rounding || !(mul_up(rounding->growth, size) < largest(format_))) return unknown();
+  if (!rounding || !(mul_up(rounding->growth, size) < largest(format_)))
+    return refuse(
+        [&] { return rounding ? "a sum whose partial sums may overflow" : "a sum of so many terms that its error is not small"; });
   const double of_terms = add_up(rounding->to_terms, rounding->to_sum);
   if (one_sign) return {exact, compounded(relative, of_terms), add_up(mul_up(absolute, grown(of_terms)), rounding->absolute)};
   return {exact, 0, add_up(errors, add_up(mul_up(of_terms, size), rounding->absolute))};
@@ -350,7 +361,7 @@ Computed ErrorArithmetic::over_one_plus_exp(const Computed* x, const Computed& z
   const Computed one{Interval(1.0)};
   Computed near{intersect(z.exact, Interval(sub_down(-limit, error), kInfinity)), z.relative, z.absolute}, y;
   y.empty = true;
-  if (!(error <= 1)) return unknown();
+  if (!(error <= 1)) return refuse([&] { return "an argument of exp in " + shown(z.computed()) + ", whose own error is large"; });
   if (z.exact.hi() >= sub_down(-limit, error)) {
     const Computed below = add(one, exp(neg(near)));
     y = x == nullptr ? reciprocal(below) : div(*x, below);
@@ -358,7 +369,8 @@ Computed ErrorArithmetic::over_one_plus_exp(const Computed* x, const Computed& z
   if (z.exact.lo() >= -limit) return y;
   const double size = x == nullptr ? 1 : add_up(x->size(), x->error());
   const double most = add_up(mul_up(size, single ? 0x1p-110 : 0x1p-1000), smallest_normal(format_));
-  if (!has_rows("exp") || !(size < kInfinity)) return unknown();
+  if (!has_rows("exp")) return no_rows("exp");
+  if (!(size < kInfinity)) return unknown();
   y.include({Interval(-most, most), 0, mul_up(2, most)});
   return y;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kernel/executions/math_tables.h"
@@ -40,13 +41,21 @@ struct Computed {
 class ErrorArithmetic {
  public:
   using Value = Computed;
-  ErrorArithmetic(const ExecutionModel& model, Format format)
-      : model_(&model), format_(format), table_(find_math_table(model.math_table)) {}
+  // `cause`: takes the first reason why something has no bound, in words.
+  ErrorArithmetic(const ExecutionModel& model, Format format, std::string* cause = nullptr)
+      : model_(&model), format_(format), table_(find_math_table(model.math_table)), cause_(cause) {}
 
   [[nodiscard]] Format format() const { return format_; }
   [[nodiscard]] const ExecutionModel& model() const { return *model_; }
   [[nodiscard]] static bool is_real() { return false; }
   [[nodiscard]] bool has_rows(std::string_view name) const;
+
+  // unknown(), with its reason for whoever asked: words() is called for them alone.
+  template <class Words>
+  [[nodiscard]] Computed refuse(const Words& words) const {
+    if (cause_ != nullptr && cause_->empty()) *cause_ = words();
+    return unknown();
+  }
 
   // A recorded operand, as an arithmetic operation reads it.
   [[nodiscard]] Computed operand(const Interval& x) const;
@@ -87,6 +96,7 @@ class ErrorArithmetic {
   [[nodiscard]] Computed stored_number(const Interval& value) const;
   // An operand as an operation reads it, which may be 0 for a subnormal number.
   [[nodiscard]] Computed read(Computed x) const;
+  [[nodiscard]] Computed no_rows(std::string_view name) const;
   // A result before its rounding, as the number nearest to it or as far from that as the table's rows for this operation and argument say.
   [[nodiscard]] Computed rounded(Computed before, std::string_view name, const Interval& argument, bool underflows) const;
   [[nodiscard]] Computed sum(std::span<const Computed> terms, bool products) const;
@@ -94,6 +104,7 @@ class ErrorArithmetic {
   const ExecutionModel* model_;
   Format format_;
   const MathTable* table_;
+  std::string* cause_;
 };
 
 }  // namespace assay::executions

@@ -2,7 +2,9 @@
 
 #include "kernel/executions/math_tables.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "kernel/executions/tables/any_library.h"
 #include "kernel/executions/tables/correctly_rounded.h"
@@ -28,7 +30,19 @@ constexpr std::array<MathTable, 8> kTables = {{
     {"sleef-u10", tables::kSleefU10Source, tables::kSleefU10},
 }};
 
+constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{
+    {Function::exp, "exp"},     {Function::log, "log"},     {Function::tanh, "tanh"},   {Function::sigmoid, "sigmoid"},
+    {Function::erf, "erf"},     {Function::sin, "sin"},     {Function::cos, "cos"},     {Function::tan, "tan"},
+    {Function::asin, "asin"},   {Function::acos, "acos"},   {Function::atan, "atan"},   {Function::sinh, "sinh"},
+    {Function::cosh, "cosh"},   {Function::asinh, "asinh"}, {Function::acosh, "acosh"}, {Function::atanh, "atanh"},
+    {Function::expm1, "expm1"}, {Function::log1p, "log1p"}, {Function::erfc, "erfc"},   {Function::softplus, "softplus"},
+}};
+
 }  // namespace
+
+std::string_view name_of(Function f) {
+  return std::ranges::find_if(kNames, [f](const auto& entry) { return entry.first == f; })->second;
+}
 
 std::span<const MathTable> math_tables() { return kTables; }
 

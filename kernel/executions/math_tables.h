@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kernel/executions/format.h"
+#include "semantics/numbers/function.h"
 
 namespace assay::executions {
 
@@ -30,6 +31,9 @@ struct MathTable {
   std::string_view source;  // where the figures come from, in words
   std::span<const MathRow> rows;
 };
+
+// The name of its rows.
+[[nodiscard]] std::string_view name_of(Function f);
 
 [[nodiscard]] std::span<const MathTable> math_tables();
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none

@@ -18,6 +18,7 @@ std::vector<NamedModel> models() {
   ExecutionModel plain = any_order("any-library"), runtime = any_order("onnxruntime"), torch = any_order("pytorch-cpu"),
                  cuda = any_order("cuda-13");
   runtime.moments = ExecutionModel::Moments::one_or_two_pass;
+  runtime.rewrites = ExecutionModel::Rewrites::algebraic;
   ExecutionModel tf32 = cuda, bfloat16 = plain, float16 = plain, float64 = plain;
   tf32.input_rounding = ExecutionModel::InputRounding::tf32;
   bfloat16.storage = ExecutionModel::Storage::bfloat16;
@@ -26,7 +27,8 @@ std::vector<NamedModel> models() {
   return {
       {"any-order", "float32", "sums in any order, fused or not; functions within 4 units of the last place", plain},
       {"onnxruntime", "float32",
-       "ONNX Runtime 1.21 to 1.32 on CPUs, kernel by kernel; moments in one pass or in two; functions as measured", runtime},
+       "ONNX Runtime 1.21 to 1.32 on CPUs, with its rewrites of sums and products; moments in one pass or in two; functions as measured",
+       runtime},
       {"pytorch-cpu", "float32", "PyTorch on CPUs; functions as SLEEF documents them, but for what was measured otherwise", torch},
       {"cuda", "float32", "CUDA with cuBLAS in pedantic mode; functions as the CUDA 13 tables say", cuda},
       {"tf32", "float32", "the same with factors of products rounded to TF32", tf32},

@@ -12,6 +12,7 @@
 
 #include "kernel/executions/forms.h"
 #include "kernel/executions/rounding_families.h"
+#include "semantics/graph/family.h"
 #include "semantics/numbers/directed.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
@@ -60,7 +61,9 @@ Computed clipped(const ErrorArithmetic& a, const Computed& x, const ClipAttribut
 Computed over_threshold(const ErrorArithmetic& a, double threshold, Computed y) {
   y.include({Interval(0.0)});
   const bool flushes = a.model().flush_operands || a.model().flush_results;
-  return flushes || a.number(threshold).error() > 0 ? unknown() : y;
+  return flushes || a.number(threshold).error() > 0
+             ? a.refuse([] { return "a jump at a threshold that the program may hold as another number"; })
+             : y;
 }
 
 Computed activation(const Call& call, const Computed& x) {
@@ -126,39 +129,19 @@ Computed elementwise(const Call& call, std::span<const Computed> x) {
     case Op::clip:
       return clipped(a, x[0], call.get<ClipAttributes>());
     case Op::pow:  // the exponent is an operand in the file
-      return a.number(call.get<PowAttributes>().exponent).error() > 0 ? unknown() : a.pow(x[0], call.get<PowAttributes>().exponent);
+      return a.number(call.get<PowAttributes>().exponent).error() > 0
+                 ? a.refuse([] { return "an exponent that is no number of the format"; })
+                 : a.pow(x[0], call.get<PowAttributes>().exponent);
     case Op::power: {
       const std::optional<Rational> r = x[1].exact.is_point() ? Rational::from_double(x[1].exact.lo()) : std::nullopt;
-      return r ? a.pow(x[0], *r) : unknown();
+      return r ? a.pow(x[0], *r) : a.refuse([] { return "an exponent that is not one number"; });
     }
     case Op::mod:  // the remainder itself is exact, and the divisor is added once
-      return call.get<ModAttributes>().truncated && !a.model().flush_operands && !a.model().flush_results ? Computed{x[0].exact}
-                                                                                                          : unknown();
+      return call.get<ModAttributes>().truncated && !a.model().flush_operands && !a.model().flush_results
+                 ? Computed{x[0].exact}
+                 : a.refuse([] { return "a remainder that jumps"; });
     default:
       return unknown();
-  }
-}
-
-bool is_function(Op op) {
-  switch (op) {
-    case Op::tanh:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::erf:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -177,8 +160,7 @@ Values batch_normed(const Call& call) {
   return y;
 }
 
-// The node on the magnitudes of its operands, gemm's factors with them: S of every element.
-std::optional<Array<Interval>> sums_of_magnitudes(const Call& call) {
+std::optional<Array<Interval>> magnitudes_summed(const Call& call) {
   Node node = call.node;
   if (auto* gemm = std::get_if<GemmAttributes>(&node.attributes)) {
     gemm->alpha = std::fabs(gemm->alpha);
@@ -204,21 +186,13 @@ std::optional<Array<Interval>> sums_of_magnitudes(const Call& call) {
   return std::move(result).value();
 }
 
-// No more terms than the elements of the first operand, or those it is multiplied with.
-double most_terms(const Call& call) {
-  double terms = static_cast<double>(call.operand(0).values.size());
-  if (call.node.op == Op::matmul || call.node.op == Op::gemm) terms = 0;
-  for (const std::int64_t extent : call.operand(0).shape) terms = std::fmax(terms, static_cast<double>(extent));
-  return terms + 1;
-}
-
 Values sums(const Call& call, SumForm form) {
   form.further_roundings += form.products && call.a.model().bias_in_product ? 1 : 0;  // a bias may join the accumulation
   form.products = form.products || call.a.model().fused_multiply_add;                 // so may products among the terms
   const FactorRounding factors = factor_rounding(call.a.model());
   const bool rounds = has_factors(call.node.op) && factors.relative > 0;
-  const auto size = sums_of_magnitudes(call);
-  const auto errors = sum_errors(call.a.model(), call.a.format(), most_terms(call), form);
+  const auto size = magnitudes_summed(call);
+  const auto errors = sum_errors(call.a.model(), call.a.format(), most_terms(call.node, call.operand(0)), form);
   Values y(element_count(call.node.shape), unknown());
   if (!size || !errors || call.a.model().flush_operands || (rounds && factors.absolute > 0)) return y;
   const double of_factors = rounds ? sub_up(mul_up(add_up(1, factors.relative), add_up(1, factors.relative)), 1) : 0;
@@ -270,7 +244,7 @@ Values computed(const Call& call) {
       break;
   }
   if (const auto form = sum_form(call.node, call.operand(0).shape, call.a.model(), call.a.format())) return sums(call, *form);
-  if (is_function(call.node.op))
+  if (kind_of(call.node.op) == OpKind::function)
     return combined(call, [&](std::span<const Computed> x) { return call.a.function(ops::function_of(call.node.op), x[0]); });
   return combined(call, [&](std::span<const Computed> x) { return elementwise(call, x); });
 }
@@ -344,6 +318,19 @@ std::vector<double> flushing_errors(const Node& node, std::span<const Array<Inte
 
 }  // namespace
 
+double most_terms(const Node& node, const Array<Interval>& operand) {
+  double terms = static_cast<double>(operand.values.size());
+  if (node.op == Op::matmul || node.op == Op::gemm) terms = 0;
+  for (const std::int64_t extent : operand.shape) terms = std::fmax(terms, static_cast<double>(extent));
+  return terms + 1;
+}
+
+std::optional<Array<Interval>> sums_of_magnitudes(const Node& node, const ExecutionModel& model,
+                                                  std::span<const Array<Interval>* const> operands) {
+  const ErrorArithmetic arithmetic(model, format_of(node.dtype));
+  return magnitudes_summed({node, arithmetic, operands});
+}
+
 std::vector<double> rounding_errors(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
                                     const Array<Interval>& exact) {
   if (computes_exactly(node, model)) return {};
@@ -365,6 +352,14 @@ std::vector<double> rounding_errors(const Node& node, const ExecutionModel& mode
   }
   if (!any) errors.clear();
   return errors;
+}
+
+std::string why_unbounded(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands) {
+  std::string cause;
+  const ErrorArithmetic arithmetic(model, format_of(node.dtype), &cause);
+  if (computes_exactly(node, ExecutionModel{})) return "subnormal operands, which the model may read as zeros, where the op jumps";
+  (void)computed({node, arithmetic, operands});
+  return cause.empty() ? "a value or partial sum that may overflow, or an execution of the op of which no bound is known" : cause;
 }
 
 FactorRounding factor_rounding(const ExecutionModel& model) {

@@ -17,14 +17,11 @@
 #include "semantics/numbers/directed.h"
 
 namespace assay::executions {
-namespace {
 
 double gamma_up(double k, double u) {
   const double ku = mul_up(k, u);
   return div_up(ku, sub_down(1, ku));
 }
-
-}  // namespace
 
 double divisor_of(const Node& node, const Shape& operand) {
   double count = 1;

@@ -28,6 +28,9 @@ struct SumForm {
 // Roundings of gemm's finished product, of the scaled c, and of weights that the program has to round.
 [[nodiscard]] int roundings_of_factors(const Node& node, Format format);
 
+// k u / (1 - k u): what k roundings may make of a factor 1; k u < 1.
+[[nodiscard]] double gamma_up(double k, double u);
+
 // |computed - s| <= to_terms S + to_sum |s| + absolute, for the sum s of m terms with magnitudes of sum S, if nothing overflows: S1 of it is
 //   growth S before_scaling < overflow_threshold(format).
 struct SumErrors {

@@ -11,6 +11,7 @@
 // Fused products. Where the model lets a bias join the accumulation of a product, the product has no value of its own: then one may be chosen
 // for it, so that the product pays one rounding more, and the sum pays gamma of the accumulation times its other operand.
 // Storage. Where the model stores results in a shorter format, each is rounded once more; constants are rounded to it, too.
+// Rewrites. rewrites.cpp.
 // Monotone. Errors bounded on a box hold on every part of it, so children keep those of their parents.
 // Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
 // Source: derived in docs/float32.md.
@@ -36,21 +37,6 @@ Rejection declined(std::string code, std::string place, std::string required, st
   return {Rejection::Kind::declined, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
 }
 
-// |z| of every element over the boxes of the operands, from the form; without one part, if that is named.
-std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without = SIZE_MAX) {
-  std::vector<double> size(form.bias.size(), 0.0);
-  for (std::size_t p = 0; p < form.parts.size(); ++p) {
-    if (p == without) continue;
-    form.parts[p].map->apply_magnitude(x[p].data(), size.data());
-    if (form.parts[p].error) form.parts[p].error->apply_magnitude(x[p].data(), size.data());
-  }
-  for (std::size_t i = 0; i < size.size(); ++i) {
-    const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
-    size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
-  }
-  return size;
-}
-
 // What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the sums of
 // the coefficients and of the operands, once each, and absolute^2 a term; what a flushed bias loses. `later`: SumForm.
 std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute, double later) {
@@ -64,12 +50,6 @@ std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<st
   }
   for (double& sum : sums) sum = mul_up(mul_up(sum, mul_up(kInflate, later)), mul_up(2, absolute));
   return sums;
-}
-
-double terms_of(const AffineForm& form) {
-  double terms = 1;
-  for (const AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
-  return terms;
 }
 
 // A sum of products or of other terms, by its form: S follows from the map.
@@ -97,9 +77,7 @@ std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const
 
 // What a program may fuse with a sum that reads it.
 bool is_product(const Node& node) {
-  const auto* power = std::get_if<PowAttributes>(&node.attributes);
-  return node.op == Op::mul || node.op == Op::scale || executions::has_factors(node.op) ||
-         (power != nullptr && power->exponent == Rational(2));
+  return node.op == Op::mul || node.op == Op::scale || executions::has_factors(node.op) || is_square(node);
 }
 
 std::vector<double> sizes_of(const Array<Interval>& values) {
@@ -108,13 +86,38 @@ std::vector<double> sizes_of(const Array<Interval>& values) {
   return sizes;
 }
 
+}  // namespace
+
+std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x, std::size_t without) {
+  std::vector<double> size(form.bias.size(), 0.0);
+  for (std::size_t p = 0; p < form.parts.size(); ++p) {
+    if (p == without) continue;
+    form.parts[p].map->apply_magnitude(x[p].data(), size.data());
+    if (form.parts[p].error) form.parts[p].error->apply_magnitude(x[p].data(), size.data());
+  }
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
+    size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
+  }
+  return size;
+}
+
+double terms_of(const AffineForm& form) {
+  double terms = 1;
+  for (const AffineForm::Part& part : form.parts) terms += static_cast<double>(part.map->fan_in());
+  return terms;
+}
+
 Array<Interval> as_intervals(const Shape& shape, const Box& box) {
   Array<Interval> values{shape, {}};
   for (std::size_t i = 0; i < box.lo.size(); ++i) values.values.emplace_back(box.lo[i], box.hi[i]);
   return values;
 }
 
-}  // namespace
+bool is_square(const Node& node) {
+  const auto* power = std::get_if<PowAttributes>(&node.attributes);
+  return power != nullptr ? power->exponent == Rational(2) : node.op == Op::mul && node.operands[0] == node.operands[1];
+}
 
 // The products whose values this node holds, as they are or moved and negated.
 std::vector<Problem::ProductBehind> Problem::products_behind(NodeId id) const {
@@ -133,8 +136,9 @@ std::vector<Problem::ProductBehind> Problem::products_behind(NodeId id) const {
 }
 
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
-std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<const std::shared_ptr<const std::vector<double>>> known,
-                                      const Array<Interval>* image) const {
+std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
+                                                 std::span<const std::shared_ptr<const std::vector<double>>> known,
+                                                 const Array<Interval>* image) const {
   const ExecutionModel& model = statement_.semantics;
   const Node& node = graph().node(id);
   if (executions::computes_exactly(node, model)) return {};
@@ -160,11 +164,7 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
   } else {
     std::vector<Array<Interval>> operands;
     std::vector<const Array<Interval>*> pointers;
-    for (const NodeId operand : node.operands) {
-      NodeId source = operand;  // a copy has no box where nothing else reads it
-      while (!boxes[source] && affine(source) != nullptr) source = affine(source)->parts[0].operand;
-      operands.push_back(is_constant_[operand] ? constants_.values[operand] : as_intervals(graph().node(operand).shape, *boxes[source]));
-    }
+    for (const NodeId operand : node.operands) operands.push_back(values_at(operand, boxes));
     for (const Array<Interval>& operand : operands) pointers.push_back(&operand);
     Array<Interval> of_form{node.shape, {}};
     if (form != nullptr) {
@@ -234,6 +234,23 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, std::span<c
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   if (!problem_->floating() || rounding_[node]) return Done{};
   std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  const auto operands = [&] {  // for words
+    const AffineForm* form = problem_->affine(node);
+    ReadOperands found;
+    for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) {
+      const NodeId id = form->parts[p].operand;
+      found.add(id, as_intervals(problem_->graph().node(id).shape, *boxes_[id]));
+    }
+    for (const NodeId operand : problem_->graph().node(node).operands) {
+      NodeId source = operand;
+      while (!boxes_[source] && problem_->affine(source) != nullptr) source = problem_->affine(source)->parts[0].operand;
+      if (problem_->is_constant(operand))
+        found.add(operand, problem_->constants_.values[operand]);
+      else if (form == nullptr)
+        found.add(operand, as_intervals(problem_->graph().node(operand).shape, *boxes_[source]));
+    }
+    return found;
+  };
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!(errors[i] < INFINITY))
       return Rejection{
@@ -241,8 +258,7 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
           "propagate_box.S4",
           at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
-          "a value or partial sum that may overflow on this box, an op that jumps there, or a function without a row in the table '" +
-              problem_->statement().semantics.math_table + "'",
+          why_unbounded(*problem_, problem_->graph().node(node), problem_->affine(node), operands()),
           "narrow the input box, or state another execution model (docs/float32.md)"};
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
@@ -277,10 +293,8 @@ std::optional<Rejection> execution_obstacle(const Statement& statement) {
   return std::nullopt;
 }
 
-// Constants that are no numbers of the storage format lie between two of them.
 bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
-  const bool is_product = node.op == Op::gemm || node.op == Op::matmul || node.op == Op::conv || node.op == Op::conv_transpose;
-  return is_product && is_constant[node.operands[0]] && is_constant[node.operands[1]];
+  return executions::has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
 // A bias may join the accumulation of a product of constants, of which no sum is known here: also where the product was moved or negated.
@@ -303,6 +317,7 @@ std::optional<Rejection> biased_constant(const Problem& problem) {
   return std::nullopt;
 }
 
+// Constants that are no numbers of the storage format lie between two of them.
 Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
     return Done{};

@@ -3,6 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "kernel/kernel.h"
 #include "semantics/ops/denote.h"
@@ -18,5 +21,24 @@ namespace assay::kernel {
 [[nodiscard]] Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
 [[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
                                            Array<Interval>& values);
+
+// |z| of every element, over boxes with these magnitudes; without one part, if that is named.
+[[nodiscard]] std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x,
+                                                std::size_t without = SIZE_MAX);
+[[nodiscard]] double terms_of(const AffineForm& form);  // no element adds up more
+[[nodiscard]] bool is_square(const Node& node);
+[[nodiscard]] Array<Interval> as_intervals(const Shape& shape, const Box& box);
+
+// A node's operands over their boxes; of an affine node those of its form, then its constants.
+struct ReadOperands {
+  std::vector<NodeId> ids;
+  std::vector<Array<Interval>> values;
+  void add(NodeId id, Array<Interval> value) {
+    ids.push_back(id);
+    values.push_back(std::move(value));
+  }
+};
+// Of a node where some execution may leave the finite numbers: the cause, in words (execution_words.cpp).
+[[nodiscard]] std::string why_unbounded(const Problem& problem, const Node& node, const AffineForm* form, const ReadOperands& operands);
 
 }  // namespace assay::kernel

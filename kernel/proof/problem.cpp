@@ -180,6 +180,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     for (const NodeId operand : node.operands) ++problem->readers_[operand];
   }
   for (const NodeId output : graph.outputs) ++problem->readers_[output];
+  problem->mark_rewritten();
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {

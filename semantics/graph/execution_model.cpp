@@ -9,38 +9,40 @@ namespace assay {
 
 namespace {
 
-// A field with a closed list of words; word i spells the value i.
+// A field with a closed list of words; word i spells the value i. `means` is for whoever wrote another word.
 struct Field {
-  std::string_view key;
+  std::string_view key, means;
   std::array<std::string_view, 4> words;  // unused ones are empty
   unsigned (*get)(const ExecutionModel&);
   void (*set)(ExecutionModel&, unsigned);
 };
 
 template <auto member>
-constexpr Field field(std::string_view key, std::array<std::string_view, 4> words) {
+constexpr Field field(std::string_view key, std::array<std::string_view, 4> words, std::string_view means) {
   using Value = std::remove_cvref_t<decltype(std::declval<ExecutionModel>().*member)>;
-  return {key, words, [](const ExecutionModel& m) { return static_cast<unsigned>(m.*member); },
+  return {key, means, words, [](const ExecutionModel& m) { return static_cast<unsigned>(m.*member); },
           [](ExecutionModel& m, unsigned value) { m.*member = static_cast<Value>(value); }};
 }
 
 constexpr std::array<std::string_view, 4> kYesNo = {"no", "yes"};
-constexpr Field kFormat = field<&ExecutionModel::format>("", {"binary32", "binary64"});
-constexpr std::array<Field, 14> kFields = {
-    field<&ExecutionModel::rounding>("rounding", {"nearest_even"}),
-    field<&ExecutionModel::flush_operands>("flush_operands", kYesNo),
-    field<&ExecutionModel::flush_results>("flush_results", kYesNo),
-    field<&ExecutionModel::fused_multiply_add>("fma", kYesNo),
-    field<&ExecutionModel::accumulator>("accumulator", {"any_order", "left_to_right", "tree"}),
-    field<&ExecutionModel::accumulator_format>("accumulator_format", {"same", "binary64"}),
-    field<&ExecutionModel::accumulator_rounding>("accumulator_rounding", {"nearest_even", "toward_zero"}),
-    field<&ExecutionModel::input_rounding>("inputs", {"exact", "tf32", "bfloat16", "binary16"}),
-    field<&ExecutionModel::storage>("storage", {"same", "bfloat16", "binary16"}),
-    field<&ExecutionModel::bias_in_product>("bias_in_product", kYesNo),
-    field<&ExecutionModel::reciprocal_of_count>("reciprocal_of_count", kYesNo),
-    field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}),
-    field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass", "one_or_two_pass"}),
-    field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}),
+constexpr Field kFormat = field<&ExecutionModel::format>("", {"binary32", "binary64"}, "the format of every float element");
+constexpr std::array<Field, 15> kFields = {
+    field<&ExecutionModel::rounding>("rounding", {"nearest_even"}, "how every operation rounds"),
+    field<&ExecutionModel::flush_operands>("flush_operands", kYesNo, "whether subnormal operands may read as zero"),
+    field<&ExecutionModel::flush_results>("flush_results", kYesNo, "whether subnormal results may be zero"),
+    field<&ExecutionModel::fused_multiply_add>("fma", kYesNo, "whether a product and a sum may be one operation with one rounding"),
+    field<&ExecutionModel::accumulator>("accumulator", {"any_order", "left_to_right", "tree"}, "in which order many terms are added"),
+    field<&ExecutionModel::accumulator_format>("accumulator_format", {"same", "binary64"}, "the format in which sums run"),
+    field<&ExecutionModel::accumulator_rounding>("accumulator_rounding", {"nearest_even", "toward_zero"}, "how additions in a sum round"),
+    field<&ExecutionModel::input_rounding>("inputs", {"exact", "tf32", "bfloat16", "binary16"},
+                                           "what factors of matrix products and convolutions are rounded to first"),
+    field<&ExecutionModel::storage>("storage", {"same", "bfloat16", "binary16"}, "the format in which results are stored"),
+    field<&ExecutionModel::bias_in_product>("bias_in_product", kYesNo, "whether a bias may join the accumulation"),
+    field<&ExecutionModel::reciprocal_of_count>("reciprocal_of_count", kYesNo, "whether a mean may multiply with the rounded 1/n"),
+    field<&ExecutionModel::softmax>("softmax", {"max_subtracted", "online"}, "how softmax is computed"),
+    field<&ExecutionModel::moments>("moments", {"two_pass", "welford", "one_pass", "one_or_two_pass"}, "how variances are computed"),
+    field<&ExecutionModel::sigmoid>("sigmoid", {"exponential", "tanh_form"}, "how sigmoid is computed"),
+    field<&ExecutionModel::rewrites>("rewrites", {"none", "algebraic"}, "whether sums and products may be rewritten"),
 };
 // Of a sum of up to 786,432 terms in blocks of 256 to 1024 (docs/contracts/sums.md): where nothing is said about sums.
 constexpr std::uint32_t kUsualHeight = 4096;
@@ -57,6 +59,23 @@ Rejection problem(std::string_view code, std::string required, std::string_view 
                 std::move(required),        std::string(found), "see docs/contracts/execution-models.md"};
   why.code += code;
   return why;
+}
+
+// "fma=no or fma=yes: whether ...".
+std::string choices(const Field& field) {
+  std::string text;
+  for (const std::string_view word : field.words) {
+    if (word.empty()) continue;
+    text += text.empty() ? "" : " or ";
+    ((text += field.key) += '=') += word;
+  }
+  return (text += ": ") += field.means;
+}
+
+std::string keys() {
+  std::string text = "a field of an execution model: ";
+  for (const Field& field : kFields) (text += field.key) += ", ";
+  return ((text += kHeight) += " or ") += kTable;
 }
 
 bool is_table_name(std::string_view name) {
@@ -80,7 +99,8 @@ std::optional<std::uint32_t> height_of(std::string_view word) {
 std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
   const std::size_t equals = item.find('=');
   const std::string_view key = item.substr(0, equals), word = equals == item.npos ? "" : item.substr(equals + 1);
-  if (word.empty() && (key == kTable || key == kHeight)) return problem("key", "fields of an execution model, each as key=word", item);
+  if (word.empty() && (key == kTable || key == kHeight))
+    return problem("key", std::string(key) + "=" + (key == kTable ? "the name of a table" : "a number"), item);
   if (key == kTable) {
     model.math_table = std::string(word == kNoTable ? std::string_view() : word);
     return std::nullopt;
@@ -94,11 +114,11 @@ std::optional<Rejection> read(ExecutionModel& model, std::string_view item) {
   for (const Field& field : kFields) {
     if (field.key != key) continue;
     const std::optional<unsigned> value = value_of(field, word);
-    if (!value) return problem("word", "a word of the field " + std::string(key), item);
+    if (!value) return problem("word", choices(field), item);
     field.set(model, *value);
     return std::nullopt;
   }
-  return problem("key", "a field of an execution model", item);
+  return problem("key", keys(), item);
 }
 
 }  // namespace
@@ -164,6 +184,10 @@ std::vector<Rejection> validate(const ExecutionModel& model) {
   if (is_tree != (model.tree_height > 0)) {
     problems.push_back(problem("tree", "a tree_height > 0 exactly where the accumulator is a tree", std::to_string(model.tree_height)));
   }
+  const bool rounds_anew = model.storage != ExecutionModel::Storage::same || model.input_rounding != ExecutionModel::InputRounding::none;
+  if (model.rewrites != ExecutionModel::Rewrites::none && rounds_anew)
+    problems.push_back(
+        problem("rewrites", "rewrites=none where factors or stored values are rounded to a shorter format", to_string(model)));
   if (!is_table_name(model.math_table)) problems.push_back(problem("math", "a table name of a-z, 0-9, - and .", model.math_table));
   return problems;
 }

@@ -35,8 +35,10 @@ MAY_INCLUDE = {
     "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
     "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
+    "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
+    "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }
 # Layers with a closed list of public headers: everything else below them is private, whatever the table above says.
@@ -60,6 +62,7 @@ PACKAGES = {
     "gpu": ["cuda", "cublas", "ucontext.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
+    "python": ["nanobind/", "Python.h"],
     "cli": ["unistd.h", "sys/", "boost/version.hpp", "gmp.h", "mpfr.h", "zlib.h"],  # --version names them
 }
 CPP_ONLY = ["boost/", "mpfr.h", "gmp.h", "Clp", "Coin", "oneapi/", "omp.h"]

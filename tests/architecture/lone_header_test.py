@@ -96,7 +96,7 @@ def controls(cxx, root):
 if __name__ == "__main__":
     options = house.arguments()
     inspect = platform.machine() == "x86_64" and shutil.which("objdump") is not None
-    headers = [h for h in house.sources(options.root, house.LAYERS, {".h"}) if h.parts[0] != "gpu"]
+    headers = [h for h in house.sources(options.root, house.LAYERS, {".h"}) if h.parts[0] not in ("gpu", "python")]  # CUDA, nanobind
     jobs = [(alone, (options.cxx, options.root, header)) for header in headers if not stands_first(options.root, header)]
     lone = len(jobs)
     for layer in house.LAYERS:

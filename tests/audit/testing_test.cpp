@@ -1,5 +1,6 @@
 // The helpers for other people's tests, as they would use them.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tests/audit/run.h"
@@ -133,6 +134,24 @@ TEST_CASE("testing: a kernel on its probe plan", "[testing]") {
     return Rejection{Rejection::Kind::declined, "mine.none", "", "a kernel", "none", ""};
   };
   CHECK(assay::testing::check_kernel(Op::relu, none, test::float_model(), small).kind == Kind::undecided);
+}
+
+// Halves away from 0, as std::round does it: the bank has that fault.
+TEST_CASE("testing: a failed kernel is told the fault of the bank that gives the same bits", "[testing]") {
+  const probes::Launcher rounds = [](const probes::Launch& launch) -> Outcome<Done> {
+    if (launch.dtype != DType::float32) return Rejection{Rejection::Kind::unsupported, "round.type", "", "float32", "another type", ""};
+    std::vector<float> values;
+    for (const double value : launch.operands[0].to_doubles()) values.push_back(std::round(static_cast<float>(value)));
+    std::memcpy(launch.result.data(), values.data(), launch.result.size());
+    return Done{};
+  };
+  probes::PlanOptions small;
+  small.large = false;
+  const Checked wrong = assay::testing::check_kernel(Op::round, rounds, test::float_model(), small);
+  CHECK(wrong.kind == Kind::failed);
+  CHECK(mentions(wrong, "the result equals the reference with halves away from 0, bit for bit"));
+  const Checked one = assay::testing::check_contract(Op::round, {}, test::float_model(), {floats({2}, {0.5F, 2.5F})}, floats({2}, {1, 3}));
+  CHECK(mentions(one, "the result equals the reference with halves away from 0, bit for bit"));
 }
 
 TEST_CASE("testing: gradients of functions on sessions", "[testing]") {

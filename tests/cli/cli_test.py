@@ -162,6 +162,26 @@ class CommandLine(unittest.TestCase):
         report = json.loads(self.read("report"))
         self.assertEqual((run.exit, report["exit"], report["rejection"]["kind"]), (4, 4, "malformed"))
 
+    def test_json_has_the_boxes_and_rows_of_the_statement(self):
+        claims = json.loads(self.verify("--json").out)["statement"]["claims"]
+        text = self.verify("--statement", "full").err
+        (box,), (case, *others) = claims["boxes"], claims["cases"]
+        self.assertEqual(len(box), sum(math.prod(each["shape"]) for each in claims["input_tensors"]))
+        for i, bounds in enumerate(box):
+            self.assertIn("    X_%d in [%s, %s]\n" % (i, bounds["lo"], bounds["hi"]), text)
+        self.assertEqual([each["case"] for each in claims["cases"]], list(range(1 + len(others))))
+        self.assertEqual((case["box"], {term["side"] for row in case["rows"] for term in row["terms"]}), (0, {"output"}))
+        self.assertIn("  case 0: ", text)
+        self.assertIn(" %s %s" % (case["rows"][0]["relation"], case["rows"][0]["bound"]), text)
+        count = 33000
+        self.write("long.onnx", onnx_files.model([onnx_files.node("Relu", ["x"], ["y"], "r")], [onnx_files.value_info("x", [count])], [onnx_files.value_info("y", [count])], []))
+        self.write("long.vnnlib", ("(vnnlib-version <2.0>)\n(declare-network f (declare-input X Real [%d]) (declare-output Y Real [%d]))\n" % (count, count) +
+                                   "".join("(assert (and (>= X[%d] 0) (<= X[%d] 1)))\n" % (i, i) for i in range(count)) + "(assert (<= Y[0] -1))\n").encode())
+        shortened = json.loads(self.verify("--json", model="long.onnx", prop="long.vnnlib").out)["statement"]["claims"]
+        self.assertEqual(shortened, {"left_out": "66002 numbers; --statement full writes them"})
+        whole = json.loads(self.verify("--json", "--statement", "full", model="long.onnx", prop="long.vnnlib").out)["statement"]["claims"]
+        self.assertEqual(len(whole["boxes"][0]), count)
+
     def test_contradictory_and_empty_assertions(self):
         self.write("never.vnnlib", HOLDS.encode() + b"(assert (<= 1 0.5))")
         run = self.verify("--proof", self.at("never"), prop="never.vnnlib")

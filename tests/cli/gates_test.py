@@ -46,11 +46,11 @@ def trace(folder, name, values=None, edit=None, vjp=True):
     return write(folder / name, description, tensors)
 
 
-def write(path, description, tensors):
+def write(path, description, tensors, shapes=None):
     header, data = {}, b""
     for key, numbers in tensors.items():
         part = struct.pack(f"<{len(numbers)}f", *numbers)
-        shape = [] if key in ("loss", "seed") else [len(numbers)]
+        shape = (shapes or {}).get(key, [] if key in ("loss", "seed") else [len(numbers)])
         header[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
         description["crc32"][key] = zlib.crc32(part)
         data += part
@@ -92,6 +92,25 @@ def vacuous(folder):
     check(done.returncode == 0 and "0 vacuous" in done.stdout, f"a long sum in blocks: {done.returncode} {done.stdout}")
 
 
+def one_of_many(folder):
+    """A single vacuous element is a share of a kind of few elements, and none of one with 20 or more; it is never counted as passed."""
+    terms = 33_000  # in any order: more than any bound speaks of
+    for rows, dense, verdict, code in ((24, 1, "passed", 0), (20, 1, "passed", 0), (19, 1, "undecided", 3), (24, 2, "undecided", 3)):
+        description = {"version": 1, "writer": "test", "inputs": [], "parameters": ["x"], "outputs": ["y"], "crc32": {},
+                       "regions": [{"name": "sums", "model": "binary32 accumulator=any_order", "operands": ["x"], "results": ["y"],
+                                    "nodes": [{"op": "reduce_sum", "operands": [0], "attributes": {"axes": [1], "keep_dims": False}}]}]}
+        third = struct.unpack("<f", struct.pack("<f", 1 / 3))[0]
+        x = [third if r < dense else float(c < 3) for r in range(rows) for c in range(terms)]
+        path = write(folder / "rows", description, {"x": x, "y": [terms * third if r < dense else 3.0 for r in range(rows)]}, {"x": [rows, terms]})
+        done = run("audit", path, "--json")
+        report = json.loads(done.stdout)
+        counts = [report["cases"][0][word] for word in ("passed", "vacuous", "failed")]
+        check((report["verdict"], done.returncode, counts) == (verdict, code, [rows - dense, dense, 0]), f"{dense} vacuous of {rows}: {report['verdict']} {done.returncode} {counts}")
+        if verdict == "passed":
+            check("1 of %d elements of 'y' have sets too wide" % rows in run("audit", path).stdout, "it is told")
+            check(run("audit", path, "--most-undecided", "0").returncode == 3, "asked for none")
+
+
 def reports(folder):
     good, bad = trace(folder, "good.safetensors"), trace(folder, "bad.safetensors", {"q": [9.0, 0.0, 26.0, 1.0], "loss": [36.0]})
     for verb in ("audit", "gradcheck"):
@@ -108,7 +127,9 @@ def reports(folder):
         check("| mul |" in files[2].read_text(), f"{verb}: Markdown table")
         report = json.loads(files[3].read_text())
         check(report["verdict"] == "failed" and report["schema"] == f"assay.{verb}/1", f"{verb}: JSON verdict")
-        first = next(f for case in report["cases"] for f in case["findings"])["first"]
+        finding = next(f for case in report["cases"] for f in case["findings"])
+        check(finding["failed_at"] == [2], f"{verb}: the failed elements in JSON: {finding}")
+        first = finding["first"]
         check(first["index"] == [2] and first["received"] == 26 and first["admitted"]["lo"] == first["admitted"]["hi"] == 25, f"{verb}: the element in JSON: {first}")
     check(run("audit", folder / "none").returncode == 4, "no file")
     check(run("gradcheck", trace(folder, "plain", vjp=False)).returncode == 4, "no gradients to check")
@@ -272,6 +293,48 @@ def dead(folder):
     check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived dead layer: {done.stdout}")
 
 
+def openings(folder):
+    """What a person reads comes first, the residues last; JSON keeps the exact message beside the opening."""
+    def half(description):  # q_bar h instead of 2 q_bar h
+        description["vjps"][1]["cotangents"] = {"0": "half"}
+        description["regions"][7]["operands"] = ["half", "mask"]
+    wrong = trace(folder, "half", {"x_bar": [3.0, 0.0, 5.0, 1.0]}, half)
+    done = run("gradcheck", wrong, f"--json={folder / 'half.json'}", "--junit", folder / "half.xml", "--markdown", folder / "half.md", "--sarif", folder / "half.sarif")
+    opening = "the cotangent of 'h' at [2]: recorded 5, the derivative at the recorded point gives 10; it is half the derivative"
+    check(done.returncode == 1 and f"\n  gradient.product: {opening}\n" in done.stdout, f"the opening of a wrong gradient: {done.stdout}")
+    check(done.stdout.index(opening) < done.stdout.index("modulo"), f"residues come last: {done.stdout}")
+    findings = [f for case in json.loads((folder / "half.json").read_text())["cases"] for f in case["findings"] if f["rule"] == "gradient.product"]
+    check(findings[0]["opening"] == opening and "modulo" in findings[0]["message"] and len(findings[0]["details"]) == 2, f"JSON of it: {findings}")
+    failure = xml.etree.ElementTree.parse(folder / "half.xml").getroot().find(".//testcase/failure")
+    check(failure.attrib["message"] == opening and "modulo" in failure.text, f"JUnit of it: {failure.attrib}")
+    check(opening in (folder / "half.md").read_text() and "modulo" not in (folder / "half.md").read_text(), "Markdown of it")
+    check(json.loads((folder / "half.sarif").read_text())["runs"][0]["results"][0]["message"]["text"].startswith(opening), "SARIF of it")
+
+
+def memory(folder):
+    """Beyond --memory: undecided where one region asks for it, refused where the trace does; never passed, and never a crash."""
+    n = 1 << 22
+    description = {"version": 1, "writer": "test", "inputs": [], "parameters": ["x"], "outputs": ["y"], "crc32": {},
+                   "regions": [{"name": "y", "model": "binary32", "operands": ["x"], "results": ["y"],
+                                "nodes": [{"op": "expand", "operands": [0], "attributes": {"shape": [n]}},
+                                          {"op": "reduce_max", "operands": [1], "attributes": {"axes": [0], "keep_dims": True}}]}]}
+    wide = write(folder / "wide", description, {"x": [1.5], "y": [1.5]})
+    check(run("audit", wide).returncode == 0, f"a wide region: {run('audit', wide).stdout}")
+    for jobs in ("1", "2"):
+        done = run("audit", wide, "--memory", "64MiB", "--jobs", jobs, "--json")
+        rules = [f["rule"] for case in json.loads(done.stdout)["cases"] for f in case["findings"]]
+        check(done.returncode == 3 and rules == ["gate.memory"], f"a region beyond the memory: {done.returncode} {done.stdout} {done.stderr}")
+    numbers = [1.0] * n
+    large = write(folder / "large", {**description, "regions": [], "outputs": [], "inputs": [], "parameters": ["x"], "crc32": {}}, {"x": numbers})
+    digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
+    for words in (("audit", large, "--memory", "12MiB"), ("gradcheck", large, "--memory", "12MiB"), ("audit", large, "--memory", "24MiB"), *(("gradcheck", digits, "--memory", size) for size in ("2MiB", "8MiB", "10MiB", "12MiB"))):
+        done = run(*words)
+        check(done.returncode == 3 and "memory" in done.stderr + done.stdout and "internal" not in done.stderr, f"{words}: {done.returncode} {done.stdout} {done.stderr}")
+    check("allow more with --memory" in run("audit", large, "--memory", "12MiB").stderr, "what to do")
+    check(run("audit", wide, "--memory", "lots").returncode == 2, "no size")
+    check(run("gradcheck", digits, "--memory", "2GiB").returncode == 0, "enough")
+
+
 def surrogates(folder):
     def declared(description):  # relu's product is that of the identity
         description["vjps"][2]["cotangents"] = {"0": "h_bar"}
@@ -321,7 +384,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline, vacuous):
+    for part in (reports, openings, memory, one_of_many, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

@@ -2,6 +2,7 @@
 """What becomes of the files and streams that verbs write: replaced when complete, full disks, interrupted runs. Usage: outputs_test.py BIN_DIRECTORY"""
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -170,10 +171,22 @@ class Interruption(Folder):
             report = json.loads(self.read("report"))
             self.assertEqual((report["answer"], report["exit"], report["proof"]), ("unknown", 3, None))
             self.assertIn("worst bound", report["reason"])
+            self.assertEqual(set(report["progress"]), {"phase", "closed", "open", "worst_bound"})
             self.assertEqual(self.read("kept"), self.read("proof"))
             self.assert_tidy()
         out, _, status, _ = self.interrupted("verify", *self.hard, "--json")
         self.assertEqual((json.loads(out)["answer"], status), ("unknown", 3))
+
+    def test_a_timeout_tells_what_a_signal_tells(self):
+        run = self.run_assay("verify", *self.hard, "--timeout", "1.2", "--json=" + self.at("report"))
+        self.assertEqual((run.stdout, run.returncode), ("timed-out\n", 0), run.stderr)
+        told = r"timed out after \d+\.\d s; [a-z ]+, (\d+) closed, (\d+) open, worst bound -?\d\S*; group 1 of 1: "
+        self.assertRegex(run.stderr, "UNDECIDED: " + told)
+        report = json.loads(self.read("report"))
+        closed, opened = (int(word) for word in re.match(told, report["reason"]).groups())
+        self.assertEqual((report["progress"]["closed"], report["progress"]["open"]), (closed, opened))
+        self.assertIsInstance(report["progress"]["worst_bound"]["value"], float)
+        self.assertNotIn("progress", json.loads(self.run_assay("verify", self.at("net.onnx"), self.at("holds.vnnlib"), "--json").stdout))
 
     def test_a_second_signal_ends_at_once(self):
         _, _, status, seconds = self.interrupted("adjoint", "--all", signals=(signal.SIGINT, signal.SIGINT))

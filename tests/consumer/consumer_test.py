@@ -14,6 +14,8 @@ import subprocess
 import sys
 
 TARGETS = ["decide", "write_trace", "with_catch2", "with_googletest"]
+# What the programs are made of.
+LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "kernel", "probes", "runtime", "semantics"]
 PROGRAMS = ["bin/assay", "bin/assay-check", "share/man/man1/assay.1", "share/man/man1/assay-check.1", "share/bash-completion/completions/assay",
             "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/kernel/kernel.h"]
 PRIVATE = ["cli/load.h", "certificates/search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
@@ -112,11 +114,25 @@ class Consumer:
         for name in PRIVATE:
             require(not (self.prefix / "include/assay" / name).exists(), f"{name} is installed, but nothing public includes it")
         run(self.prefix / "bin/assay-check", "--version")
+        self.documents()
         for program in ("assay", "assay-check"):
             source = self.prefix / f"share/bash-completion/completions/{program}"
             run("bash", "-n", source)
             shown = run("bash", "-c", f'source {source}; COMP_WORDS=({program} --vers); COMP_CWORD=1; {"_" + program.replace("-", "_")}; echo "${{COMPREPLY[@]}}"')
             require(shown == "--version\n", f"{program}: --vers is completed to {shown}")
+
+    def documents(self):
+        """Every page that a message of the programs cites is installed by the name that it cites; --help says where."""
+        shown, cited = self.prefix / "share/doc/assay", set()
+        for folder in LAYERS:
+            for path in [*(self.root / folder).rglob("*.cpp"), *(self.root / folder).rglob("*.h")]:
+                for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r"(?m)^\s*//.*$|^#include.*$", "", path.read_text())):
+                    cited |= set(re.findall(r"\b(?:docs|certificates)/[\w/-]+(?:\.md)?", literal))
+        require({"docs/float32.md", "docs/gates.md", "docs/ops/", "certificates/FORMAT.md"} <= cited, f"messages cite {sorted(cited)}")
+        missing = sorted(page for page in cited if not (shown / page).exists())
+        require(not missing, f"messages cite what is not installed: {missing}")
+        for program in ("assay", "assay-check"):
+            require("share/doc/assay" in run(self.prefix / "bin" / program, "--help"), f"{program} --help does not say where its documents are")
 
     def headers(self):
         """Every installed header, in one file, with nothing but the prefix to look in."""

@@ -8,6 +8,7 @@ assay-check accepts in its semantics with and without --exact; what holds for al
 certificate about real arithmetic is declined elsewhere."""
 from dataclasses import dataclass, field
 from fractions import Fraction
+import json
 import math
 import os
 import struct
@@ -400,6 +401,24 @@ class Catalogue(unittest.TestCase):
                     crossed = self.check("--semantics", floating)
                     self.assertEqual((crossed.word, crossed.exit), ("declined", 3), crossed.err)
                     self.assertRegex(crossed.out + crossed.err, "certificate.semantics|execution.constant")
+
+    def test_two_orders_that_differ(self):
+        """`unknown` shows an order of summation that violates and one that does not; from the outputs, anybody can tell."""
+        for name in ("ORDER1", "ORDER1, from above"):
+            row = ROWS[name]
+            report = os.path.join(self.folder.name, "r.json")
+            for path, data in ((self.network, row.network), (self.question, row.query(1).encode())):
+                with open(path, "wb") as file:
+                    file.write(data)
+            run = Run("assay", "verify", self.network, self.question, "--semantics", "float32", "--timeout", "20", "--json=" + report)
+            self.assertEqual(run.word, "unknown")
+            with open(report, encoding="utf-8") as file:
+                disputed = json.load(file)["disputed"]
+            self.assertEqual([Fraction(x) for x in disputed["inputs"]], [1] * len(ORDER1))
+            for side, violates in (("violating", True), ("keeping", False)):
+                value = Fraction(float.fromhex(disputed[side]["outputs"][0]["hex"]))
+                self.assertEqual(row.is_unsafe([value]), violates, disputed[side])
+                self.assertIn(f"sums with their terms {disputed[side]['order']} give Y_0", run.err)
 
 
 def test_of(row, outputs):

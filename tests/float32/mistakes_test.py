@@ -27,6 +27,7 @@ TYPED = """(vnnlib-version <2.0>)
 (assert (<= Y[0] -1.0))
 """
 NAMES = ("any-order", "onnxruntime", "pytorch-cpu", "cuda", "tf32", "bfloat16", "float16", "float64")
+FAST = "float32:binary32 accumulator=any_order math=cuda-13-fast"
 NO_TABLE = "float32:binary32 accumulator=any_order math=none"
 
 
@@ -99,6 +100,21 @@ class Mistakes(unittest.TestCase):
                     self.refused(run, 2, "--semantics", f"'{name}'", *NAMES)
                     self.assertEqual(run.out, "")
 
+    def test_a_mistyped_name_gets_the_nearest(self):
+        for name, meant in (("flaot32", "float32"), ("float32:onnxruntme", "float32:onnxruntime"), ("cuda", "float32:cuda"), ("bfloat-16", "bfloat16"),
+                            ("float32:pytorch", "float32:pytorch-cpu"), ("Real", "real")):
+            for program, run in self.all_programs("sigmoid", name).items():
+                with self.subTest(name=name, program=program):
+                    self.refused(run, 2, f"'{name}'; did you mean {meant}?")
+
+    def test_settings_are_told_in_words(self):
+        for spelling, words in (("fma=maybe", "fma=no or fma=yes: whether a product and a sum may be one operation with one rounding"),
+                                ("storage=tiny", "storage=same or storage=bfloat16 or storage=binary16: the format in which results are stored"),
+                                ("colour=red", "a field of an execution model: rounding, flush_operands,")):
+            for program, run in self.all_programs("sigmoid", "float32:binary32 " + spelling).items():
+                with self.subTest(spelling=spelling, program=program):
+                    self.refused(run, 2, words, "not " + spelling, "docs/contracts/execution-models.md")
+
     def test_unknown_fields_and_words_are_named(self):
         for spelling, found in (("binary32 colour=red", "colour=red"), ("binary32 fma=maybe", "fma=maybe"), ("binary64 storage=tiny", "storage=tiny"),
                                 ("binary32 fma=yes fma=no", "fma"), ("binary32 accumulator=tree", "tree_height")):
@@ -115,7 +131,9 @@ class Mistakes(unittest.TestCase):
     def test_a_table_that_nobody_knows(self):
         for program, run in self.all_programs("sigmoid", "float32:binary32 math=my-library").items():
             with self.subTest(program=program):
-                self.refused(run, 3, "execution.table", "'my-library'", "math-tables.md")
+                self.refused(run, 2, "--semantics", "'my-library'", "math-tables.md", "onnxruntime", "cuda-13", "sleef-u10")
+                self.assertEqual(run.out, "")
+        self.assertIn("'cuda13'; did you mean cuda-13?", self.all_programs("sigmoid", "float32:binary32 math=cuda13")["verify"].err)
 
     # formats
 
@@ -151,6 +169,24 @@ class Mistakes(unittest.TestCase):
                         self.refused(run, 4, "onnx.nonfinite", name + ".onnx", 'node "scale"', "finite weights", '"c" element 0 is', found, "repair the weights")
 
     # functions
+
+    def test_causes_are_told_apart(self):
+        """Which op, which operand, and what is wrong with it: one network each."""
+        wide, far = QUERY.replace("X_0 1)", "X_0 3e38)").replace("X_0 0)", "X_0 -3e38)"), QUERY.replace("X_0 1)", "X_0 10)")
+        large = {"x": (node("Mul", ["x", "c"], ["y"], "scale"), [tensor("c", [1], [4.0])])}
+        for name, nodes, constants, query, semantics, words in (
+                ("exp", [node("Exp", ["x"], ["y"], "e")], [], QUERY, NO_TABLE, ("of exp", "without a table of functions (math=none)", "a row for exp in float32", "'x' in [0, 1]")),
+                ("row", [node("Tan", ["x"], ["y"], "t")], [], QUERY, FAST, ("of tan", "no row for tan in float32 in the table 'cuda-13-fast'", "'x' in [0, 1]")),
+                ("range", [node("Sin", ["x"], ["y"], "s")], [], far, FAST, ("of sin", "arguments of sin in [0, 10], which its rows in the table 'cuda-13-fast' do not cover")),
+                ("over", [node("Mul", ["x", "x"], ["y"], "m")], [], wide, "float32", ("of mul", "a result that may overflow", "'x' in [-3e+38, 3e+38]")),
+                ("sum", *large["x"], wide, "float32", ("a sum of up to 2 terms whose magnitudes add up to 1.2e+39, where the format ends at 3.40282347e+38",))):
+            with open(self.at(name + ".onnx"), "wb") as file:
+                file.write(model(nodes if isinstance(nodes, list) else [nodes], [value_info("x", [1])], [value_info("y", [1])], constants))
+            with open(self.at(name + ".vnnlib"), "w") as file:
+                file.write(query)
+            with self.subTest(name=name):
+                run = Run("assay", "bounds", self.at(name + ".onnx"), self.at(name + ".vnnlib"), "--semantics", semantics)
+                self.refused(run, 3, "propagate_box.S4", "state another execution model", *words)
 
     def test_functions_without_a_row(self):
         for name, op in (("sigmoid", "sigmoid"), ("functions", "exp")):

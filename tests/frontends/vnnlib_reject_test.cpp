@@ -47,6 +47,7 @@ void check(const Bad& bad, const Graph& graph) {
   CHECK(why.kind == bad.kind);
   CHECK(why.place.find(bad.place) != std::string::npos);
   CHECK(why.to_text().find(bad.fragment) != std::string::npos);
+  CHECK_FALSE(why.advice.empty());  // what, where, and what to do
 }
 
 // Depth `n` of nested parentheses round one comparison or one variable.

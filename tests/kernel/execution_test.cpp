@@ -189,6 +189,107 @@ TEST_CASE("executions: products of several readers may be held differently by ea
   CHECK(scope.box(y).hi[0] >= 0x1p-24);
 }
 
+// y of a one-element input, and nodes that a test appends.
+struct Formulas {
+  ExecutionModel written = plain(), rewritten = plain();
+  Formulas() { rewritten.rewrites = ExecutionModel::Rewrites::algebraic; }
+};
+NodeId number(Chain& net, double value) { return net.graph.append_constant(tensor(DType::float32, {1, 1}, {value})); }
+Rational both(const Rational& a, const Rational& b) { return (Rational(1) + a) * (Rational(1) + b) - Rational(1); }
+
+TEST_CASE("executions: factors that may be combined pay a rounding each, and their product's", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(1, DType::float32);
+  net.then(Op::mul, number(net, 2));
+  net.then(Op::mul, number(net, 3));
+  // The first product, as it is computed where nothing is rewritten, is 2 within u: it carries on.
+  check_radius(radius_at(models.rewritten, net.output(), {1}, Rational(6)),
+               both(gamma_of(1), gamma_of(2)) * Rational(6) + kU * Rational(6));
+}
+
+TEST_CASE("executions: a factor that may be distributed pays for the terms of a sum", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(1, DType::float32);
+  net.then(Op::sub, number(net, 1));
+  net.then(Op::mul, number(net, 3));
+  check_radius(radius_at(models.rewritten, net.output(), {1}, Rational(0)), both(gamma_of(2), gamma_of(2)) * Rational(6));
+}
+
+TEST_CASE("executions: a quotient may be a product with the rounded reciprocal", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(1, DType::float32);
+  net.then(Op::div, number(net, 4));
+  check_radius(radius_at(models.rewritten, net.output(), {2}, Rational(1, 2)), both(gamma_of(1), gamma_of(2)) * Rational(1, 2));
+}
+
+TEST_CASE("executions: weights that normalisation is folded into pay its roundings, and so does the bias", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(4, DType::float32);
+  net.gemm(1, {1, 1, 1, 1});
+  std::vector<NodeId> operands{net.last};
+  for (const double value : {2.0, 8.0, 3.0, 0.75}) operands.push_back(net.graph.append_constant(tensor(DType::float32, {1}, {value})));
+  net.last = take(net.graph.append(Op::batch_norm, operands, BatchNormAttributes{0.25}, "n"));
+  // x - 3 over 1, doubled, plus 8: the sum of 4 terms has magnitudes 4, so that S = 2 (4 + 3) + 8. What the product itself
+  // loses where nothing is rewritten is doubled.
+  check_radius(radius_at(models.rewritten, net.output(), {1, -1, 1, -1}, Rational(2)),
+               both(gamma_of(7), gamma_of(13)) * Rational(22) + gamma_of(5) * Rational(8));
+}
+
+TEST_CASE("executions: a step that is read twice is no part of a formula", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(1, DType::float32);
+  const NodeId step = net.then(Op::mul, number(net, 3));
+  const NodeId once = net.then(Op::mul, number(net, 5));
+  net.graph.mark_output(once, "y");
+  Graph alone = net.graph;
+  net.graph.mark_output(step, "p");
+  const auto radius = [&](const ExecutionModel& model, const Graph& graph) {
+    const ProblemPointer problem = open_under(model, graph, {1}, {1});
+    const Scope scope = boxed_root(problem);
+    return exactly(scope.box(problem->graph().outputs[0]).hi[0]) - Rational(15);
+  };
+  CHECK(radius(models.rewritten, net.graph) == radius(models.written, net.graph));
+  CHECK(radius(models.rewritten, alone) > radius(models.written, alone) + kU * Rational(10));
+}
+
+TEST_CASE("executions: constants that may overflow when they are combined are declined", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(1, DType::float32);
+  for (const double factor : {0x1p-80, 0x1p70, 0x1p70}) net.then(Op::mul, number(net, factor));
+  const Graph graph = net.output();
+  const auto code_under = [&](const ExecutionModel& model) {
+    const ProblemPointer problem = open_under(model, graph, {1}, {1});
+    Scope scope = take(Scope::root(problem, 0));
+    std::string code = "ok";
+    for (const NodeId node : problem->active_nodes()) {
+      if (const auto done = scope.propagate_box(node); !done && code == "ok") code = done.rejection().code;
+    }
+    return code;
+  };
+  CHECK(code_under(models.written) == "ok");
+  CHECK(code_under(models.rewritten) == "propagate_box.S4");
+}
+
+TEST_CASE("executions: a variance in one pass pays for the mean of the squares, and for the error of the mean", "[kernel][execution]") {
+  Formulas models;
+  models.rewritten.moments = ExecutionModel::Moments::one_or_two_pass;
+  Chain net(4, DType::float32);
+  const NodeId x = net.last;
+  const ReduceAttributes lines{{1}, true};
+  const NodeId mean = net.then(Op::reduce_mean, lines);
+  const NodeId difference = take(net.graph.append(Op::sub, {x, mean}, NoAttributes{}, "d"));
+  net.last = take(net.graph.append(Op::mul, {difference, difference}, NoAttributes{}, "p"));
+  net.then(Op::reduce_mean, lines);
+  // q = m^2 = 1024 and no variance; the mean pays gamma of 3 additions and a quotient, its reciprocal rounded.
+  const Rational of_mean = gamma_of(5) * Rational(32);
+  const Rational found = radius_at(models.rewritten, net.output(), {32, 32, 32, 32}, Rational(0));
+  const Rational expected = Rational(64) * of_mean + gamma_of(14) * Rational(4096);
+  CAPTURE(found.to_string(), expected.to_string());
+  CHECK(found >= expected);
+  CHECK(found <= expected * Rational(5, 4));
+  CHECK(radius_at(models.written, net.output(), {32, 32, 32, 32}, Rational(0)) < expected * Rational(1, 100));
+}
+
 TEST_CASE("executions: storage rounds once more, and rounds constants", "[kernel][execution]") {
   const std::vector<double> x{1, 1};
   const Rational bfloat16 = radius_at(model_named("bfloat16"), dot(2), x, Rational(2));

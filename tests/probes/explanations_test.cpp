@@ -68,6 +68,32 @@ TEST_CASE("a fault in another order of summation is named by its contract", "[pr
   CHECK(named);
 }
 
+// A recorded region reads one tensor twice, or holds its weights as constants: the bank knows the op on operands of their own.
+TEST_CASE("an operand that is read twice and one that is a constant do not hide the fault", "[probes]") {
+  const Tensor a = Tensor::of_floats({2, 2}, std::vector<float>{1, 2, 3, 4}), b = Tensor::of_floats({2, 2}, std::vector<float>{5, 6, 7, 8});
+  const auto told_of = [&](bool twice, const std::vector<float>& received) {
+    Graph graph;
+    const NodeId x = graph.append_input(DType::float32, {2, 2}, "x");
+    const NodeId w = twice ? x : graph.append_constant(b);
+    graph.mark_output(graph.append(Op::gemm, {x, w}, GemmAttributes{}).value(), "y");
+    Trace trace;
+    append_region(trace, "probe", graph, runtime::execution_model(DType::float32), std::vector{a}, Tensor::of_floats({2, 2}, received));
+    return explanations(trace, trace.regions[0]);
+  };
+  CHECK(names(told_of(true, {1, 2, 3, 6}), "equals the reference without the last term of each sum, bit for bit"));
+  CHECK(names(told_of(false, {5, 6, 15, 18}), "equals the reference without the last term of each sum, bit for bit"));
+}
+
+TEST_CASE("no fault is named where the runtime's own result has the same bits", "[probes]") {
+  const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
+  const Probe probe{"neg", ProbeKind::dense, Op::neg, NoAttributes{}, {x}};
+  const Trace right =
+      trace_of(probe, graph_of(probe.op, probe.attributes, probe.operands).value(), Tensor::of_floats({3}, std::vector<float>{-1, -2, -3}));
+  const auto lines = explanations(right, right.regions[0]);
+  REQUIRE(lines.size() == 1);
+  CHECK(names(lines, "equals what this project's runtime gives, bit for bit"));
+}
+
 TEST_CASE("what no fault explains stays unexplained, and so do regions of several ops", "[probes]") {
   const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
   const Probe probe{"neg", ProbeKind::dense, Op::neg, NoAttributes{}, {x}};

@@ -73,7 +73,7 @@ std::optional<kernel::Theorem> check_witness(const Network& network, const kerne
   const StopScope watch(question);
   Outcome<kernel::Theorem> theorem = kernel::satisfiable(network.problem(), witness);
   if (!theorem.ok() && theorem.rejection().code == "satisfiable.S4" && theorem.rejection().kind == Rejection::Kind::declined)
-    network.saw_point_of_some_executions();
+    network.saw(witness, std::numeric_limits<double>::infinity());
   if (!theorem.ok()) return std::nullopt;
   return std::move(theorem).value();
 }
@@ -102,8 +102,11 @@ std::optional<kernel::Theorem> try_point(const Network& network, const Candidate
     best = value;
     witness.case_index = one;
   }
-  if (!(best >= margin)) return std::nullopt;
+  const bool violates = best >= margin;
+  if (!violates && !network.problem()->floating()) return std::nullopt;
   witness.inputs = box.exact(snapped);
+  if (!violates && std::isfinite(best)) network.saw(witness, best);
+  if (!violates) return std::nullopt;
   return check_witness(network, witness, workspace.limit);
 }
 

@@ -376,4 +376,14 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
   return false;
 }
 
+void Network::saw(const kernel::Witness& point, double slack) const {
+  const std::lock_guard lock(nearest_access_);
+  if (!nearest_ || slack > nearest_->slack) nearest_ = NearestPoint{point, slack};
+}
+
+std::optional<Network::NearestPoint> Network::nearest_point() const {
+  const std::lock_guard lock(nearest_access_);
+  return nearest_;
+}
+
 }  // namespace assay::search

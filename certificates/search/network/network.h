@@ -5,9 +5,11 @@
 // Immutable after construction, but for one remark, and shared by threads; each thread owns its Workspace.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -70,9 +72,14 @@ class Network {
 
   [[nodiscard]] const std::vector<RowView>& rows(std::uint32_t case_index) const { return rows_[case_index]; }
 
-  // What any thread saw of points at which only some executions of a floating semantics violate.
-  void saw_point_of_some_executions() const { some_executions_ = true; }
-  [[nodiscard]] bool has_point_of_some_executions() const { return some_executions_; }
+  // In a floating semantics: of the points that any thread tried, the one nearest to the unsafe set, by its least slack; above all others, one at
+  // which only some executions violate, or perhaps only some.
+  struct NearestPoint {
+    kernel::Witness point;
+    double slack = -std::numeric_limits<double>::infinity();  // +infinity: of some executions
+  };
+  void saw(const kernel::Witness& point, double slack) const;
+  [[nodiscard]] std::optional<NearestPoint> nearest_point() const;
 
   // Values of every step at the points x, [batch, input_size]. False where the workspace's limit was reached: the values are
   // then of no use.
@@ -99,7 +106,8 @@ class Network {
   std::vector<std::vector<RowView>> rows_;      // by case
   std::size_t input_size_ = 0, output_size_ = 0, work_ = 0;
   bool has_gradient_ = true;
-  mutable std::atomic<bool> some_executions_ = false;
+  mutable std::mutex nearest_access_;
+  mutable std::optional<NearestPoint> nearest_;
 };
 
 // A row's slack at given outputs and inputs.

@@ -17,7 +17,7 @@ bool is_number_type(DType dtype) { return dtype == DType::float32 || dtype == DT
 Rejection unsupported(const Node& node, std::string code, std::string required, std::string found) {
   const std::string name(op_row(node.op).name);
   return {Rejection::Kind::unsupported, "contract." + code, "node '" + node.name + "' (" + name + ")",
-          std::move(required),          std::move(found),   "see docs/contracts"};
+          std::move(required),          std::move(found),   "see docs/contracts/README.md"};
 }
 
 // Why the model has no contract for the node, if so.
@@ -175,6 +175,8 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   if (const std::vector<Rejection> problems = assay::validate(graph); !problems.empty()) return problems.front();
   if (model.kind != ExecutionModel::Kind::floating) return malformed("model", "a floating-point execution model", to_string(model));
   if (model.storage != ExecutionModel::Storage::same) return malformed("storage", "results stored as they are computed", to_string(model));
+  if (model.rewrites != ExecutionModel::Rewrites::none)
+    return malformed("rewrites", "regions that say what ran, under a model with rewrites=none", to_string(model));
   if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr) {
     return malformed("table", "a known math table", "'" + model.math_table + "'");
   }

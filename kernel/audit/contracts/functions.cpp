@@ -1,10 +1,8 @@
 // Functions by the math table: the exact value, rounded, and as far from it as the library's row says.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include "kernel/audit/contracts/arithmetic.h"
 #include "semantics/demand.h"
@@ -14,14 +12,6 @@
 namespace assay::contracts {
 
 namespace {
-
-constexpr std::array<std::pair<Function, std::string_view>, 20> kNames = {{
-    {Function::exp, "exp"},     {Function::log, "log"},     {Function::tanh, "tanh"},   {Function::sigmoid, "sigmoid"},
-    {Function::erf, "erf"},     {Function::sin, "sin"},     {Function::cos, "cos"},     {Function::tan, "tan"},
-    {Function::asin, "asin"},   {Function::acos, "acos"},   {Function::atan, "atan"},   {Function::sinh, "sinh"},
-    {Function::cosh, "cosh"},   {Function::asinh, "asinh"}, {Function::acosh, "acosh"}, {Function::atanh, "atanh"},
-    {Function::expm1, "expm1"}, {Function::log1p, "log1p"}, {Function::erfc, "erfc"},   {Function::softplus, "softplus"},
-}};
 
 // Where f is defined. At an end that is open f tends to the infinity `limit`.
 struct Domain {
@@ -111,7 +101,7 @@ FloatSet Arithmetic::by_table(std::string_view name, const FloatSet& x, const In
 Interval Arithmetic::exact(Function f, const FloatSet& x) const { return apply(f, Interval(x.lo, x.hi)); }
 
 FloatSet Arithmetic::function(Function f, const FloatSet& argument) const {
-  const std::string_view name = std::find_if(kNames.begin(), kNames.end(), [f](const auto& entry) { return entry.first == f; })->second;
+  const std::string_view name = executions::name_of(f);
   const Domain domain = domain_of(f);
   FloatSet x = operand(argument), y;
   y.nan = x.nan;

@@ -1,0 +1,36 @@
+// What the reference semantics says about a model at a point or on a box, and about its gradients there: enclosures.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "semantics/graph/graph.h"
+#include "semantics/numbers/interval.h"
+#include "semantics/outcome.h"
+
+namespace assay::queries {
+
+struct EvaluationRequest {
+  std::map<std::string, std::vector<Interval>> inputs, cotangents;  // by input and by output, row-major
+};
+
+// Values of one input or output, perhaps sets.
+struct NamedSet {
+  std::string name;
+  Shape shape;
+  std::vector<Interval> values;  // row-major
+};
+
+struct Evaluation {
+  std::vector<NamedSet> outputs;
+  std::vector<NamedSet> gradients;  // of each output with a cotangent, with respect to all float inputs, by whose names they go
+};
+
+// Whether every name in it is an input or an output of the graph; the rejection lists those that are.
+[[nodiscard]] Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph);
+
+// Rejections of the request itself have codes values.*.
+[[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
+
+}  // namespace assay::queries

@@ -1,0 +1,21 @@
+// What a file is, judged by its first bytes: for messages about files in the wrong place, never for a decision.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "semantics/outcome.h"
+
+namespace assay::queries {
+
+enum class FileKind : std::uint8_t { unknown, onnx, vnnlib, certificate, trace, safetensors, torch, npz, npy, hdf5, json, statement };
+
+[[nodiscard]] FileKind kind_of_file(const std::string& path);
+
+// A rejection of the file's content says what the file is, and what to do with it, where it is recognised as something else.
+[[nodiscard]] Rejection recognised(Rejection why, const std::string& path, FileKind wanted);
+
+// For a rejection of model or property, by the file that it names.
+[[nodiscard]] Rejection recognised_input(const Rejection& why, const std::string& model, const std::string& property);
+
+}  // namespace assay::queries

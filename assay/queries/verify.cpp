@@ -1,0 +1,75 @@
+#include "assay/queries/verify.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace assay::queries {
+namespace {
+
+const char* word_of(search::Result::Answer answer) {
+  switch (answer) {
+    case search::Result::Answer::unsatisfiable:
+      return "unsat";
+    case search::Result::Answer::satisfiable:
+      return "sat";
+    case search::Result::Answer::unknown:
+      return "unknown";
+    case search::Result::Answer::timed_out:
+      return "timed-out";
+  }
+  return "unknown";
+}
+
+// Every case has a row without variables that does not hold: the assertions contradict each other whatever the input.
+bool is_contradiction(const kernel::Property& property) {
+  const auto never = [](const kernel::Row& row) {
+    return row.terms.empty() && (row.bound.sign() < 0 || (row.strict && row.bound.sign() == 0));
+  };
+  return std::ranges::all_of(property.cases, [&](const kernel::Case& one) { return std::ranges::any_of(one.rows, never); });
+}
+
+}  // namespace
+
+Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
+                         certificate::Writer* writer) {
+  auto result = [&]() -> Outcome<search::Result> {
+    try {
+      return search::search(problem, options, writer);
+    } catch (const std::bad_alloc&) {
+      search::Result none;
+      none.reason = "out of memory: more than --memory allows, or than there is";
+      return none;
+    }
+  }();
+  Verified verified;
+  if (!result && result.rejection().code == "propagate_box.S3") {  // at some points of the box the network may have no value
+    const Rejection& why = result.rejection();
+    verified.answer = "unknown";
+    verified.reason = "the network may have no value in the box: " + why.place + ", " + why.required;
+    return verified;
+  }
+  if (!result) return result.rejection();
+  verified.answer = word_of(result.value().answer);
+  verified.reason = std::move(result.value().reason);
+  verified.theorem = std::move(result.value().theorem);
+  verified.statistics = result.value().statistics;
+  verified.nearest = std::move(result.value().nearest);
+  verified.disputed = result.value().disputed;
+  verified.unwritten = std::move(result.value().unwritten);
+  return verified;
+}
+
+std::uint64_t search_memory(std::uint64_t most) { return most / 4 * 3; }
+
+std::string sentence(const Verified& verified) {
+  if (verified.answer == "unsat" && verified.theorem && verified.theorem->vacuous())
+    return "property HOLDS VACUOUSLY: an input box of the property is empty";
+  if (verified.answer == "unsat" && verified.theorem && is_contradiction(verified.theorem->problem()->statement().property))
+    return "property HOLDS VACUOUSLY: its assertions contradict each other, whatever the input";
+  if (verified.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
+  if (verified.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
+  return "UNDECIDED: " + (verified.reason.empty() ? std::string("the search gave up") : verified.reason);
+}
+
+}  // namespace assay::queries

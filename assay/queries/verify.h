@@ -1,0 +1,36 @@
+// Decides a property: the search, and what its outcome is called. Untrusted; the theorem is the kernel's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "certificates/format/writer.h"
+#include "certificates/search/search.h"
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::queries {
+
+struct Verified {
+  std::string answer;  // sat, unsat, unknown, timed-out
+  std::string reason;  // of the last two
+  std::optional<kernel::Theorem> theorem;
+  search::Statistics statistics;
+  std::optional<kernel::Witness> nearest;  // as search::Result has it
+  bool disputed = false;
+  std::optional<Rejection> unwritten;  // why there is no certificate; the theorem stands all the same
+};
+
+// search::search. Memory that runs out and networks without a value somewhere in the box are the answer unknown, with the reason.
+[[nodiscard]] Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
+                                       certificate::Writer* writer = nullptr);
+
+// Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.
+[[nodiscard]] std::uint64_t search_memory(std::uint64_t most);
+
+// "property HOLDS: ...", "property VIOLATED: ...", "UNDECIDED: ...".
+[[nodiscard]] std::string sentence(const Verified& verified);
+
+}  // namespace assay::queries

@@ -1,0 +1,18 @@
+// What a mistyped name was probably meant to be.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::cli {
+
+// Lower case, without underscores and hyphens: "MaxPool" and "max_pool" are one.
+[[nodiscard]] std::string folded(std::string_view name);
+// The candidate that differs from the word by the fewest insertions, deletions, replacements and swaps of neighbours; empty if each of
+// them differs too much to be meant.
+[[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+// "; did you mean X?", or nothing.
+[[nodiscard]] std::string meant(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace assay::cli

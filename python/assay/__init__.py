@@ -1,0 +1,49 @@
+"""Assay: verification of neural networks with proofs that a small kernel checks, and contracts for kernels and gradients.
+
+    import assay
+    result = assay.verify("model.onnx", [assay.Box(image, 0.03), assay.Robust(label)], timeout=60)
+    result.answer                      # "unsat": no point of the box changes the label
+    result.check().verdict             # "accepted", by the kernel, from the certificate alone
+
+Everything is imported when it is first used.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ._api import bounds as bounds, check as check, evaluate as evaluate, inspect as inspect, lint as lint, statement as statement
+    from ._api import verify as verify
+    from ._properties import Box as Box, Linear as Linear, Robust as Robust
+    from ._results import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
+    from ._results import Result as Result, Statement as Statement
+    from .errors import Error as Error, InternalError as InternalError, MalformedInput as MalformedInput, Rejected as Rejected
+    from .errors import Undecided as Undecided, Unsupported as Unsupported, UsageError as UsageError
+
+# Name -> where it is.
+_HOMES = {
+    **dict.fromkeys(("verify", "check", "bounds", "lint", "statement", "inspect", "evaluate"), "_api"),
+    **dict.fromkeys(("Box", "Robust", "Linear"), "_properties"),
+    **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_results"),
+    **dict.fromkeys(("Error", "UsageError", "MalformedInput", "Unsupported", "Undecided", "Rejected", "InternalError"), "errors"),
+    "gradcheck": "gradcheck", "compare": "onnxruntime"}
+_MODULES = ("errors", "testing", "ops", "torch", "onnxruntime", "pytest_plugin")
+
+__all__ = [*_HOMES, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module("." + name, __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module 'assay' has no attribute '{name}'")
+    value = getattr(importlib.import_module("." + _HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

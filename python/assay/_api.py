@@ -1,0 +1,208 @@
+"""The functions of the package that decide, enclose and describe models."""
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
+
+from . import _arguments as arguments
+from . import _inputs, _native, _programs, _progress, _properties, _results, errors
+
+if TYPE_CHECKING:
+    import torch
+
+    Model = Union[str, os.PathLike[str], bytes, torch.nn.Module, Any]
+    Property = Union[str, os.PathLike[str], bytes, _properties.Part, list[_properties.Part], tuple[_properties.Part, ...]]
+
+MOST_SEED = 2**64 - 1
+
+
+def _cores() -> int:
+    return min(64, len(os.sched_getaffinity(0)))
+
+
+def verify(model: Model, property: Property, *, timeout: Optional[float] = None, threads: Optional[int] = None,
+           semantics: Optional[str] = None, proof: Union[str, os.PathLike[str], bool, None] = None, seed: int = 1,
+           memory: Optional[int] = None, budget: Optional[float] = None, branching: str = "auto", attack: bool = True,
+           progress: Union[_progress.Callback, bool, None] = None, example_inputs: Any = None) -> _results.Result:
+    """Decides a property: `unsat` with a certificate, `sat` with an exact witness, or neither.
+
+    model: a path, bytes, an onnx.ModelProto (or what else has SerializeToString), or a torch.nn.Module, which is exported by torch.onnx with
+    `example_inputs`. property: a path, VNN-LIB text, or a list of one Box per input and what is to hold there, Robust and Linear.
+    timeout: seconds for all of it. threads: of the search; all cores unless told. semantics: "real", "float32", "float32:onnxruntime", ...;
+    unless told, what the property's element types say. proof: the file that gets the certificate; False: none is made. memory: bytes.
+    progress: called with a dict about ten times a second (seconds, phase, closed, open, worst_bound); unless told, a line on terminals and in
+    notebooks; False: nothing. Ctrl-C ends the search with KeyboardInterrupt.
+    """
+    options: dict[str, Any] = {
+        "timeout": arguments.seconds("timeout", timeout), "threads": _cores() if threads is None else arguments.whole("threads", threads, 1, 1024),
+        "seed": arguments.whole("seed", seed, 0, MOST_SEED), "branching": arguments.text("branching", branching),
+        "attack": arguments.flag("attack", attack)}
+    target = None if proof is None or isinstance(proof, bool) else arguments.path("proof", proof)
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise errors.wrong("progress", "a function, True or False", progress)
+    question = _inputs.Question(model, property, semantics, example_inputs, memory, budget)
+    if target is not None and target in (question.model, question.property):
+        raise errors.wrong("proof", "another file than model and property", target)
+    line = None if callable(progress) else _progress.line_for(progress)
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        written = os.path.join(folder, "proof.assay")
+        try:
+            found = question.ask(_native.verify, certificate=None if proof is False else written,
+                                 progress=progress if callable(progress) else line, **options)
+        finally:
+            if line is not None:
+                line.close()
+        certificate = None
+        if proof is not False and found["theorem"]:
+            with open(written, "rb") as file:
+                certificate = file.read()
+    if target is not None and certificate is not None:
+        _write(target, certificate)
+    return _results.Result(found, certificate, question)
+
+
+def _write(path: str, content: bytes) -> None:
+    """Beside its place, and renamed when it is complete."""
+    beside = f"{path}.{os.getpid()}.part"
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+        os.replace(beside, path)
+    except OSError as error:
+        if os.path.exists(beside):
+            os.unlink(beside)
+        raise errors.UsageError("cannot write", where=path, why=str(error), advice="check the path, permissions and free space",
+                                code="python.write") from error
+
+
+def check(model: Model, property: Optional[Property], certificate: Union[str, os.PathLike[str], bytes], *, exact: bool = False,
+          semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
+          example_inputs: Any = None) -> _results.Check:
+    """Decides a certificate with the kernel, as assay-check does: a path or bytes. exact repeats every step in integers.
+
+    With property None, model is a statement (a path or the bytes of `statement`): nothing else is read.
+    """
+    arguments.flag("exact", exact)
+    if isinstance(certificate, (bytes, bytearray, memoryview)):
+        proof: _inputs.File = bytes(certificate)
+    else:
+        proof = arguments.path("certificate", certificate)
+    if property is not None:
+        return _inputs.Question(model, property, semantics, example_inputs, memory, budget).check(proof, exact=exact)
+    if isinstance(model, _results.Statement):
+        model = model.bytes
+    if not isinstance(model, (bytes, bytearray, memoryview, str, os.PathLike)):
+        raise errors.wrong("model", "with property=None a statement: a path, bytes or a Statement", model)
+    statement = bytes(model) if isinstance(model, (bytes, bytearray, memoryview)) else arguments.path("model", model)
+    return _inputs.checked(_inputs.on_files(lambda path, proof: _native.check(path, "", proof, exact=exact), statement=statement,
+                                            certificate=proof))
+
+
+def bounds(model: Model, property: Property, *, method: str = "crown", timeout: Optional[float] = 60.0, outputs_only: bool = False,
+           semantics: Optional[str] = None, memory: Optional[int] = None, budget: Optional[float] = None,
+           example_inputs: Any = None) -> _results.Bounds:
+    """Proved bounds of every node over the property's input boxes: method "interval", or "crown" with back-substitution for `timeout` seconds."""
+    options = {"method": arguments.text("method", method), "timeout": arguments.seconds("timeout", timeout),
+               "outputs_only": arguments.flag("outputs_only", outputs_only)}
+    found = _inputs.Question(model, property, semantics, example_inputs, memory, budget).ask(_native.bounds, **options)
+    groups = found["groups"]
+    return _results.Bounds([[_results.NodeBounds(node) for node in group["nodes"]] for group in groups],
+                           all(group["complete"] for group in groups), any(group["stopped"] for group in groups), found["statement"],
+                           found["digests"], found["notes"])
+
+
+def lint(model: Model, *, example_inputs: Any = None) -> list[_results.Finding]:
+    """Everything in the model that cannot be verified, in one pass; empty if there is nothing."""
+    found = _inputs.on_files(_native.lint, model=_inputs.model_file(model, example_inputs))
+    return [_results.Finding(why["code"], why["place"], why["required"], why["found"], why["advice"], why["kind"]) for why in found]
+
+
+def statement(model: Model, property: Property, *, semantics: Optional[str] = None, example_inputs: Any = None) -> _results.Statement:
+    """What model and property claim, in words and as canonical bytes that `check` takes in place of both."""
+    found = _inputs.Question(model, property, semantics, example_inputs).ask(_native.statement)
+    return _results.Statement(found["statement"], found["bytes"], found["semantics"], found["digests"], found["notes"])
+
+
+def evaluate(model: Model, inputs: Any, *, gradients: Any = None, example_inputs: Any = None) -> _results.Enclosures:
+    """What the reference semantics says of the model at a point or on a box: enclosures of the outputs and of a gradient.
+
+    inputs: of each input by name an array, a pair (lo, hi) of arrays, or a Box; for a model with one input also without the name. gradients:
+    the name of an output, whose sum is differentiated, or {output: cotangent}; True for the only output.
+    """
+    file = _inputs.model_file(model, example_inputs)
+    described = _inputs.on_files(_native.describe, model=file)
+    shapes = {name: shape for name, _, shape in described["inputs"]}
+    if not isinstance(inputs, Mapping):
+        if len(shapes) != 1:
+            raise errors.wrong("inputs", f"a dict with the model's inputs {list(shapes)}", inputs)
+        inputs = {next(iter(shapes)): inputs}
+    wanted = _cotangents(gradients, {name: shape for name, _, shape in described["outputs"]})
+    given = {_known("inputs", name, shapes): _ends(f"inputs['{name}']", value, shapes[name]) for name, value in inputs.items()}
+    found = _inputs.on_files(lambda path: _native.evaluate(path, given, wanted), model=file)
+    sets = {part: {name: _results._ends(shape, lo, hi) for name, shape, lo, hi in found[part]} for part in ("outputs", "gradients")}
+    return _results.Enclosures(**sets)
+
+
+def _known(where: str, name: object, known: Mapping[str, Any]) -> str:
+    if not isinstance(name, str) or name not in known:
+        raise errors.wrong(where, f"names of the model: {', '.join(known)}", name)
+    return name
+
+
+def _cotangents(gradients: Any, outputs: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[bytes, bytes]]:
+    if gradients is None or gradients is False:
+        return {}
+    if gradients is True:
+        if len(outputs) != 1:
+            raise errors.wrong("gradients", f"the name of one output of {list(outputs)}", gradients)
+        gradients = next(iter(outputs))
+    if isinstance(gradients, str):
+        gradients = {gradients: 1}
+    if not isinstance(gradients, Mapping) or len(gradients) != 1:
+        raise errors.wrong("gradients", "an output's name, or {output: cotangent}", gradients)
+    return {_known("gradients", name, outputs): _ends(f"gradients['{name}']", value, outputs[name]) for name, value in gradients.items()}
+
+
+def _ends(where: str, value: Any, shape: tuple[int, ...]) -> tuple[bytes, bytes]:
+    """The ends of each element's interval as bytes of float64; numbers that are no float64 are rounded outward."""
+    if isinstance(value, tuple) and len(value) == 2:
+        value = _properties.Box(lo=value[0], hi=value[1])
+    if isinstance(value, _properties.Box):
+        lo, hi, found = value.lo, value.hi, value.shape
+    else:
+        lo, found = arguments.flat(where, value)
+        hi = lo
+    count = 1
+    for extent in shape:
+        count *= extent
+    if found == ():
+        lo, hi = lo * count, hi * count
+    else:
+        arguments.fits(where, found, shape)
+    pairs = [arguments.outward(a, b) for a, b in zip(lo, hi)]
+    return struct.pack(f"<{count}d", *(a for a, _ in pairs)), struct.pack(f"<{count}d", *(b for _, b in pairs))
+
+
+def inspect(file: Union[str, os.PathLike[str], bytes], *, network: Optional[Union[str, os.PathLike[str]]] = None) -> dict[str, Any]:
+    """What a file holds, recognised by its content: a certificate, a model, a trace, a statement, or with its network a property."""
+    content = bytes(file) if isinstance(file, (bytes, bytearray, memoryview)) else arguments.path("file", file)
+    options = [] if network is None else ["--network", arguments.path("network", network)]
+
+    def work(path: str) -> dict[str, Any]:
+        try:
+            done = subprocess.run([_programs.program(), "inspect", "--json=-", *options, "--", path], capture_output=True, check=False)
+        except (OSError, ValueError) as error:
+            raise errors.wrong("file", f"a path that a program can be given ({error})", path) from None
+        try:
+            found: dict[str, Any] = json.loads(done.stdout)
+        except ValueError:
+            raise errors.InternalError("assay inspect gave no report", why=done.stderr.decode(errors="replace"), code="python.inspect") from None
+        if "rejection" in found:
+            raise errors.from_rejection({"kind": "malformed", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})
+        return found
+
+    return _inputs.on_files(work, statement=content)

@@ -1,0 +1,91 @@
+"""One check: what ran as one, with its operands and results; and the audit of checks, by the program.
+
+The one place that runs the audit: what judges in another way replaces `judge`.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Sequence
+
+from assay import _programs
+from assay._arrays import Bits, UnsupportedArray
+from assay._reports import Case, Report, case_of
+from assay._trace import Trace
+from assay.errors import MalformedInput
+
+Node = dict[str, Any]
+# Operations whose results are numbers among their operands, truth values or places: float16 and bfloat16 widened to float32 give the same.
+_EXACT = frozenset(("reshape permute slice concat gather expand where take neg abs relu min max sign floor ceil round max_pool reduce_max "
+                    "reduce_min sort arg_max arg_min arg_sort step equal less less_equal logical_not logical_and logical_or logical_xor "
+                    "is_nan is_inf bitwise_and bitwise_or bitwise_xor").split())
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """A region of a trace with tensors of its own. Values are numbered: operands first, then one per node."""
+
+    name: str
+    nodes: Sequence[Node]
+    operands: Sequence[Bits]
+    results: Sequence[Bits]
+    model: str
+    outputs: Sequence[int] | None = None  # value numbers; without them the last nodes are the results
+
+    @property
+    def op(self) -> str:
+        """The operations, as the program names regions."""
+        return "+".join(node["op"] for node in self.nodes if node["op"] != "constant") or "none"
+
+    def storable(self) -> Check:
+        """The same check in types that traces have; UnsupportedArray where float16 or bfloat16 would have to be rounded to."""
+        tensors = [*self.operands, *self.results]
+        half = sorted({one.dtype for one in tensors} & {"float16", "bfloat16"})
+        if not half:
+            return self
+        inexact = sorted({node["op"] for node in self.nodes} - _EXACT)
+        if inexact:
+            raise UnsupportedArray(
+                f"{self.name}: {' and '.join(half)} elements of {', '.join(inexact)}: the audit has no sets of results that are rounded to "
+                f"{' or '.join(half)} (storage=, docs/contracts/execution-models.md). Operations that round nothing are judged, e.g. max_pool; "
+                "others where operands and result are kept in float32")
+        return dataclasses.replace(self, operands=[one.widened() for one in self.operands], results=[one.widened() for one in self.results])
+
+
+def trace_of(checks: Sequence[Check], writer: str = "assay.testing") -> bytes:
+    """The checks as one trace, a region each."""
+    trace = Trace(writer)
+    for index, check in enumerate(map(Check.storable, checks)):
+        mark = "" if len(checks) == 1 else f"{index} "
+        operands = [trace.given(f"{mark}x{i}", one.dtype, one.shape, one.data) for i, one in enumerate(check.operands)]
+        names = [f"{mark}y" if len(check.results) == 1 else f"{mark}y{i}" for i in range(len(check.results))]
+        results = [trace.add(name, one.dtype, one.shape, one.data) for name, one in zip(names, check.results)]
+        trace.region(check.name, check.model, operands, results, list(check.nodes), None if check.outputs is None else list(check.outputs))
+        trace.outputs += results
+    return trace.to_bytes()
+
+
+class Refused(MalformedInput):
+    """A request that the program refused: a model's spelling, an attribute, operands without a result."""
+
+
+# Called with the checks that were judged, and what came of them; the pytest plugin listens.
+Listener = Callable[[Sequence[Check], Report], None]
+listeners: list[Listener] = []
+
+
+def judge(checks: Sequence[Check], *options: str) -> Report:
+    """What the audit says of the checks, a case each."""
+    status, found, text = _programs.gate("audit", trace_of(checks), *options)
+    if "cases" not in found:
+        raise Refused(text.strip() or f"assay audit ended with status {status}")
+    cases: list[Case] = [case_of(one) for one in found["cases"]]
+    for case, check in zip(cases, checks):
+        if case.op != "trace":  # the finding about a trace that is no run has no region
+            case.name = check.name
+    return Report(cases, text=text, troubles=list(found.get("troubles", [])))
+
+
+def announce(checks: Sequence[Check], report: Report) -> None:
+    """Tells the listeners."""
+    for listener in list(listeners):
+        listener(checks, report)

@@ -1,0 +1,87 @@
+"""Several runtimes on one model: which leaves its contract first, and where."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, Sequence
+
+from assay._arrays import bits_of
+from assay._reports import Case, Report
+from assay.onnxruntime import AnyRunner, Recording, recorded, runner_of
+
+
+@dataclasses.dataclass
+class Entry:
+    """One runner."""
+
+    runner: str
+    contract: str
+    recording: Recording | None
+    report: Report | None
+    error: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The report's, or "error"."""
+        return self.report.verdict if self.report else "error"
+
+    @property
+    def first(self) -> Case | None:
+        """The first region in the model's order that is outside of its contract."""
+        return next((case for case in self.report.cases if any(one.kind == "fail" for one in case.findings)), None) if self.report else None
+
+    @property
+    def value(self) -> str:
+        """The model's name of that value."""
+        return self.first.findings[0].subject if self.first else ""
+
+
+@dataclasses.dataclass
+class Comparison:
+    """All runners, in the order in which they were named."""
+
+    entries: Sequence[Entry]
+    order: Sequence[str]  # the model's values, in order
+
+    @property
+    def first(self) -> Entry | None:
+        """The runner that leaves its contract at the earliest value."""
+        wrong = [entry for entry in self.entries if entry.first is not None]
+        return min(wrong, key=lambda entry: self.order.index(entry.value) if entry.value in self.order else len(self.order), default=None)
+
+    @property
+    def passed(self) -> bool:
+        """All runners keep their contracts, everywhere."""
+        return all(entry.verdict == "passed" for entry in self.entries)
+
+    def __str__(self) -> str:
+        lines = []
+        for entry in self.entries:
+            words = f"error: {entry.error}" if entry.report is None else f"{entry.report.summary()}; at most {100 * entry.report.head_room_used:.3g} % of the allowance"
+            lines.append(f"{entry.runner} ({entry.contract}): {words}")
+        if found := self.first:
+            case = found.first
+            assert case is not None
+            lines += [f"first outside: {found.runner}, value '{found.value}' ({case.op})", *("  " + line for line in case.findings[0].text.splitlines())]
+        return "\n".join(lines)
+
+
+def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]) -> Comparison:
+    """Each runner is recorded and audited by its own contract; one that cannot run the model is an entry with its error."""
+    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in inputs.items()}
+    entries, order = [], list[str]()
+    for runner in map(runner_of, runners):
+        try:
+            one = recorded(runner, model, arrays)
+        except Exception as why:  # a runtime may raise whatever it likes
+            entries.append(Entry(runner.name, runner.contract, None, None, f"{type(why).__name__}: {why}".splitlines()[0]))
+            continue
+        if len(one.recorded) > len(order):
+            order = [region["name"] for region in _regions(one)]
+        entries.append(Entry(runner.name, runner.contract, one, one.audit()))
+    return Comparison(entries, order)
+
+
+def _regions(recording: Recording) -> list[dict[str, Any]]:
+    from assay._safetensors import read_trace
+
+    return list(read_trace(recording.trace)[0]["regions"])

@@ -1,0 +1,136 @@
+"""Models and properties of any form to the files that the native half reads."""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from typing import Any, Callable, Mapping, Optional, TypeVar, Union
+
+from . import _arguments as arguments
+from . import _native, _properties, _results, errors
+
+# A path, or the bytes of what would be a file.
+File = Union[str, bytes]
+T = TypeVar("T")
+
+
+def model_file(model: Any, example_inputs: Any = None) -> File:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return _exported(torch, model, example_inputs)
+    if example_inputs is not None:
+        raise errors.wrong("example_inputs", "a torch.nn.Module as the model", model)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if isinstance(model, (str, os.PathLike)):
+        return arguments.path("model", model)
+    if callable(getattr(model, "SerializeToString", None)):
+        try:
+            return bytes(model.SerializeToString())
+        except Exception as error:  # of protobuf: the message is incomplete or too large
+            raise errors.MalformedInput("malformed input", where="model", why=f"SerializeToString failed: {error}", code="python.model") from error
+    raise errors.wrong("model", "a path, bytes, an onnx.ModelProto or a torch.nn.Module", model)
+
+
+def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
+    if example_inputs is None:
+        raise errors.UsageError("wrong argument", where="example_inputs", why="required: inputs with which the torch.nn.Module is exported",
+                                advice="example_inputs=(torch.zeros(1, 3, 32, 32),)", code="python.argument")
+    inputs = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    training = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+            path = os.path.join(folder, "model.onnx")
+            try:
+                torch.onnx.export(model, inputs, path, dynamo=False)
+            except TypeError:  # before torch 2.5 there is one exporter
+                torch.onnx.export(model, inputs, path)
+            with open(path, "rb") as file:
+                return file.read()
+    except errors.Error:
+        raise
+    except Exception as error:
+        raise errors.Unsupported("torch.onnx.export failed", where="model", why=f"{type(error).__name__}: {error}",
+                                 advice="export the model yourself and pass the file", code="python.export") from error
+    finally:
+        for module, was in training.items():
+            module.training = was
+
+
+def property_file(property: Any, model: File) -> File:
+    if isinstance(property, (bytes, bytearray, memoryview)):
+        return bytes(property)
+    if isinstance(property, str) and property.lstrip()[:1] in ("(", ";"):
+        try:
+            return property.encode()
+        except UnicodeError:
+            raise errors.wrong("property", "text", property) from None
+    if isinstance(property, (str, os.PathLike)):
+        return arguments.path("property", property)
+    kinds = (_properties.Box, _properties.Robust, _properties.Linear)
+    parts = (property,) if isinstance(property, kinds) else property
+    if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(part, kinds) for part in parts):
+        raise errors.wrong("property", "a path, VNN-LIB text, or Box, Robust and Linear objects", property)
+    described = on_files(lambda path: _native.describe(path), model=model)
+    return _properties.vnnlib(parts, described["inputs"], described["outputs"]).encode()
+
+
+def on_files(work: Callable[..., T], **files: File) -> T:
+    """work(paths) where bytes lie in a folder that is gone afterwards; the folder's name is taken out of texts."""
+    endings = {"model": "model.onnx", "property": "property.vnnlib", "certificate": "certificate.assay", "statement": "statement"}
+    if all(isinstance(file, str) for file in files.values()):
+        return work(*files.values())
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        paths = []
+        for name, file in files.items():
+            if isinstance(file, str):
+                paths.append(file)
+                continue
+            paths.append(os.path.join(folder, endings[name]))
+            with open(paths[-1], "wb") as out:
+                out.write(file)
+        prefix = folder + os.sep
+        try:
+            return _without(work(*paths), prefix)  # type: ignore[no-any-return]
+        except errors.Error as error:
+            raise type(error)(error.what, where=error.where.replace(prefix, ""), why=error.why.replace(prefix, ""), advice=error.advice,
+                              code=error.code) from None
+
+
+def _without(value: Any, prefix: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(prefix, "")
+    if isinstance(value, dict):
+        return {_without(key, prefix): _without(one, prefix) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without(one, prefix) for one in value]
+    return value
+
+
+class Question:
+    """A model, a property and what is meant by them."""
+
+    def __init__(self, model: Any, property: Any, semantics: Optional[str], example_inputs: Any = None, memory: Optional[int] = None,
+                 budget: Optional[float] = None) -> None:
+        self.options: dict[str, Any] = {"semantics": None if semantics is None else arguments.text("semantics", semantics)}
+        if memory is not None:
+            self.options["memory"] = arguments.whole("memory", memory, 1, 2**63 - 1)
+        if budget is not None:
+            self.options["budget"] = arguments.seconds("budget", budget)
+        self.model = model_file(model, example_inputs)
+        self.property = property_file(property, self.model)
+
+    def ask(self, work: Callable[..., T], *more: Any, **options: Any) -> T:
+        return on_files(lambda model, property: work(model, property, *more, **self.options, **options), model=self.model,
+                        property=self.property)
+
+    def check(self, certificate: File, *, exact: bool) -> _results.Check:
+        return checked(on_files(lambda *paths: _native.check(*paths, exact=arguments.flag("exact", exact), **self.options), model=self.model,
+                                property=self.property, certificate=certificate))
+
+
+def checked(found: Mapping[str, Any]) -> _results.Check:
+    return _results.Check(found["verdict"], found["proves"], found["theorem"], found["statement"], found["assumptions"], found["digests"],
+                          None if found["why"] is None else errors.from_rejection(found["why"]), found["vacuous"], found["steps"],
+                          found["times"], found["notes"])

@@ -1,0 +1,37 @@
+"""Execution models by name: what `assay verify --semantics float32:NAME` calls them, and their spellings in traces."""
+from __future__ import annotations
+
+from assay.errors import UsageError
+
+_ANY = "binary32 accumulator=any_order"
+NAMED = {
+    "any-order": f"{_ANY} math=any-library",
+    "onnxruntime": f"{_ANY} moments=one_or_two_pass math=onnxruntime",
+    "pytorch-cpu": f"{_ANY} math=pytorch-cpu",
+    "cuda": f"{_ANY} math=cuda-13",
+    "tf32": f"{_ANY} inputs=tf32 math=cuda-13",
+    "bfloat16": f"{_ANY} storage=bfloat16 math=any-library",
+    "float16": f"{_ANY} storage=binary16 math=any-library",
+    "float64": "binary64 accumulator=any_order math=any-library",
+}
+DEFAULT = "any-order"
+
+
+def spelling(model: str | None, *, wide: bool = False) -> str:
+    """The spelling of a named model, or the text itself where it is one; of None the default's. `wide`: elements are float64.
+
+    "any-order accumulator=tree tree_height=64" is a named model with fields of its own.
+    """
+    name, _, fields = (model or DEFAULT).strip().partition(" ")
+    text = f"{name} {fields}".strip() if name in ("binary32", "binary64") else _named(name, fields)
+    return text.replace("binary32", "binary64", 1) if wide else text
+
+
+def _named(name: str, fields: str) -> str:
+    if name not in NAMED:
+        raise UsageError(f"no execution model is called '{name}': {', '.join(NAMED)}, or a spelling that begins with binary32 or binary64")
+    parts = dict(part.partition("=")[::2] for part in NAMED[name].split()[1:])
+    parts.update(part.partition("=")[::2] for part in fields.split())
+    if parts.get("accumulator") != "tree":
+        parts.pop("tree_height", None)
+    return " ".join([NAMED[name].split()[0], *(f"{key}={word}" for key, word in parts.items())])

@@ -1,0 +1,152 @@
+"""Properties as Python objects: an input box, and what is to hold for every point of it. They become VNN-LIB text."""
+from __future__ import annotations
+
+import fractions
+import math
+import operator
+from typing import Any, Iterable, Optional, Sequence, Union
+
+from . import _arguments as arguments
+from .errors import UsageError, wrong
+
+Tensors = Sequence[tuple[str, str, tuple[int, ...]]]  # name, dtype, shape
+
+
+class Box:
+    """The points between `lo` and `hi`, or within `radius` of `center` in every coordinate.
+
+    Numbers are exact: a float is the binary number that it is, a text such as "0.1" the decimal that it spells. `radius`, `lo` and `hi` are
+    arrays or single numbers. `clip` cuts the box off, for example at (0, 1). `input` names the model's input where it has several.
+    """
+
+    def __init__(self, center: Any = None, radius: Any = None, *, lo: Any = None, hi: Any = None, clip: Optional[tuple[Any, Any]] = None,
+                 input: Optional[str] = None) -> None:
+        if (center is None) != (radius is None) or (lo is None) != (hi is None) or (center is None) == (lo is None):
+            raise UsageError("wrong argument", where="Box", why="required: center and radius, or lo and hi", code="python.argument")
+        if center is not None:
+            middle, shape = arguments.flat("Box(center)", center)
+            half, half_shape = arguments.flat("Box(radius)", radius)
+            if any(r < 0 for r in half):
+                raise wrong("Box(radius)", "numbers of at least 0", radius)
+            middle, half, self.shape = _broadcast("Box(center, radius)", middle, shape, half, half_shape)
+            self.lo = [m - r for m, r in zip(middle, half)]
+            self.hi = [m + r for m, r in zip(middle, half)]
+        else:
+            least, shape = arguments.flat("Box(lo)", lo)
+            most, most_shape = arguments.flat("Box(hi)", hi)
+            self.lo, self.hi, self.shape = _broadcast("Box(lo, hi)", least, shape, most, most_shape)
+        if clip is not None:
+            if not isinstance(clip, (tuple, list)) or len(clip) != 2:
+                raise wrong("Box(clip)", "two numbers", clip)
+            first, last = (arguments.exact("Box(clip)", end) for end in clip)
+            self.lo, self.hi = [max(x, first) for x in self.lo], [min(x, last) for x in self.hi]
+        for i, (a, b) in enumerate(zip(self.lo, self.hi)):
+            if a > b:
+                raise wrong(f"Box, element {i}", "lo <= hi", f"{float(a)!r}, {float(b)!r}")
+        self.input = None if input is None else arguments.text("Box(input)", input)
+
+    def __repr__(self) -> str:
+        return f"Box(shape={list(self.shape)}, widest={float(max((b - a for a, b in zip(self.lo, self.hi)), default=0)):.6g})"
+
+
+class Robust:
+    """The output with this position stays the largest: every other one is smaller."""
+
+    def __init__(self, label: int) -> None:
+        try:  # integers of NumPy and torch too
+            position = label if isinstance(label, bool) else operator.index(label)
+        except Exception:  # whatever a stranger's __index__ raises
+            raise wrong("Robust(label)", "a whole number", label) from None
+        self.label = arguments.whole("Robust(label)", position, 0, 2**62)
+
+    def __repr__(self) -> str:
+        return f"Robust({self.label})"
+
+    def unsafe(self, outputs: int) -> list[str]:
+        if self.label >= outputs:
+            raise wrong("Robust(label)", f"a position below {outputs}, the number of outputs", self.label)
+        return [f"(>= Y_{j} Y_{self.label})" for j in range(outputs) if j != self.label]
+
+
+class Linear:
+    """Each row of `rows` times the outputs is at most `at_most`, and at least `at_least`.
+
+    `rows` is a matrix with a column per output, or one row; the bounds are numbers, or one per row.
+    """
+
+    def __init__(self, rows: Any, *, at_most: Any = None, at_least: Any = None) -> None:
+        elements, shape = arguments.flat("Linear(rows)", rows)
+        if len(shape) not in (1, 2) or 0 in shape:
+            raise wrong("Linear(rows)", "a row, or a matrix with a column per output", f"shape {list(shape)}")
+        width = shape[-1]
+        self.rows = [elements[i:i + width] for i in range(0, len(elements), width)]
+        if at_most is None and at_least is None:
+            raise UsageError("wrong argument", where="Linear", why="required: at_most, at_least or both", code="python.argument")
+        self.bounds: list[tuple[str, list[fractions.Fraction]]] = []
+        for word, name, bound in ((">", "at_most", at_most), ("<", "at_least", at_least)):
+            if bound is None:
+                continue
+            values, _ = arguments.flat(f"Linear({name})", bound)
+            if len(values) not in (1, len(self.rows)):
+                raise wrong(f"Linear({name})", f"1 or {len(self.rows)} numbers", f"{len(values)}")
+            self.bounds.append((word, values * len(self.rows) if len(values) == 1 else values))
+
+    def __repr__(self) -> str:
+        return f"Linear({len(self.rows)} rows of {len(self.rows[0])})"
+
+    def unsafe(self, outputs: int) -> list[str]:
+        if len(self.rows[0]) != outputs:
+            raise wrong("Linear(rows)", f"{outputs} columns, the number of outputs", f"{len(self.rows[0])}")
+        return [f"({word} {self._sum(row)} {arguments.decimal_of('Linear', bound)})" for word, bounds in self.bounds
+                for row, bound in zip(self.rows, bounds)]
+
+    @staticmethod
+    def _sum(row: list[fractions.Fraction]) -> str:
+        terms = [f"(* {arguments.decimal_of('Linear(rows)', c)} Y_{j})" for j, c in enumerate(row) if c != 0]
+        return "0" if not terms else terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
+
+
+Part = Union[Box, Robust, Linear]
+
+
+def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
+    """The property as VNN-LIB 1.0 text: its assertions describe the points at which something does not hold."""
+    boxes = [part for part in parts if isinstance(part, Box)]
+    meant = [part for part in parts if not isinstance(part, Box)]
+    if not meant:
+        raise UsageError("wrong argument", where="property", why="required: what is to hold, a Robust or a Linear; found: boxes only",
+                         code="python.argument")
+    lines = [f"(declare-const X_{i} Real)" for i in range(sum(math.prod(shape) for _, _, shape in inputs))]
+    width = sum(math.prod(shape) for _, _, shape in outputs)
+    lines += [f"(declare-const Y_{j} Real)" for j in range(width)]
+    at = 0
+    for name, _, shape in inputs:
+        box = _box_of(boxes, name, len(inputs))
+        arguments.fits(f"Box of input '{name}'", box.shape, shape)
+        for lo, hi in zip(box.lo, box.hi):
+            lines += [f"(assert (>= X_{at} {arguments.decimal_of('Box', lo)}))", f"(assert (<= X_{at} {arguments.decimal_of('Box', hi)}))"]
+            at += 1
+    unsafe = [f"(and {one})" for part in meant for one in part.unsafe(width)]
+    if not unsafe:
+        raise wrong("property", "something that can fail", "one output alone, which is always the largest")
+    return "\n".join([*lines, f"(assert (or {' '.join(unsafe)}))"]) + "\n"
+
+
+def _box_of(boxes: list[Box], name: str, inputs: int) -> Box:
+    found = [box for box in boxes if box.input == name or (box.input is None and inputs == 1)]
+    if len(found) != 1 or len(boxes) != inputs:
+        raise UsageError("wrong argument", where="property", code="python.argument",
+                         why=f"required: one Box for input '{name}' and none besides the model's inputs, found: {len(found)} of {len(boxes)}",
+                         advice=f"say Box(..., input='{name}')" if inputs > 1 else "")
+    return found[0]
+
+
+def _broadcast(where: str, a: list[fractions.Fraction], a_shape: tuple[int, ...], b: list[fractions.Fraction],
+               b_shape: tuple[int, ...]) -> tuple[list[fractions.Fraction], list[fractions.Fraction], tuple[int, ...]]:
+    if b_shape == ():
+        return a, b * len(a), a_shape
+    if a_shape == ():
+        return a * len(b), b, b_shape
+    if a_shape != b_shape:
+        raise wrong(where, "arrays of one shape, or a number", f"shapes {list(a_shape)} and {list(b_shape)}")
+    return a, b, a_shape

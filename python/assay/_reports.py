@@ -1,0 +1,170 @@
+"""What came of checks: cases with findings, as text, JUnit XML and SARIF 2.1.0 (docs/gates.md)."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Iterable, Mapping, Sequence
+from xml.etree import ElementTree
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# The rule of findings about elements whose sets are too wide to mean anything.
+VACUOUS = "contract.vacuous"
+_ALLOWED = {"\t", "\n"}
+
+
+@dataclasses.dataclass
+class Finding:
+    """One thing that is wrong, or that could not be decided."""
+
+    kind: str  # "fail", "undecided", "vacuous", "unsupported"
+    rule: str  # stable: "contract.softmax", "probe.unwritten"
+    subject: str
+    message: str
+    details: list[str] = dataclasses.field(default_factory=list)
+    elements: int = 1
+    waiver: str = ""
+    first: Mapping[str, Any] | None = None  # the first element that is outside, and the worst
+    worst: Mapping[str, Any] | None = None
+    failed_at: Sequence[int] = ()  # the failed elements, row-major, or the first 65,536 of them
+
+    @property
+    def text(self) -> str:
+        """As the program prints it."""
+        return "\n".join([f"{self.rule}: {self.message}", *(f"  {line}" for line in self.details)])
+
+
+@dataclasses.dataclass
+class Case:
+    """One region, or one probe."""
+
+    name: str
+    op: str
+    model: str = ""
+    passed: int = 0
+    failed: int = 0
+    vacuous: int = 0
+    unsupported: int = 0
+    head_room_used: float = 0.0
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    file: str = ""  # where the check stands
+    line: int = 1
+
+    @property
+    def judged(self) -> int:
+        """Elements, undecided ones counted."""
+        return self.passed + self.failed + self.vacuous + self.unsupported
+
+
+def case_of(found: Mapping[str, Any]) -> Case:
+    """From the program's JSON."""
+    findings = [Finding(one["kind"], one["rule"], one["subject"], one["message"], list(one["details"]), one["elements"], one["waiver"],
+                        one.get("first"), one.get("worst"), one.get("failed_at", ())) for one in found["findings"]]
+    return Case(found["name"], found["op"], found["model"], found["passed"], found["failed"], found["vacuous"], found["unsupported"],
+                found["head_room_used"], findings)
+
+
+@dataclasses.dataclass
+class Report:
+    """Cases, and the word that they come to."""
+
+    cases: list[Case]
+    text: str = ""
+    title: str = "assay"
+    troubles: list[str] = dataclasses.field(default_factory=list)
+    most_undecided: float = 0.01  # share of elements that may be vacuous
+    declined: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # probes that the kernel would not run, and why
+
+    def count(self, what: str) -> int:
+        """Elements of all cases: "passed", "failed", "vacuous", "unsupported"."""
+        return sum(int(getattr(case, what)) for case in self.cases)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Of all cases."""
+        return [finding for case in self.cases for finding in case.findings]
+
+    @property
+    def failures(self) -> list[Finding]:
+        """Those that no waiver covers."""
+        return [finding for finding in self.findings if finding.kind == "fail" and not finding.waiver]
+
+    @property
+    def verdict(self) -> str:
+        """"failed", "undecided" (unsupported, or nothing was judged), "vacuous" or "passed"."""
+        if self.failures or self.troubles:
+            return "failed"
+        open_kinds = {finding.kind for finding in self.findings if not finding.waiver}
+        if "unsupported" in open_kinds or not self.cases or self.count("unsupported"):
+            return "undecided"
+        undecided = {finding.rule for finding in self.findings if finding.kind == "undecided" and not finding.waiver}
+        if undecided - {VACUOUS}:
+            return "undecided"
+        share = self.count("vacuous") / max(sum(case.judged for case in self.cases), 1)
+        return "vacuous" if undecided or share > self.most_undecided else "passed"
+
+    @property
+    def passed(self) -> bool:
+        """Every element was judged and is within its contract."""
+        return self.verdict == "passed"
+
+    @property
+    def head_room_used(self) -> float:
+        """The largest share of its allowance that an element used."""
+        return max((case.head_room_used for case in self.cases), default=0.0)
+
+    def summary(self) -> str:
+        """The last line of a gate."""
+        counts = ", ".join(f"{self.count(word)} {word}" for word in ("passed", "failed", "vacuous", "unsupported"))
+        return f"{self.verdict}: {len(self.cases)} case{'' if len(self.cases) == 1 else 's'}, {counts}"
+
+    def junit(self) -> str:
+        """JUnit XML, one test case per case."""
+        failed = [case for case in self.cases if _open(case)]
+        counts = {"tests": str(len(self.cases)), "failures": str(len(failed)), "errors": "0", "skipped": "0"}
+        suites = ElementTree.Element("testsuites", counts)
+        suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
+        for case in self.cases:
+            one = ElementTree.SubElement(suite, "testcase", {"classname": f"assay.{case.op}", "name": _printable(case.name)})
+            for finding in _open(case):
+                inside = ElementTree.SubElement(one, "failure", {"message": _printable(finding.message), "type": finding.rule})
+                inside.text = _printable(finding.text)
+        ElementTree.indent(suites)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+    def sarif(self, root: str = "") -> str:
+        """SARIF 2.1.0; files are named from the folder `root`."""
+        found = [(case, finding) for case in self.cases for finding in case.findings if finding.kind != "vacuous"]
+        rules = sorted({finding.rule for _, finding in found})
+        run = {"tool": {"driver": {"name": "Assay", "rules": [{"id": rule} for rule in rules]}},
+               "results": [_result(case, finding, root) for case, finding in found]}
+        return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def merged(reports: Iterable[Report], title: str) -> Report:
+    """All cases as one report."""
+    every = list(reports)
+    return Report([case for one in every for case in one.cases], "\n".join(one.text for one in every), title,
+                  [trouble for one in every for trouble in one.troubles])
+
+
+def _open(case: Case) -> list[Finding]:
+    return [one for one in case.findings if one.kind in ("fail", "undecided", "unsupported") and not one.waiver]
+
+
+def _result(case: Case, finding: Finding, root: str) -> dict[str, Any]:
+    uri = os.path.relpath(case.file, root) if case.file and root else case.file or "unknown"
+    result: dict[str, Any] = {
+        "ruleId": finding.rule, "level": "error" if finding.kind == "fail" and not finding.waiver else "warning",
+        "message": {"text": "\n".join([finding.message, *finding.details])},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri.replace(os.sep, "/")}, "region": {"startLine": case.line}},
+                       "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": f"{case.name} / {finding.subject}"}]}],
+        "partialFingerprints": {"assay/v1": f"{finding.rule}/{case.op}/{case.model}"}}
+    if finding.waiver:
+        result["suppressions"] = [{"kind": "external", "justification": f"waiver {finding.waiver}"}]
+    return result
+
+
+def _printable(text: str) -> str:
+    """Without the control characters that XML has not."""
+    return "".join(one if one.isprintable() or one in _ALLOWED else "?" for one in text)

@@ -1,0 +1,244 @@
+"""What the functions of the package return."""
+from __future__ import annotations
+
+import dataclasses
+import fractions
+import html
+import math
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
+
+from . import errors
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    from ._inputs import Question
+
+    Array = numpy.typing.NDArray[Any]
+
+Tensors = list[tuple[str, str, tuple[int, ...]]]  # name, dtype, shape
+
+
+class Ends(NamedTuple):
+    """A set per element: every value lies in [lo, hi]; two NaN where the value may be undefined."""
+
+    lo: Array
+    hi: Array
+
+
+def _array(data: bytes, shape: tuple[int, ...]) -> Array:
+    import numpy
+
+    return numpy.frombuffer(data, numpy.float64).reshape(shape)
+
+
+def _ends(shape: tuple[int, ...], lo: bytes, hi: bytes) -> Ends:
+    return Ends(_array(lo, shape), _array(hi, shape))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Statement:
+    """What model and property claim: `text` in words, `bytes` canonically (a statement file)."""
+
+    text: str
+    bytes: bytes
+    semantics: str
+    digests: Mapping[str, str]
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        return f"Statement(sha256={self.digests['statement'][:16]}..., {len(self.bytes)} bytes)"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Check:
+    """What the kernel makes of a certificate. `verdict` is accepted, rejected or declined; the theorem is the answer."""
+
+    verdict: str
+    proves: str  # sat, unsat; empty unless accepted
+    theorem: str
+    statement: str
+    assumptions: list[str]
+    digests: Mapping[str, str]
+    why: Optional[errors.Error]  # unless accepted
+    vacuous: bool
+    steps: int
+    times: Mapping[str, float]
+    notes: list[str]
+
+    def __bool__(self) -> bool:
+        return self.verdict == "accepted"
+
+    def __repr__(self) -> str:
+        return f"Check({self.verdict}{', proves ' + self.proves if self.proves else ''}{f', {self.why}' if self.why else ''})"
+
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.theorem or self.why}"
+
+
+class Result:
+    """The answer to a property, with what it rests on.
+
+    `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`).
+    """
+
+    def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
+        self.answer: str = found["answer"]
+        self.reason: str = found["reason"]
+        self.sentence: str = found["sentence"]
+        self.statement: str = found["statement"]
+        self.theorem: str = found["theorem"]
+        self.assumptions: list[str] = found["assumptions"]
+        self.semantics: str = found["semantics"]
+        self.digests: dict[str, str] = found["digests"]
+        self.times: dict[str, float] = found["times"]
+        self.notes: list[str] = found["notes"]
+        self.nodes: int = found["nodes"]
+        self.leaves: int = found["leaves"]
+        self.vacuous: bool = found["vacuous"]
+        self.certificate = certificate
+        self._inputs: Tensors = found["inputs"]
+        self._outputs: Tensors = found["outputs"]
+        self._witness: Optional[list[str]] = found.get("witness")
+        self._reached: Optional[tuple[bytes, bytes]] = found.get("witness_outputs")
+        self._question = question
+
+    @property
+    def exact_witness(self) -> Optional[dict[str, list[fractions.Fraction]]]:
+        """Of sat: the elements of each input, row-major, exactly."""
+        if self._witness is None:
+            return None
+        exact, at = {}, 0
+        for name, _, shape in self._inputs:
+            exact[name] = [fractions.Fraction(value) for value in self._witness[at:at + math.prod(shape)]]
+            at += math.prod(shape)
+        return exact
+
+    @property
+    def witness(self) -> Optional[dict[str, Array]]:
+        """Of sat: each input as an array of float64 (integers: int64, truth values: bool), rounded to nearest."""
+        import numpy
+
+        exact = self.exact_witness
+        if exact is None:
+            return None
+        arrays = {}
+        for name, dtype, shape in self._inputs:
+            if dtype.startswith("float"):
+                arrays[name] = numpy.array([float(value) for value in exact[name]], numpy.float64).reshape(shape)
+            else:
+                arrays[name] = numpy.array([int(value) for value in exact[name]], bool if dtype == "bool" else numpy.int64).reshape(shape)
+        return arrays
+
+    @property
+    def outputs(self) -> Optional[dict[str, Ends]]:
+        """Of sat: what each output is at the witness, enclosed."""
+        if self._reached is None:
+            return None
+        lo, hi = self._reached
+        ends, at = {}, 0
+        for name, _, shape in self._outputs:
+            size = 8 * math.prod(shape)
+            ends[name] = _ends(shape, lo[at:at + size], hi[at:at + size])
+            at += size
+        return ends
+
+    def check(self, *, exact: bool = False) -> Check:
+        """Decides the certificate with the kernel, from the same model and property; exact repeats every step in integers."""
+        if self.certificate is None:
+            raise errors.UsageError("no certificate", where="Result.check", code="python.certificate",
+                                    why=f"the answer is {self.answer}" if self.answer in ("unknown", "timed-out") else "proof=False was asked for")
+        return self._question.check(self.certificate, exact=exact)
+
+    def __repr__(self) -> str:
+        size = "" if self.certificate is None else f", certificate of {len(self.certificate)} bytes"
+        return f"Result({self.answer}{', ' + self.reason if self.reason else ''}{size}, {self.times['total']:.3g} s)"
+
+    def __str__(self) -> str:
+        return f"{self.answer}\n{self.sentence}\n{self.theorem or self.statement}"
+
+    def _repr_html_(self) -> str:
+        rows = {"answer": self.answer, "": self.sentence, "semantics": self.semantics, "statement": self.digests["statement"],
+                "certificate": "none" if self.certificate is None else f"{len(self.certificate)} bytes",
+                "search": f"{self.times['search']:.3g} s, {self.nodes} nodes"}
+        cells = "".join(f"<tr><th style='text-align:left'>{html.escape(k)}</th><td style='text-align:left'>{html.escape(v)}</td></tr>"
+                        for k, v in rows.items())
+        return f"<table>{cells}</table><details><summary>statement</summary><pre>{html.escape(self.theorem or self.statement)}</pre></details>"
+
+
+class NodeBounds:
+    """Proved bounds of one node's elements."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self.node: int = found["node"]
+        self.op: str = found["op"]
+        self.name: str = found["name"]
+        self.shape: tuple[int, ...] = found["shape"]
+        self.output: bool = found["output"]
+        self._lo: bytes = found["lo"]
+        self._hi: bytes = found["hi"]
+
+    @property
+    def lo(self) -> Array:
+        return _array(self._lo, self.shape)
+
+    @property
+    def hi(self) -> Array:
+        return _array(self._hi, self.shape)
+
+    def __repr__(self) -> str:
+        return f"NodeBounds({self.node}, {self.op}, {self.name!r}, {list(self.shape)}{', output' if self.output else ''})"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Bounds:
+    """Proved bounds of every node, for each input box of the property: `groups` has a list of nodes per box, empty where the box is."""
+
+    groups: list[list[NodeBounds]]
+    complete: bool  # every output has bounds
+    stopped: bool  # time was up: some nodes have interval bounds, or none
+    statement: str
+    digests: Mapping[str, str]
+    notes: list[str]
+
+    @property
+    def nodes(self) -> list[NodeBounds]:
+        """Those of the only box."""
+        if len(self.groups) != 1:
+            raise errors.UsageError("wrong use", where="Bounds.nodes", why=f"required: one input box, found: {len(self.groups)}",
+                                    advice="use Bounds.groups", code="python.argument")
+        return self.groups[0]
+
+    @property
+    def outputs(self) -> dict[str, NodeBounds]:
+        return {node.name: node for node in self.nodes if node.output}
+
+    def __repr__(self) -> str:
+        return f"Bounds({len(self.groups)} boxes, {sum(map(len, self.groups))} nodes{', stopped' if self.stopped else ''})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What stands in the way of a model."""
+
+    code: str
+    where: str
+    required: str
+    found: str
+    advice: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.code} at {self.where}: required {self.required}; found {self.found}; {self.advice}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Enclosures:
+    """What the reference semantics says of a model at a point or on a box: by output, and gradients by input."""
+
+    outputs: dict[str, Ends]
+    gradients: dict[str, Ends]

@@ -1,0 +1,74 @@
+"""What goes wrong, as exceptions: each says what, where, why, and what to do about it."""
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+
+class Error(Exception):
+    """The base of all exceptions of this package.
+
+    `code` names the rule, for programs; `what` is the kind of trouble; `where` the argument, file, node or element; `why` what was
+    required and what was found; `advice` what would make it work. Any of them may be empty.
+    """
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", advice: str = "", code: str = "") -> None:
+        self.what, self.where, self.why, self.advice, self.code = what, where, why, advice, code
+        parts = [what + (f" at {where}" if where else ""), why, advice]
+        super().__init__("; ".join(part for part in parts if part) + (f" [{code}]" if code else ""))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.__dict__.copy())
+
+
+class UsageError(Error, ValueError, TypeError):
+    """An argument of a function has a wrong type, form or value."""
+
+
+class MalformedInput(Error, ValueError):
+    """A file, a text or bytes cannot be read as what they are meant to be."""
+
+
+class Unsupported(Error, NotImplementedError):
+    """What was given is well-formed and uses something that Assay has no meaning for."""
+
+
+class Undecided(Error, RuntimeError):
+    """A limit on memory or work ended it: nothing is known."""
+
+
+class Rejected(Error, ValueError):
+    """What was given is well-formed, and definitely not so."""
+
+
+class InternalError(Error, RuntimeError):
+    """Assay made a mistake: please report it."""
+
+
+_KINDS: dict[str, tuple[type[Error], str]] = {
+    "rejected": (Rejected, "rejected"), "declined": (Undecided, "undecided"), "malformed": (MalformedInput, "malformed input"),
+    "unsupported": (Unsupported, "unsupported")}
+
+
+def from_rejection(why: Mapping[str, str]) -> Error:
+    """The exception for a rejection of the native half: a dict with kind, code, place, required, found and advice."""
+    kind, what = _KINDS.get(why["kind"], (InternalError, "internal error"))
+    if why["code"].startswith("python.") and kind is MalformedInput:
+        kind, what = UsageError, "wrong argument"
+    reason = ", ".join(part for part in (why["required"] and f"required: {why['required']}", why["found"] and f"found: {why['found']}") if part)
+    return kind(what, where=why["place"], why=reason, advice=why["advice"], code=why["code"])
+
+
+def wrong(where: str, required: str, found: object, advice: str = "") -> UsageError:
+    """The exception for an argument."""
+    try:
+        shown = repr(found)
+    except Exception:  # a stranger's __repr__
+        shown = f"an object of type {type(found).__name__}"
+    shown = shown if len(shown) <= 120 else shown[:120] + "..."
+    return UsageError("wrong argument", where=where, why=f"required: {required}, found: {shown}", advice=advice, code="python.argument")
+
+
+def _restored(kind: type[Error], state: dict[str, Any]) -> Error:
+    error = kind(state["what"], **{name: state[name] for name in ("where", "why", "advice", "code")})
+    error.__dict__.update(state)
+    return error

@@ -1,0 +1,30 @@
+"""What the pre-commit hooks run (.pre-commit-hooks.yaml): `python -m assay.pre_commit lint|audit|gradcheck|certificates [OPTION...] FILE...`."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Sequence
+
+from assay._programs import program
+
+# What runs on one file.
+_COMMANDS = {"lint": ["lint"], "audit": ["audit"], "gradcheck": ["gradcheck"], "certificates": ["check", "--list"]}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The worst exit status of the files; 2 where the first argument is no hook."""
+    if not arguments or arguments[0] not in _COMMANDS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    options = [one for one in arguments[1:] if one.startswith("-")]
+    worst = 0
+    for path in (one for one in arguments[1:] if not one.startswith("-")):
+        done = subprocess.run([program(), *_COMMANDS[arguments[0]], path, *options], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(f"{path}: assay {arguments[0]} ended with status {done.returncode}\n{done.stdout}{done.stderr}".rstrip())
+        worst = max(worst, done.returncode)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

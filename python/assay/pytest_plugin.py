@@ -1,0 +1,254 @@
+"""The pytest plugin: reports of all checks of a session, waivers, baselines, and a fixture that collects the checks of one test.
+
+    pytest --assay-junit=assay.xml --assay-sarif=assay.sarif --assay-waivers=waivers.json --assay-baseline=baseline.json
+
+    def test_kernels(assay_gate):
+        assay_gate.assert_within_contract("softmax", [x], y, attributes={"axis": -1})     # goes on after a failure
+        assay_gate.audit_kernel("relu", my_relu)
+
+    @pytest.mark.assay_baseline("softmax.json")                                         # head-room of this test's checks, by operation
+    def test_softmax(): ...
+"""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any, Generator, Mapping, Sequence
+
+import pytest
+
+if TYPE_CHECKING:
+    from assay._checks import Check
+    from assay._reports import Report
+
+_WORKER = "assay"  # what a worker of pytest-xdist hands to its controller
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, in a group of their own."""
+    group = parser.getgroup("assay", "contracts of kernels and results (assay.testing)")
+    group.addoption("--assay-junit", metavar="FILE", help="write the checks of the session as JUnit XML")
+    group.addoption("--assay-sarif", metavar="FILE", help="write the findings of the session as SARIF 2.1.0, for code scanning")
+    group.addoption("--assay-waivers", metavar="FILE", help="findings that are accepted for a while (docs/gates.md)")
+    group.addoption("--assay-baseline", metavar="FILE", help="fail where an operation uses over 25 %% more of its allowance than this file says")
+    group.addoption("--assay-write-baseline", action="store_true", help="write the files of --assay-baseline and of the markers instead")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker and the session."""
+    config.addinivalue_line("markers", "assay_baseline(file): the head-room of the test's checks stays within 25 % of what the file says")
+    config.pluginmanager.register(Session(config), "assay-session")
+
+
+@pytest.fixture
+def assay_gate(request: pytest.FixtureRequest) -> Gate:
+    """Collects the checks of a test; the test fails at its end with all that they found."""
+    gate = Gate()
+    request.node.stash[_GATE] = gate
+    return gate
+
+
+class Gate:
+    """The checks of `assay.testing`, which do not raise: what they find fails the test when it is over."""
+
+    def __init__(self) -> None:
+        self.reports: list[Report] = []
+        self._allowed: list[bool] = []  # whether a vacuous report is fine
+
+    def assert_within_contract(self, reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
+                               allow_vacuous: bool = False, name: str | None = None) -> Report:
+        """As the function of that name, without raising; gives the report."""
+        from assay.testing import within_contract
+
+        report = within_contract(reference, inputs, output, attributes=attributes, model=model, name=name)
+        return self.check(report, allow_vacuous=allow_vacuous)
+
+    def audit_kernel(self, op: str, kernel: Any, **options: Any) -> Report:
+        """As the function of that name, without raising; gives the report."""
+        from assay.testing import audit_kernel
+
+        return self.check(audit_kernel(op, kernel, **{**options, "raises": False}))
+
+    def check(self, report: Report, *, allow_vacuous: bool = False) -> Report:
+        """Any other report."""
+        self.reports.append(report)
+        self._allowed.append(allow_vacuous)
+        return report
+
+    def conclude(self) -> None:
+        """Raises if a report is no pass."""
+        __tracebackhide__ = True
+        from assay._reports import merged
+        from assay.testing import ContractViolation, NotDecided
+        from assay.testing._contracts import explanation
+
+        wrong = [report for report, allow in zip(self.reports, self._allowed) if not report.passed and not (allow and report.verdict == "vacuous")]
+        if wrong:
+            kind = ContractViolation if any(report.verdict == "failed" for report in wrong) else NotDecided
+            text = "\n".join(getattr(report, "faults", None) and report.text or explanation(report) for report in wrong)
+            raise kind(f"{len(wrong)} of {len(self.reports)} checks are no pass\n{text}", merged(wrong, "assay"))
+
+
+_GATE = pytest.StashKey[Gate]()
+
+
+@dataclasses.dataclass
+class _Entry:
+    """What one test checked at once."""
+
+    test: str
+    checks: list[Check]
+    report: Report
+
+
+class Session:
+    """Everything that was checked, and the files that say so."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.entries = config, list[_Entry]()
+        self.troubles: list[str] = []
+        self.current: pytest.Item | None = None
+
+    def option(self, name: str) -> Any:
+        """An option of this plugin."""
+        return self.config.getoption(f"assay_{name}")
+
+    # While a test runs.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Listens to the checks of the test."""
+        from assay import _checks
+
+        self.current = item
+        _checks.listeners.append(self.listen)
+        try:
+            return (yield)
+        finally:
+            _checks.listeners.remove(self.listen)
+            self.current = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """The gate and the baseline of a test that ended well."""
+        __tracebackhide__ = True
+        result = yield
+        if gate := pyfuncitem.stash.get(_GATE, None):
+            gate.conclude()
+        for marker in pyfuncitem.iter_markers("assay_baseline"):
+            self._compare(pyfuncitem, *marker.args, **marker.kwargs)
+        return result
+
+    def listen(self, checks: Sequence[Check], report: Report) -> None:
+        """Called by assay.testing after each check, before it raises."""
+        item = self.current
+        file, line = _place(item)
+        for case in report.cases:
+            case.file, case.line = file, line
+        if self.option("waivers") and report.failures:
+            self._waive(checks, report)
+        self.entries.append(_Entry(item.nodeid if item else "", list(checks), report))
+
+    def _waive(self, checks: Sequence[Check], report: Report) -> None:
+        """Marks the findings that the waivers cover; whether the waivers are right is said at the end of the session."""
+        from assay._checks import judge
+
+        if not checks:
+            return
+        waived = {(case.name, finding.rule): finding.waiver for case in judge(checks, "--waivers", self.option("waivers")).cases
+                  for finding in case.findings}
+        for case in report.cases:
+            for finding in case.findings:
+                finding.waiver = waived.get((case.name, finding.rule), "")
+
+    def _compare(self, item: pytest.Function, file: str) -> None:
+        """The marker's comparison."""
+        __tracebackhide__ = True
+        from assay._checks import judge
+        from assay.testing import ContractViolation
+
+        checks = _judgeable([entry for entry in self.entries if entry.test == item.nodeid])
+        path = os.path.join(item.path.parent, file)
+        if not checks:
+            raise pytest.UsageError(f"{item.nodeid}: marked with assay_baseline, and nothing was checked")
+        if self.option("write_baseline"):
+            judge(checks, "--write-baseline", path)
+            return
+        if not os.path.exists(path):
+            raise pytest.UsageError(f"{item.nodeid}: there is no baseline {path}; --assay-write-baseline writes it")
+        report = judge(checks, "--baseline", path)
+        if report.troubles:
+            raise ContractViolation("\n".join([f"more of the allowance than {file} says:", *report.troubles]), report)
+
+    # At the end.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Takes what a worker of pytest-xdist checked."""
+        self.entries += pickle.loads(getattr(node, "workeroutput", {}).get(_WORKER, pickle.dumps([])))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Writes the files and concludes the gate of the session."""
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput[_WORKER] = pickle.dumps(self.entries)
+            return
+        if self.option("waivers") or self.option("baseline"):
+            self._conclude()
+        self._write()
+        if self.troubles and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _conclude(self) -> None:
+        """Waivers that have expired or cover nothing, and operations that use more than the baseline says."""
+        from assay._checks import judge
+
+        checks = _judgeable(self.entries)
+        if not checks:
+            self.troubles.append("--assay-waivers and --assay-baseline, and nothing was checked")
+            return
+        options = ["--waivers", self.option("waivers")] if self.option("waivers") else []
+        if self.option("baseline"):
+            options += ["--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")]
+        self.troubles += judge(checks, *options).troubles
+
+    def _write(self) -> None:
+        from assay._reports import merged
+
+        for entry in self.entries:
+            for case in entry.report.cases:
+                case.name = f"{entry.test}: {case.name}"
+        report = merged([entry.report for entry in self.entries], "assay")
+        for option, text in (("junit", report.junit), ("sarif", lambda: report.sarif(str(self.config.rootpath)))):
+            if path := self.option(option):
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(text())
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """One line, and what is wrong with waivers and baseline."""
+        if not self.entries and not self.troubles:
+            return
+        elements = sum(entry.report.count("passed") for entry in self.entries)
+        used = max((entry.report.head_room_used for entry in self.entries), default=0.0)
+        terminalreporter.section("assay")
+        terminalreporter.line(f"{len(self.entries)} checks, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
+        for trouble in self.troubles:
+            terminalreporter.line(trouble, red=True)
+
+
+def _judgeable(entries: Sequence[_Entry]) -> list[Check]:
+    """The checks of well-formed results: a result of another shape has failed, and would end the trace of all."""
+    return [check for entry in entries if not any(case.op == "trace" for case in entry.report.cases) for check in entry.checks]
+
+
+def _place(item: pytest.Item | None) -> tuple[str, int]:
+    """The line of the test's file that is running."""
+    if item is None:
+        return "", 1
+    path, frame = str(item.path), sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename == path:
+            return path, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return path, (item.location[1] or 0) + 1

@@ -1,0 +1,33 @@
+"""Checks for tests: is a result within its contract, and does a kernel survive its probes? Without a tolerance (docs/python-testing.md).
+
+    from assay.testing import assert_within_contract, audit_kernel
+
+    assert_within_contract("softmax", [x], y, attributes={"axis": -1}, model="pytorch-cpu")
+    audit_kernel("softmax", my_softmax, attributes={"axis": -1})
+"""
+from typing import TYPE_CHECKING, Any
+
+from assay._arrays import UnsupportedArray
+from assay._checks import Check, Refused
+from assay._reports import Case, Finding, Report
+from assay._shapes import Misfit
+from assay._vocabulary import UnknownOperation, WrongAttributes
+from assay.testing._contracts import ContractViolation, NotDecided, assert_within_contract, check, demand, within_contract
+
+if TYPE_CHECKING:
+    from assay.testing._kernels import Declined, KernelReport, audit_kernel
+    from assay.testing._plans import Probe, probes
+
+__all__ = ["Case", "Check", "ContractViolation", "Declined", "Finding", "KernelReport", "Misfit", "NotDecided", "Probe", "Refused", "Report",
+           "UnknownOperation", "UnsupportedArray", "WrongAttributes", "assert_within_contract", "audit_kernel", "check", "demand", "probes",
+           "within_contract"]
+_LATE = {"Declined": "_kernels", "KernelReport": "_kernels", "audit_kernel": "_kernels", "Probe": "_plans", "probes": "_plans"}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs NumPy is imported when it is used."""
+    if name not in _LATE:
+        raise AttributeError(f"assay.testing has no '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(f"assay.testing.{_LATE[name]}"), name)

@@ -1,0 +1,128 @@
+"""Is a result one that its contract admits?"""
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+from assay import _models, _shapes, ops
+from assay._arrays import Bits, UnsupportedArray, bits_of
+from assay._checks import Check, announce, judge
+from assay._reports import Report
+from assay._vocabulary import attributes_of, leading, row_of
+from assay.errors import UsageError
+
+
+class ContractViolation(AssertionError):
+    """A result outside its contract; `report` holds what was found."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class NotDecided(AssertionError):
+    """Nothing is known of the result: the sets are too wide to say anything, or there is no contract. It is no pass."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
+          name: str | None = None) -> Check:
+    """The check of `assert_within_contract`, not yet judged."""
+    operands = [bits_of(one, f"input {i}") for i, one in enumerate(_several(inputs))]
+    results = [bits_of(one, f"output {i}") for i, one in enumerate(_several(output))]
+    if isinstance(reference, str) and not _is_onnx(reference):
+        return _of_operation(reference, operands, results, dict(attributes or {}), model, name or reference)
+    if attributes:
+        raise UsageError("attributes belong to an operation by name; a reference states its own")
+    if callable(reference) and not hasattr(reference, "SerializeToString"):
+        return _of_function(reference, operands, results, model, name or str(getattr(reference, "__name__", "expression")))
+    from assay import _onnx_models
+
+    return _onnx_models.check(reference, operands, results, spelled(model, operands), name)
+
+
+def within_contract(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
+                    name: str | None = None) -> Report:
+    """As `assert_within_contract`, but gives the report, whatever it says."""
+    one = check(reference, inputs, output, attributes=attributes, model=model, name=name)
+    report = judge([one])
+    announce([one], report)
+    return report
+
+
+def assert_within_contract(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
+                           allow_vacuous: bool = False, name: str | None = None) -> None:
+    """Asserts that every element of the output is one that the reference's contract admits on these inputs. There is no tolerance.
+
+    `reference` is the name of an operation with its `attributes`, a function in the words of `assay.ops`, or an ONNX model (path, bytes,
+    `onnx.ModelProto`). `inputs` and `output` are arrays of NumPy, torch, JAX, CuPy or anything with DLPack, one or a list. `model` is what the code
+    under test promises (docs/contracts/execution-models.md): "any-order", the default, "pytorch-cpu", "cuda", "tf32", "onnxruntime", perhaps with
+    fields behind it ("any-order moments=welford"), or a whole spelling.
+
+    Raises ContractViolation with the explanation that `assay audit` prints; NotDecided where more than 1 % of the elements are vacuous (unless
+    `allow_vacuous`), or where there is no contract.
+    """
+    __tracebackhide__ = True
+    demand(within_contract(reference, inputs, output, attributes=attributes, model=model, name=name), allow_vacuous=allow_vacuous)
+
+
+def demand(report: Report, *, allow_vacuous: bool = False) -> None:
+    """Raises what the report's verdict asks for."""
+    __tracebackhide__ = True
+    verdict = report.verdict
+    if verdict == "passed" or (verdict == "vacuous" and allow_vacuous):
+        return
+    if verdict == "failed":
+        raise ContractViolation(explanation(report), report)
+    raise NotDecided(explanation(report), report)
+
+
+def explanation(report: Report, most: int = 8) -> str:
+    """The findings that decide, as the program prints them, and the counts."""
+    found = report.failures or [one for one in report.findings if one.kind != "fail" and not one.waiver]
+    lines = [one.text for one in found[:most]]
+    if len(found) > most:
+        lines.append(f"... and {len(found) - most} findings more")
+    return "\n".join([*lines, *report.troubles, report.summary()])
+
+
+def spelled(model: str | None, operands: Sequence[Bits]) -> str:
+    """The model's spelling, in the format of the operands."""
+    return _models.spelling(model, wide=any(one.dtype == "float64" for one in operands))
+
+
+def _several(arrays: Any) -> list[Any]:
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def _is_onnx(reference: str) -> bool:
+    return reference.endswith((".onnx", ".onnx.gz")) or os.sep in reference
+
+
+def _of_operation(op: str, operands: list[Bits], results: list[Bits], attributes: dict[str, Any], model: str | None, name: str) -> Check:
+    row_of(op)
+    if not operands:
+        raise _shapes.Misfit(f"{op} needs inputs")
+    plain = attributes_of(op, attributes, len(operands[leading(op, len(operands))].shape))
+    _shapes.result_of(op, [one.widened().dtype for one in operands], [one.shape for one in operands], plain)  # or what does not fit
+    node: dict[str, Any] = {"op": op, "operands": list(range(len(operands)))}
+    if plain:
+        node["attributes"] = plain
+    if len(results) != 1:
+        raise _shapes.Misfit(f"{op} has one result, not {len(results)}")
+    return Check(name, [node], operands, results, spelled(model, operands))
+
+
+def _of_function(function: Callable[..., Any], operands: list[Bits], results: list[Bits], model: str | None, name: str) -> Check:
+    expression, values = ops.traced(function, [(one.widened().dtype, one.shape) for one in operands])
+    if len(values) != len(results):
+        raise _shapes.Misfit(f"{name} gives {len(values)} results, and {len(results)} outputs were handed over")
+    if not expression.nodes:
+        raise UnsupportedArray(f"{name} computes nothing: it hands an operand on")
+    nodes, outputs = expression.region(values)
+    everything = [*operands, *expression.captured]
+    return Check(name, nodes, everything, results, spelled(model, everything), outputs)
+

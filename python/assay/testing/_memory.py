@@ -1,0 +1,132 @@
+"""Where probes lie: operands and outputs between guard zones, in memory that was poisoned before."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Protocol, Sequence
+
+import numpy as np
+
+from assay._arrays import Bits
+from assay.testing._plans import broadcast_axis
+
+Buffer = np.ndarray[Any, np.dtype[Any]]
+GUARD = 64  # elements on either side
+# Bits that no computation gives by accident, one pattern per round: NaN with a payload, then a number. Round operands lie others than in results: a
+# kernel that copies what lies beside an operand has written its result.
+_POISONS = {4: (0x7FE5A5A5, 0x45A5A5A5), 8: (0x7FFCA5A5A5A5A5A5, 0x40A5A5A5A5A5A5A5), 2: (0x5AA5, 0x35A5), 1: (0x5A, 0x25)}
+_BESIDE = {4: (0x7FE3C3C3, 0x43C3C3C3), 8: (0x7FFCC3C3C3C3C3C3, 0x40C3C3C3C3C3C3C3), 2: (0x3CC3, 0x53C3), 1: (0x3C, 0x43)}
+
+
+def poisoned(count: int, dtype: str, round_: int, patterns: dict[int, tuple[int, int]] | None = None) -> Buffer:
+    """A flat buffer of that many elements, all poison; truth values are true, then false, since others are none."""
+    array: Buffer = np.empty(count, dtype)
+    if dtype == "bool":
+        array.fill(round_ % 2 == 0)
+    else:
+        array.view(f"u{array.itemsize}").fill((patterns or _POISONS)[array.itemsize][round_ % 2])
+    return array
+
+
+def is_poison(array: Buffer, round_: int) -> Buffer:
+    """Which elements have the bits of that round's poison; of truth values none can be told."""
+    dense = np.ascontiguousarray(array)
+    if dense.dtype == bool:
+        return np.zeros(dense.shape, bool)
+    return np.asarray(dense.view(f"u{dense.itemsize}") == _POISONS[dense.itemsize][round_ % 2]).reshape(array.shape)
+
+
+def strides_of(shape: Sequence[int], layout: str) -> tuple[list[int], int, int]:
+    """Strides in elements, the first element's place, and how many elements of memory there are."""
+    order = list(range(len(shape)))
+    if layout == "transposed" and len(shape) > 1:
+        order[-2:] = [order[-1], order[-2]]
+    zero, gap = broadcast_axis(shape, layout), 2 if layout == "stepped" else 1
+    strides, room = [0] * len(shape), gap
+    for axis in reversed(order):
+        if axis != zero:
+            strides[axis] = room
+            room *= max(shape[axis], 1)
+    return strides, 1 if layout == "stepped" else 0, room
+
+
+class Library(Protocol):
+    """How a kernel's arrays are made of flat buffers."""
+
+    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+        """An array over the buffer, and what reads the whole buffer back."""
+
+    def spoil(self, shape: Sequence[int], dtype: str, round_: int) -> None:
+        """Leaves poison in memory that was just freed, for kernels that allocate their result and do not fill it."""
+
+
+class NumPy:
+    """Views of NumPy, perhaps converted by the caller's function (`jax.numpy.asarray`)."""
+
+    def __init__(self, convert: Callable[[Any], Any] | None = None) -> None:
+        self.convert = convert
+
+    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+        array = np.lib.stride_tricks.as_strided(flat[first:], tuple(shape), tuple(stride * flat.itemsize for stride in strides))
+        return (self.convert(array) if self.convert else array), lambda: flat
+
+    def spoil(self, shape: Sequence[int], dtype: str, round_: int) -> None:
+        held = [poisoned(math.prod(shape), dtype, round_) for _ in range(8)]
+        held.clear()
+
+
+class Torch:
+    """Tensors over the same memory, or on a device."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+        import torch
+
+        tensor = torch.from_numpy(flat).to(self.device)
+        return tensor.as_strided(tuple(shape), tuple(strides), first), lambda: tensor.cpu().numpy()
+
+    def spoil(self, shape: Sequence[int], dtype: str, round_: int) -> None:
+        import torch
+
+        held = [torch.from_numpy(poisoned(math.prod(shape), dtype, round_)).to(self.device).clone() for _ in range(8)]
+        held.clear()
+
+
+class Placed:
+    """A tensor between guard zones, and whether anything has been written since."""
+
+    def __init__(self, library: Library, bits: Bits, layout: str, round_: int) -> None:
+        strides, offset, room = strides_of(bits.shape, layout)
+        flat = poisoned(room + 2 * GUARD, bits.dtype, round_, _BESIDE)
+        inside = np.lib.stride_tricks.as_strided(flat[GUARD + offset:], bits.shape, tuple(stride * flat.itemsize for stride in strides))
+        inside[...] = bits.numpy()
+        self._before = flat.tobytes()
+        self.array, self._read = library.view(flat, bits.shape, strides, GUARD + offset)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Bits, those round the tensor and in its gaps included."""
+        return self._read().tobytes() == self._before
+
+
+class Output:
+    """Poisoned memory for a result, between guard zones."""
+
+    def __init__(self, library: Library, dtype: str, shape: Sequence[int], round_: int) -> None:
+        self.shape, self._round = tuple(shape), round_
+        strides, _, _ = strides_of(shape, "dense")
+        self.array, self._read = library.view(poisoned(math.prod(shape) + 2 * GUARD, dtype, round_), shape, strides, GUARD)
+
+    def result(self) -> Buffer:
+        """A copy of what is there now."""
+        flat = self._read()
+        return flat[GUARD:flat.size - GUARD].reshape(self.shape).copy()
+
+    def overruns(self) -> int:
+        """Elements outside of the result that were written."""
+        flat = self._read()
+        outside = np.concatenate([flat[:GUARD], flat[flat.size - GUARD:]])
+        if outside.dtype == bool:
+            return int((outside != (self._round % 2 == 0)).sum())
+        return int((~is_poison(outside, self._round)).sum())

@@ -1,0 +1,161 @@
+"""Probe plans: what to run a kernel of an operation on so that a wrong one shows (docs/probes.md)."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import subprocess
+import tempfile
+from fractions import Fraction
+from typing import Any, Iterator, Mapping, Sequence
+
+from assay import _programs, _shapes
+from assay._arrays import Bits
+from assay._checks import Node, Refused
+from assay._safetensors import read_trace
+from assay._vocabulary import ROWS, UnknownOperation, WrongAttributes, attributes_of, leading
+
+LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
+# Attributes that may be set to any value on the operands of a probe; others only select among the probes.
+_FREE = frozenset(("axis axes keep_dims epsilon alpha beta slope lo hi factor form exponent tanh_form truncated descending last exclusive reverse "
+                   "positive negative bias transpose_a transpose_b empty_is_zero").split())
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """One call of a kernel, and what it is to compute."""
+
+    name: str  # "conv, groups: integers float32", with ", transposed in memory" where operands are not dense
+    op: str
+    attributes: Mapping[str, Any]
+    operands: Sequence[Bits]
+    nodes: Sequence[Node]
+    outputs: Sequence[int]
+    results: Sequence[tuple[str, tuple[int, ...]]]  # element types and shapes
+    layout: str = "dense"
+
+    @property
+    def kind(self) -> str:
+        """"integers", "dense", "one hot", "special values", ..."""
+        return self.name.rpartition(": ")[2].partition(" float")[0].partition(" int")[0]
+
+    def arguments(self) -> dict[str, Any]:
+        """The attributes as Python values: infinities and exponents as numbers, lists as tuples."""
+        return {key: _python(value) for key, value in self.attributes.items()
+                if key != "output_padding" or value}
+
+
+def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: str = "float32", seed: int = 1, blocks: bool = True, strided: bool = True,
+           dtypes: Sequence[str] | None = None) -> list[Probe]:
+    """The probe plan of an operation, or of a composite region such as "attention" or "layer norm backward".
+
+    `attributes` pins some: numbers and axes are set (an axis may be negative), others select. `blocks` are lines of 8,193 elements and more, where kernels
+    that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone,
+    unless `dtypes` names more ("int64", "uint8", "bool", ...).
+    """
+    found = [_probe(*one) for one in _regions(op, dtype, seed, blocks)]
+    kept = _of_types(found, tuple(dtypes) if dtypes else (dtype,))
+    if attributes:
+        kept = [pinned for one in kept if (pinned := _pinned(one, attributes)) is not None]
+        if not kept:
+            raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes)}")
+    return [*kept, *(other for one in kept for other in _other_layouts(one))] if strided else kept
+
+
+def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str, dict[str, Any], dict[str, Bits]]]:
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        path = os.path.join(folder, "plan.safetensors")
+        command = [_programs.program(), "probe", "--op", op, "--forward-only", "--dtype", dtype, "--seed", str(seed), "--trace", path,
+                   *([] if blocks else ["--small"])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not os.path.exists(path):
+            raise (Refused if op in ROWS else UnknownOperation)(done.stderr.strip() or f"assay probe ended with status {done.returncode}")
+        with open(path, "rb") as file:
+            data = file.read()
+    trace, tensors = read_trace(data)
+    for region in trace["regions"]:
+        yield op, region, tensors
+
+
+def _probe(op: str, region: dict[str, Any], tensors: dict[str, Bits]) -> Probe:
+    nodes = region["nodes"]
+    attributes = nodes[0].get("attributes", {}) if op in ROWS else {}
+    return Probe(region["name"], op, attributes, [tensors[name] for name in region["operands"]], nodes, region["outputs"],
+                 [(tensors[name].dtype, tensors[name].shape) for name in region["results"]])
+
+
+def _of_types(found: list[Probe], dtypes: tuple[str, ...]) -> list[Probe]:
+    """Probes on these types; all, where the operation has none of them (an operation on integers)."""
+    def fits(probe: Probe) -> bool:
+        first = probe.operands[leading(probe.op, len(probe.operands))] if probe.operands else None
+        return first is not None and first.dtype in dtypes
+
+    return [one for one in found if fits(one)] or found
+
+
+def _pinned(probe: Probe, given: Mapping[str, Any]) -> Probe | None:
+    """The probe with these attributes; none where they do not fit its operands."""
+    rank = len(probe.operands[leading(probe.op, len(probe.operands))].shape)
+    try:
+        wanted = attributes_of(probe.op, given, rank)
+    except WrongAttributes:
+        if set(attributes_of(probe.op, {key: 0 for key in given}, max(rank, 1))):  # a name that the operation has, an axis that this operand has not
+            return None
+        raise
+    attributes = {**probe.attributes, **{key: value for key, value in wanted.items() if key in _FREE}}
+    if any(_python(probe.attributes.get(key)) != _python(value) for key, value in wanted.items() if key not in _FREE):
+        return None
+    try:
+        dtype, shape = _shapes.result_of(probe.op, [one.dtype for one in probe.operands], [one.shape for one in probe.operands], attributes)
+    except _shapes.Misfit:
+        return None
+    if math.prod(shape) and not all(math.prod(one.shape) for one in probe.operands) and probe.op not in ("reduce_sum", "reduce_prod", "matmul", "gemm"):
+        return None  # a line without elements
+    nodes = [{**probe.nodes[0], "attributes": attributes}]
+    return dataclasses.replace(probe, attributes=attributes, nodes=nodes, results=[(dtype, shape)])
+
+
+def _other_layouts(probe: Probe) -> Iterator[Probe]:
+    """The same call on operands that lie otherwise in memory; a few kinds of values are enough to see wrong strides."""
+    if probe.kind not in ("integers", "dense") or max((math.prod(one.shape) for one in probe.operands), default=0) > 4096:
+        return
+    ranks = [len(one.shape) for one in probe.operands]
+    for layout in LAYOUTS[1:]:
+        if max(ranks, default=0) < (2 if layout == "transposed" else 1):
+            continue
+        operands = [_equal_along(one, layout) for one in probe.operands]
+        yield dataclasses.replace(probe, name=f"{probe.name}, {layout.replace('_', ' along the ')}{' axis' if '_' in layout else ''} in memory",
+                                  operands=operands, layout=layout)
+
+
+def _equal_along(bits: Bits, layout: str) -> Bits:
+    """With one value along the axis that is read with stride 0."""
+    axis = broadcast_axis(bits.shape, layout)
+    if axis is None:
+        return bits
+    import numpy as np
+
+    array = bits.numpy()
+    return Bits(bits.dtype, bits.shape, np.repeat(array.take([0], axis), bits.shape[axis], axis).tobytes())
+
+
+def broadcast_axis(shape: Sequence[int], layout: str) -> int | None:
+    """The axis that has stride 0 in this layout, if one has."""
+    long = [axis for axis, extent in enumerate(shape) if extent > 1]
+    if not long or 0 in shape or not layout.startswith("broadcast"):
+        return None
+    return long[0] if layout == "broadcast_first" else long[-1]
+
+
+def _python(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_python(one) for one in value)
+    if value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, str):
+        try:
+            fraction = Fraction(value)
+        except ValueError:
+            return value
+        return int(fraction) if fraction.denominator == 1 else float(fraction) if Fraction(float(fraction)) == fraction else fraction
+    return value

@@ -1,0 +1,50 @@
+"""What an installed package does at least: smoke.py FOLDER_OF_THE_DIGITS. Prints a line per thing that works."""
+import pathlib
+import subprocess
+import sys
+import time
+
+start = time.perf_counter()
+import assay  # noqa: E402
+
+assay.verify  # the native half too
+seconds = time.perf_counter() - start
+print(f"imported in {seconds:.3f} s, without {', '.join(sorted({'numpy', 'torch'} - set(sys.modules)))}")
+assert seconds < 0.3
+
+digits = pathlib.Path(sys.argv[1])
+model = digits / "digits.onnx"
+holds = assay.verify(model, digits / "digits_holds.vnnlib", timeout=60)
+assert holds.answer == "unsat" and holds.check(exact=True), holds
+print(f"certified: {holds!r}")
+fails = assay.verify(model.read_bytes(), (digits / "digits_fails.vnnlib").read_text(), timeout=60)
+assert fails.answer == "sat" and fails.check() and fails.witness["image"].shape == (1, 64), fails
+print(f"refuted: {fails!r}")
+box = assay.Box(fails.witness["image"], 0.001)
+bounds = assay.bounds(model, [box, assay.Robust(3)]).outputs["scores"]
+point = assay.evaluate(model, box, gradients={"scores": [1] + 9 * [0]})
+assert (bounds.lo <= bounds.hi).all() and point.gradients["image"].lo.shape == (1, 64)
+print("bounded:", bounds)
+assert assay.lint(model) == [] and assay.inspect(model)["kind"] == "model"
+try:
+    assay.verify("/nope.onnx", digits / "digits_holds.vnnlib")
+except assay.MalformedInput as error:
+    print("refused:", error)
+
+import numpy  # noqa: E402
+
+from assay import _native  # noqa: E402
+
+
+def tensor(array):
+    return str(array.dtype), array.shape, numpy.ascontiguousarray(array)
+
+
+x, w = numpy.random.default_rng(0).standard_normal((2, 8, 8), dtype=numpy.float32)
+kind, counts, text = _native.check_contract("matmul", {}, "binary32", [tensor(x), tensor(w)], tensor(x @ w))
+assert kind == "passed" and counts["passed"] == 64, text
+print("judged:", text.splitlines()[0])
+program = pathlib.Path(assay.__file__).parent / "bin" / "assay"
+done = subprocess.run([program, "probe", "--op", "conv", "--small", "--forward-only"], capture_output=True, text=True)
+assert done.returncode == 0, done.stdout + done.stderr  # oneDNN and OpenMP
+print("ran: assay probe --op conv")

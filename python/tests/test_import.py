@@ -1,0 +1,47 @@
+"""Importing costs little, and imports neither NumPy nor torch."""
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_nothing_heavy_is_imported():
+    loaded = run("import assay, sys; assay.verify; assay.Box; assay.errors; print(sorted({'numpy', 'torch', 'onnx', 'onnxruntime'} & set(sys.modules)))")
+    assert loaded == "[]"
+
+
+def test_import_takes_less_than_a_third_of_a_second():
+    times = []
+    for _ in range(5):
+        times.append(float(run("import time; t = time.perf_counter(); import assay; assay.verify; print(time.perf_counter() - t)")))
+    assert min(times) < 0.3, times
+
+
+def test_names():
+    import assay
+
+    assert {"verify", "check", "bounds", "Box", "Error", "testing"} <= set(dir(assay))
+    with pytest.raises(AttributeError, match="no attribute 'verfy'"):
+        assay.verfy
+
+
+def test_the_programs_are_there():
+    import assay
+    from assay import _programs
+
+    for name in ("assay", "assay-check"):
+        said = subprocess.run([_programs.program(name), "--version"], capture_output=True, text=True, check=True).stdout
+        assert said.splitlines()[0] == f"{name} {assay.__version__}"
+
+
+def test_start_of_a_program_is_quick():
+    from assay import _programs
+
+    start = time.perf_counter()
+    subprocess.run([_programs.program(), "--name"], check=True, capture_output=True)
+    assert time.perf_counter() - start < 2

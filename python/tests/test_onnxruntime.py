@@ -1,0 +1,143 @@
+"""Runs of ONNX Runtime, value by value; comparisons of runtimes; ONNX models as references."""
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+import onnx.helper as h  # noqa: E402
+import onnx.numpy_helper as nh  # noqa: E402
+
+import assay  # noqa: E402
+from assay.errors import Error  # noqa: E402
+from assay.onnxruntime import Function, OnnxRuntime, Reference, record, recorded  # noqa: E402
+from assay.testing import ContractViolation, Misfit, Refused, assert_within_contract, within_contract  # noqa: E402
+
+DIGITS = pathlib.Path(__file__).parents[2] / "examples/digits/digits.onnx"
+RANDOM = np.random.default_rng(11)
+FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+
+
+def model(nodes, inputs, outputs, weights=()):
+    graph = h.make_graph(nodes, "net", [h.make_tensor_value_info(*one) for one in inputs], [h.make_tensor_value_info(*one) for one in outputs],
+                         [nh.from_array(array, name) for name, array in weights])
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 20)], ir_version=9)
+
+
+def floats(*shape):
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def block():
+    """A layer norm, a product, a gelu, a copy, a softmax and a choice of columns; the batch is open."""
+    nodes = [h.make_node("MatMul", ["x", "w"], ["product"]), h.make_node("LayerNormalization", ["product", "gain", "bias"], ["norm"], axis=-1),
+             h.make_node("Gelu", ["norm"], ["gelu"], approximate="tanh"), h.make_node("Identity", ["gelu"], ["copy"]),
+             h.make_node("Softmax", ["copy"], ["softmax"], axis=-1), h.make_node("Gather", ["softmax", "i"], ["y"], axis=1)]
+    return model(nodes, [("x", FLOAT, ["n", 8]), ("i", INT64, [2])], [("y", FLOAT, None)],
+                 [("w", floats(8, 16)), ("gain", floats(16)), ("bias", floats(16))])
+
+
+def convolution():
+    """With a shape that is computed and folded away."""
+    nodes = [h.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), h.make_node("Relu", ["c"], ["r"]),
+             h.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]), h.make_node("Shape", ["p"], ["s"]),
+             h.make_node("Gather", ["s", "zero"], ["n"]), h.make_node("Unsqueeze", ["n", "axes"], ["n1"]),
+             h.make_node("Concat", ["n1", "rest"], ["shape"], axis=0), h.make_node("Reshape", ["p", "shape"], ["y"])]
+    return model(nodes, [("x", FLOAT, [2, 3, 8, 8])], [("y", FLOAT, None)],
+                 [("w", floats(4, 3, 3, 3)), ("zero", np.array(0)), ("axes", np.array([0])), ("rest", np.array([-1]))])
+
+
+INPUTS = {"x": floats(3, 8), "i": np.array([5, 1])}
+
+
+@pytest.mark.parametrize("level", ["disabled", "basic", "extended", "all"])
+def test_every_intermediate_value_is_judged(level):
+    run = record(block(), INPUTS, optimization_level=level)
+    report = run.audit()
+    assert report.passed, report.text
+    assert set(run.recorded) == {"product", "norm", "gelu", "copy", "softmax", "y"} and not run.hidden
+    assert run.outputs["y"].shape == (3, 2)
+    assert "this is a run of it" in report.text
+    assert {case.op for case in report.cases} >= {"matmul", "normalise+mul+add", "gelu", "softmax", "reshape", "model"}
+
+
+def test_outputs_alone_are_one_region():
+    run = record(block(), INPUTS, intermediates=False)
+    assert run.recorded == ["y"] and run.audit().passed
+
+
+def test_shapes_that_are_computed_fold_away():
+    run = record(convolution(), {"x": floats(2, 3, 8, 8)})
+    report = run.audit()
+    assert report.passed, report.text
+    assert {"c", "r", "p", "y", "shape"} <= set(run.recorded)
+
+
+def test_a_file_and_a_saved_trace(tmp_path):
+    run = record(DIGITS, {"image": floats(1, 64)})
+    assert run.audit().passed
+    run.save(tmp_path / "run.safetensors")
+    from assay._programs import gate
+    assert gate("audit", (tmp_path / "run.safetensors").read_bytes())[0] == 0
+
+
+def bent(name, by=1.01):
+    """A runtime that is wrong at one value, and goes on from there as if nothing were."""
+    class Bent(OnnxRuntime):
+        def run(self, proto, wanted, inputs):
+            found = dict(super().run(proto, wanted, inputs))
+            found[name] = found[name] * np.float32(by)
+            return found
+    return Bent("disabled")
+
+
+def test_the_first_wrong_value_is_named():
+    report = recorded(bent("norm"), block(), INPUTS).audit()
+    assert [finding.subject for finding in report.failures] == ["norm", "gelu"]
+    found = assay.compare(block(), INPUTS, [OnnxRuntime("disabled"), bent("softmax"), bent("norm"), Reference()])
+    assert not found.passed and found.first is found.entries[2] and found.first.value == "norm"
+    assert [entry.verdict for entry in found.entries] == ["passed", "failed", "failed", "passed"]
+    assert "first outside: ONNX Runtime, disabled, value 'norm' (normalise+mul+add)" in str(found)
+
+
+def test_callables_and_broken_runners():
+    def double(inputs):
+        return np.maximum(inputs["x"], 0) * np.float32(2)
+
+    proto = model([h.make_node("Relu", ["x"], ["r"]), h.make_node("Add", ["r", "r"], ["y"])], [("x", FLOAT, [4])], [("y", FLOAT, [4])])
+    found = assay.compare(proto, None, [double, Function(lambda inputs: {"y": inputs["x"]}, name="other"), lambda inputs: 1 / 0])
+    assert [entry.verdict for entry in found.entries] == ["passed", "failed", "error"]
+    assert found.first.runner == "other" and "ZeroDivisionError" in str(found)
+    assert assay.compare(proto).passed
+
+
+def test_a_model_as_reference():
+    proto = block()
+    y = ort.InferenceSession(proto.SerializeToString()).run(None, INPUTS)
+    inputs = [INPUTS["x"], INPUTS["i"]]
+    assert_within_contract(proto, inputs, y, model="onnxruntime")
+    assert_within_contract(proto.SerializeToString(), inputs, y[0], model="onnxruntime")
+    assert_within_contract(str(DIGITS), [np.zeros((1, 64), np.float32)], record(DIGITS, {"image": np.zeros((1, 64), np.float32)}).outputs["scores"])
+    with pytest.raises(ContractViolation, match="matmul"):
+        assert_within_contract(proto, inputs, y[0] * np.float32(1.001), model="onnxruntime")
+
+
+def test_wrong_use():
+    with pytest.raises(Error, match="no optimisation level"):
+        record(block(), INPUTS, optimization_level="most")
+    with pytest.raises(Misfit, match="has the shape"):
+        record(block(), {"x": floats(3, 9), "i": INPUTS["i"]})
+    with pytest.raises(Misfit, match="2 inputs"):
+        within_contract(block(), [INPUTS["x"]], floats(3, 2))
+    with pytest.raises(Error, match="an ONNX model is"):
+        record(3, INPUTS)
+    with pytest.raises(Error, match="a runner is"):
+        recorded(3, block(), INPUTS)
+    with pytest.raises(Error, match="gives no y"):
+        recorded(lambda inputs: {"z": inputs["x"]}, block(), INPUTS)
+    unknown = model([h.make_node("NonMaxSuppression", ["x", "s"], ["y"])], [("x", FLOAT, [1, 2, 4]), ("s", FLOAT, [1, 1, 2])], [("y", INT64, None)])
+    with pytest.raises(Refused, match="NonMaxSuppression"):
+        record(unknown, {"x": floats(1, 2, 4), "s": floats(1, 1, 2)})

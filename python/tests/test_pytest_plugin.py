@@ -1,0 +1,178 @@
+"""The pytest plugin, the pre-commit hooks, and the example for GitHub Actions."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from xml.etree import ElementTree
+
+import pytest
+
+pytest_plugins = ["pytester"]
+ROOT = pathlib.Path(__file__).parents[2]
+INSTALLED = any(entry.name == "assay" for entry in metadata.entry_points(group="pytest11")) if sys.version_info >= (3, 10) else False
+PLUGIN = () if INSTALLED else ("-p", "assay.pytest_plugin")
+TESTS = """
+import numpy as np, pytest
+from assay.testing import assert_within_contract
+x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+"""
+RIGHT = "def test_right(): assert_within_contract('softmax', [x], softmax(x), attributes={'axis': 1})\n"
+WRONG = "def test_wrong(): assert_within_contract('softmax', [x], softmax(x) * np.float32(1.01), attributes={'axis': 1})\n"
+WAIVER = {"id": "W1", "rule": "contract.softmax", "reason": "known", "owner": "us", "expires": "2999-01-01"}
+
+
+@pytest.fixture
+def run(pytester):
+    def run(text, *options):
+        pytester.makepyfile(test_one=TESTS + text)
+        return pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider", *options)
+    return run
+
+
+def test_failures_carry_the_explanation_and_stand_in_all_files(run, pytester):
+    result = run(RIGHT + WRONG, "--assay-junit=a.xml", "--assay-sarif=a.sarif")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*ContractViolation: contract.softmax: 12 of 12 elements of 'y' are outside their contract", "*y = exp(d) / s*",
+                                 "*2 checks, 12 elements within their contracts*"])
+    suites = ElementTree.parse(pytester.path / "a.xml").getroot()
+    assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
+    assert suites.find("testsuite/testcase/failure").get("type") == "contract.softmax"
+    found = json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+    place = found[0]["locations"][0]["physicalLocation"]
+    assert len(found) == 1 and place["artifactLocation"]["uri"] == "test_one.py"
+    assert (pytester.path / "test_one.py").read_text().splitlines()[place["region"]["startLine"] - 1] == WRONG.strip()
+
+
+def test_a_gate_collects_and_fails_at_the_end(run, pytester):
+    result = run("""
+def test_all(assay_gate):
+    assay_gate.assert_within_contract("softmax", [x], softmax(x) * np.float32(1.01), attributes={"axis": 1})
+    assay_gate.assert_within_contract("relu", [x], x)
+    assay_gate.assert_within_contract("relu", [x], np.maximum(x, 0))
+    report = assay_gate.audit_kernel("neg", lambda x: x)
+    assert len(assay_gate.reports) == 4 and not report.passed
+    print("reached the end")
+def test_fine(assay_gate):
+    assay_gate.assert_within_contract("relu", [x], np.maximum(x, 0))
+""", "--assay-junit=a.xml")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*3 of 4 checks are no pass", "*contract.softmax*", "*contract.relu*", "*kernel of neg:*", "*reached the end*"])
+
+
+def test_a_test_that_fails_otherwise_says_that(run):
+    result = run("def test_broken(assay_gate):\n    assay_gate.assert_within_contract('relu', [x], x)\n    assert 1 == 2\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*assert 1 == 2*"])
+
+
+def waivers(pytester, *entries):
+    (pytester.path / "w.json").write_text(json.dumps({"waivers": list(entries)}))
+    return "--assay-waivers=w.json"
+
+
+def test_waivers_let_findings_through(run, pytester):
+    result = run(RIGHT + WRONG, waivers(pytester, WAIVER), "--assay-sarif=a.sarif")
+    result.assert_outcomes(passed=2)
+    assert result.ret == 0
+    found, = json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+    assert found["suppressions"][0]["justification"] == "waiver W1"
+
+
+@pytest.mark.parametrize("change, words", [({"expires": "2001-01-01"}, "expired"), ({"rule": "contract.relu"}, "covers nothing")])
+def test_waivers_that_have_expired_or_cover_nothing_fail(run, pytester, change, words):
+    result = run(RIGHT + (WRONG if words == "expired" else ""), waivers(pytester, {**WAIVER, **change}))
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*W1*"])
+
+
+def test_baselines_of_a_session(run, pytester):
+    loose = "def test_loose(): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})\n"
+    assert run(RIGHT, "--assay-baseline=b.json", "--assay-write-baseline").ret == 0
+    assert run(RIGHT, "--assay-baseline=b.json").ret == 0
+    result = run(loose, "--assay-baseline=b.json")
+    result.assert_outcomes(passed=1)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*softmax*allowance*"])
+
+
+def test_baselines_of_a_test(run, pytester):
+    marked = "@pytest.mark.assay_baseline('softmax.json')\n"
+    loose = "def test_right(): assert_within_contract('softmax', [x], np.nextafter(np.nextafter(softmax(x), 2), 2), attributes={'axis': 1})\n"
+    result = run(marked + RIGHT)
+    result.stdout.fnmatch_lines(["*--assay-write-baseline writes it*"])
+    assert run(marked + RIGHT, "--assay-write-baseline").ret == 0 and (pytester.path / "softmax.json").exists()
+    run(marked + RIGHT).assert_outcomes(passed=1)
+    result = run(marked + loose)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*more of the allowance than softmax.json says*"])
+    run(marked + "def test_nothing(): pass\n").stdout.fnmatch_lines(["*nothing was checked*"])
+
+
+def test_workers_of_xdist_hand_over_what_they_checked(run, pytester):
+    pytest.importorskip("xdist")
+    result = run(RIGHT + WRONG, "-n2", "--assay-junit=a.xml")
+    result.assert_outcomes(passed=1, failed=1)
+    assert ElementTree.parse(pytester.path / "a.xml").getroot().get("tests") == "2"
+
+
+def hooks():
+    yaml = pytest.importorskip("yaml")
+    return {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+
+
+def hook(name, *files):
+    """As pre-commit does: the entry with the files behind it."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), *sys.path])}
+    entry = shlex.split(hooks()[name]["entry"])
+    return subprocess.run([sys.executable, *entry[1:], *map(str, files)], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_the_hooks_run(tmp_path):
+    digits = ROOT / "examples/digits/digits.onnx"
+    assert hook("assay-lint", digits, digits).returncode == 0
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    done = hook("assay-lint", digits, tmp_path / "broken.onnx")
+    assert done.returncode != 0 and "broken.onnx: assay lint ended with status" in done.stdout
+    np = pytest.importorskip("numpy")
+    from assay._checks import trace_of
+    from assay.testing import check
+
+    x = np.linspace(-2, 2, 8, dtype=np.float32)
+    for name, y in (("right", np.maximum(x, 0)), ("wrong", x)):
+        (tmp_path / f"{name}.trace.safetensors").write_bytes(trace_of([check("relu", [x], y)]))
+    assert hook("assay-audit", tmp_path / "right.trace.safetensors").returncode == 0
+    done = hook("assay-audit", tmp_path / "right.trace.safetensors", tmp_path / "wrong.trace.safetensors")
+    assert done.returncode == 1 and "contract.relu" in done.stdout
+    assert hook("assay-gradcheck", tmp_path / "broken.onnx").returncode == 4
+
+
+def test_hooks_are_well_formed():
+    import re
+    for one in hooks().values():
+        assert one["language"] == "python" and one["name"] and one["description"]
+        re.compile(one["files"])
+    assert re.search(hooks()["assay-lint"]["files"], "a/b.onnx.gz") and not re.search(hooks()["assay-lint"]["files"], "a.onnx.txt")
+
+
+def test_the_workflow_runs_options_that_exist():
+    yaml = pytest.importorskip("yaml")
+    from assay import pytest_plugin
+
+    workflow = yaml.safe_load((ROOT / "examples/ci/assay.yml").read_text())
+    steps = workflow["jobs"]["contracts"]["steps"]
+    command = next(step["run"] for step in steps if "pytest --" in step.get("run", ""))
+    added = []
+    group = type("Group", (), {"addoption": lambda self, name, **_: added.append(name)})
+    pytest_plugin.pytest_addoption(type("Parser", (), {"getgroup": lambda self, *_: group()})())
+    assert {word.partition("=")[0] for word in shlex.split(command) if word.startswith("--")} <= set(added)
+    upload = next(step for step in steps if "upload-sarif" in step.get("uses", ""))
+    assert upload["with"]["sarif_file"] in command and "always()" in upload["if"]
+    assert workflow["permissions"]["security-events"] == "write"

@@ -1,0 +1,91 @@
+"""bounds, lint, evaluate and inspect."""
+import pytest
+
+import assay
+from conftest import DIGITS, network
+
+numpy = pytest.importorskip("numpy")
+
+
+def run(model, x):
+    """The network in float64."""
+    return assay.evaluate(model, x).outputs["y"]
+
+
+def test_bounds_hold_and_back_substitution_tightens_them():
+    model = network([5, 20, 20, 3], seed=2)
+    property = [assay.Box([0.1] * 5, 0.3), assay.Robust(0)]
+    crown, interval = (assay.bounds(model, property, method=method) for method in ("crown", "interval"))
+    assert crown.complete and not crown.stopped
+    wide, narrow = interval.outputs["y"], crown.outputs["y"]
+    assert (wide.lo <= narrow.lo).all() and (narrow.hi <= wide.hi).all() and (narrow.hi - narrow.lo).sum() < 0.9 * (wide.hi - wide.lo).sum()
+    draw = numpy.random.default_rng(1)
+    for _ in range(50):
+        y = run(model, (0.1 + draw.uniform(-0.3, 0.3, (1, 5))).astype(numpy.float32))
+        assert (y.hi >= narrow.lo).all() and (y.lo <= narrow.hi).all()
+    assert [node.op for node in interval.nodes][0] == "input" and interval.nodes[-1].shape == (1, 3)
+    assert [node.name for node in assay.bounds(model, property, outputs_only=True).nodes] == ["y"]
+
+
+def test_bounds_of_several_boxes():
+    model = network([2, 4, 2])
+    text = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0", "Y_1"))
+    text += "(assert (or (and (>= X_0 0) (<= X_0 1) (>= X_1 0) (<= X_1 1) (>= Y_0 9)) (and (>= X_0 2) (<= X_0 3) (>= X_1 0) (<= X_1 1) (>= Y_0 9))))\n"
+    found = assay.bounds(model, text)
+    assert len(found.groups) == 2
+    with pytest.raises(assay.UsageError, match="one input box, found: 2"):
+        found.nodes
+
+
+def test_evaluate_points_boxes_and_gradients(digits):
+    rng = numpy.random.default_rng(0)
+    x = rng.uniform(0, 1, (1, 64)).astype(numpy.float32)
+    point = assay.evaluate(digits, x, gradients={"scores": numpy.eye(10)[3]})
+    box = assay.evaluate(digits, {"image": (x - numpy.float32(0.01), x + numpy.float32(0.01))}, gradients={"scores": numpy.eye(10)[3]})
+    for kind in ("outputs", "gradients"):
+        for name, ends in getattr(point, kind).items():
+            wide = getattr(box, kind)[name]
+            assert (wide.lo <= ends.lo).all() and (ends.hi <= wide.hi).all() and (ends.lo <= ends.hi).all()
+    assert point.gradients["image"].lo.shape == (1, 64)
+    step = 1e-4
+    shifted = x.astype(numpy.float64).copy()
+    shifted[0, 20] += step
+    slope = (assay.evaluate(digits, shifted).outputs["scores"].lo[0, 3] - point.outputs["scores"].lo[0, 3]) / step
+    assert abs(slope - point.gradients["image"].lo[0, 20]) < 1e-3 * (1 + abs(slope))
+    same = assay.evaluate(digits, assay.Box(x, 0))
+    assert (same.outputs["scores"].lo == point.outputs["scores"].lo).all() and same.gradients == {}
+    assert assay.evaluate(digits, 0.5).outputs["scores"].lo.shape == (1, 10)
+
+
+def test_lint_lists_what_stands_in_the_way(digits, tmp_path):
+    import onnx_files as files
+
+    assert assay.lint(digits) == []
+    model = files.model([files.node("Relu", ["x"], ["a"], "fine"), files.node("Unheard", ["a"], ["y"], "odd")],
+                        [files.value_info("x", [1, 2])], [files.value_info("y", [1, 2])], [])
+    (finding,) = assay.lint(model)
+    assert finding.kind == "unsupported" and "Unheard" in str(finding) and "odd" in finding.where
+    with pytest.raises(assay.Unsupported, match="Unheard"):
+        assay.bounds(model, [assay.Box([0, 0], 1), assay.Robust(0)])
+
+
+def test_inspect(digits):
+    model = assay.inspect(digits)
+    assert model["kind"] == "model" and model["input"] == ["image [1, 64]"]
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib")
+    assert assay.inspect(result.certificate)["kind"] == "certificate"
+    assert assay.inspect(DIGITS / "digits_holds.vnnlib", network=digits)["kind"] == "property"
+
+
+def test_intervals_are_rounded_outward():
+    from fractions import Fraction
+
+    from assay._arguments import decimal_of, outward
+
+    for text in ("0.1", "-0.1", "1e-400", "-1e-400", "1e308", "0", "3"):
+        exact = Fraction(text)
+        lo, hi = outward(exact, exact)
+        assert Fraction(lo) <= exact <= Fraction(hi)
+    assert outward(Fraction(10**400), Fraction(10**400)) == (1.7976931348623157e308, float("inf"))
+    for value in (Fraction(0), Fraction(-3), Fraction(1, 8), Fraction(-7, 20), Fraction(5e-324), Fraction(10**30)):
+        assert Fraction(decimal_of("here", value)) == value

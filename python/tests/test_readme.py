@@ -1,0 +1,26 @@
+"""The examples of python/README.md run, one after the other, and print what their comments say."""
+import contextlib
+import io
+import re
+import shutil
+
+import pytest
+
+from conftest import DIGITS, ROOT
+
+
+def test_the_examples_of_the_readme(tmp_path, monkeypatch):
+    pytest.importorskip("numpy")
+    for file in DIGITS.glob("digits*"):
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
+    assert len(blocks) == 4
+    names, said = {}, io.StringIO()
+    with contextlib.redirect_stdout(said):
+        for block in blocks:
+            exec(block, names)
+    text = said.getvalue()
+    for words in ("Result(unsat, certificate of 95 bytes", "sat (1, 64)", "\n3\n", "\nunsat\n", "gemm scores", "certificate\n",
+                  "Robust(label) required: a position below 10"):
+        assert words in text, words

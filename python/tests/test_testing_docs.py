@@ -1,0 +1,32 @@
+"""The examples of docs/python-testing.md run as they stand."""
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from assay.pytest_plugin import pytest_addoption
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = (ROOT / "docs/python-testing.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_pass(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    (tmp_path / "test_page.py").write_text("\n".join(blocks), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "test_page.py")], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert f"{len(re.findall('def test_', PAGE))} passed" in done.stdout
+
+
+def test_the_options_are_those_of_the_plugin():
+    added = set()
+    group = type("Group", (), {"addoption": lambda self, name, **_: added.add(name)})
+    pytest_addoption(type("Parser", (), {"getgroup": lambda self, *_: group()})())
+    assert set(re.findall(r"--assay-[a-z-]+", PAGE)) == added

@@ -1,0 +1,176 @@
+"""audit_kernel: right kernels pass, wrong twins are found and named; what a kernel may not do is a finding of its own."""
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import kernels
+import numpy as np
+import pytest
+
+from assay.errors import UsageError
+from assay.testing import ContractViolation, Declined, NotDecided, UnknownOperation, WrongAttributes, audit_kernel, probes
+
+LAST = {"attributes": {"axis": -1}}
+OUT = {"out": True, "attributes": {"axis": -1}}
+WEIGHT = {"attributes": {"transpose_a": False, "transpose_b": True, "alpha": 1, "beta": 1}}
+CENTERED = {"attributes": {"form": "centered"}}
+
+RIGHT = [("relu", kernels.relu_strided, {"out": True}), ("softmax", kernels.softmax_rows, OUT), ("softmax", kernels.softmax_numpy, {}),
+         ("softmax", kernels.softmax_numpy, LAST), ("matmul", kernels.matmul, {}), ("gemm", kernels.linear, WEIGHT),
+         ("normalise", kernels.layer_norm, CENTERED), ("reduce_mean", kernels.mean, {}), ("tanh", np.tanh, {}), ("add", np.add, {}),
+         ("where", np.where, {})]
+# Sixteen twins, and what names them.
+WRONG = [
+    ("softmax", kernels.softmax_without_maximum, OUT, "computes the reference without the maximum taken out"),
+    ("relu", kernels.relu_without_tail, {"out": True}, "leaves elements of its result unwritten"),
+    ("relu", kernels.relu_by_flat_memory, {"out": True}, "reads operands as if they were dense in memory"),
+    ("matmul", kernels.matmul_in_half, {}, "binary16"),
+    ("relu", kernels.relu_off_by_one, {"out": True}, "writes outside of its result"),
+    ("softmax", kernels.softmax_short_mask, OUT, "with the last element of each line masked out"),
+    ("reduce_sum", kernels.reduce_into_empty, {}, "leaves elements of its result unwritten"),
+    ("softmax", kernels.softmax_in_place, {}, "writes into its operands"),
+    ("matmul", kernels.matmul_unsteady, {}, "gives another result from the same operands"),
+    ("softmax", kernels.softmax_other_axis, {}, "computes the reference with along axis 0"),
+    ("gemm", kernels.linear_untransposed, WEIGHT, "with operand 1 read as if it lay transposed"),
+    ("normalise", kernels.layer_norm_epsilon_outside, CENTERED, "with epsilon outside the root"),
+    ("normalise", kernels.layer_norm_of_sample, CENTERED, "with the variance of a sample"),
+    ("reduce_mean", kernels.mean_of_sample, {}, "divided by one less"),
+]
+
+
+@pytest.mark.parametrize("op, kernel, options", RIGHT)
+def test_right_kernels_pass(op, kernel, options):
+    report = audit_kernel(op, kernel, **options)
+    assert report.passed and report.probes > 50 and report.count("passed") > 500 and not report.faults
+
+
+@pytest.mark.parametrize("op, kernel, options, name", WRONG, ids=[one[1].__name__ for one in WRONG])
+def test_wrong_twins_are_found_and_named(op, kernel, options, name):
+    with pytest.raises(ContractViolation) as raised:
+        audit_kernel(op, kernel, **options)
+    words = [fault for fault, _ in raised.value.report.faults]
+    assert name in words[0], words
+    assert words[0] in str(raised.value)
+
+
+def test_reports_are_written():
+    report = audit_kernel("softmax", kernels.softmax_in_place, raises=False)
+    suites = ElementTree.fromstring(report.junit())
+    assert int(suites.get("failures")) > 50 and suites.find("testsuite/testcase/failure").get("type") == "probe.operand"
+    sarif = json.loads(report.sarif())
+    assert sarif["version"] == "2.1.0" and sarif["runs"][0]["results"][0]["ruleId"] == "probe.operand"
+
+
+def test_a_compiled_kernel_by_ctypes():
+    call = kernels.compiled()
+    if call is None:
+        pytest.skip("no C compiler")
+
+    def kernel(x, out, epsilon, wrong=0):
+        call(x, out, epsilon, wrong)
+
+    pinned = {"form": "centered", "axes": [-1], "epsilon": 1e-5}
+    audit_kernel("normalise", kernel, out=True, attributes=pinned)
+    report = audit_kernel("normalise", lambda x, out, epsilon: kernel(x, out, epsilon, 1), out=True, attributes=pinned, raises=False)
+    assert report.faults[0][0] == "computes the reference with epsilon outside the root"
+
+
+def test_a_torch_extension():
+    torch = pytest.importorskip("torch")
+    cpp = pytest.importorskip("torch.utils.cpp_extension")
+    source = """
+      torch::Tensor mean(torch::Tensor x, std::vector<int64_t> axes, bool keep) { return x.contiguous().mean(axes, keep); }
+      torch::Tensor wrong(torch::Tensor x, std::vector<int64_t> axes, bool keep) {
+        int64_t n = 1;
+        for (int64_t axis : axes) n *= x.size(axis);
+        return x.sum(axes, keep) / static_cast<float>(n - 1);
+      }"""
+    try:
+        module = cpp.load_inline("assay_test_mean", cpp_sources=source, functions=["mean", "wrong"], extra_cflags=["-O0"])
+    except (RuntimeError, OSError, ImportError) as why:
+        pytest.skip(f"torch extensions do not compile here: {str(why)[:200]}")
+    options = {"arrays": "torch", "model": "pytorch-cpu", "blocks": False}
+    audit_kernel("reduce_mean", lambda x, axes, keep_dims: module.mean(x, list(axes), keep_dims) if axes else x, **options)
+    report = audit_kernel("reduce_mean", lambda x, axes, keep_dims: module.wrong(x, list(axes), keep_dims), raises=False, **options)
+    assert report.faults[0][0] == "computes the reference divided by one less"
+    assert torch.is_tensor(torch.ones(1))
+
+
+def test_functions_of_torch():
+    torch = pytest.importorskip("torch")
+    options = {"arrays": "torch", "model": "pytorch-cpu", "blocks": False}
+    audit_kernel("softmax", lambda x, axis: torch.softmax(x, axis), **options)
+    audit_kernel("relu", lambda x, out: torch.clamp_min(x, 0, out=out), out=True, **options)
+    report = audit_kernel("relu", lambda x, out: out.copy_(torch.relu_(x)), out=True, raises=False, **options)
+    assert report.faults[0][0] == "writes into its operands"
+    report = audit_kernel("exp", lambda x: torch.empty_like(x), raises=False, **options)
+    assert not report.passed
+
+
+def test_composite_regions():
+    def rms_norm(x, gain):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5)) * gain
+
+    plan = probes("rms norm", blocks=False)
+    assert len({len(one.operands) for one in plan}) == 1
+    report = audit_kernel("rms norm", rms_norm, plan=plan, raises=False)
+    assert report.probes == len(plan)
+
+
+def test_a_kernel_declines_by_raising_and_declining_all_is_no_pass():
+    def few(x):
+        if x.ndim != 2:
+            raise Declined("matrices only")
+        return np.maximum(x, 0)
+
+    report = audit_kernel("relu", few)
+    assert report.passed and 0 < len(report.declined) < report.probes and report.declined[0][1] == "matrices only"
+    with pytest.raises(NotDecided, match="declined"):
+        audit_kernel("relu", lambda x: 1 / 0)
+
+
+def test_wrong_shapes_and_types_are_findings():
+    for kernel, words in ((lambda x: np.maximum(x, 0).astype(np.float64), "float64"), (lambda x: np.maximum(x, 0)[None], r"\[1, ")):
+        with pytest.raises(ContractViolation, match=words):
+            audit_kernel("relu", kernel, blocks=False)
+
+
+def test_positions_may_have_another_integer_type():
+    audit_kernel("arg_max", lambda x, axis, keep_dims: x.argmax(axis, keepdims=keep_dims).astype(np.int32), blocks=False,
+                 attributes={"last": False}, plan=[one for one in probes("arg_max", attributes={"last": False}, blocks=False) if _is_ordinary(one)])
+
+
+def _is_ordinary(probe):
+    return probe.kind in ("integers", "dense")
+
+
+def test_pinned_attributes_reach_the_kernel_or_stay_out():
+    seen = set()
+
+    def kernel(x, axis):
+        seen.add(axis)
+        return kernels.softmax_numpy(x, axis)
+
+    audit_kernel("softmax", kernel, blocks=False, strided=False, **LAST)
+    assert seen == {1, 2} or seen == {0, 1, 2}
+    audit_kernel("leaky_relu", lambda x: np.where(x > 0, x, x * np.float32(0.125)), attributes={"slope": 0.125}, blocks=False)
+    with pytest.raises(ContractViolation):
+        audit_kernel("leaky_relu", lambda x: np.where(x > 0, x, x * np.float32(0.125)), attributes={"slope": 0.25}, blocks=False)
+    with pytest.raises(UsageError, match="no parameter 'axis' of softmax"):
+        audit_kernel("softmax", lambda x: x)
+    with pytest.raises(WrongAttributes):
+        audit_kernel("softmax", lambda x: x, attributes={"temperature": 1})
+    with pytest.raises(UnknownOperation):
+        audit_kernel("sofmax", lambda x: x)
+    with pytest.raises(UsageError):
+        audit_kernel("relu", lambda x, out: None, out=True, arrays=np.asarray)
+
+
+def test_plans_are_the_programs_with_layouts_beside_them():
+    plan = probes("matmul", blocks=False)
+    assert {one.layout for one in plan} == {"dense", "transposed", "stepped", "broadcast_first", "broadcast_last"}
+    assert {"integers", "dense", "one hot", "special values"} <= {one.kind for one in plan}
+    assert all(one.operands[0].dtype == "float32" for one in plan)
+    assert {one.operands[0].dtype for one in probes("add", dtypes=["int8", "uint64"])} == {"int8", "uint64"}
+    assert {one.operands[0].dtype for one in probes("add", dtype="float64")} == {"float64"}

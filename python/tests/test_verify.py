@@ -1,0 +1,231 @@
+"""verify and check: answers, certificates, witnesses, and how runs end."""
+import hashlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from fractions import Fraction
+
+import pytest
+
+import assay
+from assay import _programs
+from conftest import DIGITS, ROOT, network
+
+
+def test_unsat_has_a_certificate_that_the_kernel_accepts(digits):
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib", timeout=60)
+    assert result.answer == "unsat" and result.sentence.startswith("property HOLDS") and result.witness is None and result.outputs is None
+    assert result.certificate.startswith(b"ASSAY")
+    assert result.digests[f"model {digits}"] == hashlib.sha256(digits.read_bytes()).hexdigest()
+    for exact in (False, True):
+        check = result.check(exact=exact)
+        assert check and check.verdict == "accepted" and check.proves == "unsat" and check.why is None
+        assert check.statement == result.statement and "real arithmetic" in check.theorem
+    assert result.theorem == check.theorem
+    assert "unsat" in repr(result) and "<table>" in result._repr_html_() and str(result).startswith("unsat\nproperty HOLDS")
+
+
+def test_sat_has_an_exact_witness_inside_the_box(digits, eight):
+    numpy = pytest.importorskip("numpy")
+    result = assay.verify(digits, DIGITS / "digits_fails.vnnlib", timeout=60)
+    assert result.answer == "sat" and result.check().proves == "sat"
+    exact = result.exact_witness["image"]
+    assert len(exact) == 64 and all(isinstance(value, Fraction) for value in exact)
+    assert all(Fraction(lo) - Fraction(1, 10**6) <= value <= Fraction(hi) + Fraction(1, 10**6) for value, (lo, hi) in zip(exact, eight))
+    assert result.witness["image"].shape == (1, 64) and result.witness["image"].dtype == numpy.float64
+    assert [Fraction(value) for value in result.witness["image"].ravel()] == [Fraction(float(value)) for value in exact]
+    lo, hi = result.outputs["scores"]
+    enclosed = assay.evaluate(digits, result.witness).outputs["scores"]
+    assert (lo <= hi).all() and (enclosed.lo <= hi).all() and (lo <= enclosed.hi).all()
+    assert lo[0].argmax() != 8
+
+
+def test_the_package_and_the_program_make_the_same_statement(digits, tmp_path):
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib", proof=tmp_path / "p.assay")
+    report = tmp_path / "report.json"
+    subprocess.run([_programs.program(), "verify", str(digits), str(DIGITS / "digits_holds.vnnlib"), "-q", f"--json={report}"], check=True,
+                   capture_output=True)
+    assert json.loads(report.read_text())["statement"]["digest"] == result.digests["statement"]
+    done = subprocess.run([_programs.program("assay-check"), str(digits), str(DIGITS / "digits_holds.vnnlib"), str(tmp_path / "p.assay")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("accepted")
+    assert (tmp_path / "p.assay").read_bytes() == result.certificate
+
+
+def test_every_form_of_a_model_means_the_same(digits):
+    text = (DIGITS / "digits_holds.vnnlib").read_text()
+    digest = assay.statement(digits, DIGITS / "digits_holds.vnnlib").digests["statement"]
+    for model in (str(digits), digits.read_bytes(), memoryview(digits.read_bytes())):
+        for question in (text, text.encode()):
+            found = assay.statement(model, question)
+            assert found.digests["statement"] == digest and "/tmp" not in found.text
+
+
+def test_a_model_proto(digits):
+    onnx = pytest.importorskip("onnx")
+    assert assay.lint(onnx.load(digits)) == []
+
+
+def test_a_torch_module():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.ReLU(), torch.nn.Linear(8, 2)).train()
+    property = [assay.Box([0, 0, 0], "1e-9"), assay.Robust(int(model.eval()(torch.zeros(1, 3)).argmax()))]
+    model.train()
+    result = assay.verify(model, property, example_inputs=torch.zeros(1, 3))
+    assert result.answer == "unsat" and result.check()
+    assert model.training and model[1].training
+    with pytest.raises(assay.UsageError, match="example_inputs"):
+        assay.verify(model, property)
+
+
+def test_properties_as_objects(digits, eight):
+    middle = [(Fraction(str(lo)) + Fraction(str(hi))) / 2 for lo, hi in eight]
+    small = [assay.Box(middle, "0.01"), assay.Robust(8)]
+    result = assay.verify(digits, small)
+    assert result.answer == "unsat" and result.check()
+    assert assay.verify(digits, [assay.Box(middle, "0.01"), assay.Robust(3)]).answer == "sat"
+    rows = [[1 if j == 8 else -1 if j == k else 0 for j in range(10)] for k in range(10) if k != 8]
+    assert assay.verify(digits, [assay.Box(middle, "0.01"), assay.Linear(rows, at_least="1e-9")]).answer == "unsat"
+    assert assay.verify(digits, [assay.Box(middle, "0.01"), assay.Linear(rows, at_most=0)]).answer == "sat"
+    both = [assay.Box(middle, "0.01"), assay.Robust(8), assay.Linear(rows, at_least=0, at_most=10**6)]
+    assert assay.verify(digits, both).answer == "unsat"
+
+
+def test_numbers_are_exact(digits):
+    text = assay.statement(digits, [assay.Box([0.1] * 64, 0), assay.Robust(0)]).text
+    assert "X_0 in [0.1000000000000000055511151231257827021181583404541015625, 0.1000000000000000055511151231257827021181583404541015625]" in text
+    assert "X_0 in [0.1, 0.1]\n" in assay.statement(digits, [assay.Box(["0.1"] * 64, 0), assay.Robust(0)]).text
+    clipped = assay.Box(["0.95"] * 64, "0.125", clip=(0, 1))
+    assert clipped.hi[0] == 1 and clipped.lo[0] == Fraction(33, 40)
+    with pytest.raises(assay.UsageError, match="finite decimal expansion"):
+        assay.verify(digits, [assay.Box([Fraction(1, 3)] * 64, 0), assay.Robust(0)])
+
+
+def test_semantics(digits, eight):
+    property = [assay.Box([(lo + hi) / 2 for lo, hi in eight], 0.001), assay.Robust(8)]
+    result = assay.verify(digits, property, semantics="float32")
+    assert result.answer == "unsat" and "binary32" in result.semantics and result.check()
+    about_reals = assay.check(digits.read_bytes(), property, result.certificate)  # the theorem says what it is about
+    assert "binary32" in result.check().theorem and "binary32" not in about_reals.theorem and about_reals.digests["statement"] != result.digests["statement"]
+
+
+def test_a_statement_in_place_of_the_files(digits):
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib")
+    statement = assay.statement(digits, DIGITS / "digits_holds.vnnlib")
+    for given in (statement, statement.bytes):
+        assert assay.check(given, None, result.certificate).verdict == "accepted"
+
+
+def test_what_a_certificate_does_not_show_is_not_accepted(digits):
+    result = assay.verify(digits, DIGITS / "digits_holds.vnnlib")
+    other = assay.check(digits, DIGITS / "digits_fails.vnnlib", result.certificate)
+    assert not other and other.verdict == "rejected" and other.theorem == "" and isinstance(other.why, assay.Error)
+    bent = bytearray(result.certificate)
+    bent[len(bent) // 2] ^= 16
+    for wrong in (bytes(bent), result.certificate[:-1], b"", b"ASSAY"):
+        assert not assay.check(digits, DIGITS / "digits_holds.vnnlib", wrong)
+
+
+def test_no_proof_and_no_answer(digits, hard):
+    assert assay.verify(digits, DIGITS / "digits_holds.vnnlib", proof=False).certificate is None
+    model, property = hard
+    result = assay.verify(model, property, timeout=1)
+    assert result.answer == "timed-out" and result.certificate is None and result.reason
+    with pytest.raises(assay.UsageError, match="no certificate.*timed-out"):
+        result.check()
+
+
+def test_progress_and_an_exception_in_it(hard):
+    model, property = hard
+    seen = []
+    assay.verify(model, property, timeout=2, progress=seen.append)
+    assert len(seen) > 3 and set(seen[0]) == {"seconds", "phase", "closed", "open", "worst_bound"}
+
+    def fails(_):
+        raise KeyError("mine")
+
+    start = time.monotonic()
+    with pytest.raises(KeyError, match="mine"):
+        assay.verify(model, property, timeout=60, progress=fails)
+    assert time.monotonic() - start < 10
+
+
+def test_other_threads_run_meanwhile(hard):
+    model, property = hard
+    counted = [0]
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    assay.verify(model, property, timeout=1, threads=1)
+    done.set()
+    thread.join()
+    assert counted[0] > 100
+
+
+INTERRUPTED = """
+    import sys, time
+    sys.path.insert(0, {tests!r})
+    import assay, conftest
+    model = conftest.network([40, 150, 150, 150, 2], seed=3)
+    box = assay.Box(lo=[-1] * 40, hi=[1] * 40)
+    top = float(assay.bounds(model, [box, assay.Robust(0)], outputs_only=True).outputs["y"].hi[0, 0])
+    property = [box, assay.Linear([1, 0], at_most=0.45 * top)]
+    print("ready", flush=True)
+    try:
+        {call}
+        print("ended by itself")
+    except KeyboardInterrupt:
+        print("interrupted", time.time(), flush=True)
+        assert assay.lint(model) == []  # and the interpreter goes on
+"""
+
+
+@pytest.mark.parametrize("call", ["assay.verify(model, property, timeout=100)",
+                                  "assay.bounds(conftest.network([60, 2000, 2000, 2000, 9]), [assay.Box(lo=[-1] * 60, hi=[1] * 60), assay.Robust(0)], timeout=None)"])
+def test_ctrl_c_ends_a_run_within_a_second(call):
+    code = textwrap.dedent(INTERRUPTED).format(tests=str(ROOT / "python" / "tests"), call=call)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2.5)
+    asked = time.time()
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    words = said.split()
+    assert words[0] == "interrupted" and process.returncode == 0, said
+    assert float(words[1]) - asked < 1, said
+
+
+def test_a_proof_that_cannot_be_written(digits, tmp_path):
+    with pytest.raises(assay.UsageError, match="cannot write"):
+        assay.verify(digits, DIGITS / "digits_holds.vnnlib", proof=tmp_path / "no" / "such" / "folder.assay")
+    with pytest.raises(assay.UsageError, match="another file"):
+        assay.verify(str(digits), DIGITS / "digits_holds.vnnlib", proof=str(digits))
+    assert os.listdir(tmp_path) == []
+
+
+def test_flushing_to_zero_on_the_caller_s_thread_does_not_matter(digits):
+    torch = pytest.importorskip("torch")
+    torch.set_flush_denormal(True)
+    try:
+        assert assay.verify(digits, DIGITS / "digits_holds.vnnlib", threads=1).check()
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_errors_can_be_pickled(digits):
+    with pytest.raises(assay.MalformedInput) as caught:
+        assay.verify("/no/such/file.onnx", DIGITS / "digits_holds.vnnlib")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is assay.MalformedInput and str(again) == str(caught.value) and again.code == "files.open"

@@ -5,10 +5,11 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import torch
 
+from .errors import Rejected, UsageError
 from .torch import Refused, Report, judge, record
 
 
-class GradcheckError(AssertionError):
+class GradcheckError(Rejected, AssertionError):
     """A gradient is wrong, or could not be decided. `report` is what the gate found."""
 
     def __init__(self, message: str, report: Report) -> None:
@@ -35,12 +36,12 @@ def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mappin
     inside = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in inputs]
     wanted = [one for one in [*inside, *params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
     if not wanted:
-        raise ValueError("gradcheck: no input and no parameter requires a gradient; call requires_grad_() on those that are meant")
+        raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
     with record(named) as run:
         found = function(*inside)
         ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor) and y.requires_grad]
         if not ends:
-            raise ValueError("gradcheck: no result of the function depends on what requires a gradient")
+            raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient")
         total = torch.stack([weighted(y) for y in ends]).sum()
         torch.autograd.grad(total, wanted, allow_unused=True)
     return judge(run)

@@ -189,3 +189,23 @@ TEST_CASE("trace files: a declared surrogate is written, read and checked", "[fo
           json["vjps"][0]["surrogate"] = {{"nodes", Json::array()}};
         })) == "trace.field");
 }
+
+TEST_CASE("trace files: opaque operations are written and read", "[formats]") {
+  Trace trace = training_step().run.trace;
+  trace.opaque = {{"lib::solve", {trace.regions[0].results[0]}}};
+  const std::vector<std::byte> file = file_of(trace);
+  const auto read = formats::read_trace(file);
+  if (!read) FAIL(read.rejection().to_text());
+  REQUIRE(read.value().opaque.size() == 1);
+  CHECK(read.value().opaque[0].name == "lib::solve");
+  CHECK(read.value().opaque[0].results == trace.opaque[0].results);
+  CHECK(file_of(read.value()) == file);
+  const auto with = [&](const Json& opaque) { return code_of(edited(file, [&](Json& json) { json["opaque"] = opaque; })); };
+  CHECK(with(Json::array()).empty());
+  CHECK(with(3) == "trace.field");
+  CHECK(with({3}) == "trace.field");
+  CHECK(with({{{"name", "f"}}}) == "trace.field");
+  CHECK(with({{{"name", 3}, {"results", Json::array()}}}) == "trace.field");
+  CHECK(with({{{"name", "f"}, {"results", Json::array()}}}) == "trace.field");
+  CHECK(with({{{"name", "f"}, {"results", {"no such tensor"}}}}) == "trace.name");
+}

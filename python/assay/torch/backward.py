@@ -115,7 +115,7 @@ class Recorder(Joins):
         flows = [(self.edges.get((number, i)), self.value(g)) for i, g in enumerate(given) if g is not None]
         sources = [self.source(*edge) for edge in node.next_functions]
         wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
-        if region is not None and (not flows or region.nodes[-1]["op"] in FLAT):
+        if region is not None and (not flows or all(is_flat(region, y) for y, _ in flows)):
             return None
         if region is None or number in self.broken or not joined and any(y not in region.results for y, _ in flows) or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
@@ -259,6 +259,12 @@ class Recorder(Joins):
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
         self.regions[start:end] = [fused]
         return fused
+
+
+def is_flat(region: Region, y: int | None) -> bool:
+    """Whether the node that gives a result has the derivative 0."""
+    at = region.outputs[region.results.index(y)] - len(region.operands) if y in region.results else -1
+    return at >= 0 and region.nodes[at]["op"] in FLAT
 
 
 def shift(region: Region, at: int) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import torch
 
+from ..errors import Unsupported
 from .nodes import PARTS, parts
 
 LEAF, PENDING = "leaf", "pending"  # histories of values that no node of autograd made: a leaf's, and one of a base that is not seen yet
 RECORDED = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, *PARTS)
 
 
-class Refused(Exception):
+class Refused(Unsupported):
     """What cannot be recorded as it ran."""
 
 

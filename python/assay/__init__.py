@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._properties import Box as Box, Linear as Linear, Robust as Robust
     from ._results import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
     from ._results import Result as Result, Statement as Statement
+    from ._gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck
     from .errors import Error as Error, InternalError as InternalError, MalformedInput as MalformedInput, Rejected as Rejected
     from .errors import Undecided as Undecided, Unsupported as Unsupported, UsageError as UsageError
 

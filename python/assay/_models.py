@@ -1,4 +1,7 @@
-"""Execution models by name: what `assay verify --semantics float32:NAME` calls them, and their spellings in traces."""
+"""Execution models by name: what `assay verify --semantics float32:NAME` calls them, and their spellings in traces.
+
+A trace says what ran, so that `rewrites` of a graph, which a theorem about `onnxruntime` admits, are not among the fields here.
+"""
 from __future__ import annotations
 
 from assay.errors import UsageError

@@ -93,7 +93,11 @@ std::vector<FloatSet> logarithms(const Arithmetic& a, const std::vector<FloatSet
 
 FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x) {
   const Line line = evaluated(a, x);
-  return a.add(line.greatest, a.function(Function::log, line.sum));
+  FloatSet y = a.add(line.greatest, a.function(Function::log, line.sum));
+  // Programs put 0 in the place of an infinite maximum: then the result is that infinity, which is the limit.
+  y.plus_infinity = y.plus_infinity || line.greatest.plus_infinity;
+  y.minus_infinity = y.minus_infinity || line.greatest.minus_infinity;
+  return y;
 }
 
 std::vector<FloatSet> masked(const Arithmetic& a, const std::vector<FloatSet>& x, const std::vector<FloatSet>& mask, bool empty_is_zero) {

@@ -247,6 +247,20 @@ TEST_CASE("logarithms of softmax and of sums of powers", "[contracts]") {
   }
 }
 
+TEST_CASE("the log of a sum of exponentials with an infinite term is that infinity, or NaN", "[audit]") {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const float infinity : {kInf, -kInf}) {
+    const Admissible of_infinity = sets_of(Op::log_sum_exp, ReduceAttributes{{0}, false}, float_model(), {vector_of({infinity, infinity})});
+    CHECK(within(of_infinity, {infinity}));  // 0 in the place of an infinite maximum
+    CHECK(within(of_infinity, {std::numeric_limits<float>::quiet_NaN()}));
+    CHECK(judged(of_infinity, {-infinity}).failed == 1);
+    CHECK(judged(of_infinity, {0.0F}).failed == 1);
+  }
+  const Admissible finite = sets_of(Op::log_sum_exp, ReduceAttributes{{0}, false}, float_model(), {vector_of({1, -kInf})});
+  CHECK(judged(finite, {kInf}).failed == 1);
+  CHECK(judged(finite, {-kInf}).failed == 1);
+}
+
 // ---- normalisation ----
 
 struct Statistics {

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / 
 import torch  # noqa: E402
 from wrong_backwards import PAIRS  # noqa: E402
 
-from assay.gradcheck import gradcheck  # noqa: E402
+from assay import gradcheck  # noqa: E402
 
 
 def ours(function: Any, shapes: Any) -> bool:

@@ -84,8 +84,11 @@ class Recorder(Joins):
 
     def node_hooks(self, node: Any) -> list[Any]:
         joined: dict[int, int] = {}
+        arrived: dict[int, int] = {}  # what the node was given, before it may have written there
         def before(given: Any) -> Any:
             joined.clear()
+            with self.aside():
+                arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None})
             flows = [i for i, g in enumerate(given) if g is not None]
             region = self.made.get(node._sequence_nr())
             if region is None or not flows or len(flows) < 2 and region.whole is None:
@@ -94,7 +97,9 @@ class Recorder(Joins):
                 return self.join(node, given, joined)
         def after(out: Any, given: Any) -> Any:
             with self.aside():
-                return self.claim(node, out, given, joined)
+                flows = dict(arrived)
+                arrived.clear()
+                return self.claim(node, out, flows, joined)
         return [node.register_prehook(before), node.register_hook(after)]
 
     def source(self, node: Any, output: int) -> int | None:
@@ -108,16 +113,17 @@ class Recorder(Joins):
         region = self.made.get(number)
         return found if found is not None else region.results[0] if region is not None and len(region.results) == 1 else None
 
-    def claim(self, node: Any, out: Any, given: Any, joined: dict[int, int]) -> Any:
+    def claim(self, node: Any, out: Any, given: dict[int, int], joined: dict[int, int]) -> Any:
         """Says what a node computed, when it ran."""
         number = node._sequence_nr()
         region = self.made.get(number)
-        flows = [(self.edges.get((number, i)), self.value(g)) for i, g in enumerate(given) if g is not None]
+        flows = [(self.edges.get((number, i)), g) for i, g in given.items()]
         sources = [self.source(*edge) for edge in node.next_functions]
         wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
         if region is not None and (not flows or all(is_flat(region, y) for y, _ in flows)):
             return None
-        if region is None or number in self.broken or not joined and any(y not in region.results for y, _ in flows) or not self.reads(region, sources, wanted):
+        is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
+        if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         if region.statistics is not None:

@@ -262,6 +262,7 @@ class Tape(Values):
         else:
             where = block.whole
         block = self.memory.block(target)
+        self.confirm(block, *where)
         if where[0][3] != target.dtype:
             raise Refused("a tensor is written in place as another type than its memory's")
         at = positions(where[0], place(target), block)

@@ -131,6 +131,8 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
         return n.expand(n.constant(1.0, n.dtype), n.shape)
     if exponent == 0.5:
         return n("sqrt", x)
+    if exponent == -0.5:
+        return n("reciprocal", n("sqrt", x))
     return n("pow", x, exponent=str(Fraction(float(exponent))))
 
 

@@ -19,7 +19,9 @@ def matmul(n: Nodes, a: Ref, b: Ref) -> Ref:
             raise Unknown("a product of matrices of integers")
         return n("matmul", a, b)
     (p, q), (r, s) = ((n.part(v, 0), n.part(v, 1)) for v in (a, b))
-    return n.pair(n("sub", n("matmul", p, r), n("matmul", q, s)), n("add", n("matmul", p, s), n("matmul", q, r)))
+    rows = n("concat", p, q, axis=p.rank - 1)
+    columns = max(r.rank - 2, 0)
+    return n.pair(n("matmul", rows, n("concat", r, n("neg", s), axis=columns)), n("matmul", rows, n("concat", s, r, axis=columns)))
 
 
 def addmm(n: Nodes, c: Ref, a: Ref, b: Ref, beta: float = 1, alpha: float = 1) -> Ref:

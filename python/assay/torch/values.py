@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, place, positions
+from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 
 
@@ -159,6 +159,7 @@ class Values(TorchDispatchMode):
         where = base or block.whole
         if where is None or where[0][3] != tensor.dtype or where[0][4:] != place(tensor)[4:]:
             raise Refused(f"a tensor of shape {list(tensor.shape)} shares memory in a way that the recorder did not see")
+        self.confirm(block, *where)
         at = positions(where[0], place(tensor), block)
         if bool((at < 0).any()):
             raise Refused(f"a tensor of shape {list(tensor.shape)} lies partly outside of what was recorded of its memory")
@@ -173,6 +174,11 @@ class Values(TorchDispatchMode):
         elif not self.in_backward() and where[1] in self.edges.values():
             self.cut.add(value)
         return value
+
+    def confirm(self, block: Block, where: tuple[Any, ...], value: int) -> None:
+        """The memory still holds a value."""
+        if bits(held(block, where)) != bits(self.memory.values[value].tensor):
+            raise Refused(f"'{self.memory.values[value].name}' was written where the recorder did not see it")
 
     def detached(self, tensor: torch.Tensor, source: int) -> int:
         """The same bits without their history."""

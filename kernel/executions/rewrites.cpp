@@ -66,7 +66,12 @@ std::optional<Formula> with_size(Formula formula, const Node& node, Op op, std::
 }
 
 Formula product(const Formula& a, const Formula& b) {
-  return {{}, a.operations + b.operations + 1, a.terms + b.terms - 1, mul_up(a.products, b.products), mul_up(a.factors, b.factors)};
+  return {{},
+          a.operations + b.operations + 1,
+          a.terms + b.terms - 1,
+          mul_up(a.products, b.products),
+          mul_up(a.factors, b.factors),
+          mul_up(a.reciprocals, b.reciprocals)};
 }
 
 std::optional<Formula> batch_normed(const Node& node, const Formula& x, std::span<const Array<Interval>* const> values) {
@@ -85,6 +90,7 @@ std::optional<Formula> batch_normed(const Node& node, const Formula& x, std::spa
     most = std::fmax(most, std::fmax(sum, div_up(1, add_down(variance.lo(), epsilon))));
   }
   result.factors = mul_up(result.factors, most);
+  result.reciprocals = mul_up(result.reciprocals, most);
   std::vector<Array<Interval>> sizes{x.size, magnitudes(*values[1]), magnitudes(*values[2]), magnitudes(*values[3]), *values[4]};
   for (Interval& mean : sizes[3].values) mean = -mean;  // |x| + |mean|
   return with_size(std::move(result), node, Op::batch_norm, std::move(sizes));
@@ -133,7 +139,12 @@ std::optional<Formula> combined(const Node& node, std::span<const Formula> opera
     case Op::add:
     case Op::sub: {
       const Formula& y = operands[1];
-      Formula sum{{}, x.operations + y.operations + 1, x.terms + y.terms, add_up(x.products, y.products), mul_up(x.factors, y.factors)};
+      Formula sum{{},
+                  x.operations + y.operations + 1,
+                  x.terms + y.terms,
+                  add_up(x.products, y.products),
+                  mul_up(x.factors, y.factors),
+                  mul_up(x.reciprocals, y.reciprocals)};
       return with_size(std::move(sum), node, Op::add, {x.size, y.size});
     }
     case Op::mul:
@@ -150,6 +161,7 @@ std::optional<Formula> combined(const Node& node, std::span<const Formula> opera
       Formula quotient = product(x, leaf(reciprocals));
       quotient.factors = mul_up(quotient.factors, largest_of(*values[1]));
       ++quotient.operations;
+      quotient.reciprocals = mul_up(quotient.reciprocals, largest_of(reciprocals));
       if (!(quotient.factors < kInfinity)) return std::nullopt;
       return with_size(std::move(quotient), node, Op::mul, {x.size, reciprocals});
     }
@@ -183,32 +195,40 @@ std::vector<double> rewriting_errors(const Formula& formula, const ExecutionMode
   const double most = mul_up(mul_up(sum->growth, add_up(1, of_weights)), mul_up(formula.products, formula.factors));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const double error = add_up(mul_up(share, formula.size.values[i].hi()), absolute);
-    if (most < largest(format) && error < kInfinity) errors[i] = error;
+    // Products of divisors stay above the subnormal numbers, where roundings are no longer relative.
+    const bool normal = mul_up(formula.reciprocals, mul_up(4, smallest_normal(format))) < 1;
+    if (normal && most < largest(format) && error < kInfinity) errors[i] = error;
   }
   return errors;
 }
 
-// With q the mean of x^2 over n elements, mu that of x, m computed, d_i = (x_i - m)(1 + e_i), |e_i| <= u, what the program holds as differences:
+// With q the mean of x^2 over n elements, mu that of x, m computed, d_i = (x_i - m)(1 + e_i) + f_i, |e_i| <= u, what the program holds as differences,
+// where |f_i| is no more than what it may lose there:
 //   computed = (q (1 + a) - m^2 (1 + b))(1 + c), |a| <= gamma(n + 3), |b|, |c| <= u; or with epsilon joined, a rounding more
-//   mean(d^2) = (q - 2 m mu + m^2)(1 + e), |e| <= 2 u + u^2
-//   |computed - mean(d^2)| <= 2 |m| |m - mu| + gamma(n + 10) 2 (q + m^2), since mean((x - m)^2) <= 2 (q + m^2).
-std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Array<Interval>& mean,
-                                    std::span<const double> mean_errors) {
+//   mean((d - f)^2) = (q - 2 m mu + m^2)(1 + e), |e| <= 2 u + u^2
+//   |computed - mean(d^2)| <= 2 |m| |m - mu| + gamma(n + 10) 2 (q + m^2) + mean(2 |d| |f| + f^2), since mean((x - m)^2) <= 2 (q + m^2).
+std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Held& mean,
+                                    const Held& differences) {
   const Format format = format_of(node.dtype);
   std::vector<double> errors(element_count(node.shape), kInfinity);
-  Array<Interval> squares{x.shape, {}};
-  for (const Interval& one : x.values) squares.values.emplace_back(mul_up(one.magnitude(), one.magnitude()));
-  const auto q = on(node, {squares});
+  Array<Interval> squares{x.shape, {}}, lost{x.shape, {}};
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    const double f = differences.errors.empty() ? 0 : differences.errors[i];
+    squares.values.emplace_back(mul_up(x.values[i].magnitude(), x.values[i].magnitude()));
+    lost.values.emplace_back(mul_up(f, add_up(mul_up(2, differences.values.values[i].magnitude()), f)));
+  }
+  const auto q = on(node, {squares}), of_differences = on(node, {lost});
   const double n = static_cast<double>(x.values.size()) / static_cast<double>(errors.size());
   const double u = unit_roundoff(format);
-  if (!q || !((n + 10) * u <= 0.25) || mean.values.size() != errors.size()) return errors;
+  if (!q || !of_differences || !((n + 10) * u <= 0.25) || mean.values.values.size() != errors.size()) return errors;
   const bool flushes = model.flush_operands || model.flush_results;
   const double underflows = mul_up(8 * (n + 1), flushes ? smallest_normal(format) : smallest_number(format));
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    const double m = mean.values[i].magnitude(), of_mean = mean_errors.empty() ? 0 : mean_errors[i];
+    const double m = mean.values.values[i].magnitude(), of_mean = mean.errors.empty() ? 0 : mean.errors[i];
     const double sizes = mul_up(2, add_up(q->values[i].magnitude(), mul_up(m, m)));
     const bool overflows = !(mul_up(mul_up(2, n), sizes) < largest(format));
-    if (!overflows) errors[i] = add_up(add_up(mul_up(mul_up(2, m), of_mean), mul_up(gamma_up(n + 10, u), sizes)), underflows);
+    const double error = add_up(mul_up(mul_up(2, m), of_mean), mul_up(gamma_up(n + 10, u), sizes));
+    if (!overflows) errors[i] = add_up(add_up(error, of_differences->values[i].magnitude()), underflows);
   }
   return errors;
 }

@@ -2,8 +2,9 @@
 // quotients by constants as products with a rounded reciprocal (ExecutionModel::Rewrites::algebraic).
 //
 // A formula is the value of a node as a sum of products of leaves, which are values that are stored. Executions may compute any algebraically
-// equal formula in which constants are combined and rounded first, no term passes through more roundings than `operations` and the additions
-// of `terms`, and no step multiplies a factor of a term twice. Then
+// equal formula whose terms are those of the tree, multiplied out or not: constants are combined and rounded first, no terms are added that cancel
+// again, no product becomes a quotient, divisors are values that are stored or constants, and no term passes through more roundings than
+// `operations` and the additions of `terms`. Then
 //   |computed - exact| <= ((1 + a)(1 + w) - 1) size + absolute
 // with a the share of sum_errors and w = gamma of `operations`: each term is its product times as many factors 1 + d, |d| <= u, wherever
 // its constants were rounded. What underflows loses less than a number of the format times the other factors of a term.
@@ -22,11 +23,12 @@
 namespace assay::executions {
 
 struct Formula {
-  Array<Interval> size;   // by element: no smaller than the sum of the magnitudes of its terms
-  double operations = 0;  // roundings on the way of a term
-  double terms = 1;       // that accumulations add up
-  double products = 1;    // of leaves, in one element
-  double factors = 1;     // no product of some of the factors of a term is larger
+  Array<Interval> size;    // by element: no smaller than the sum of the magnitudes of its terms
+  double operations = 0;   // roundings on the way of a term
+  double terms = 1;        // that accumulations add up
+  double products = 1;     // of leaves, in one element
+  double factors = 1;      // no product of some of the factors of a term is larger
+  double reciprocals = 1;  // no product of the reciprocals of some of its divisors is larger
 };
 // What a formula goes on through: sums, products, quotients, integer powers, batch normalisation, reshape and permute of real numbers.
 [[nodiscard]] bool is_algebraic(const Node& node);
@@ -39,9 +41,14 @@ struct Formula {
 // By element; infinite where some rewriting may overflow.
 [[nodiscard]] std::vector<double> rewriting_errors(const Formula& formula, const ExecutionModel& model, DType dtype);
 
+// What an execution holds at a node, and how far that may lie from the node's denotation; none: nowhere.
+struct Held {
+  Array<Interval> values;
+  std::span<const double> errors;
+};
 // The mean of the squares of x - m, m the mean of x, by line: what is lost where it is computed in one pass, as the mean of x^2 less the square of
-// the computed m. `mean_errors`: how far that lies from the mean of x; empty: nowhere.
-[[nodiscard]] std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x,
-                                                  const Array<Interval>& mean, std::span<const double> mean_errors);
+// the computed m.
+[[nodiscard]] std::vector<double> one_pass_errors(const Node& node, const ExecutionModel& model, const Array<Interval>& x, const Held& mean,
+                                                  const Held& differences);
 
 }  // namespace assay::executions

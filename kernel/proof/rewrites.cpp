@@ -5,6 +5,7 @@
 // by no more than the whole formula is missed at the values of its leaves, which executions hold. An execution that computes steps as written holds
 // them, and the last step misses by its own roundings. What is read twice, by an output or by anything that is no sum or product, is a leaf or a last
 // step.
+// What a leaf holds is stored before a formula reads it: only an addition as written joins a leaf's accumulation.
 // Formulas go on through the result of a product of matrices or a convolution, not through its operands; and not through divisors.
 // A variance in one pass, of squares that nothing else reads, in the same way: the squares are exact.
 // Source: derived in docs/float32.md.
@@ -89,9 +90,13 @@ std::vector<double> Problem::one_pass_rounding(NodeId id, const Boxes& boxes, Ro
   const Node& of_x = graph().node(mean);
   const auto axes = [](const Node& one) { return std::get<ReduceAttributes>(one.attributes).axes; };
   if (of_x.op != Op::reduce_mean || of_x.operands[0] != x || axes(of_x) != axes(node)) return {};
-  const std::span<const double> mean_errors = known[mean] ? std::span<const double>(*known[mean]) : std::span<const double>();
-  if (!known[mean] && !is_constant_[mean]) return std::vector<double>(element_count(node.shape), executions::kInfinity);
-  return executions::one_pass_errors(node, statement_.semantics, values_at(x, boxes), values_at(mean, boxes), mean_errors);
+  const auto held = [&](NodeId one) -> std::optional<executions::Held> {
+    if (!known[one] && !is_constant_[one]) return std::nullopt;
+    return executions::Held{values_at(one, boxes), known[one] ? std::span<const double>(*known[one]) : std::span<const double>()};
+  };
+  const auto of_mean = held(mean), of_difference = held(difference);
+  if (!of_mean || !of_difference) return std::vector<double>(element_count(node.shape), executions::kInfinity);
+  return executions::one_pass_errors(node, statement_.semantics, values_at(x, boxes), *of_mean, *of_difference);
 }
 
 std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image) const {

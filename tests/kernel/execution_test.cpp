@@ -282,6 +282,43 @@ TEST_CASE("executions: constants that may overflow when they are combined are de
   CHECK(code_under(models.rewritten) == "propagate_box.S4");
 }
 
+TEST_CASE("executions: a variance in one pass pays for what its differences lose", "[kernel][execution]") {
+  Formulas models;
+  models.rewritten.moments = ExecutionModel::Moments::one_or_two_pass;
+  models.written.bias_in_product = models.rewritten.bias_in_product = true;
+  Chain net(4, DType::float32);
+  std::vector<double> w;  // z = 1000, -1000, ..., sums of magnitudes 2^27: the mean may join their accumulation, or not
+  for (const double sign : {1.0, -1.0, 1.0, -1.0}) w.insert(w.end(), {0x1p26, -0x1p26, 1000 * sign, 0});
+  const NodeId z = net.gemm(4, w);
+  const ReduceAttributes lines{{1}, true};
+  const NodeId mean = net.then(Op::reduce_mean, lines);
+  const NodeId difference = take(net.graph.append(Op::sub, {z, mean}, NoAttributes{}, "d"));
+  net.last = take(net.graph.append(Op::mul, {difference, difference}, NoAttributes{}, "p"));
+  net.then(Op::reduce_mean, lines);
+  const std::vector<double> x{1, 1, 1, 1};
+  const Rational written = radius_at(models.written, net.output(), x, Rational(1000000));
+  const Rational rewritten = radius_at(models.rewritten, net.graph, x, Rational(1000000));
+  CAPTURE(written.to_string(), rewritten.to_string());
+  CHECK(rewritten >= written * Rational(5, 4));
+}
+
+TEST_CASE("executions: divisors whose product may be subnormal are declined", "[kernel][execution]") {
+  const Formulas models;
+  const auto code_with = [&](double divisor) {
+    Chain net(1, DType::float32);
+    for (int k = 0; k < 2; ++k) net.then(Op::div, number(net, divisor));
+    const ProblemPointer problem = open_under(models.rewritten, net.output(), {0x1p-120}, {0x1p-120});
+    Scope scope = take(Scope::root(problem, 0));
+    std::string code = "ok";
+    for (const NodeId node : problem->active_nodes()) {
+      if (const auto done = scope.propagate_box(node); !done && code == "ok") code = done.rejection().code;
+    }
+    return code;
+  };
+  CHECK(code_with(0x1p-61) == "ok");
+  CHECK(code_with(0x1.8p-64) == "propagate_box.S4");  // their product is below 2^-126, and its reciprocal a number of the format
+}
+
 TEST_CASE("executions: a variance in one pass pays for the mean of the squares, and for the error of the mean", "[kernel][execution]") {
   Formulas models;
   models.rewritten.moments = ExecutionModel::Moments::one_or_two_pass;

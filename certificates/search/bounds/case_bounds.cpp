@@ -55,7 +55,9 @@ CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<cons
 
 // Over the reals what the filter loses is little, and is settled exactly; what executions lose stays lost.
 double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) const {
-  return diagnosis.margins[k] - (problem_.floating() ? diagnosis.losses[k] : 0);
+  constexpr double kSettled = 1e-100;  // the filter's own provision for underflow
+  const double loss = problem_.floating() ? diagnosis.losses[k] : 0;
+  return diagnosis.margins[k] - (loss > kSettled ? loss : 0);
 }
 
 std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {

@@ -80,7 +80,8 @@ int adjoint(const AdjointOptions& options) {
     reports.push_back(check_op(op, options.seed));
     if (options.json != "-") print(reports.back());
     set_progress(std::to_string(reports.size()) + " of " + counted(ops.size(), "op") + " judged");
-    if (is_interrupted()) break;
+    // An op whose cases were all judged says nothing of the interruption: the next one does.
+    if (is_interrupted() && reports.back().verdict() == std::string("undecided")) break;
   }
   conclude();
   std::size_t proved = 0, without = 0, broken = 0;
@@ -96,8 +97,8 @@ int adjoint(const AdjointOptions& options) {
   std::fprintf(stderr, "%s proved, %zu broken, %zu undecided, %zu without a derivative; %.1f s\n", counted(proved, "op").c_str(), broken,
                undecided, without, seconds);
   if (!write_json(options.json, adjoint_json(kAdjointSchema, reports))) return kExitUnwritten;
-  if (is_interrupted()) print_rejection(stderr, "assay", interruption());
-  return broken > 0 ? kExitNo : undecided > 0 || is_interrupted() ? kExitUndecided : kExitYes;
+  if (is_interrupted() && undecided > 0) print_rejection(stderr, "assay", interruption());
+  return broken > 0 ? kExitNo : undecided > 0 ? kExitUndecided : kExitYes;
 }
 
 }  // namespace assay::cli

@@ -261,6 +261,7 @@ class Scope {
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
+  [[nodiscard]] double size_of_operands(NodeId node) const;
   Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image);
 
   std::shared_ptr<const Problem> problem_;
@@ -269,6 +270,7 @@ class Scope {
   std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;  // by node; on this scope's boxes or an ancestor's
   // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
+  std::vector<double> rounding_size_;                               // by node: the sum of its operands' magnitudes when that was found
   std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;  // by policy, derived so far
   bool contradiction_ = false;                                      // some box has lo > hi
   std::function<bool()> stop_;

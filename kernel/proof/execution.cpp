@@ -12,7 +12,7 @@
 // for it, so that the product pays one rounding more, and the sum pays gamma of the accumulation times its other operand.
 // Storage. Where the model stores results in a shorter format, each is rounded once more; constants are rounded to it, too.
 // Rewrites. rewrites.cpp.
-// Monotone. Errors bounded on a box hold on every part of it, so children keep those of their parents.
+// Monotone. Errors bounded on a box hold on every part of it: children keep those of their parents until their boxes are a good deal smaller.
 // Real semantics. Every number is admitted and rounding(n) >= 0, so what is refuted here is refuted over the reals.
 // Source: derived in docs/float32.md.
 
@@ -230,10 +230,15 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
   return stored(std::move(result));
 }
 
-// What executions lose at a node whose operands have boxes, once. Declined where some execution may leave the finite numbers.
+// What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
+// bounds being valid here. Declined where some execution may leave the finite numbers.
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
-  if (!problem_->floating() || rounding_[node]) return Done{};
+  constexpr double kSmaller = 0.75;
+  if (!problem_->floating()) return Done{};
+  const double size = size_of_operands(node);
+  if (rounding_[node] && (rounding_[node]->empty() || !(size < kSmaller * rounding_size_[node]))) return Done{};
   std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
   const auto operands = [&] {  // for words
     const AffineForm* form = problem_->affine(node);
     ReadOperands found;
@@ -262,6 +267,7 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
           "narrow the input box, or state another execution model (docs/float32.md)"};
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
+  rounding_size_[node] = size;
   return Done{};
 }
 

@@ -24,6 +24,7 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
   scope.error_bounds_.resize(problem->graph().nodes.size());
   scope.linear_bounds_.resize(problem->graph().nodes.size());
   scope.rounding_.resize(problem->graph().nodes.size());
+  scope.rounding_size_.resize(problem->graph().nodes.size());
   scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
   scope.contradiction_ = problem->group_is_empty(group);
   scope.problem_ = std::move(problem);
@@ -112,6 +113,15 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
+double Scope::size_of_operands(NodeId node) const {
+  double size = 0;
+  for (const NodeId operand : problem_->graph().node(node).operands) {
+    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
+      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
+  }
+  return size;
+}
+
 // Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::propagate_box(NodeId node) try {
@@ -124,13 +134,16 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
   if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
   if (form != nullptr) {
-    std::vector<std::vector<double>> x;
     for (const AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
-      if (!error_bounds_[node]) x.push_back(magnitudes(*boxes_[part.operand]));
     }
+    const auto known = rounding_[node];
     if (auto found = find_rounding(node, nullptr); !found) return found;
-    if (!error_bounds_[node]) error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, rounding_[node].get()));
+    std::vector<std::vector<double>> x;
+    if (!error_bounds_[node] || rounding_[node] != known) {
+      for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes_[part.operand]));
+      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, rounding_[node].get()));
+    }
     meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
     return Done{};
   }

@@ -339,6 +339,25 @@ TEST_CASE("executions: a variance in one pass pays for the mean of the squares, 
   CHECK(radius_at(models.written, net.output(), {32, 32, 32, 32}, Rational(0)) < expected * Rational(1, 100));
 }
 
+TEST_CASE("executions: errors are found again where boxes are a good deal smaller", "[kernel][execution]") {
+  Chain net(2, DType::float32);
+  const NodeId sum = net.gemm(2, {3, 5, 7, -9});
+  const NodeId y = net.then(Op::relu, NoAttributes{});
+  const ProblemPointer problem = open_under(plain(), net.output(), {-4096, -4096}, {4096, 4096});
+  const Scope root = boxed_root(problem);
+  Scope child = root;
+  const NodeId x = problem->graph().inputs[0];
+  for (const std::uint32_t element : {0U, 1U}) {
+    for (const bool at_least : {true, false}) REQUIRE(child.assume({x, element, at_least, 1.0}));
+  }
+  for (const NodeId node : {sum, y}) REQUIRE(child.propagate_box(node));
+  CHECK(root.box(sum).hi[0] > 4096 * 8 + 0x1p-10);
+  CHECK(child.box(sum).hi[0] > 8);
+  CHECK(child.box(sum).hi[0] < 8 + 0x1p-18);  // gamma of some operations on terms of 8, not of 32768
+  CHECK(child.box(y).hi[0] < 8 + 0x1p-18);
+  CHECK(child.box(y).hi[1] == 0);
+}
+
 TEST_CASE("executions: storage rounds once more, and rounds constants", "[kernel][execution]") {
   const std::vector<double> x{1, 1};
   const Rational bfloat16 = radius_at(model_named("bfloat16"), dot(2), x, Rational(2));

@@ -80,6 +80,31 @@ bool is_product(const Node& node) {
   return node.op == Op::mul || node.op == Op::scale || executions::has_factors(node.op) || is_square(node);
 }
 
+// What else is added may join the accumulation of a product of constants: the sum pays gamma of that times the magnitudes of all its terms.
+std::vector<double> joined_constants(const Node& node, const ConstantValues& constants, const ExecutionModel& model,
+                                     std::vector<double> magnitudes) {
+  const executions::Format format = executions::format_of(node.dtype);
+  double gamma = 0, terms_size = 0;
+  for (const NodeId operand : node.operands) {
+    const double terms = constants.product_terms[operand];
+    if (terms == 0) continue;
+    const auto errors = executions::sum_errors(model, format, terms, {true, 1});
+    gamma = errors ? add_up(gamma, add_up(errors->to_terms, errors->to_sum)) : kInfinity;
+    // Its interval is at least 2 u wide for each unit of the sum of its magnitudes.
+    for (const Interval& value : constants.values[operand].values)
+      terms_size = std::fmax(terms_size, div_up(sub_up(value.hi(), value.lo()), executions::unit_roundoff(format)));
+  }
+  const bool adds = node.op == Op::add || node.op == Op::sub;  // no bound is known for others
+  for (double& size : magnitudes) {
+    const bool fits = adds && gamma < kInfinity && mul_up(2, add_up(size, terms_size)) < executions::largest(format);
+    size = gamma == 0 ? 0 : fits ? mul_up(gamma, size) : kInfinity;
+  }
+  return magnitudes;
+}
+bool may_join(const Node& node, const ExecutionModel& model) {
+  return model.bias_in_product && op_row(node.op).op_class == OpClass::linear && !executions::has_factors(node.op) && node.op != Op::neg;
+}
+
 std::vector<double> sizes_of(const Array<Interval>& values) {
   std::vector<double> sizes;
   for (const Interval& value : values.values) sizes.push_back(value.magnitude());
@@ -201,6 +226,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
     }
     return found;
   };
+  if (may_join(node, model)) add_errors(joined_constants(node, constants_, model, magnitudes_of(*form, x)));
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
     for (const ProductBehind& one : behind(form->parts[p].operand)) {
       if (known[one.product] && known[one.product]->empty()) continue;
@@ -233,7 +259,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
-  constexpr double kSmaller = 0.75;
+  constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
   const double size = size_of_operands(node);
   if (rounding_[node] && (rounding_[node]->empty() || !(size < kSmaller * rounding_size_[node]))) return Done{};
@@ -303,26 +329,6 @@ bool sums_constants(const Node& node, const std::vector<bool>& is_constant) {
   return executions::has_factors(node.op) && is_constant[node.operands[0]] && is_constant[node.operands[1]];
 }
 
-// A bias may join the accumulation of a product of constants, of which no sum is known here: also where the product was moved or negated.
-std::optional<Rejection> biased_constant(const Problem& problem) {
-  const Graph& graph = problem.graph();
-  if (!problem.floating() || !problem.statement().semantics.bias_in_product) return std::nullopt;
-  std::vector<bool> holds(graph.nodes.size(), false);  // a product of constants, as it is or moved or negated
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    const bool moves = node.op == Op::neg || op_row(node.op).op_class == OpClass::layout;
-    holds[id] = problem.is_constant(id) && executions::has_factors(node.op);
-    for (const NodeId operand : node.operands) holds[id] = holds[id] || (moves && holds[operand]);
-    if (moves || executions::has_factors(node.op) || op_row(node.op).op_class != OpClass::linear) continue;
-    for (const NodeId operand : node.operands) {
-      if (holds[operand])
-        return declined("execution.constant", printable(graph.node(operand).name), "products that depend on an input, or are not added to",
-                        "a product of constants with a bias", "fold it in the model, or state a model with bias_in_product=no");
-    }
-  }
-  return std::nullopt;
-}
-
 // Constants that are no numbers of the storage format lie between two of them.
 Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values) {
   if (model.kind == ExecutionModel::Kind::real || model.storage == ExecutionModel::Storage::same || !is_float(constant.dtype))
@@ -337,10 +343,22 @@ Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, A
   return Done{};
 }
 
-Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
-                             Array<Interval>& values) {
+Outcome<Done> round_constant(const Graph& graph, NodeId id, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
+                             ConstantValues& constants) {
   if (model.kind == ExecutionModel::Kind::real) return Done{};
-  const std::vector<double> errors = executions::rounding_errors(node, model, operands, values);
+  const Node& node = graph.node(id);
+  Array<Interval>& values = constants.values[id];
+  double& terms = constants.product_terms[id];
+  if (executions::has_factors(node.op)) terms = static_cast<double>(graph.size(node.operands[0])) + 2;
+  const bool moves = node.op == Op::neg || op_row(node.op).op_class == OpClass::layout;
+  for (const NodeId operand : node.operands) terms = moves ? std::fmax(terms, constants.product_terms[operand]) : terms;
+  std::vector<double> errors = executions::rounding_errors(node, model, operands, values);
+  if (may_join(node, model)) {
+    const auto sizes = executions::sums_of_magnitudes(node, model, operands);
+    const std::vector<double> joined =
+        joined_constants(node, constants, model, sizes ? sizes_of(*sizes) : std::vector<double>(errors.size(), kInfinity));
+    for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = add_up(errors[i], joined[i]);
+  }
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!(errors[i] < kInfinity))
       return declined("execution.constant", printable(node.name), "a bound on the rounding of constants",

@@ -16,11 +16,10 @@ namespace assay::kernel {
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
 // A product of constants that a variable is added to: its affine form has forgotten the terms of the sum.
 [[nodiscard]] bool sums_constants(const Node& node, const std::vector<bool>& is_constant);
-[[nodiscard]] std::optional<Rejection> biased_constant(const Problem& problem);
 // A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.
 [[nodiscard]] Outcome<Done> round_weights(const Node& constant, const ExecutionModel& model, Array<Interval>& values);
-[[nodiscard]] Outcome<Done> round_constant(const Node& node, const ExecutionModel& model, std::span<const Array<Interval>* const> operands,
-                                           Array<Interval>& values);
+[[nodiscard]] Outcome<Done> round_constant(const Graph& graph, NodeId id, const ExecutionModel& model,
+                                           std::span<const Array<Interval>* const> operands, ConstantValues& constants);
 
 // |z| of every element, over boxes with these magnitudes; without one part, if that is named.
 [[nodiscard]] std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std::vector<double>>& x,

@@ -22,7 +22,8 @@ Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std:
 // Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
 // In a floating semantics with what executions lose on the way.
 Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel& model) {
-  ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size())};
+  ConstantValues result{std::vector<bool>(graph.nodes.size(), false), std::vector<Array<Interval>>(graph.nodes.size()),
+                        std::vector<double>(graph.nodes.size(), 0.0)};
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == Op::input) continue;
@@ -49,7 +50,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
                       std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
-    if (auto rounded = round_constant(node, model, operands, result.values[id]); !rounded) return rounded.rejection();
+    if (auto rounded = round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
   }
   return result;
 }
@@ -160,7 +161,6 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   if (!constants) return constants.rejection();
   problem->constants_ = std::move(constants).value();
   problem->is_constant_ = problem->constants_.is_constant;
-  if (const auto why = biased_constant(*problem)) return *why;
 
   problem->affine_.resize(graph.nodes.size());
   problem->grids_.resize(graph.nodes.size());

@@ -339,6 +339,42 @@ TEST_CASE("executions: a variance in one pass pays for the mean of the squares, 
   CHECK(radius_at(models.written, net.output(), {32, 32, 32, 32}, Rational(0)) < expected * Rational(1, 100));
 }
 
+TEST_CASE("executions: what is added to a product of constants may join its accumulation", "[kernel][execution]") {
+  ExecutionModel model = plain();
+  model.bias_in_product = true;
+  // 2^24 + 1 + 1 + 1 + 1 - 1 - 1 - 1 - 1 in this order is 2^24 - 4; the product alone is exact.
+  const auto product = [](Chain& net) {
+    const NodeId signs = net.graph.append_constant(tensor(DType::float32, {1, 8}, {1, 1, 1, 1, -1, -1, -1, -1}));
+    const NodeId ones = net.graph.append_constant(tensor(DType::float32, {8, 1}, std::vector<double>(8, 1.0)));
+    const NodeId sum = take(net.graph.append(Op::matmul, {signs, ones}, NoAttributes{}, "p"));
+    return take(net.graph.append(Op::neg, {sum}, NoAttributes{}, "n"));
+  };
+  SECTION("a constant") {
+    Chain net(1, DType::float32);
+    const NodeId biased = take(net.graph.append(Op::add, {product(net), number(net, 0x1p24)}, NoAttributes{}, "b"));
+    net.then(Op::mul, biased);
+    CHECK(radius_at(model, net.output(), {1}, exactly(0x1p24)) >= Rational(4));
+  }
+  SECTION("a variable") {
+    Chain net(1, DType::float32);
+    net.then(Op::sub, product(net));
+    CHECK(radius_at(model, net.output(), {0x1p24}, exactly(0x1p24)) >= Rational(4));
+  }
+  SECTION("declined where the accumulation may overflow, and where it is scaled on the way") {
+    for (const bool scaled : {true, false}) {
+      Chain net(1, DType::float32);
+      NodeId sum = product(net);
+      if (scaled) sum = take(net.graph.append(Op::reduce_sum, {sum}, ReduceAttributes{{1}, true}, "r"));
+      net.then(Op::add, take(net.graph.append(Op::add, {sum, number(net, scaled ? 1 : 0x1.8p127)}, NoAttributes{}, "b")));
+      Statement claim = statement(net.output(), {{box_of(rationals({0}), rationals({0})), {at_least(output(0), Rational(0))}}});
+      claim.semantics = model;
+      const auto opened = Problem::open(std::move(claim));
+      REQUIRE_FALSE(opened);
+      CHECK(opened.rejection().code == "execution.constant");
+    }
+  }
+}
+
 TEST_CASE("executions: errors are found again where boxes are a good deal smaller", "[kernel][execution]") {
   Chain net(2, DType::float32);
   const NodeId sum = net.gemm(2, {3, 5, 7, -9});

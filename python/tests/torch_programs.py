@@ -1,29 +1,11 @@
-#!/usr/bin/env python3
-"""The recorder of examples/foreign on many small programs: right ones pass audit and gradcheck, wrong ones fail, others are refused by name.
+"""Small programs, right ones and wrong ones: (name, what the gate says, a part of its message, what makes the parameters and the loss)."""
+from __future__ import annotations
 
-    python3 tests/peers/torch_record_test.py BIN [--only TEXT] [--seed N]
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
 
-Prints "skipped" without the package torch.
-"""
-import pathlib
-import subprocess
-import sys
-import tempfile
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "examples" / "foreign"))
-try:
-    import torch
-    import torch.nn as nn
-    import torch.nn.functional as F
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(0)
-from torch_record import Recorder, Refused
-
-PASS, FAIL, REFUSED = "passes", "fails", "is refused"
-OPTIONS = dict(zip(sys.argv[2::2], sys.argv[3::2]))
-SEED = int(OPTIONS.get("--seed", 11))
+PASS, FAIL, OPAQUE, REFUSED = "passes", "fails", "is undecided", "is refused"
 PROGRAMS = []  # name, expected, part of the message, builder of (model or parameters, loss)
 
 
@@ -169,6 +151,8 @@ with_function("Function, wrong: no gradient", function(lambda x, w: x @ w, lambd
 with_function("Function, wrong: a factor left out", function(lambda x, w: torch.tanh(x @ w), product_bar), FAIL)
 with_function("Function, wrong: a gradient of what it does not read", function(lambda x, w: x * 3, lambda g, x, w: (3 * g, w)), FAIL)
 with_function("Function, wrong: straight through", function(torch.sign, lambda g, x: g), FAIL, [(3, 2)], "handed on as it is")
+with_function("Function of a sign", lambda x: function(torch.sign, lambda g, x: torch.zeros_like(g))(x) * x, shapes=[(3, 2)])
+with_function("Function of a sign without a gradient", function(torch.sign, lambda g, x: None), shapes=[(3, 2)])
 with_function("Function, wrong: where the operand is negative", function(torch.relu, lambda g, x: g), FAIL, [(4, 4)])
 
 
@@ -180,7 +164,7 @@ class Two(torch.autograd.Function):
     def backward(ctx, g, h): return 2 * g + 3 * h
 
 
-formula("Function with two results", lambda a: (lambda x, y: x * y)(*Two.apply(a * 1.0)), (3,), expected=REFUSED, message="TwoBackward")
+formula("Function with two results", lambda a: (lambda x, y: x * y)(*Two.apply(a * 1.0)), (3,))
 formula("Function with two results, one at a time", lambda a: Two.apply(a * 1.0)[0] * Two.apply(a)[1], (3,))
 
 
@@ -234,11 +218,12 @@ formula("reductions", lambda a: a.sum(0) * a.mean(0) + a.mean() + a.logsumexp(0)
 formula("softmaxes", lambda a: a.softmax(1) * a.log_softmax(0), (4, 5))
 formula("quotients", lambda a, b: a / (b * b + 1) + 2 / (a.exp() + 1), (3, 4), (3, 4))
 formula("powers", lambda a: (a * a + 1) ** 3 + a ** 2, (7,))
-formula("roots", lambda a: (a * a + 1).sqrt(), (7,), expected=REFUSED, message="aten.sqrt")
+formula("roots", lambda a: (a * a + 1).sqrt(), (7,))
 formula("constants", lambda a: 1 - a * 0.1 + 3 * a / 7, (5,))
 formula("clamp", lambda a: a.clamp(-0.3, 0.7) * a.clamp(min=0.1), (20,))
 formula("extrema", lambda a, b: torch.maximum(a, b) * torch.minimum(a, b), (9,), (9,))
 formula("extrema with ties", lambda a: torch.maximum(a, a.detach()) + a.amax(0), (6,))
+formula("signs", lambda a: a.sign() * a, (5,))
 formula("abs and leaky relu", lambda a: a.abs() * F.leaky_relu(a, 0.1), (20,))
 formula("where", lambda a, b: torch.where(a > b, a * 2, b.exp()), (9,), (9,))
 formula("products in batches", lambda a, b: torch.bmm(a, b).tanh(), (2, 3, 4), (2, 4, 2))
@@ -257,12 +242,11 @@ formula("dropout", lambda a: F.dropout(a.tanh(), 0.3), (8, 5))
 formula("noise", lambda a: a + torch.randn(4) * 0.1, (4,))
 formula("relu in place", lambda a: F.relu(a * 2, inplace=True) * 3, (4, 3))
 formula("add in place", lambda a, b: (a * 3).add_(b).mul_(2), (4, 3), (3,))
-formula("in place on a view", lambda a: (lambda h: (h[0].mul_(2), h)[1])(a * 1), (4, 3), expected=REFUSED, message="mul_")
+formula("in place on a view", lambda a: (lambda h: (h[0].mul_(2), h)[1])(a * 1), (4, 3))
 formula("written behind the recorder's back", lambda a: (lambda h: (h.detach().numpy().__setitem__(0, 9.0), h * 2)[1])(a * 1), (4,), expected=REFUSED, message="written where")
-formula("an operation without a rule", lambda a: a.cumsum(0), (4,), expected=REFUSED, message="aten.cumsum")
-formula("half precision", lambda a: a.half().float(), (4,), expected=REFUSED)
-formula("nothing to differentiate", lambda a: a.detach() * 2, (4,), expected=REFUSED, message="does not depend")
-formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,), expected=REFUSED, message="backward pass")
+formula("an operation without a rule", lambda a: torch.linalg.inv(a + 5 * torch.eye(3)), (3, 3), expected=OPAQUE, message="aten.linalg_inv")
+formula("running sums", lambda a: a.cumsum(0), (4,))
+formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,))
 
 
 @program("convolution")
@@ -283,69 +267,8 @@ def of_an_input():
     return {"x": x, "w": w}, lambda: torch.tanh(x @ w).sum()
 
 
-@program("a view from before the recording", REFUSED, "before the recording|did not see")
+@program("a view from before the recording", OPAQUE, "TBackward0")
 def before():
     w = leaf(3, 2)
     view = w.t()
     return {"w": w}, lambda: (view * 2).sum()
-
-
-def recorded(build, path):
-    """None, or why the program was refused."""
-    torch.manual_seed(SEED)
-    model, loss = build()
-    try:
-        with Recorder(model) as run: run.gradients(loss())
-        run.write(path)
-    except Refused as why:
-        return str(why)
-    return None
-
-
-def outcome(binary, build, path):
-    refused = recorded(build, path)
-    if refused is not None: return REFUSED, refused
-    text = ""
-    for verb in ("audit", "gradcheck"):
-        ran = subprocess.run([binary, verb, path], capture_output=True, text=True, timeout=120)
-        text += f"{verb}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
-        if ran.returncode == 1: return FAIL, text
-        if ran.returncode != 0: return "is undecided", text
-    return PASS, text
-
-
-def check_command_line(folder, binary):
-    """Exit 0 and a trace, or exit 4 and the reason."""
-    problems = []
-    for name, loss, code in (("good", "model(torch.ones(5, 2)).sum()", 0), ("refused", "model(torch.ones(5, 2)).cumsum(0).sum()", 4)):
-        path = folder / f"{name}.py"
-        path.write_text(f"import torch\nmodel = torch.nn.Linear(2, 3)\ndef loss(): return {loss}\n")
-        ran = subprocess.run([sys.executable, ROOT / "examples/foreign/torch_record.py", path, folder / "out.safetensors"], capture_output=True, text=True)
-        if ran.returncode != code or (code and "aten.cumsum" not in ran.stderr): problems.append(f"command line, {name}: exit {ran.returncode}\n{ran.stderr}")
-    (folder / "nothing.py").write_text("")
-    for name, words in (("nothing", "does not define model and loss"), ("absent", "no such file")):
-        ran = subprocess.run([sys.executable, ROOT / "examples/foreign/torch_record.py", folder / f"{name}.py", folder / "other.safetensors"], capture_output=True, text=True)
-        if ran.returncode != 4 or words not in ran.stderr: problems.append(f"command line, {name}: exit {ran.returncode}\n{ran.stderr}")
-    ran = subprocess.run([binary, "gradcheck", folder / "out.safetensors"], capture_output=True, text=True)
-    return problems + ([f"command line: gradcheck exits {ran.returncode}"] if ran.returncode else [])
-
-
-def main():
-    binary = str(pathlib.Path(sys.argv[1]) / "assay")
-    only = OPTIONS.get("--only", "")
-    problems = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, expected, message, build in PROGRAMS:
-            if only not in name: continue
-            found, text = outcome(binary, build, f"{folder}/step.safetensors")
-            if only: print(name, found, text, sep="\n")
-            if found != expected: problems.append(f"{name}: {found}, expected: {expected}\n{text}")
-            elif not any(part in text for part in message.split("|")): problems.append(f"{name}: \"{message}\" is not in\n{text}")
-        if not only: problems += check_command_line(pathlib.Path(folder), binary)
-    for problem in problems: print(problem)
-    print(f"{len(PROGRAMS)} programs, {len(problems)} problems")
-    return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,14 +11,23 @@ from typing import Any
 
 
 def program(name: str = "assay") -> str:
-    """The path of a program: $ASSAY_PROGRAMS/NAME, the package's own, or the one on the PATH."""
+    """The path of a program: $ASSAY_PROGRAMS/NAME, the package's own, or the one on the PATH.
+
+    A script on the PATH is the package's command of the same name, which would start itself.
+    """
     folders = [os.environ.get("ASSAY_PROGRAMS"), pathlib.Path(__file__).parent / "bin"]
     for folder in folders:
         if folder and os.access(path := os.path.join(folder, name), os.X_OK):
             return path
-    if found := shutil.which(name):
-        return found
+    for folder in os.get_exec_path():
+        if (found := shutil.which(name, path=folder)) and not is_script(found):
+            return found
     raise FileNotFoundError(f"the program '{name}' is not there: it comes with the wheel; of a build, set ASSAY_PROGRAMS to its folder bin")
+
+
+def is_script(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 def gate(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:

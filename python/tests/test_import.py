@@ -1,9 +1,13 @@
 """Importing costs little, and imports neither NumPy nor torch."""
+import os
+import shutil
 import subprocess
 import sys
 import time
 
 import pytest
+
+from conftest import ROOT
 
 
 def run(code):
@@ -45,3 +49,20 @@ def test_start_of_a_program_is_quick():
     start = time.perf_counter()
     subprocess.run([_programs.program(), "--name"], check=True, capture_output=True)
     assert time.perf_counter() - start < 2
+
+
+def test_a_package_without_its_programs_does_not_start_itself(tmp_path):
+    """The command `assay` looks for the program on the PATH, where the command itself lies."""
+    package, commands = tmp_path / "assay", tmp_path / "bin"
+    package.mkdir()
+    commands.mkdir()
+    (package / "__init__.py").write_text("")
+    for name in ("_commands.py", "_programs.py"):
+        shutil.copy(ROOT / "python" / "assay" / name, package)
+    script = commands / "assay"
+    script.write_text(f"#!{sys.executable}\nfrom assay._commands import assay\nassay()\n")
+    script.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{commands}{os.pathsep}/usr/bin", "PYTHONPATH": str(tmp_path)}
+    environment.pop("ASSAY_PROGRAMS", None)
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 1 and "the program 'assay' is not there" in done.stderr, done

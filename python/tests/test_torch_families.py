@@ -25,8 +25,8 @@ def test_family(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert not any(one["rule"] == "gradient.missing" for one in report.findings), summary(report)
 
 
-def test_most_families_are_decided() -> None:
+def test_all_families_are_decided() -> None:
     if len(SHARES) < len(FAMILIES):
         pytest.skip("not all families ran")
     assert len(FAMILIES) == 20
-    assert sum(share <= MOST for share in SHARES.values()) >= 16, SHARES
+    assert all(share <= MOST for share in SHARES.values()), SHARES

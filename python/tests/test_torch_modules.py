@@ -11,12 +11,10 @@ from torch_runs import recorder, step, summary  # noqa: E402
 
 # What ends undecided, and by which operation; nothing of it is accused, and nothing of it passes.
 OPAQUE = {
-    "Embedding, padding": "embedding", "EmbeddingBag": "_embedding_bag", "FractionalMaxPool2d": "fractional_max_pool2d", "LSTM": "mkldnn_rnn_layer",
-    "LSTM, both directions": "mkldnn_rnn_layer", "Upsample, bicubic": "upsample_bicubic2d_backward", "CosineSimilarity": "CloneBackward0",
-    "GaussianNLLLoss": "CloneBackward0", "MultiLabelMarginLoss": "multilabel_margin_loss", "MultiMarginLoss": "multi_margin_loss", "CTCLoss": "_ctc_loss",
-    "spectral_norm": "aten.div.out",  
+    "Embedding, padding": "embedding", "EmbeddingBag, max": "_embedding_bag", "FractionalMaxPool2d": "fractional_max_pool2d",
+    "MultiLabelMarginLoss": "multilabel_margin_loss", "CTCLoss": "_ctc_loss",
 }
-REFUSED = {"CrossMapLRN2d", "RReLU", "AdaptiveLogSoftmaxWithLoss"}
+WRONG = {"CrossMapLRN2d"}  # its gradient is not its derivative: torch.autograd.gradcheck says so, too
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -25,11 +23,12 @@ def test_module(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module, inputs = TABLE[name]()
-        if name in REFUSED:
-            with pytest.raises(recorder.Refused):
-                step(module, *inputs)
-            return
         report = step(module, *inputs)
+    if name in WRONG:
+        assert report.failed and any(one["rule"] == "gradient.product" for one in report.findings), summary(report)
+        doubles = [one.detach().double().requires_grad_() for one in inputs]
+        assert not torch.autograd.gradcheck(module.double(), doubles, raise_exception=False)
+        return
     assert not any(one["kind"] == "fail" for one in report.findings), summary(report)
     if name in OPAQUE:
         assert report.exit_code == 3 and OPAQUE[name] in summary(report), summary(report)
@@ -38,5 +37,5 @@ def test_module(name: str) -> None:
 
 
 def test_the_table_is_mostly_judged() -> None:
-    assert set(OPAQUE) | REFUSED <= set(TABLE)
-    assert len(OPAQUE) + len(REFUSED) <= 0.12 * len(TABLE)
+    assert set(OPAQUE) | WRONG <= set(TABLE)
+    assert len(OPAQUE) <= 0.04 * len(TABLE)

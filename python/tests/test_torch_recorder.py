@@ -111,7 +111,11 @@ def test_a_second_derivative() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=0.01), lambda p: torch.optim.Adam(p, 0.01),
-                                  lambda p: torch.optim.AdamW(p, 0.01), lambda p: torch.optim.RMSprop(p, 0.01)], ids=["SGD", "Adam", "AdamW", "RMSprop"])
+                                  lambda p: torch.optim.AdamW(p, 0.01), lambda p: torch.optim.RMSprop(p, 0.01),
+                                  lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True, foreach=True), lambda p: torch.optim.Adam(p, 0.01, foreach=True, amsgrad=True),
+                                  lambda p: torch.optim.AdamW(p, 0.01, foreach=True), lambda p: torch.optim.Adagrad(p, 0.01, foreach=True),
+                                  lambda p: torch.optim.RMSprop(p, 0.01, foreach=True, centered=True, momentum=0.5)],
+                         ids=["SGD", "Adam", "AdamW", "RMSprop", "SGD, foreach", "Adam, foreach", "AdamW, foreach", "Adagrad, foreach", "RMSprop, foreach"])
 def test_steps_of_optimisers(make: Any) -> None:
     torch.manual_seed(3)
     model, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(5, 3)

@@ -40,6 +40,9 @@ TABLE: dict[str, Maker] = {
     "ConvTranspose3d": lambda: (nn.ConvTranspose3d(2, 1, 2), (x(1, 2, 2, 2, 2),)),
     "Embedding": lambda: (nn.Embedding(7, 3), (classes(7, 2, 4),)), "Embedding, padding": lambda: (nn.Embedding(7, 3, padding_idx=1), (torch.tensor([[0, 1, 3]]),)),
     "EmbeddingBag": lambda: (nn.EmbeddingBag(6, 3, mode="sum"), (classes(6, 2, 4),)),
+    "EmbeddingBag, mean": lambda: (nn.EmbeddingBag(6, 3), (classes(6, 7), torch.tensor([0, 3, 3]))),
+    "EmbeddingBag, weighted": lambda: (nn.EmbeddingBag(6, 3, mode="sum"), (classes(6, 2, 4), None, x(2, 4))),
+    "EmbeddingBag, max": lambda: (nn.EmbeddingBag(6, 3, mode="max"), (classes(6, 2, 4),)),
     # Pools.
     "MaxPool1d": lambda: (nn.MaxPool1d(2), (x(2, 3, 6),)), "MaxPool2d": lambda: (nn.MaxPool2d(3, 2, 1), (x(2, 2, 5, 5),)),
     "MaxPool3d": lambda: (nn.MaxPool3d(2), (x(1, 2, 4, 4, 4),)), "AvgPool1d": lambda: (nn.AvgPool1d(2), (x(2, 3, 6),)),
@@ -56,7 +59,7 @@ TABLE: dict[str, Maker] = {
     "InstanceNorm1d": lambda: (nn.InstanceNorm1d(3, affine=True), (x(2, 3, 5),)), "InstanceNorm2d": lambda: (nn.InstanceNorm2d(3), (x(2, 3, 3, 3),)),
     "InstanceNorm3d": lambda: (nn.InstanceNorm3d(2), (x(1, 2, 2, 3, 3),)), "LayerNorm": lambda: (nn.LayerNorm([3, 4]), (x(2, 3, 4),)),
     "GroupNorm": lambda: (nn.GroupNorm(2, 4), (x(2, 4, 3, 3),)), "RMSNorm": lambda: (nn.RMSNorm(5), (x(3, 5),)),
-    "LocalResponseNorm": lambda: (nn.LocalResponseNorm(2), (x(1, 4, 3, 3),)), "CrossMapLRN2d": lambda: (nn.CrossMapLRN2d(2), (x(1, 4, 3, 3),)),
+    "LocalResponseNorm": lambda: (nn.LocalResponseNorm(2), (x(1, 4, 3, 3),)), "CrossMapLRN2d": lambda: (nn.CrossMapLRN2d(3), (x(1, 4, 3, 3),)),
     # Activations.
     **{name: (lambda name=name: (getattr(nn, name)(), (x(4, 5),))) for name in (
         "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish", "PReLU", "ReLU", "ReLU6", "RReLU",
@@ -66,8 +69,8 @@ TABLE: dict[str, Maker] = {
     "Softmax2d": lambda: (nn.Softmax2d(), (x(1, 3, 2, 2),)), "ReLU in place": lambda: (nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True)), (x(2, 3),)),
     "MultiheadAttention": lambda: (Attention(), (x(2, 3, 8),)),
     # Recurrent.
-    "RNN": lambda: (nn.RNN(3, 4), (x(3, 2, 3), x(1, 2, 4))), "RNN, relu": lambda: (nn.RNN(3, 4, nonlinearity="relu"), (x(3, 2, 3), x(1, 2, 4))), "LSTM": lambda: (nn.LSTM(3, 4, 2), (x(3, 2, 3),)),
-    "LSTM, both directions": lambda: (nn.LSTM(3, 4, bidirectional=True, batch_first=True), (x(2, 3, 3),)), "GRU": lambda: (nn.GRU(3, 4, 2), (x(3, 2, 3), x(2, 2, 4))),
+    "RNN": lambda: (nn.RNN(3, 4), (x(3, 2, 3), x(1, 2, 4))), "RNN, relu": lambda: (nn.RNN(3, 4, nonlinearity="relu"), (x(3, 2, 3), x(1, 2, 4))), "LSTM": lambda: (nn.LSTM(3, 4, 2), (x(3, 2, 3), (x(2, 2, 4), x(2, 2, 4)))),
+    "LSTM, both directions": lambda: (nn.LSTM(3, 4, bidirectional=True, batch_first=True), (x(2, 3, 3), (x(2, 2, 4), x(2, 2, 4)))), "GRU": lambda: (nn.GRU(3, 4, 2), (x(3, 2, 3), x(2, 2, 4))),
     "RNNCell": lambda: (nn.RNNCell(3, 4), (x(2, 3), x(2, 4))), "LSTMCell": lambda: (nn.LSTMCell(3, 4), (x(2, 3), (x(2, 4), x(2, 4)))),
     "GRUCell": lambda: (nn.GRUCell(3, 4), (x(2, 3), x(2, 4))),
     # Transformers.
@@ -103,10 +106,10 @@ TABLE: dict[str, Maker] = {
     "MarginRankingLoss": lambda: (nn.MarginRankingLoss(0.3), (x(5), x(5), signs(5))), "HingeEmbeddingLoss": lambda: (nn.HingeEmbeddingLoss(), (x(5), signs(5))),
     "MultiLabelMarginLoss": lambda: (nn.MultiLabelMarginLoss(), (x(2, 4), torch.tensor([[1, 0, -1, 2], [3, -1, 0, 0]]))), "SoftMarginLoss": lambda: (nn.SoftMarginLoss(), (x(5), signs(5))),
     "MultiLabelSoftMarginLoss": lambda: (nn.MultiLabelSoftMarginLoss(), (x(3, 4), torch.rand(3, 4).round())), "CosineEmbeddingLoss": lambda: (nn.CosineEmbeddingLoss(-0.9), (x(4, 4), x(4, 4), torch.tensor([1.0, -1, 1, -1]))),
-    "MultiMarginLoss": lambda: (nn.MultiMarginLoss(), (x(4, 3), classes(3, 4))), "TripletMarginLoss": lambda: (nn.TripletMarginLoss(), (x(3, 4), x(3, 4), x(3, 4))),
+    "MultiMarginLoss": lambda: (nn.MultiMarginLoss(), (x(4, 3), classes(3, 4))), "MultiMarginLoss, squares": lambda: (nn.MultiMarginLoss(2, weight=torch.rand(3) + 0.5, reduction="none"), (x(4, 3), classes(3, 4))), "TripletMarginLoss": lambda: (nn.TripletMarginLoss(), (x(3, 4), x(3, 4), x(3, 4))),
     "TripletMarginWithDistanceLoss": lambda: (nn.TripletMarginWithDistanceLoss(), (x(3, 4), x(3, 4), x(3, 4))),
     "CTCLoss": lambda: (nn.CTCLoss(), (x(5, 2, 4).log_softmax(-1).detach().requires_grad_(), torch.tensor([[1, 2], [2, 3]]), torch.tensor([5, 5]), torch.tensor([2, 2]))),
-    "AdaptiveLogSoftmaxWithLoss": lambda: (nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3, 6]), (x(6, 4), classes(9, 6))),
+    "AdaptiveLogSoftmaxWithLoss": lambda: (nn.AdaptiveLogSoftmaxWithLoss(16, 9, [3, 6]), (x(6, 16), classes(9, 6))),
     # Parametrised weights.
     "weight_norm": lambda: (nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), (x(2, 3),)), "spectral_norm": lambda: (nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4)), (x(2, 3),)),
 }

@@ -17,18 +17,27 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 class Recorder(Joins):
-    """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too."""
+    """A context in which everything that runs is recorded, `backward()`, `torch.autograd.grad` and optimisers too.
 
-    def __init__(self, model: Any = None) -> None:
+    An `nn.LSTM` runs step by step in it, in place of oneDNN's one kernel for all steps, unless `keeps_fused`: that one is opaque.
+    """
+
+    def __init__(self, model: Any = None, *, keeps_fused: bool = False) -> None:
         super().__init__(model)
+        self.keeps_fused, self.unfused = keeps_fused, list[bool]()
         self.handles: list[Any] = []
         self.engine: Any = None
 
     def __enter__(self) -> "Recorder":
         def enter(one: Any, *_: Any) -> None:
             self.modules.append(self.paths.get(id(one), ""))
-        def leave(*_: Any) -> None:
+            if isinstance(one, torch.nn.LSTM) and not self.keeps_fused:
+                self.unfused.append(torch._C._get_mkldnn_enabled())
+                torch._C._set_mkldnn_enabled(False)
+        def leave(one: Any, *_: Any) -> None:
             self.modules.pop()
+            if isinstance(one, torch.nn.LSTM) and self.unfused:
+                torch._C._set_mkldnn_enabled(self.unfused.pop())
         self.handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
@@ -118,11 +127,11 @@ class Recorder(Joins):
         """Says what a node computed, when it ran."""
         number = node._sequence_nr()
         region = self.made.get(number)
-        flows = [(self.edges.get((number, i)), g) for i, g in given.items()]
+        flows = [(self.edges.get((number, i)), g) for i, g in given.items() if self.memory.values[g].tensor.numel()]
         sources = [self.source(*edge) for edge in node.next_functions]
-        wanted = [g if above is not None else None for g, (above, _) in zip(out, node.next_functions)]
+        wanted = [g if above is not None and g is not None and g.numel() else None for g, (above, _) in zip(out, node.next_functions)]
         is_own = isinstance(node, BackwardCFunction) and any(bool(g.any()) for g in wanted if g is not None)  # it may hand its cotangent on
-        if region is not None and (not flows or not is_own and all(is_flat(region, y) for y, _ in flows)):
+        if not flows or region is not None and (not is_own and all(is_flat(region, y) for y, _ in flows)):
             return None
         is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
         if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
@@ -200,7 +209,7 @@ class Recorder(Joins):
         fresh = list(out)
         values = []
         for i, (v, g) in enumerate(zip(sources, out)):
-            if g is None:
+            if g is None or not g.numel():
                 continue
             if v is None:
                 raise Refused(f"{node.name()}: a cotangent of something that was not recorded")

@@ -177,7 +177,9 @@ class Nodes:
             if ratio and float(ratio) * one == value:
                 return self("mul", self.constant(float(ratio), dtype), getattr(self, name)(dtype)) if ratio != 1 else getattr(self, name)(dtype)
         ratio = Fraction(value).limit_denominator(10**6)
-        if float(ratio) == value and abs(ratio.numerator) < 2**24 and ratio.denominator < 2**24 and ratio.denominator & (ratio.denominator - 1):
+        # Python computes such numbers in double, with a few roundings: what counts is that the result's type has the same one.
+        is_meant = abs(float(ratio) - value) <= 4 * math.ulp(value) and bool(torch.tensor(float(ratio), dtype=dtype) == torch.tensor(value, dtype=dtype))
+        if is_meant and abs(ratio.numerator) < 2**24 and ratio.denominator < 2**24 and ratio.denominator & (ratio.denominator - 1):
             return self("div", self.constant(float(ratio.numerator), dtype), self.constant(float(ratio.denominator), dtype))
         return self.constant(value, dtype)
 

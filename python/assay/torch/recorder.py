@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .lowering import listed, meaning, short_name, written
@@ -16,11 +17,12 @@ from .values import Region, Values, taken
 # The same tensor again, memory that nobody wrote, or numbers for Python.
 TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
                "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
-               "_has_compatible_shallow_copy_type", "_nested_tensor_from_mask_left_aligned"}
+               "resize_as", "_has_compatible_shallow_copy_type", "_nested_tensor_from_mask_left_aligned"}
 # What these give is an input of the run: nothing says what it has to be.
 GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
+EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
@@ -54,7 +56,37 @@ class Tape(Values):
             if writes and tensors:
                 self.memory.overwrite(tensors[0])
             return function(*args, **kwargs)
+        if short_name(function) == "rrelu_with_noise" and args[4]:
+            return self.run_drawing(function, args, kwargs)
+        if short_name(function).startswith("_foreach_") and not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors)):
+            name = str(function).split(".")[1].removeprefix("_foreach_")
+            if hasattr(torch.ops.aten, EACH.get(name, name)):
+                return self.run_each(getattr(torch.ops.aten, EACH.get(name, name)), args, kwargs, bool(function._schema.returns))
         return self.run(function, short_name(function), args, kwargs, tensors, writes)
+
+    def run_each(self, function: Any, args: Any, kwargs: Any, returns: bool) -> Any:
+        """An operation on lists: the CPU's kernels take one tensor after the other."""
+        TorchDispatchMode.__enter__(self)  # type: ignore[no-untyped-call]
+        try:
+            found = []
+            for i in range(len(args[0])):
+                given = [one[i] if isinstance(one, (list, tuple)) else one for one in args]
+                named = {"value": given.pop()} if "addc" in str(function) and len(given) == 4 else {}
+                found.append(function(*given, **kwargs, **named))
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)  # type: ignore[no-untyped-call]
+        return found if returns else None
+
+    def run_drawing(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A leaky relu with random slopes, which it writes into its second argument."""
+        number = self.number(list(args[:2]))
+        x = self.value(args[0])
+        returned = function(*args, **kwargs)
+        self.memory.overwrite(args[1])
+        self.inputs.append(self.memory.add(args[1], None, self.label("random")))
+        refs = [operand(one) for one in args[:2]]
+        self.settle(Call(function, short_name(function), number, None, None, list(zip(refs, (x, self.inputs[-1]))), []), list(args[:2]), refs, args, kwargs, [returned])
+        return returned
 
     def number(self, tensors: list[torch.Tensor]) -> int | None:
         """The number of the node that autograd made for the operation."""
@@ -69,10 +101,13 @@ class Tape(Values):
 
     def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:
         target = tensors[0] if writes and tensors and args and args[0] is tensors[0] else None
+        out = kwargs.get("out") if writes == ["out"] else None
+        if isinstance(out, torch.Tensor) and out.numel():
+            target, kwargs = out, {key: one for key, one in kwargs.items() if key != "out"}
         if writes and (target is None or len(writes) > 1):
             return self.opaque_write(function, args, kwargs, tensors)
         base = self.base_of(target) if target is not None else None
-        skips = op in OVERWRITING or op in GIVEN
+        skips = op in OVERWRITING or op in GIVEN or target is out
         refs = [operand(one) for one in tensors]
         values = [None if one is target and (skips or base) or one.numel() == 0 else self.value(one) for one in tensors]
         for ref, value in zip(refs, values):
@@ -80,7 +115,7 @@ class Tape(Values):
             ref.tensor = self.memory.values[value].tensor if value is not None and not ref.is_complex else ref.tensor
         number = self.number(tensors)
         hidden = self.hidden_writes(op, args)
-        returned = function(*args, **kwargs)
+        returned = function(*args, **kwargs, **({"out": out} if target is not None and target is out else {}))
         results = [one if isinstance(one, torch.Tensor) and one.numel() else None for one in listed(returned)]
         call = Call(function, op, number, target, base, [(r, v) for r, v in zip(refs, values) if v is not None], hidden)
         self.settle(call, tensors, refs, args, kwargs, results)
@@ -123,6 +158,11 @@ class Tape(Values):
         again = self.again(call, used, graph, [tensor for tensor, _ in pairs])
         if again:
             return
+        if self.is_kept(call):  # it is an operation whose result nobody reads
+            assert call.target is not None
+            self.cut.add(self.memory.loose(call.target, self.label(call.op)))
+            self.append(call.op, call.operands + extra, [ref for _, ref in pairs], [len(self.memory.values) - 1])
+            return
         if call.target is not None:
             self.memory.overwrite(call.target, keeps=torch.is_grad_enabled())
         for one in call.hidden:
@@ -143,6 +183,13 @@ class Tape(Values):
         left = [tensor for tensor, ref in zip(results, found) if tensor is not None and ref is None and differs(tensor)]
         if left:
             self.note_opaque(call, list(left))
+
+    def is_kept(self, call: Call) -> bool:
+        """Whether a write that autograd is not told about (`no_grad`) left a tensor as it was: its history is still the truth."""
+        if call.target is None or call.base is not None or call.target.grad_fn is None or torch.is_grad_enabled() or self.in_backward():
+            return False
+        value = self.memory.marked(call.target, self.history(call.target))
+        return value is not None and bits(self.memory.values[value].tensor) == bits(call.target)
 
     def note_staged(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
         """A normalisation: the region of its statistics, and one that reads them."""

@@ -167,9 +167,9 @@ def product_added(op: str) -> Rule:
     """x + value (a b), or x + value (a / b)."""
     def rule(n: Nodes, x: Ref, a: Ref, b: Ref, value: float = 1) -> Ref:
         if op == "mul":
-            inner = n("mul", a, b) if value == 1 else n("mul", n("mul", a, value), b)
+            inner = n("mul", a, b) if value == 1 else n("mul", n("mul", a, n.number(value, n.dtype)), b)
         else:
-            inner = n("div", a if value == 1 else n("mul", a, value), b)
+            inner = n("div", a if value == 1 else n("mul", a, n.number(value, n.dtype)), b)
         return n("add", x, inner)
     return rule
 

@@ -145,6 +145,14 @@ def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float
     return found
 
 
+def index_copy(n: Nodes, x: Ref, axis: int, index: Ref, source: Value) -> Ref:
+    if not is_fixed(index):
+        raise Unknown("elements written where real numbers decide")
+    places = torch.ops.aten.index_select.default(numbered(x.shape), axis, index.tensor).long() - 1
+    values = n.reshape(source, list(places.shape)) if isinstance(source, Ref) and source.rank else n.expand(n.cast(source, x.dtype), list(places.shape))
+    return put_at(n, x, places, values, False)
+
+
 def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:
     if padding >= 0:
         raise Meaningless("an embedding with a padding index, whose gradient is not the derivative")
@@ -163,6 +171,62 @@ def embedding_backward(n: Nodes, g: Ref, index: Ref, rows: int, padding: int, by
     kept = torch.nonzero(flat != padding).flatten()
     values = n("gather", n.reshape(g, [flat.numel(), width]), axis=0, indices=kept.tolist(), index_shape=[kept.numel()])
     return n.place(values, flat[kept][:, None] * width + torch.arange(width), [rows, width])
+
+
+# Bags: sums and means of rows.
+
+def bags(indices: Ref, offsets: Ref, closed: bool) -> tuple[list[int], list[list[int]]]:
+    """The rows, and which places of the list of rows lie in each bag."""
+    if not is_fixed(indices, offsets):
+        raise Unknown("bags that real numbers decide")
+    assert indices.tensor is not None and offsets.tensor is not None
+    starts = offsets.tensor.tolist()
+    ends = starts[1:] if closed else [*starts[1:], indices.tensor.numel()]
+    return indices.tensor.tolist(), [list(range(a, b)) for a, b in zip(starts, ends)]
+
+
+def sizes(members: list[list[int]]) -> torch.Tensor:
+    return torch.tensor([[max(len(one), 1)] for one in members])
+
+
+def embedding_bag(n: Nodes, weight: Ref, indices: Ref, offsets: Ref, by_frequency: bool = False, mode: int = 0, sparse: bool = False,
+                  factors: Ref | None = None, closed: bool = False, padding: int = -1) -> list[Ref | None]:
+    if padding >= 0:
+        raise Meaningless("bags with a padding index, whose gradient is not the derivative")
+    if mode not in (0, 1):
+        raise Unknown("bags of maxima")
+    rows, members = bags(indices, offsets, closed)
+    found = n("gather", weight, axis=0, indices=rows, index_shape=[len(rows)])
+    if factors is not None:
+        found = n.product(found, n.reshape(factors, [len(rows), 1]))  # which the kernel may not round before it adds
+    most = max(max(map(len, members), default=0), 1)
+    padded = n("pad", found, before=[0, 0], after=[1, 0], value=0)  # the last row is 0: it fills bags up
+    table = [at for one in members for at in [*one, *[len(rows)] * (most - len(one))]]
+    wide = n.reshape(n("gather", padded, axis=0, indices=table, index_shape=[len(table)]), [len(members), most, weight.shape[1]])
+    total = n.reduce("reduce_sum", wide, [1], False)
+    return [n.loose(n("div", total, n.constant(sizes(members), n.dtype))) if mode == 1 else total, None, None, None]
+
+
+def embedding_bag_backward(n: Nodes, g: Ref, indices: Ref, offsets: Ref, bag_of: Ref, bag_sizes: Ref, greatest: Ref, count: int, by_frequency: bool,
+                           mode: int, sparse: bool = False, factors: Ref | None = None, padding: int = -1) -> Ref:
+    if by_frequency or mode not in (0, 1) or sparse:
+        raise Unknown("bags scaled by frequency, of maxima, or with a sparse gradient")
+    rows, members = bags(indices, offsets, offsets.shape[0] > g.shape[0])
+    width = g.shape[1]
+    if mode == 1:
+        g = n.product(g, n("div", n.constant(1.0, n.dtype), n.constant(sizes(members), n.dtype)))
+    at = [bag for bag, one in enumerate(members) for _ in one]
+    values = n("gather", g, axis=0, indices=at, index_shape=[len(at)])
+    if factors is not None:
+        values = n.product(values, n.reshape(factors, [len(rows), 1]))
+    return n.place(values, torch.tensor(rows)[:, None] * width + torch.arange(width), [count, width])
+
+
+def bag_factors_backward(n: Nodes, g: Ref, weight: Ref, indices: Ref, offsets: Ref, bag_of: Ref, mode: int, padding: int = -1) -> Ref:
+    rows, members = bags(indices, offsets, offsets.shape[0] > g.shape[0])
+    at = [bag for bag, one in enumerate(members) for _ in one]
+    both = [n("gather", one, axis=0, indices=where, index_shape=[len(rows)]) for one, where in ((g, at), (weight, rows))]
+    return n.reduce("reduce_sum", n("mul", *both), [1], False)
 
 
 # Fourier transforms: products with matrices of cosines and sines.
@@ -228,6 +292,8 @@ def c2r(n: Nodes, x: Ref, axes: list[int], norm: int, last: int) -> Ref:
 
 INDEX: dict[str, Rule] = {
     "gather": gathered, "index_select": index_select, "index": indexed, "_unsafe_index": indexed, "index_put": put, "_index_put_impl": put,
-    "_unsafe_index_put": put, "scatter": scatter(False), "scatter_add": scatter(True), "index_add": index_add, "embedding": embedding,
-    "embedding_dense_backward": embedding_backward, "_fft_c2c": c2c, "_fft_r2c": r2c, "_fft_c2r": c2r,
+    "_unsafe_index_put": put, "scatter": scatter(False), "scatter_add": scatter(True), "index_add": index_add, "index_copy": index_copy, "index_fill": index_copy, "embedding": embedding,
+    "embedding_dense_backward": embedding_backward, "_embedding_bag": embedding_bag, "_embedding_bag_forward_only": embedding_bag,
+    "_embedding_bag_backward": embedding_bag_backward, "_embedding_bag_dense_backward": embedding_bag_backward,
+    "_embedding_bag_per_sample_weights_backward": bag_factors_backward, "_fft_c2c": c2c, "_fft_r2c": r2c, "_fft_c2r": c2r,
 }

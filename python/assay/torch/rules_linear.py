@@ -17,6 +17,8 @@ def matmul(n: Nodes, a: Ref, b: Ref) -> Ref:
     if not (a.is_complex or b.is_complex):
         if not n.dtype.is_floating_point:
             raise Unknown("a product of matrices of integers")
+        if a.shape[-1] == 0:  # sums of nothing
+            return n.expand(n.constant(0.0, n.dtype), n.shape)
         return n("matmul", a, b)
     (p, q), (r, s) = ((n.part(v, 0), n.part(v, 1)) for v in (a, b))
     rows = n("concat", p, q, axis=p.rank - 1)
@@ -272,6 +274,14 @@ def interpolated_backward(d: int) -> Rule:
     return rule
 
 
+def bicubic_backward(n: Nodes, g: Ref, size: list[int], shape: list[int], aligned: bool, *scales: float | None) -> Ref:
+    """At a border several neighbours are one element: the kernel adds what each gives, with roundings of their own."""
+    def cubic(extent: int, result: int, scale: float | None) -> torch.Tensor:
+        return torch.ops.aten.upsample_bicubic2d(torch.eye(extent)[None, :, :, None], [result, 1], aligned, scale, None)[0, :, :, 0].contiguous()  # type: ignore[no-any-return]
+    matrices = [cubic(shape[i - 2], g.shape[i - 2], scales[i] if scales else None) for i in range(2)]
+    return n.loose(mixed(n, g, matrices))
+
+
 def trilinear(n: Nodes, a: Ref, b: Ref, c: Ref, expand_a: list[int], expand_b: list[int], expand_c: list[int], summed: list[int], unroll: int = 1) -> Ref:
     """The product of three tensors, each with axes of extent 1 put in, summed over axes."""
     factors = []
@@ -295,7 +305,7 @@ LINEAR: dict[str, Rule] = {
     "_trilinear": trilinear, "convolution": convolution,
     "upsample_linear1d": interpolated(1), "upsample_bilinear2d": interpolated(2), "upsample_trilinear3d": interpolated(3),
     "upsample_linear1d_backward": interpolated_backward(1), "upsample_bilinear2d_backward": interpolated_backward(2),
-    "upsample_trilinear3d_backward": interpolated_backward(3), "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
+    "upsample_trilinear3d_backward": interpolated_backward(3), "upsample_bicubic2d_backward": bicubic_backward, "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
     **{f"max_pool{d}d_with_indices": max_pool(d, pool_table) for d in (1, 2, 3)},
     **{f"max_pool{d}d_with_indices_backward": max_pool_backward(d, pool_table) for d in (2, 3)},
     **{f"adaptive_max_pool{d}d": max_pool(d, adaptive_table) for d in (2, 3)},

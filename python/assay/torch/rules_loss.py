@@ -153,6 +153,47 @@ def threshold_backward(n: Nodes, g: Ref, y: Ref, threshold: float) -> Ref:
     return n("where", n("less", n.constant(threshold, n.dtype), y), g, n.constant(0.0, n.dtype))
 
 
+def margins(n: Nodes, x: Ref, target: Ref, margin: float, weight: Ref | None) -> tuple[Ref, Ref, torch.Tensor, Ref | None]:
+    """Of each row: margin - x_y + x_j, where it counts, which one is y, and the weight of y."""
+    if not target.is_fixed or target.tensor is None:
+        raise Unknown("classes that real numbers decide")
+    labels, classes = target.tensor.flatten(), x.shape[-1]
+    own = torch.nn.functional.one_hot(labels, classes).bool()
+    x = n.reshape(x, list(own.shape))
+    column = [len(labels), 1]
+    picked = n.gather(x, torch.arange(len(labels)) * classes + labels, column)
+    z = n("add", n("sub", n.constant(margin, n.dtype), picked), x)
+    counts = n("logical_and", positive(n, z), n.constant(~own, torch.bool))
+    return z, counts, own, None if weight is None else n.gather(weight, labels, column)
+
+
+def multi_margin(n: Nodes, x: Ref, target: Ref, p: int = 1, margin: float = 1, weight: Ref | None = None, reduction: int = 1) -> Ref:
+    z, counts, own, scale = margins(n, x, target, margin, weight)
+    each = z if p == 1 else n("mul", z, z)
+    each = n("where", counts, each if scale is None else n("mul", each, scale), n.constant(0.0, n.dtype), dtype=n.dtype)
+    rows = n("div", n.reduce("reduce_sum", each, [1], False), n.constant(float(own.shape[1]), n.dtype))
+    return n.reshape(n.loose(mean_or_sum(n, rows, reduction)), n.shape)
+
+
+def multi_margin_backward(n: Nodes, g: Ref, x: Ref, target: Ref, p: int, margin: float, weight: Ref | None = None, reduction: int = 1) -> Ref:
+    z, counts, own, scale = margins(n, x, target, margin, weight)
+    share = n("div", n.constant(1.0, n.dtype), n.constant(float(own.shape[1] * (own.shape[0] if reduction == 1 else 1)), n.dtype))
+    each = n.expand(share, list(own.shape)) if p == 1 else n("mul", n("mul", n.constant(2.0, n.dtype), share), z)
+    each = n("where", counts, each if scale is None else n("mul", each, scale), n.constant(0.0, n.dtype), dtype=n.dtype)
+    total = n("neg", n.reduce("reduce_sum", each, [1]))
+    found = n("where", n.constant(own, torch.bool), total, each, dtype=n.dtype)
+    return n.reshape(n.loose(n("mul", found, n.reshape(g, [own.shape[0], 1]) if g.rank else g)), n.shape)
+
+
+def rrelu(n: Nodes, x: Ref, slopes: Ref, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any) -> Ref:
+    """The slopes of the elements are 1 where they are positive."""
+    return n("mul", x, slopes) if training else n("leaky_relu", x, slope=n.rounded((lower + upper) / 2))
+
+
+def rrelu_backward(n: Nodes, g: Ref, x: Ref, slopes: Ref, lower: float, upper: float, training: bool, is_result: bool) -> Ref:
+    return n("mul", g, slopes) if training else leaky_relu_backward(n, g, x, (lower + upper) / 2, is_result)
+
+
 def leaky_relu_backward(n: Nodes, g: Ref, x: Ref, slope: float, _: bool) -> Ref:
     return n("where", positive(n, x), g, n("mul", g, n.rounded(slope)))
 
@@ -246,7 +287,7 @@ LOSS: dict[str, Rule] = {
     "gelu": gelu, "gelu_backward": gelu_backward,
     "silu": lambda n, x: n("silu", x, alpha=1), "silu_backward": silu_backward, "mish_backward": mish_backward, "elu": elu,
     "elu_backward": elu_backward, "softplus": softplus, "softplus_backward": softplus_backward, "threshold_backward": threshold_backward,
-    "leaky_relu": lambda n, x, slope=0.01: n("leaky_relu", x, slope=n.rounded(slope)), "leaky_relu_backward": leaky_relu_backward,
+    "multi_margin_loss": multi_margin, "multi_margin_loss_backward": multi_margin_backward, "rrelu_with_noise": rrelu, "rrelu_with_noise_backward": rrelu_backward, "leaky_relu": lambda n, x, slope=0.01: n("leaky_relu", x, slope=n.rounded(slope)), "leaky_relu_backward": leaky_relu_backward,
     "tanh_backward": lambda n, g, y: n("mul", g, one_minus(n, n("mul", y, y))),
     "sigmoid_backward": lambda n, g, y: n("mul", n("mul", g, one_minus(n, y)), y),
     "hardtanh_backward": lambda n, g, x, lo, hi: inside(lo, hi)(n, g, x), "hardsigmoid": lambda n, x: n("div", n("clip", n("add", x, 3.0), lo=0, hi=6), 6.0),

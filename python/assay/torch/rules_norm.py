@@ -62,9 +62,11 @@ def normalised_back(n: Nodes, t: Ref, x: Ref, mean: Ref, inverse: Ref, axes: lis
     of_mean = n.reshape(n("neg", n.reduce("reduce_sum", direct, axes)), like)
     both = n.stacked([n.product(t, x), n("neg", n.product(t, mean))])
     of_inverse = n.reshape(n.reduce("reduce_sum", both, [*axes, x.rank]), like)
-    k = n("div", n.product(n.reshape(of_inverse, inverse.shape), inverse, inverse, inverse), count)
+    def times(a: Ref, b: Ref) -> Ref:  # a product of many factors says nothing where one may be 0, as a sum that cancels may
+        return n.loose(n("mul", a, b))
+    k = n("div", times(n.reshape(of_inverse, inverse.shape), n.product(inverse, inverse, inverse)), count)
     by_mean = n.expand(n("div", n.reshape(of_mean, mean.shape), count), x.shape)
-    found = {"x": direct, "x by mean": by_mean, "x by inverse": n("neg", n.product(k, x)), "mean by inverse": n.expand(n.product(k, mean), x.shape)}
+    found = {"x": direct, "x by mean": by_mean, "x by inverse": n("neg", times(k, x)), "mean by inverse": n.expand(times(k, mean), x.shape)}
     found = {what: n.reshape(one, shape) for what, one in found.items()}
     n.marks = found | {"mean": of_mean, "inverse": of_inverse}
     return n.total(*found.values())

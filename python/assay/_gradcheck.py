@@ -30,8 +30,8 @@ def is_shape(one: Any) -> bool:
     return isinstance(one, torch.Size) or isinstance(one, (tuple, list)) and all(isinstance(n, int) and not isinstance(n, bool) for n in one)
 
 
-def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor]) -> Report:
-    """One forward pass, and one backward pass from random cotangents of all results."""
+def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor], second: bool) -> Report:
+    """One forward pass, and one backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients."""
     named = dict(params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
     inside = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in inputs]
     wanted = [one for one in [*inside, *params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
@@ -42,15 +42,24 @@ def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mappin
         ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor) and y.requires_grad]
         if not ends:
             raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient")
-        total = torch.stack([weighted(y) for y in ends]).sum()
-        torch.autograd.grad(total, wanted, allow_unused=True)
+        drawn = [torch.randn(real_of(y).shape, dtype=real_of(y).dtype).requires_grad_(second) for y in ends]
+        known = list(wanted)
+        if second:
+            wanted += [run.input(f"cotangent {i}", one) for i, one in enumerate(drawn)]
+        total = torch.stack([(real_of(y) * one).sum() for y, one in zip(ends, drawn)]).sum()
+        slopes = [g for g in torch.autograd.grad(total, known, allow_unused=True, create_graph=second) if g is not None and g.requires_grad]
+        if second and not slopes:
+            raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
+        if second:
+            torch.autograd.grad(torch.stack([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]).sum(), wanted, allow_unused=True)
+    if second:  # what a Function saved of its own is not meant to stop a second derivative
+        run.cut -= run.inside
     return judge(run)
 
 
-def weighted(y: torch.Tensor) -> torch.Tensor:
-    """A sum with random weights."""
-    real = torch.view_as_real(y) if y.is_complex() else y
-    return (real * torch.randn(real.shape, dtype=real.dtype)).sum()
+def real_of(y: torch.Tensor) -> torch.Tensor:
+    """The parts of complex numbers."""
+    return torch.view_as_real(y) if y.is_complex() else y
 
 
 def is_dead(report: Report) -> bool:
@@ -58,20 +67,26 @@ def is_dead(report: Report) -> bool:
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
-              raise_exception: bool = True, seed: int | None = 0, **_: Any) -> bool:
+              raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, **_: Any) -> bool:
     """Whether the gradients of `func` at `inputs` are its derivatives; as `torch.autograd.gradcheck`, but in float32 and without a step size.
 
     `inputs` are tensors, taken as they are, or shapes, which are drawn (again, at several scales, until no cotangent is 0 everywhere).
     `params` are tensors that the function reads besides, as those of a module. What `torch.autograd.gradcheck` takes for its differences
     (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
+
+    With `check_grad_grad` the gradients are differentiated once more, as `torch.autograd.gradgradcheck` does, and both passes are judged.
+    Forward mode (`check_forward_ad`) is not judged, and is refused.
     """
+    if check_forward_ad:
+        raise UsageError("forward mode is not judged", where="check_forward_ad", why="traces have claims about cotangents alone",
+                         advice="leave it out: the backward pass is judged")
     named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params or [])}
     drawn = any(is_shape(one) for one in (inputs if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]))
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
         for draw in range(DRAWS if drawn else 1):
-            report = recorded(func, tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2)), named)
+            report = recorded(func, tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2)), named, check_grad_grad)
             if report.failed or not is_dead(report):
                 break
     if report.passed:

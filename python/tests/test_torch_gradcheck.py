@@ -5,7 +5,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
 from assay import GradcheckError, gradcheck  # noqa: E402
+from assay.torch import Refused  # noqa: E402
 from wrong_backwards import PAIRS  # noqa: E402
+from wrong_second import PAIRS as SECOND  # noqa: E402
 
 
 def test_there_are_thirty() -> None:
@@ -56,6 +58,52 @@ def test_nothing_to_check_is_said() -> None:
 
 def test_options_of_finite_differences_are_accepted() -> None:
     assert gradcheck(torch.sin, torch.randn(3).requires_grad_(), eps=1e-6, atol=1e-5, rtol=1e-3, fast_mode=True)
+
+
+def doubles(shapes):
+    torch.manual_seed(3)
+    return [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_right_second_derivatives_pass(name: str) -> None:
+    right, _, shapes = SECOND[name]
+    assert torch.autograd.gradgradcheck(right, doubles(shapes))
+    assert gradcheck(right, shapes, check_grad_grad=True)
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_wrong_second_derivatives_are_found(name: str) -> None:
+    """Their first derivatives pass."""
+    _, wrong, shapes = SECOND[name]
+    assert torch.autograd.gradcheck(wrong, doubles(shapes)) and gradcheck(wrong, shapes)
+    assert not torch.autograd.gradgradcheck(wrong, doubles(shapes), raise_exception=False)
+    with pytest.raises(GradcheckError) as found:
+        gradcheck(wrong, shapes, check_grad_grad=True)
+    assert found.value.report.failed, str(found.value)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_right_backwards_have_right_second_derivatives(name: str) -> None:
+    right, _, shapes = PAIRS[name]
+    if name == "a buffer overwritten in place":
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):  # by autograd itself
+            gradcheck(right, shapes, check_grad_grad=True)
+    elif name == "one of two results forgotten":
+        with pytest.raises(Refused, match="several results"):
+            gradcheck(right, shapes, check_grad_grad=True)
+    else:
+        assert gradcheck(right, shapes, check_grad_grad=True)
+
+
+def test_second_derivatives_of_modules() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3, padding=1), torch.nn.Softplus(), torch.nn.Flatten(), torch.nn.Linear(32, 3), torch.nn.SiLU())
+    assert gradcheck(model, [(2, 1, 4, 4)], params=dict(model.named_parameters()), check_grad_grad=True)
+
+
+def test_forward_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="forward mode is not judged"):
+        gradcheck(torch.sin, [(3,)], check_forward_ad=True)
 
 
 def test_the_random_state_is_left_alone() -> None:

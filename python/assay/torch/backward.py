@@ -10,6 +10,7 @@ from torch.nn.modules import module as hooks
 
 from .joins import Claim, Joins, Pass, Product
 from .memory import Refused
+from .nodes import PLACES, TRUTHS
 from .values import Region
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
@@ -59,7 +60,7 @@ class Recorder(Joins):
             fresh = tuple(seeds)
         with self.aside():
             ends = [(self.value(y), self.value(g) if create_graph else self.given(g, "seed")) for y, g in zip(outputs, fresh) if g is not None]
-            one = Pass(len(self.regions), ends)
+            one = Pass(len(self.regions), ends, creates=bool(create_graph))
             handles = self.watch([y.grad_fn for y in outputs if y.grad_fn is not None])
         self.passes.append(one)
         try:
@@ -199,6 +200,8 @@ class Recorder(Joins):
 
     def break_at(self, node: Any, region: Region | None, sources: list[int | None], out: Any, flows: list[tuple[int | None, int]]) -> Any:
         one = self.passes[-1]
+        if one.creates and any(g is not None and g.requires_grad for g in out):  # it would go on without its history
+            raise Refused(f"a second derivative through {node.name()}, whose product is opaque")
         if region is not None and any(y not in region.results for y, _ in flows):
             raise Refused(f"{node.name()}: a cotangent of something that its forward operation did not give")
         for y, y_bar in flows:
@@ -275,6 +278,11 @@ class Recorder(Joins):
         full = ".".join(filter(None, [regions[0].name.rpartition(".")[0], name]))
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
         self.regions[start:end] = [fused]
+        moves = {number[v] for v in arguments if v in number}
+        for i, one in enumerate(nodes, len(operands)):
+            if one["op"] not in (*FLAT, *TRUTHS, *PLACES) and moves.intersection(one.get("operands", [])):
+                moves.add(i)
+        self.inside.update(v for v in results if number[v] in moves)
         return fused
 
 

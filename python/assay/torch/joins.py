@@ -21,6 +21,7 @@ class Pass:
     of: dict[int, int] = field(default_factory=dict)  # value -> its gradient
     broken: list[tuple[int, int]] = field(default_factory=list)  # operands of opaque products, their cotangents
     renamed: list[tuple[Region, int]] = field(default_factory=list)  # results through which no recorded product leads
+    creates: bool = False  # whether its products can be differentiated, too
 
 
 @dataclass
@@ -48,12 +49,17 @@ class Joins(Tape):
         self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
         super().__init__(model)
 
+    def differentiates_products(self) -> bool:
+        return bool(self.passes) and self.passes[-1].creates
+
     # Several results with cotangents at once: they are parts of one result, and their cotangents of its.
 
     def join(self, node: Any, given: Any, joined: dict[int, int]) -> Any:
         number = node._sequence_nr()
         region = self.made[number]
         assert region is not None
+        if self.passes[-1].creates:
+            raise Refused(f"a second derivative through {node.name()}, which has several results")
         flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
         ys = [y for _, y, _ in flows]
         if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:

@@ -211,7 +211,7 @@ class Tape(Values):
 
     def again(self, call: Call, used: list[Ref], graph: list[dict[str, Any]], results: list[torch.Tensor]) -> bool:
         """Whether a backward pass ran an operation of the forward pass again (checkpointing): its results are the same values."""
-        if call.base is not None or call.hidden or not self.in_backward():
+        if call.base is not None or call.hidden or not self.in_backward() or self.differentiates_products():
             return False
         of = {id(ref): value for ref, value in call.operands}
         if any(id(ref) not in of for ref in used):

@@ -40,6 +40,7 @@ class Values(TorchDispatchMode):
         self.inputs: list[int] = []
         self.parameters: list[int] = []
         self.cut: set[int] = set()  # values that were made without gradients
+        self.inside: set[int] = set()  # what a torch.autograd.Function computed of its arguments
         self.opaque: list[tuple[str, list[int]]] = []
         self.made: dict[int, Region | None] = {}  # a node's number -> the region whose product it computes; None: an opaque one
         self.edges: dict[tuple[int, int], int] = {}  # (a node's number, output) -> value
@@ -93,6 +94,10 @@ class Values(TorchDispatchMode):
     @staticmethod
     def in_backward() -> bool:
         return torch._C._current_autograd_node() is not None
+
+    def differentiates_products(self) -> bool:
+        """Whether the backward pass that runs makes nodes of its own: what it computes again has a derivative of its own."""
+        return False
 
     # The value that a tensor holds.
 
@@ -205,7 +210,7 @@ class Values(TorchDispatchMode):
         reals = {self.memory.values[v].tensor.dtype for v in ids + results if self.memory.values[v].tensor.is_floating_point()}
         if len(reals) > 1:
             raise Unknown("float32 and float64 in one operation")
-        plain = not torch.is_grad_enabled() and not self.in_backward()
+        plain = not torch.is_grad_enabled() and (not self.in_backward() or self.differentiates_products())
         after = torch._C._autograd._get_sequence_nr() - 1 if plain else None
         self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
         return self.regions[-1]

@@ -70,6 +70,32 @@ def test_right_programs_pass(name: str) -> None:
     assert report.counts["failed"] == 0 and report.counts["passed"] > 0
 
 
+@pytest.mark.parametrize("name", ["log1p", "expm1", "erf", "atanh", "sinh", "tanh", "softplus"])
+def test_functions_at_numbers_of_all_sizes(name: str) -> None:
+    """Near 0 a formula loses digits that a function keeps."""
+    torch.manual_seed(3)
+    sizes = 2.0 ** torch.randint(-30, 0, (400,))
+    function = getattr(torch, name, None) or getattr(F, name)
+    a = (torch.rand(400) * sizes * torch.where(torch.rand(400) < 0.5, -0.9, 0.9)).requires_grad_()
+    report = judged({"a": a}, lambda: weighted(function(a)).backward())
+    assert not report.failed, summary(report)
+    with recorder.record({}) as run:
+        function(torch.rand(400) * 10)
+    assert name == "atanh" or not recorder.judge(run).failed
+
+
+def test_a_second_derivative_is_told_or_refused() -> None:
+    torch.manual_seed(3)
+    def body(function: Any) -> None:
+        a = leaf(3, 4)
+        slope, = torch.autograd.grad(weighted(function(a)), a, create_graph=True)
+        (slope * slope).sum().backward()
+    for function in (lambda a: F.layer_norm(a, (4,)), lambda a: torch.mul(*a.chunk(2, 1))):
+        with pytest.raises(recorder.Refused, match="a second derivative through"):
+            judged({}, lambda: body(function))
+    assert judged({}, lambda: body(lambda a: a.softmax(1) + F.mish(a))).passed
+
+
 def test_a_function_with_two_results_is_judged() -> None:
     torch.manual_seed(3)
     a = leaf(3, 2)

@@ -139,6 +139,8 @@ class Recorder(Joins):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         if region.statistics is not None:
+            if self.passes[-1].creates:
+                raise Refused(f"a second derivative through {node.name()}, whose product is told in parts")
             if self.staged(region, region.statistics, flows[0], found):
                 return None
             return self.break_at(node, region, sources, wanted, flows)
@@ -279,8 +281,8 @@ class Recorder(Joins):
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
         self.regions[start:end] = [fused]
         moves = {number[v] for v in arguments if v in number}
-        for i, one in enumerate(nodes, len(operands)):
-            if one["op"] not in (*FLAT, *TRUTHS, *PLACES) and moves.intersection(one.get("operands", [])):
+        for i, node in enumerate(nodes, len(operands)):
+            if node["op"] not in (*FLAT, *TRUTHS, *PLACES) and moves.intersection(node.get("operands", [])):
                 moves.add(i)
         self.inside.update(v for v in results if number[v] in moves)
         return fused

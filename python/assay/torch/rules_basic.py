@@ -190,6 +190,12 @@ def logarithm(base: float) -> Rule:
     return lambda n, x: n("div", n("log", n.cast(x, n.dtype)), n("log", n.constant(base, n.dtype)))
 
 
+def log1p(n: Nodes, x: Ref) -> Ref:
+    """log(1 + x); the kernel does not round the sum, so that all is admitted between its roundings: near 0 that says little."""
+    x = n.cast(x, n.dtype)
+    return n("log", n.loose(n("add", x, 1.0)))
+
+
 def conversion(n: Nodes, x: Ref, *_: Any, **__: Any) -> Ref:
     """The value in the type of the result."""
     if x.is_complex:
@@ -223,7 +229,7 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
                                                                        for name, value in FULL.items()} | {
     "sgn": unary("sign"), "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
     "square": lambda n, x: n("mul", x, x), "log2": logarithm(2.0), "log10": logarithm(10.0),
-    "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": lambda n, x: n("log", n("add", 1.0, x)),
+    "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": log1p,
     "expm1": lambda n, x: n("sub", n("exp", x), 1.0), "exp2": lambda n, x: n("exp", n("mul", x, n.log_of_2(n.dtype))),
     "full": lambda n, _, v, **__: filled(n, v), "full_like": lambda n, _, v, **__: filled(n, v), "new_full": lambda n, _, __, v, **___: filled(n, v),
     "scalar_tensor": lambda n, v, **_: filled(n, v), "fill": lambda n, _, v: filled(n, v),

@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
 from assay import _expression
 from assay._arrays import bits_of
-from assay._vocabulary import ROWS, UnknownOperation, row_of
+from assay._vocabulary import ROWS, UnknownOperation, row_of  # noqa: F401
 from assay.errors import UsageError
 
 Axes = Union[int, Sequence[int], None]

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the recorder needs the package torch")
 from torch_modules import TABLE  # noqa: E402
-from torch_runs import recorder, step, summary  # noqa: E402
+from torch_runs import step, summary  # noqa: E402
 
 # What ends undecided, and by which operation; nothing of it is accused, and nothing of it passes.
 OPAQUE = {

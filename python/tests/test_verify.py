@@ -15,7 +15,7 @@ import pytest
 
 import assay
 from assay import _programs
-from conftest import DIGITS, ROOT, network
+from conftest import DIGITS, ROOT
 
 
 def test_unsat_has_a_certificate_that_the_kernel_accepts(digits):

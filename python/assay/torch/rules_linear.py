@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import torch
 
-from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+from .nodes import Nodes, Ref, Unknown, counted
 
 Rule = Callable[..., Any]
 

@@ -32,9 +32,9 @@ def run(*command, **options):
 
 def pip(python, packages, seconds=None):
     """Installs packages; returns why it did not, or nothing."""
-    cpu = ["--extra-index-url", CPU_INDEX] if PEERS["torch"] in packages else []
+    cpu = ["--extra-index-url", CPU_INDEX, "--retries", "0"] if PEERS["torch"] in packages else ["--retries", "1"]  # each package is looked for there
     try:
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "0", "--timeout", "20", *cpu, *packages],
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--timeout", "20", *cpu, *packages],
                               capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"more than {seconds} s"

@@ -156,6 +156,38 @@ def test_steps_of_optimisers(make: Any) -> None:
     assert any("optim" in region.name or region.name.startswith("add") or region.name == "addcdiv" for region in run.regions)
 
 
+def test_an_lstm_takes_its_steps_one_by_one_or_is_opaque() -> None:
+    torch.manual_seed(3)
+    lstm, start = nn.LSTM(3, 4), (torch.randn(1, 2, 4), torch.randn(1, 2, 4))
+    enabled = torch._C._get_mkldnn_enabled()
+    def report(twice: bool = False, **options: Any) -> Any:
+        torch.manual_seed(5)
+        with recorder.record(lstm, **options) as run:
+            y = lstm(torch.randn(3, 2, 3), start)[0]
+            if twice:
+                y.register_hook(lambda g: g * 2)
+            (y * torch.randn(3, 2, 4)).sum().backward()
+        return recorder.judge(run)
+    assert report().passed and report(twice=True).failed
+    fused = report(keeps_fused=True)
+    assert fused.exit_code == 3 and fused.counts["failed"] == 0
+    assert not enabled or "mkldnn_rnn_layer" in fused.text
+    assert torch._C._get_mkldnn_enabled() == enabled
+
+
+def test_a_write_without_a_history_that_changes_something_is_opaque() -> None:
+    """One that changes nothing, as the clamp of a variance that is large enough, is judged."""
+    torch.manual_seed(3)
+    a = leaf(5)
+    def body(lowest: float) -> None:
+        h = a.exp().clone()
+        with torch.no_grad():
+            h.clamp_(min=lowest)
+        weighted(h * h).backward()
+    assert judged({"a": a}, lambda: body(0.0)).passed
+    assert judged({"a": a}, lambda: body(1.0)).exit_code == 3
+
+
 def test_an_opaque_operation_never_passes() -> None:
     """What surrounds it is judged: a wrong gradient beside it is found."""
     torch.manual_seed(3)

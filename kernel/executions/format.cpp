@@ -14,12 +14,15 @@ double smallest_normal(Format format) { return format == Format::binary32 ? 0x1p
 double unit_roundoff(Format format) { return format == Format::binary32 ? 0x1p-24 : 0x1p-53; }
 double smallest_number(Format format) { return format == Format::binary32 ? 0x1p-149 : 0x1p-1074; }
 double overflow_threshold(Format format) { return format == Format::binary32 ? 0x1.ffffffp127 : std::numeric_limits<double>::max(); }
-Precision stored_precision(const ExecutionModel& model) {
-  if (model.storage == ExecutionModel::Storage::bfloat16) return {0x1p-8, 0x1p-133, 0x1.fep127, 0x1.ffp127, 8};
-  if (model.storage == ExecutionModel::Storage::binary16) return {0x1p-11, 0x1p-24, 65504, 65520, 11};
-  if (model.format == ExecutionModel::Format::binary64)
-    return {0x1p-53, 0x1p-1074, std::numeric_limits<double>::max(), kInfinity, std::numeric_limits<double>::digits};
+Precision precision_of(ExecutionModel::Storage storage) {
+  if (storage == ExecutionModel::Storage::bfloat16) return {0x1p-8, 0x1p-133, 0x1.fep127, 0x1.ffp127, 8};
+  if (storage == ExecutionModel::Storage::binary16) return {0x1p-11, 0x1p-24, 65504, 65520, 11};
   return {};
+}
+Precision stored_precision(const ExecutionModel& model) {
+  if (model.storage != ExecutionModel::Storage::same || model.format == ExecutionModel::Format::binary32)
+    return precision_of(model.storage);
+  return {0x1p-53, 0x1p-1074, std::numeric_limits<double>::max(), kInfinity, std::numeric_limits<double>::digits};
 }
 
 double number_above(const Precision& format, double x) {

@@ -32,6 +32,7 @@ struct Precision {
   int bits = 24;                     // of a mantissa
 };
 [[nodiscard]] Precision stored_precision(const ExecutionModel& model);
+[[nodiscard]] Precision precision_of(ExecutionModel::Storage storage);  // `same`: binary32
 // The least number of the format that is not below x, the greatest that is not above it; infinite where there is none.
 [[nodiscard]] double number_above(const Precision& format, double x);
 [[nodiscard]] double number_below(const Precision& format, double x);

@@ -13,13 +13,14 @@
 #include "kernel/executions/tables/glibc_2_36.h"
 #include "kernel/executions/tables/onnxruntime.h"
 #include "kernel/executions/tables/pytorch_cpu.h"
+#include "kernel/executions/tables/pytorch_cpu_attention.h"
 #include "kernel/executions/tables/sleef.h"
 
 namespace assay::executions {
 
 namespace {
 
-constexpr std::array<MathTable, 8> kTables = {{
+constexpr std::array<MathTable, 9> kTables = {{
     {"any-library", tables::kAnyLibrarySource, tables::kAnyLibrary},
     {"correctly-rounded", tables::kCorrectlyRoundedSource, tables::kCorrectlyRounded},
     {"cuda-13", tables::kCuda13Source, tables::kCuda13},
@@ -27,6 +28,7 @@ constexpr std::array<MathTable, 8> kTables = {{
     {"glibc-2.36", tables::kGlibc236Source, tables::kGlibc236},
     {"onnxruntime", tables::kOnnxRuntimeSource, tables::kOnnxRuntime},
     {"pytorch-cpu", tables::kPytorchCpuSource, tables::kPytorchCpu},
+    {"pytorch-cpu-attention", tables::kPytorchCpuAttentionSource, tables::kPytorchCpuAttention},
     {"sleef-u10", tables::kSleefU10Source, tables::kSleefU10},
 }};
 

@@ -3,12 +3,12 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <set>
 #include <utility>
 
 #include "formats/trace_nodes.h"
+#include "formats/trace_tensors.h"
 #include "semantics/demand.h"
 
 namespace assay::formats {
@@ -17,34 +17,8 @@ namespace {
 
 constexpr const char* kKey = "assay.trace";
 constexpr std::int64_t kVersion = 1;
-constexpr std::array<std::pair<const char*, DType>, 12> kTypes = {{{"F32", DType::float32},
-                                                                   {"F64", DType::float64},
-                                                                   {"I64", DType::int64},
-                                                                   {"I32", DType::int32},
-                                                                   {"I16", DType::int16},
-                                                                   {"I8", DType::int8},
-                                                                   {"U64", DType::uint64},
-                                                                   {"U32", DType::uint32},
-                                                                   {"U16", DType::uint16},
-                                                                   {"U8", DType::uint8},
-                                                                   {"BOOL", DType::boolean},
-                                                                   {"C64", DType::complex64}}};
-
 std::uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
-}
-
-Outcome<Tensor> tensor_of(const Safetensors::Entry& entry) {
-  const auto type = std::ranges::find_if(kTypes, [&](const auto& one) { return entry.dtype == one.first; });
-  if (type == kTypes.end()) {
-    return Rejection{Rejection::Kind::unsupported,
-                     "trace.type",
-                     "tensor \"" + entry.name + "\"",
-                     "float32, float64, complex64, integers or truth values",
-                     entry.dtype,
-                     "record values before they are rounded to 16 or 8 bits"};
-  }
-  return Tensor(type->second, entry.shape, std::make_shared<std::vector<std::byte>>(entry.bytes.begin(), entry.bytes.end()));
 }
 
 class Reader {
@@ -67,10 +41,10 @@ class Reader {
   Outcome<Done> read_tensors(const Safetensors& file) {
     if (json_.contains("writer") && json_["writer"].is_string()) trace_.writer = json_["writer"].get<std::string>();
     for (const Safetensors::Entry& entry : file.entries) {
-      auto tensor = tensor_of(entry);
+      auto tensor = trace_tensor(entry);
       if (!tensor) return tensor.rejection();
       ids_[entry.name] = static_cast<TraceTensorId>(trace_.tensors.size());
-      trace_.tensors.push_back({entry.name, Trace::Origin::result, std::move(tensor).value()});
+      trace_.tensors.push_back(std::move(tensor).value());
       if (auto same = compare_checksum(entry); !same) return same;
     }
     for (const auto& [field, origin] : {std::pair{"inputs", Trace::Origin::input}, std::pair{"parameters", Trace::Origin::parameter}}) {
@@ -298,7 +272,7 @@ Json region_json(const Trace& trace, const Region& region) {
   return json;
 }
 
-Json trace_json(const Trace& trace) {
+Json trace_json(const Trace& trace, std::span<const StoredTensor> tensors) {
   Json json{{"version", kVersion},
             {"writer", trace.writer},
             {"inputs", Json::array()},
@@ -345,7 +319,8 @@ Json trace_json(const Trace& trace) {
     json["opaque"].push_back({{"name", opaque.name}, {"results", std::move(results)}});
   }
   json["crc32"] = Json::object();
-  for (const Trace::Entry& entry : trace.tensors) json["crc32"][entry.name] = checksum(entry.value.bytes());
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    json["crc32"][trace.tensors[i].name] = checksum(tensor_bytes(trace.tensors[i], tensors[i]));
   return json;
 }
 
@@ -366,10 +341,12 @@ Outcome<Trace> read_trace(std::span<const std::byte> file) {
 
 void write_trace(const Trace& trace, const std::function<void(std::span<const std::byte>)>& write) {
   Safetensors content;
-  content.metadata[kKey] = trace_json(trace).dump(-1, ' ', true, Json::error_handler_t::replace);
-  for (const Trace::Entry& entry : trace.tensors) {
-    const auto type = std::ranges::find_if(kTypes, [&](const auto& one) { return entry.value.dtype() == one.second; });
-    content.entries.push_back({entry.name, type->first, entry.value.shape(), entry.value.bytes()});
+  std::vector<StoredTensor> tensors;
+  for (const Trace::Entry& entry : trace.tensors) tensors.push_back(stored_tensor(entry));
+  content.metadata[kKey] = trace_json(trace, tensors).dump(-1, ' ', true, Json::error_handler_t::replace);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Trace::Entry& entry = trace.tensors[i];
+    content.entries.push_back({entry.name, tensors[i].type, entry.value.shape(), tensor_bytes(entry, tensors[i])});
   }
   const std::string header = safetensors_header(content);
   write(std::as_bytes(std::span(header)));

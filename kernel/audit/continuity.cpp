@@ -19,6 +19,9 @@ class Continuity {
 
   Outcome<Done> check() {
     for (std::size_t id = 0; id < trace_.tensors.size(); ++id) given_[id] = trace_.tensors[id].origin != Trace::Origin::result;
+    for (const Trace::Entry& entry : trace_.tensors) {
+      if (auto fine = check_storage(entry); !fine) return fine;
+    }
     for (std::size_t r = 0; r < trace_.regions.size(); ++r) {
       if (auto fine = check_region(r); !fine) return fine;
     }
@@ -55,6 +58,19 @@ class Continuity {
   [[nodiscard]] std::string place_of(std::size_t r) const {
     const std::string& name = trace_.regions[r].name;
     return "region " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")");
+  }
+
+  // A tensor that is stored in 16 bits holds numbers of that format.
+  static Outcome<Done> check_storage(const Trace::Entry& entry) {
+    if (entry.storage == contracts::Storage::same) return Done{};
+    const std::string place = "tensor '" + entry.name + "'", format = contracts::name_of(entry.storage);
+    if (entry.value.dtype() != DType::float32) return broken("storage", place, "float32 that is stored in " + format, type_of(entry.value));
+    for (std::size_t i = 0; i < entry.value.size(); ++i) {
+      if (contracts::is_number_of(entry.storage, entry.value.as_double(i))) continue;
+      return broken("storage", place + ", element " + std::to_string(i), "a number of " + format,
+                    Rational::from_double(entry.value.as_double(i))->to_string());
+    }
+    return Done{};
   }
 
   Outcome<Done> check_region(std::size_t r) {

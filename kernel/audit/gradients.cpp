@@ -63,7 +63,9 @@ class GradientCheck {
         after_seed_(trace_.tensors.size(), false),
         leads_(trace_.tensors.size(), false),
         needed_(trace_.tensors.size(), false),
-        into_(trace_.tensors.size()) {}
+        into_(trace_.tensors.size()),
+        stores_short_(std::ranges::any_of(trace_.tensors,
+                                          [](const Trace::Entry& entry) { return entry.storage != ExecutionModel::Storage::same; })) {}
 
   std::vector<GradientStep> run() {
     mark();
@@ -262,7 +264,7 @@ class GradientCheck {
   // The same product at the recorded point; `operands` are the different ones.
   std::optional<Rejection> at_the_point(const AdjointCase& one, const Graph& backward, std::uint32_t r, const Trace::Vjp& vjp,
                                         const Contributions& operands) {
-    RecordedProduct product{one.graph, backward, {}, {}, {}, trace_.regions[r].model};
+    RecordedProduct product{one.graph, backward, {}, {}, {}, trace_.regions[r].model, stores_short_};
     Contributions arguments = operands;
     arguments.push_back(vjp.cotangent);
     product.point = [&] {
@@ -282,6 +284,7 @@ class GradientCheck {
         is_recorded = is_recorded && part < opened_.recorded;
         cotangent.parts.push_back(&trace_.tensors[part].value);
         if (cotangent.parts.size() == 1) cotangent.name = trace_.tensors[part].name;
+        cotangent.storage = cotangent.parts.size() == 1 ? trace_.tensors[part].storage : ExecutionModel::Storage::same;
       }
       if (!is_recorded) cotangent.parts.clear();
       product.cotangents.push_back(std::move(cotangent));
@@ -345,6 +348,7 @@ class GradientCheck {
   Producers producers_;
   std::vector<bool> after_seed_, leads_, needed_;  // per tensor
   std::vector<Contributions> into_;                // per tensor
+  bool stores_short_;                              // any tensor in 16 bits
   std::vector<GradientStep> steps_;
   // The values of all nodes of a region, of the two that were asked for last: one forward, one backward.
   struct Inside {

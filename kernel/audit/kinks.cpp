@@ -96,6 +96,14 @@ class KinkCheck {
 
   [[nodiscard]] const Tensor& recorded(std::size_t claim) const { return trace_.tensors[vjp_.cotangents[claim].second].value; }
   [[nodiscard]] const Tensor& y_bar() const { return trace_.tensors[vjp_.cotangent].value; }
+  // Where the run stores anything in 16 bits, a cotangent may have been stored on its way: the coarser format that is in use.
+  [[nodiscard]] contracts::Storage shortest() const {
+    auto found = region_.model.storage;
+    for (const Trace::Entry& entry : trace_.tensors) {
+      if (found != contracts::Storage::bfloat16 && entry.storage != contracts::Storage::same) found = entry.storage;
+    }
+    return found;
+  }
 
   // The reference product with a result for each recorded cotangent.
   bool differentiated() {
@@ -153,10 +161,13 @@ class KinkCheck {
     ExecutionModel model = region_.model;
     model.accumulator = ExecutionModel::Accumulator::any_order;
     model.tree_height = 0;
+    model.storage = shortest();
     std::vector<Tensor> operands;
     for (const TraceTensorId id : region_.operands) operands.push_back(trace_.tensors[id].value);
     operands.push_back(y_bar());
-    const auto sets = contracts::admissible(reverse_, model, operands);
+    std::vector<contracts::Storage> stored;
+    for (const auto& [operand, id] : vjp_.cotangents) stored.push_back(trace_.tensors[id].storage);
+    const auto sets = contracts::admissible(reverse_, model, operands, {}, stored);
     if (!sets) return std::nullopt;  // the audit counts such regions as unsupported
     for (const At& at : kinks_) {
       const contracts::FloatSet set = contracts::with_both_zeros(sets.value()[at.claim].sets.values[at.element]);
@@ -192,14 +203,16 @@ class KinkCheck {
     for (const TraceTensorId id : region_.operands) real += is_float(trace_.tensors[id].value.dtype()) ? 1 : 0;
     if (vjp_.cotangents.size() != real) return std::nullopt;  // others may have got their share
     const auto format = contracts::format_of(y_bar().dtype());
-    const double u = contracts::unit_roundoff(format), gamma = div_up(kRoundings * u, sub_down(1, kRoundings * u));
+    const executions::Precision precision = executions::precision_of(shortest());
+    const double u = std::fmax(contracts::unit_roundoff(format), format == contracts::Format::binary32 ? precision.unit : 0);
+    const double least = std::fmax(contracts::smallest_number(format), format == contracts::Format::binary32 ? precision.smallest : 0);
+    const double gamma = div_up(kRoundings * u, sub_down(1, kRoundings * u));
     for (const auto& [j, elements] : rows()) {
       const double expected = y_bar().as_double(j);
       if (!std::isfinite(expected)) continue;
       Interval sum;
       for (const At& at : elements) sum += Interval(value(at));
-      const double most = add_up(mul_up(gamma, std::fabs(expected)),
-                                 mul_up(kRoundings * static_cast<double>(elements.size()), contracts::smallest_number(format)));
+      const double most = add_up(mul_up(gamma, std::fabs(expected)), mul_up(kRoundings * static_cast<double>(elements.size()), least));
       if (sum.lo() <= add_up(expected, most) && sum.hi() >= sub_down(expected, most)) continue;
       return broken(
           elements[0],
@@ -224,7 +237,10 @@ class KinkCheck {
       for (std::size_t rank = 0; rank < elements.size(); ++rank) {
         const double weight = share(rank, elements.size());
         const Tensor one = cut(y_bar(), j);
-        const auto set = contracts::admissible(Op::scale, ScaleAttributes{weight}, region_.model, std::span(&one, 1));
+        ExecutionModel model = region_.model;
+        model.storage = shortest();
+        const contracts::Storage stored = trace_.tensors[vjp_.cotangents[elements[rank].claim].second].storage;
+        const auto set = contracts::admissible(Op::scale, ScaleAttributes{weight}, model, std::span(&one, 1), stored);
         if (!set || contracts::with_both_zeros(set.value().sets.values[0]).contains(value(elements[rank]))) continue;
         return broken(elements[rank], "the convention's derivative there, " + text(weight) + ", times " + text(y_bar().as_double(j)),
                       text(value(elements[rank])));

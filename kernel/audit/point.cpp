@@ -8,6 +8,7 @@
 //   P2  What was recorded lies in the contract of D, if F_i has no value there (0 / 0) or if what was recorded is no finite number.
 // Why the contract is not asked everywhere. It belongs to the formula of D. Another formula of the same derivative has another set, perhaps
 // a wider one, and the audit has judged the recorded cotangent by that of F. F = D and a cotangent in the contract of F: that is right.
+// P2 declines where the run stores anything in 16 bits: the steps of F may have been stored, which the contract of D knows nothing of.
 // Where P1 is not needed. Two functions that are analytic on all of the reals and that agree near one point agree everywhere: products of
 // such ops alone are decided by the random points.
 #include "kernel/audit/point.h"
@@ -153,11 +154,15 @@ class PointCheck {
       ExecutionModel model = product_.model;
       model.accumulator = ExecutionModel::Accumulator::any_order;
       model.tree_height = 0;
-      sets_ = contracts::admissible(reference_, model, product_.operands);
+      std::vector<contracts::Storage> stored;
+      for (const RecordedProduct::Cotangent& cotangent : product_.cotangents) stored.push_back(cotangent.storage);
+      sets_ = contracts::admissible(reference_, model, product_.operands, {}, stored);
     }
     if (!*sets_) return declined(sets_->rejection().required, sets_->rejection().found);
     const contracts::FloatSet set = contracts::with_both_zeros(sets_->value()[k].sets.values[i]);
     if (set.contains(recorded(one, i))) return std::nullopt;
+    if (product_.is_stored_short)
+      return declined("a cotangent that the contract of the derivative admits without rounding steps to 16 bits", text(recorded(one, i)));
     return broken(k, i, "a value that the contract of the derivative admits, near " + text(right_[k].values[i]), text(recorded(one, i)));
   }
 

@@ -17,8 +17,9 @@ struct RecordedProduct {
   // One operand's cotangent: an output of `backward`.
   struct Cotangent {
     std::string name;
-    bool is_claimed = false;                // else nobody asked for it
-    std::vector<const Tensor*> parts = {};  // their sum is what was recorded; none: nobody recorded it
+    bool is_claimed = false;                                          // else nobody asked for it
+    std::vector<const Tensor*> parts = {};                            // their sum is what was recorded; none: nobody recorded it
+    ExecutionModel::Storage storage = ExecutionModel::Storage::same;  // of a single part
   };
   const Graph& forward;                                 // y, from the region's different operands
   const Graph& backward;                                // from these and y_bar, a cotangent for each real operand
@@ -26,6 +27,7 @@ struct RecordedProduct {
   std::vector<Tensor> operands;                         // and y_bar; empty where one of them was not recorded
   std::vector<Cotangent> cotangents;                    // one per output of `backward`
   const ExecutionModel& model;
+  bool is_stored_short = false;  // something of the run is stored in 16 bits
 };
 
 // P1 and P2 of point.cpp, for a product that is right at random points. Its code is gradient.value; declined where what would decide is

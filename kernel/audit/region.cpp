@@ -1,7 +1,6 @@
 // The judgement of one region: each node's contract on the recorded operands, and each recorded result inside it.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -17,25 +16,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Numbers of the format from a to b >= a, for a report.
-double steps_between(contracts::Format format, double a, double b) {
-  double steps = 0;
-  if (format == contracts::Format::binary32) {
-    const auto place = [](double x) {  // order of the floats as integers
-      const auto bits = static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(std::fabs(x))));
-      return std::signbit(x) ? -bits : bits;
-    };
-    steps = static_cast<double>(place(b) - place(a));
-  } else {
-    const auto place = [](double x) {
-      const auto bits = std::bit_cast<std::int64_t>(std::fabs(x));
-      return std::signbit(x) ? -bits : bits;
-    };
-    steps = static_cast<double>(place(b)) - static_cast<double>(place(a));
-  }
-  return std::fmin(steps, 0x1p53);
-}
-
 Violation violation_of(const contracts::Admissible& admissible, const Tensor& received, std::size_t result, std::size_t element) {
   const contracts::FloatSet& set = admissible.sets.values[element];
   const Interval& exact = admissible.exact[element];
@@ -44,7 +24,7 @@ Violation violation_of(const contracts::Admissible& admissible, const Tensor& re
   if (!std::isfinite(value) || !set.has_finite()) return one;
   const bool above = contracts::before(set.hi, value);
   const auto format = contracts::format_of(admissible.sets.dtype);
-  one.steps = above ? steps_between(format, set.hi, value) : steps_between(format, value, set.lo);
+  one.steps = contracts::steps_between(admissible.storage, format, above ? set.hi : value, above ? value : set.lo);
   if (exact.is_undefined() || set.lo == set.hi) return one;
   const double error = above ? value - exact.lo() : exact.hi() - value;
   const double room = above ? set.hi - exact.hi() : exact.lo() - set.lo;
@@ -70,7 +50,8 @@ bool is_plain(const ExecutionModel& model) {
          (model.accumulator == ExecutionModel::Accumulator::any_order || model.accumulator == ExecutionModel::Accumulator::tree) &&
          model.accumulator_format == ExecutionModel::AccumulatorFormat::same &&
          model.accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even &&
-         model.input_rounding == ExecutionModel::InputRounding::none && validate(model).empty();
+         model.input_rounding == ExecutionModel::InputRounding::none && model.storage == ExecutionModel::Storage::same &&
+         model.rewrites == ExecutionModel::Rewrites::none && validate(model).empty();
 }
 
 // Which elements of a result are looked at; none: all.
@@ -194,11 +175,13 @@ void note_violations(const contracts::Admissible& admissible, const Tensor& rece
 // Every element by its contract.
 Outcome<RegionAudit> audit_in_full(const Trace& trace, const Region& region, std::span<const Tensor> operands) {
   std::vector<contracts::Recording> recordings;
-  if (region.results.size() > 1) {
-    for (std::size_t i = 0; i < region.results.size(); ++i)
-      recordings.push_back({region.graph.outputs[i], trace.tensors[region.results[i]].value});
+  std::vector<contracts::Storage> stored;
+  for (std::size_t i = 0; i < region.results.size(); ++i) {
+    const Trace::Entry& entry = trace.tensors[region.results[i]];
+    stored.push_back(entry.storage);
+    if (region.results.size() > 1) recordings.push_back({region.graph.outputs[i], entry.value, entry.storage});
   }
-  const auto sets = contracts::admissible(region.graph, region.model, operands, recordings);
+  const auto sets = contracts::admissible(region.graph, region.model, operands, recordings, stored);
   if (!sets && sets.rejection().kind == Rejection::Kind::unsupported) return all_unsupported(trace, region, sets.rejection());
   if (!sets) return sets.rejection();
   RegionAudit audit;
@@ -240,7 +223,9 @@ Outcome<RegionAudit> audit_region(const Trace& trace, std::size_t index, const S
   quick::Fused fused{region, operands, {}};
   for (const TraceTensorId id : region.results) fused.results.push_back(&trace.tensors[id].value);
   std::optional<quick::Core> core;
-  if (const auto judged = quickly(fused, {sampling.elements, sampling.seed + index}, core)) {
+  const bool as_computed =
+      std::ranges::all_of(region.results, [&](TraceTensorId id) { return trace.tensors[id].storage == contracts::Storage::same; });
+  if (const auto judged = !as_computed ? std::nullopt : quickly(fused, {sampling.elements, sampling.seed + index}, core)) {
     RegionAudit audit;
     if (judge_singles(fused, *judged, audit)) return audit;
   }

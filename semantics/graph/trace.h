@@ -30,6 +30,8 @@ struct Trace {
     std::string name;
     Origin origin = Origin::result;
     Tensor value;
+    // What the program keeps the tensor in, where that is shorter: its elements are float32 here, and numbers of that format.
+    ExecutionModel::Storage storage = ExecutionModel::Storage::same;
   };
   // A value that a node of a region computed and nobody recorded. kFirstInner + its index stands for it.
   struct Inner {

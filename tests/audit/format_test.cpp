@@ -1,6 +1,7 @@
 // Trace files: what is written is read, and nothing else is taken for a trace.
 #include <nlohmann/json.hpp>
 
+#include "formats/half.h"
 #include "tests/audit/run.h"
 
 using namespace assay;
@@ -111,7 +112,10 @@ TEST_CASE("trace files: headers that are no safetensors", "[formats]") {
       {R"({"__metadata__":{"assay.trace":"{}"}})", 0, "trace.version"},
       {R"({"__metadata__":{"assay.trace":"{\"version\":2}"}})", 0, "trace.version"},
       {R"({"__metadata__":{"assay.trace":"{\"version\":1}"},"a":)" + entry + "}", 8, "trace.checksum"},
-      {R"({"__metadata__":{"assay.trace":"{\"version\":1}"},"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})", 4, "trace.type"},
+      {R"({"__metadata__":{"assay.trace":"{\"version\":1}"},"a":{"dtype":"F8_E5M2","shape":[4],"data_offsets":[0,4]}})", 4, "trace.type"},
+      {R"({"__metadata__":{"assay.trace":"{\"version\":1}"},"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,2]}})", 2,
+       "safetensors.size"},
+      {R"({"__metadata__":{"assay.trace":"{\"version\":1}"},"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4, "trace.checksum"},
   };
   for (const Bad& bad : table) {
     INFO(bad.header);
@@ -208,4 +212,54 @@ TEST_CASE("trace files: opaque operations are written and read", "[formats]") {
   CHECK(with({{{"name", 3}, {"results", Json::array()}}}) == "trace.field");
   CHECK(with({{{"name", "f"}, {"results", Json::array()}}}) == "trace.field");
   CHECK(with({{{"name", "f"}, {"results", {"no such tensor"}}}}) == "trace.name");
+}
+
+TEST_CASE("trace files: tensors in 16 bits are the float32 that they are, and come back bit for bit", "[formats]") {
+  const auto storage = GENERATE(ExecutionModel::Storage::bfloat16, ExecutionModel::Storage::binary16);
+  std::vector<float> every;
+  for (unsigned bits = 0; bits < 1U << 16; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    every.push_back(storage == ExecutionModel::Storage::bfloat16 ? formats::of_bfloat16(half) : formats::of_float16(half));
+    REQUIRE((storage == ExecutionModel::Storage::bfloat16 ? formats::bfloat16_of(every.back()) : formats::float16_of(every.back())) ==
+            half);
+  }
+  Trace trace;
+  trace.tensors.push_back({"x", Trace::Origin::input, Tensor::of_floats({256, 256}, every), storage});
+  trace.tensors.push_back({"nothing", Trace::Origin::input, Tensor::of_floats({0, 3}, {}), storage});
+  const std::vector<std::byte> file = file_of(trace);
+  CHECK(file.size() < (1U << 17) + 1000);  // two bytes for each
+  const auto read = formats::read_trace(file);
+  if (!read) FAIL(read.rejection().to_text());
+  const Trace::Entry& again = read.value().tensors[0];
+  CHECK(again.storage == storage);
+  CHECK(std::ranges::equal(again.value.bytes(), trace.tensors[0].value.bytes()));
+  CHECK(read.value().tensors[1].storage == storage);
+  CHECK(file_of(read.value()) == file);
+}
+
+TEST_CASE("a tensor that is stored in 16 bits holds numbers of its format, and is judged by it", "[audit]") {
+  Graph graph;
+  graph.mark_output(graph.append(Op::scale, {graph.append_input(DType::float32, {1}, "x")}, ScaleAttributes{1.0 / 3}).value(), "y");
+  const auto trace_with = [&](float result, ExecutionModel::Storage storage) {
+    Trace trace;
+    trace.tensors.push_back({"x", Trace::Origin::input, Tensor::of_floats({1}, std::vector<float>{1})});
+    trace.tensors.push_back({"y", Trace::Origin::result, Tensor::of_floats({1}, std::vector<float>{result}), storage});
+    trace.regions.push_back({"third", graph, {}, {0}, {1}});
+    trace.regions[0].model.kind = ExecutionModel::Kind::floating;
+    trace.outputs = {1};
+    return trace;
+  };
+  const auto storage = ExecutionModel::Storage::bfloat16;
+  const float right = 0x1.56p-2F, full = 1.0F / 3;
+  CHECK(kernel::check_continuity(trace_with(right, storage)).ok());
+  CHECK(kernel::audit_region(trace_with(right, storage), 0).value().total().passed == 1);
+  CHECK(kernel::check_continuity(trace_with(full, storage)).rejection().code == "audit.storage");
+  CHECK(kernel::audit_region(trace_with(full, ExecutionModel::Storage::same), 0).value().total().passed == 1);
+  CHECK(kernel::audit_region(trace_with(right, ExecutionModel::Storage::same), 0).value().total().failed == 1);
+  const auto off = kernel::audit_region(trace_with(right - 0x1p-9F, storage), 0);
+  CHECK(off.value().total().failed == 1);
+  CHECK(off.value().first->steps == 1);
+  Trace integers = trace_with(right, storage);
+  integers.tensors[0] = {"x", Trace::Origin::input, Tensor::of_ints({1}, std::vector<std::int64_t>{1}), storage};
+  CHECK(kernel::check_continuity(integers).rejection().code == "audit.storage");
 }

@@ -173,3 +173,19 @@ TEST_CASE("kinks: points off every kink are not judged here, and an infinite cot
   refuses({Op::max, NoAttributes{}, {{2}, {2}}, {{kNaN, 1}, {0, 1}}, {5, 5}}, {{5, 6}, {0, 3}});
   accepts({Op::tanh, NoAttributes{}, {{2}}, {{0, 2}}, {5, 5}}, {{5, 0.1F}}, 0);
 }
+
+TEST_CASE("kinks: cotangents that were stored in 16 bits are compared as they are stored", "[gradients]") {
+  const auto stored = [](Trace trace) {
+    for (Trace::Entry& entry : trace.tensors) entry.storage = ExecutionModel::Storage::bfloat16;
+    return trace;
+  };
+  // 0.7 is no number of bfloat16: its product is below the end of the set.
+  const Case leaky{Op::leaky_relu, LeakyReluAttributes{0.7F}, {{1}}, {{0}}, {1}};
+  CHECK(verdict(stored(recorded(leaky, {{0x1.66p-1F}}))).code.empty());
+  CHECK(verdict(stored(recorded(leaky, {{0x1.64p-1F}}))).code == "gradient.kink");
+  // Three shares of a third, each stored.
+  const Case most{Op::reduce_max, ReduceAttributes{{0}, true}, {{3}}, {{2, 2, 2}}, {1}};
+  const float third = 0x1.56p-2F;
+  CHECK(verdict(stored(recorded(most, {{third, third, third}}))).code.empty());
+  CHECK(verdict(stored(recorded(most, {{third, third, 0.5F}}))).code == "gradient.kink");
+}

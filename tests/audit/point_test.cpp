@@ -231,3 +231,27 @@ TEST_CASE("point: branches and conventions of right programs stay right", "[grad
                         vector_of({2048, 6})};
   CHECK(verdict(recorded(formula)) == "right");
 }
+
+TEST_CASE("point: a cotangent that overflows in 16 bits is what is stored of it, or undecided where a step of it did", "[gradients]") {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  Trace plain =
+      recorded({square(1), slope_except_at(1, 5, 10), vector_of({400}), vector_of({160000}), vector_of({200}), vector_of({kInfinite})});
+  for (const std::size_t id : {2, 3}) plain.tensors[id].storage = ExecutionModel::Storage::binary16;
+  CHECK(verdict(plain) == "right");
+  plain.tensors[3].storage = ExecutionModel::Storage::same;
+  CHECK(verdict(plain) != "right");
+  // y = x^2 / 1024; its product by way of y_bar x, which overflows.
+  Builder forward{{}, 1};
+  const NodeId x = forward.input("x");
+  const Graph y = forward.with_output(forward.apply(Op::scale, {forward.apply(Op::mul, {x, x})}, ScaleAttributes{0x1p-10}));
+  Builder first{{}, 1}, second{{}, 1};
+  const NodeId a = first.input("x"), b = first.input("y_bar");
+  const Graph step = first.with_output(first.apply(Op::mul, {a, b}));
+  const Graph last = second.with_output(second.apply(Op::scale, {second.input("t")}, ScaleAttributes{0x1p-9}));
+  Trace trace = recorded({y, step, vector_of({400}), vector_of({156.25F}), vector_of({200}), vector_of({kInfinite})});
+  trace.tensors.push_back({"t", Trace::Origin::result, vector_of({kInfinite}), ExecutionModel::Storage::binary16});
+  trace.regions[1].results = {4};
+  trace.regions.push_back({"last", last, float_model(), {4}, {3}});
+  for (const std::size_t id : {2, 3}) trace.tensors[id].storage = ExecutionModel::Storage::binary16;
+  CHECK(verdict(trace) == "(gradient.value)");
+}

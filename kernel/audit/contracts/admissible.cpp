@@ -138,27 +138,66 @@ std::optional<Image> executed(const Graph& graph, const Node& node, const Arithm
   return image;
 }
 
+// What is stored of a computed value; where results may be flushed, a conversion may flush as well.
+FloatSet stored_by(const ExecutionModel& model, Storage storage, const FloatSet& computed) {
+  return stored(storage, model.flush_results ? flushed(Format::binary32, computed) : computed);
+}
+
+// What a step inside of a region may hold for later steps: what it computes, or, where the model says so, that stored.
+FloatSet kept(const ExecutionModel& model, const FloatSet& computed) {
+  return model.storage == Storage::same ? computed : hull(computed, stored_by(model, model.storage, computed));
+}
+
+// What later nodes read of a recorded result: the value itself; of one that is stored in 16 bits also what was computed, which a fused kernel
+// still has: one of the numbers that are stored as the recorded one.
+Sets read_again(const Recording& recording, const Sets& computed) {
+  Sets sets = recorded(recording.value);
+  for (std::size_t i = 0; recording.storage != Storage::same && i < sets.values.size(); ++i) {
+    FloatSet& value = sets.values[i];
+    if (value.nan || !value.is_single()) continue;
+    const FloatSet same = stored_as(recording.storage, value.has_finite() ? value.lo : value.plus_infinity ? kInfinity : -kInfinity);
+    value.include(part_of(computed.values[i], same.minus_infinity ? -kInfinity : same.lo, same.plus_infinity ? kInfinity : same.hi));
+  }
+  return sets;
+}
+
+// A conversion from float32 to itself says where a region stores a step.
+bool is_stored_step(const Graph& graph, const Node& node) {
+  return node.op == Op::cast && node.dtype == DType::float32 && graph.node(node.operands[0]).dtype == DType::float32;
+}
+
+bool says_what_is_stored(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) { return is_stored_step(graph, node); });
+}
+
 // Every node on sets, in the node's format or over the reals. A recorded result is what later nodes read.
 Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
                                      std::span<const Recording> recordings, bool over_reals) {
   std::vector<Sets> values(graph.nodes.size());
   std::vector<Image> images(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = recorded(inputs[i]);
+  // Where a region says which steps are stored, the others are not; else any may be.
+  const bool says_where = says_what_is_stored(graph);
   for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
     if (node.op == Op::constant) values[id] = recorded(node.value);
     if (node.op != Op::constant && node.op != Op::input) {
-      const Arithmetic arithmetic(model, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
+      const bool is_softmax = contracts::family_of(node.op) == Family::softmax;
+      ExecutionModel here = model;
+      if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online)) here.storage = Storage::same;
+      const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
       std::optional<Image> image = executed(graph, node, arithmetic, values);
       if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
       demand(image->values.size() == element_count(node.shape), "executed: one set per element");
       values[id] = {node.dtype, node.shape, image->values};
+      if (node.dtype == DType::float32 && !over_reals && (!says_where || is_stored_step(graph, node)))
+        for (FloatSet& value : values[id].values) value = kept(model, value);
       images[id] = std::move(*image);
     } else {
       images[id].values = values[id].values;
     }
     for (const Recording& recording : recordings) {
-      if (recording.node == id) values[id] = recorded(recording.value);
+      if (recording.node == id) values[id] = read_again(recording, values[id]);
     }
   }
   return images;
@@ -174,7 +213,6 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   if (const std::vector<Rejection> problems = assay::validate(model); !problems.empty()) return problems.front();
   if (const std::vector<Rejection> problems = assay::validate(graph); !problems.empty()) return problems.front();
   if (model.kind != ExecutionModel::Kind::floating) return malformed("model", "a floating-point execution model", to_string(model));
-  if (model.storage != ExecutionModel::Storage::same) return malformed("storage", "results stored as they are computed", to_string(model));
   if (model.rewrites != ExecutionModel::Rewrites::none)
     return malformed("rewrites", "regions that say what ran, under a model with rewrites=none", to_string(model));
   if (!model.math_table.empty() && find_math_table(model.math_table) == nullptr) {
@@ -199,8 +237,37 @@ std::optional<Rejection> problem_of(const Graph& graph, const ExecutionModel& mo
   return std::nullopt;
 }
 
-Admissible collected(const Node& node, Image image, std::vector<Interval> exact) {
+// Integers and float64 are stored as they are.
+std::optional<Rejection> problem_of(const Graph& graph, std::span<const Storage> stored) {
+  const auto malformed = [](std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "contract.storage", "outputs", std::move(required), std::move(found), ""};
+  };
+  if (!stored.empty() && stored.size() != graph.outputs.size())
+    return malformed(std::to_string(graph.outputs.size()) + " formats, one per output", std::to_string(stored.size()));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const DType dtype = graph.node(graph.outputs[i]).dtype;
+    if (stored[i] != Storage::same && dtype != DType::float32)
+      return malformed(std::string("float32 that is stored in ") + name_of(stored[i]), to_string(dtype));
+  }
+  return std::nullopt;
+}
+
+// An output as it is stored. What is rounded at once from the exact value, or kept in float32 where the model rounds steps, is admitted as well.
+FloatSet as_output(const ExecutionModel& model, Storage storage, const FloatSet& computed, const Interval& exact) {
+  if (storage == Storage::same) return kept(model, computed);
+  FloatSet set = stored_by(model, storage, kept(model, computed));
+  if (exact.is_undefined()) return set;
+  FloatSet reals;
+  reals.include(Format::real, exact.lo(), exact.hi());
+  set.include(stored(storage, reals));
+  return set;
+}
+
+Admissible collected(const Node& node, const ExecutionModel& model, Storage storage, Image image, std::vector<Interval> exact) {
+  if (node.dtype == DType::float32)
+    for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = as_output(model, storage, image.values[i], exact[i]);
   Admissible result{{node.dtype, node.shape, std::move(image.values)}, std::move(exact), std::move(image.scales)};
+  result.storage = storage;
   if (result.scales.empty()) {
     for (const FloatSet& set : result.sets.values) result.scales.push_back(set.magnitude());
   }
@@ -218,8 +285,9 @@ bool knows_exact(const Graph& graph, const std::vector<Image>& images) {
 }  // namespace
 
 Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                            std::span<const Recording> recordings) {
+                                            std::span<const Recording> recordings, std::span<const Storage> stored) {
   if (std::optional<Rejection> why = problem_of(graph, model, inputs, recordings)) return *std::move(why);
+  if (std::optional<Rejection> why = problem_of(graph, stored)) return *std::move(why);
   Outcome<std::vector<Image>> images = executed(graph, model, inputs, recordings, false);
   if (!images) return images.rejection();
   if (!knows_exact(graph, images.value())) {
@@ -230,22 +298,26 @@ Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionM
       for (const FloatSet& set : over_reals.value()[output].values) images.value()[output].exact.push_back(enclosure(set));
     }
   }
+  ExecutionModel of_outputs = model;
+  if (says_what_is_stored(graph)) of_outputs.storage = Storage::same;
   std::vector<Admissible> results;
   for (const NodeId output : graph.outputs) {
     const Image& image = images.value()[output];
-    results.push_back(collected(graph.node(output), image, image.exact));
+    const Storage storage = stored.empty() ? Storage::same : stored[results.size()];
+    results.push_back(collected(graph.node(output), of_outputs, storage, image, image.exact));
   }
   return results;
 }
 
-Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands) {
+Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model, std::span<const Tensor> operands,
+                               Storage stored) {
   Graph graph;
   std::vector<NodeId> ids;
   for (const Tensor& operand : operands) ids.push_back(graph.append_input(operand.dtype(), operand.shape(), ""));
   const Outcome<NodeId> node = graph.append(op, ids, attributes);
   if (!node) return node.rejection();
   graph.mark_output(node.value(), "");
-  Outcome<std::vector<Admissible>> results = admissible(graph, model, operands);
+  Outcome<std::vector<Admissible>> results = admissible(graph, model, operands, {}, std::span(&stored, 1));
   if (!results) return results.rejection();
   return std::move(results).value().front();
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "kernel/audit/contracts/float_set.h"
+#include "kernel/audit/contracts/storage.h"
 #include "kernel/executions/math_tables.h"
 #include "semantics/numbers/function.h"
 #include "semantics/numbers/rational.h"
@@ -100,15 +101,19 @@ class Arithmetic {
   // Every value that the table's rows of the function admit, for arguments in the finite part of x, exact values in `exact` and
   // their nearest numbers in `rounded`; anything where no row speaks of all of x.
   [[nodiscard]] FloatSet by_table(std::string_view name, const FloatSet& x, const Interval& exact, const FloatSet& rounded) const;
-  // The most steps that the rows admit for arguments up to this magnitude; infinity where they do not count steps.
+  // The most steps, or units of the last place, that the rows admit for arguments up to this magnitude; infinity where they count neither.
   [[nodiscard]] double steps_of(std::string_view name, double magnitude) const;
   // Whether the table has rows for this function.
   [[nodiscard]] bool has_rows(std::string_view name) const;
   // The operand as an arithmetic operation reads it.
+  // A step of a formula as later ones read it: what was computed, or, where the model says so, that stored.
+  [[nodiscard]] FloatSet kept(const FloatSet& x) const {
+    return format_ == Format::binary32 && model_->storage != Storage::same ? hull(x, stored(model_->storage, x)) : x;
+  }
   [[nodiscard]] FloatSet operand(const FloatSet& x) const { return model_->flush_operands ? flushed(format_, x) : x; }
 
  private:
-  [[nodiscard]] FloatSet result(const FloatSet& x) const { return model_->flush_results ? flushed(format_, x) : x; }
+  [[nodiscard]] FloatSet result(const FloatSet& x) const { return kept(model_->flush_results ? flushed(format_, x) : x); }
 
   const ExecutionModel* model_;
   Format format_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernel/audit/contracts/float_set.h"
+#include "kernel/audit/contracts/storage.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
@@ -39,13 +40,15 @@ enum class Family : std::uint8_t {
 };
 [[nodiscard]] Family family_of(Op op);
 
-// A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing.
+// A set whose finite part is wider than this share of its scale, and than the smallest normal number, says nothing. Of a result that is stored in
+// 16 bits: than this share, or eight units of roundoff of the format, of the scale or of the smallest normal number of the format.
 inline constexpr double kVacuousShare = 0x1p-8;
 
 struct Admissible {
   Sets sets;                    // with the output's type and shape
   std::vector<Interval> exact;  // contains the denotation's value at the recorded operands, factors as the model rounds them (factors.h)
   std::vector<double> scales;   // sums: S, the sum of |terms|; else the largest magnitude of the set (docs/contracts/README.md)
+  Storage storage = Storage::same;  // of the result
 
   [[nodiscard]] bool is_vacuous(std::size_t element) const;
 };
@@ -54,18 +57,20 @@ struct Admissible {
 struct Recording {
   NodeId node;
   Tensor value;
+  Storage storage = Storage::same;
 };
 
 // One per output of the graph, whose inputs were recorded as given. Each node is executed on sets with its own contract; where a
 // node's result was recorded, later nodes read that (and the sets of that node, if it is an output, judge it). A product that feeds a
-// sum or difference may be fused with it if the model allows that. The rejection is
+// sum or difference may be fused with it if the model allows that. `stored` says what each output is kept in (storage.h); none: as it is
+// computed. The rejection is
 //   unsupported  an op without a contract, a format that the model is not about, a function without a row in its table, or no table
 //   malformed    an invalid model or graph, tensors of other shapes or types
 [[nodiscard]] Outcome<std::vector<Admissible>> admissible(const Graph& graph, const ExecutionModel& model, std::span<const Tensor> inputs,
-                                                          std::span<const Recording> recordings = {});
+                                                          std::span<const Recording> recordings = {}, std::span<const Storage> stored = {});
 // The same for one op.
 [[nodiscard]] Outcome<Admissible> admissible(Op op, const Attributes& attributes, const ExecutionModel& model,
-                                             std::span<const Tensor> operands);
+                                             std::span<const Tensor> operands, Storage stored = Storage::same);
 
 // What came of comparing one recorded tensor.
 struct Judgement {

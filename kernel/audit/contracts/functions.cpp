@@ -81,7 +81,9 @@ double Arithmetic::steps_of(std::string_view name, double magnitude) const {
   double most = has_rows(name) ? 0 : kInfinity;
   for (const MathRow& row : table_ == nullptr ? std::span<const MathRow>() : table_->rows) {
     if (row.function != name || row.format != format_) continue;
-    most = row.unit == MathRow::Unit::steps ? std::fmax(most, steps_of_row(row, magnitude)) : kInfinity;
+    // Within B units of the last place: no farther from the exact value than B + 1/2 steps from the nearest number.
+    const double steps = row.unit == MathRow::Unit::absolute ? kInfinity : steps_of_row(row, magnitude);
+    most = std::fmax(most, steps);
   }
   return most;
 }

@@ -21,11 +21,11 @@ double share_of_allowance(const Admissible& admissible, std::size_t i, double re
   const FloatSet& set = admissible.sets.values[i];
   const Interval& exact = admissible.exact[i];
   if (!std::isfinite(received) || set.lo == set.hi || exact.is_undefined()) return 0;
-  const FloatSet beyond = widened(format_of(admissible.sets.dtype), set, 1);
+  const FloatSet wider = beyond(admissible.storage, format_of(admissible.sets.dtype), set);
   const bool above = received >= exact.hi(), below = received <= exact.lo();
-  if (above == below || (above ? beyond.plus_infinity : beyond.minus_infinity)) return 0;
+  if (above == below || (above ? wider.plus_infinity : wider.minus_infinity)) return 0;
   const double error = above ? sub_up(received, exact.lo()) : sub_up(exact.hi(), received);
-  const double room = above ? sub_down(beyond.hi, exact.hi()) : sub_down(exact.lo(), beyond.lo);
+  const double room = above ? sub_down(wider.hi, exact.hi()) : sub_down(exact.lo(), wider.lo);
   return room > 0 ? std::fmin(1, div_up(error, room)) : 1;
 }
 
@@ -40,8 +40,7 @@ std::string hex_of(double value) {
 bool Admissible::is_vacuous(std::size_t element) const {
   const FloatSet& set = sets.values[element];
   if (!set.has_finite() || set.lo == set.hi) return false;
-  const double width = sub_up(set.hi, set.lo);
-  return !(width <= mul_down(kVacuousShare, scales[element]) || width <= smallest_normal(format_of(sets.dtype)));
+  return !(sub_up(set.hi, set.lo) <= vacuous_width(storage, format_of(sets.dtype), scales[element]));
 }
 
 Outcome<Judgement> judge(const Admissible& admissible, const Tensor& received) {
@@ -82,6 +81,7 @@ std::string describe(const Admissible& admissible, const Tensor& received, std::
   if (set.minus_infinity) text += " -inf";
   if (set.plus_infinity) text += " +inf";
   if (set.nan) text += " nan";
+  if (admissible.storage != Storage::same) text += std::string(" of ") + name_of(admissible.storage);
   if (!exact.is_undefined()) text += ", exact value in [" + hex_of(exact.lo()) + ", " + hex_of(exact.hi()) + "]";
   return text;
 }

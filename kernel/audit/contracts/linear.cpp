@@ -76,13 +76,14 @@ std::vector<Array<S>> mapped(const std::vector<Sets>& operands, const F& f) {
   return result;
 }
 
-// x with that many significant bits: towards zero, and the nearest number (ties to even).
-FloatSet rounded_to(const FloatSet& x, int bits, int least_exponent, bool only_nearest) {
+// x with 11 significant bits: towards zero, and the nearest number (ties to even).
+FloatSet rounded_to_tf32(const FloatSet& x) {
+  constexpr int kBits = 11, kLeastExponent = -126;
   if (!x.has_finite()) return x;
   const auto both = [&](double value, FloatSet& y) {
     if (value == 0) return y.include(Format::real, value, value);
-    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), least_exponent) - bits + 1);
-    const double near = std::nearbyint(value / unit) * unit, inner = only_nearest ? near : std::trunc(value / unit) * unit;
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), kLeastExponent) - kBits + 1);
+    const double near = std::nearbyint(value / unit) * unit, inner = std::trunc(value / unit) * unit;
     y.include(Format::real, std::fmin(near, inner), std::fmax(near, inner));
   };
   FloatSet y = x;
@@ -101,11 +102,11 @@ FloatSet as_factor(const ExecutionModel& model, const FloatSet& x) {
     case ExecutionModel::InputRounding::none:
       return x;
     case ExecutionModel::InputRounding::tf32:  // by truncation or to nearest: both are in use
-      return rounded_to(x, 11, -126, false);
+      return rounded_to_tf32(x);
     case ExecutionModel::InputRounding::bfloat16:
-      return rounded_to(x, 8, -126, true);
+      return stored(Storage::bfloat16, x);
     case ExecutionModel::InputRounding::binary16:
-      return rounded_to(x, 11, -14, true);
+      return stored(Storage::binary16, x);
   }
   return x;
 }

@@ -38,15 +38,20 @@ FloatSet not_above_zero(FloatSet d) {
   return d;
 }
 
-// exp(d) with the relative error t / (1 - t).
-FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges) {
+// exp(d) with the relative error t / (1 - t). A numerator may be stored as exp(x - m'), before its line's last maximum is known, hence with a
+// relative error of its own.
+FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges, Storage numerators) {
   if (!d.has_finite()) return a.exp(d);
   const double u = unit_roundoff(a.format()), steps = a.steps_of("exp", d.magnitude());
   const double per_merge = mul_up(u, add_up(mul_up(2, add_up(steps, 1)), 2));
-  const double t = add_up(mul_up(add_up(merges, 1), per_merge), mul_up(mul_up(4, u), d.magnitude()));
+  const bool stores = numerators != Storage::same;
+  const executions::Precision kept = executions::precision_of(numerators);
+  const double of_merges = add_up(mul_up(add_up(merges, 1), per_merge), mul_up(mul_up(4, u), d.magnitude()));
+  const double t = stores ? add_up(of_merges, mul_up(2, kept.unit)) : of_merges;
   if (!(t <= 0.25)) return anything(a.format());
   const double least = a.model().flush_results ? smallest_normal(a.format()) : smallest_number(a.format());
-  const double relative = div_up(t, sub_down(1, t)), eta = mul_up(mul_up(2 * (merges + 1), steps + 2), least);
+  const double relative = div_up(t, sub_down(1, t));
+  const double eta = add_up(mul_up(mul_up(2 * (merges + 1), steps + 2), least), stores ? kept.smallest : 0);
   const Interval exact = a.exact(Function::exp, d);
   FloatSet e = numbers_in(a.format(), exact * Interval(sub_down(1, relative), add_up(1, relative)) + Interval(-eta, eta));
   if (e.has_finite() && e.lo < 0) e.lo = 0.0;
@@ -55,7 +60,7 @@ FloatSet inflated_power(const Arithmetic& a, const FloatSet& d, double merges) {
   return e;
 }
 
-Line evaluated(const Arithmetic& a, const std::vector<FloatSet>& x) {
+Line evaluated(const Arithmetic& a, const std::vector<FloatSet>& x, Storage numerators = Storage::same) {
   Line line;
   line.greatest = x.front();
   for (const FloatSet& value : x) line.greatest = a.max(line.greatest, value);
@@ -66,15 +71,15 @@ Line evaluated(const Arithmetic& a, const std::vector<FloatSet>& x) {
   std::vector<FloatSet> terms;
   for (const FloatSet& value : x) {
     line.below.push_back(not_above_zero(a.sub(value, line.greatest)));
-    line.powers.push_back(online ? inflated_power(a, line.below.back(), 0) : a.exp(line.below.back()));
-    if (online) terms.push_back(inflated_power(a, line.below.back(), merges));
+    line.powers.push_back(online ? inflated_power(a, line.below.back(), 0, numerators) : a.exp(line.below.back()));
+    if (online) terms.push_back(inflated_power(a, line.below.back(), merges, Storage::same));
   }
-  line.sum = a.sum(online ? terms : line.powers);
+  line.sum = a.kept(a.sum(online ? terms : line.powers));
   return line;
 }
 
-std::vector<FloatSet> shares(const Arithmetic& a, const std::vector<FloatSet>& x) {
-  const Line line = evaluated(a, x);
+std::vector<FloatSet> shares(const Arithmetic& a, const std::vector<FloatSet>& x, Storage numerators) {
+  const Line line = evaluated(a, x, numerators);
   std::vector<FloatSet> y;
   for (const FloatSet& power : line.powers) {
     y.push_back(a.div(power, line.sum));
@@ -100,7 +105,8 @@ FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x) {
   return y;
 }
 
-std::vector<FloatSet> masked(const Arithmetic& a, const std::vector<FloatSet>& x, const std::vector<FloatSet>& mask, bool empty_is_zero) {
+std::vector<FloatSet> masked(const Arithmetic& a, const std::vector<FloatSet>& x, const std::vector<FloatSet>& mask, bool empty_is_zero,
+                             Storage numerators) {
   const bool known = std::all_of(mask.begin(), mask.end(), [](const FloatSet& gate) { return gate.is_point(); });
   if (!known) return std::vector<FloatSet>(x.size(), anything(a.format()));
   std::vector<FloatSet> open;
@@ -109,7 +115,7 @@ std::vector<FloatSet> masked(const Arithmetic& a, const std::vector<FloatSet>& x
   }
   const FloatSet zero = with_both_zeros(point(a.format(), 0));
   if (open.empty()) return std::vector<FloatSet>(x.size(), empty_is_zero ? zero : only_nan());
-  const std::vector<FloatSet> of_open = shares(a, open);
+  const std::vector<FloatSet> of_open = shares(a, open, numerators);
   std::vector<FloatSet> y;
   for (std::size_t i = 0, k = 0; i < x.size(); ++i) y.push_back(mask[i].lo != 0 ? of_open[k++] : zero);
   return y;
@@ -132,7 +138,12 @@ std::vector<FloatSet> spread_mask(const Call& call) {
 }  // namespace
 
 Image image_of_softmax(const Call& call) {
-  const Arithmetic& a = call.arithmetic;
+  // Online, the numerators alone are stored.
+  ExecutionModel model = call.arithmetic.model();
+  const bool online = model.softmax == ExecutionModel::Softmax::online;
+  const Storage numerators = online && !call.arithmetic.is_real() ? model.storage : Storage::same;
+  if (online) model.storage = Storage::same;
+  const Arithmetic a(model, call.arithmetic.format());
   const Sets& x = call.operand(0);
   const std::vector<FloatSet> mask = call.node.op == Op::masked_softmax ? spread_mask(call) : std::vector<FloatSet>();
   Image image;
@@ -149,9 +160,10 @@ Image image_of_softmax(const Call& call) {
       image.values[g] = log_sum_exp(a, line);
       continue;
     }
-    if (call.node.op == Op::softmax) line = shares(a, line);
+    if (call.node.op == Op::softmax) line = shares(a, line, numerators);
     if (call.node.op == Op::log_softmax) line = logarithms(a, line);
-    if (call.node.op == Op::masked_softmax) line = masked(a, line, line_mask, call.get<MaskedSoftmaxAttributes>().empty_is_zero);
+    if (call.node.op == Op::masked_softmax)
+      line = masked(a, line, line_mask, call.get<MaskedSoftmaxAttributes>().empty_is_zero, numerators);
     double scale = 1;
     for (const FloatSet& value : line) scale = std::fmax(scale, value.magnitude());
     for (std::size_t k = 0; k < line.size(); ++k) {

@@ -133,9 +133,11 @@ std::vector<std::string> pattern_of(const Graph& graph, const ExecutionModel& mo
 }  // namespace
 
 Checked check_region(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
-                     const std::vector<Tensor>& received) {
+                     const std::vector<Tensor>& received, const std::vector<ExecutionModel::Storage>& stored) {
   Checked checked;
-  add_trace(trace_of(graph, model, operands, received), checked);
+  Trace trace = trace_of(graph, model, operands, received);
+  for (std::size_t i = 0; i < std::min(stored.size(), received.size()); ++i) trace.tensors[trace.regions[0].results[i]].storage = stored[i];
+  add_trace(trace, checked);
   return concluded(std::move(checked));
 }
 

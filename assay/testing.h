@@ -37,9 +37,9 @@ inline constexpr std::size_t kShareOfOne = 20;
 // One op's result on these operands.
 [[nodiscard]] Checked check_contract(Op op, const Attributes& attributes, const ExecutionModel& model, const std::vector<Tensor>& operands,
                                      const Tensor& received);
-// What ran as one: a graph of several ops, with all its results.
+// What ran as one: a graph of several ops, with all its results. `stored` says which of them are kept in 16 bits; none: all are what was computed.
 [[nodiscard]] Checked check_region(const Graph& graph, const ExecutionModel& model, const std::vector<Tensor>& operands,
-                                   const std::vector<Tensor>& received);
+                                   const std::vector<Tensor>& received, const std::vector<ExecutionModel::Storage>& stored = {});
 
 // A function of float values that gives a float value of the same session; its gradient is that of the sum of its elements.
 using Function = std::function<runtime::Value(runtime::Session&, const std::vector<runtime::Value>&)>;

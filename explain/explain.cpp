@@ -39,10 +39,28 @@ std::string exact_text(const View& view) {
 std::string distance_text(const kernel::Violation& violation, const View& view) {
   if (!is_float(view.sets.sets.dtype)) return "";
   if (!std::isfinite(violation.steps)) return std::isfinite(view.received) ? "" : "no finite number was received";
-  const char* format = view.format() == contracts::Format::binary32 ? "float32" : "float64";
+  const char* format = view.format() == contracts::Format::binary32 ? contracts::name_of(view.sets.storage) : "float64";
   std::string text = "outside by " + rough(violation.steps) + " " + format + (violation.steps == 1 ? " step" : " steps");
   if (std::isfinite(violation.allowance_units)) text += ", " + rough(violation.allowance_units) + " times the allowance";
   return text;
+}
+
+// The greatest number of the format whose magnitude is not above that of x.
+double cut_off(contracts::Storage storage, double x) {
+  const auto format = executions::precision_of(storage);
+  return std::copysign(executions::number_below(format, std::fabs(x)), x);
+}
+
+// Of a result that is stored in 16 bits.
+Lines storage_lines(const View& view) {
+  if (view.sets.storage == contracts::Storage::same) return {};
+  const std::string name = contracts::name_of(view.sets.storage);
+  Lines lines = {"computed in float32, then stored in " + name + ": rounded once, to nearest"};
+  const double nearest = contracts::rounded_to(view.sets.storage, view.exact_value());
+  const auto is_received = [&](double other) { return other == view.received && other != nearest; };
+  if (!view.exact().is_undefined() && is_received(cut_off(view.sets.storage, view.exact_value())))
+    lines.push_back("the received value is the exact one cut off towards zero; the nearest number is " + view.number(nearest));
+  return lines;
 }
 
 // A fused region's steps before its result, where they are single numbers.
@@ -92,6 +110,7 @@ Lines element_lines(const Trace& trace, std::size_t r, const kernel::Violation& 
                   exact_text(view.value()));
   const std::string distance = distance_text(violation, view.value());
   if (!distance.empty()) lines.push_back("  " + distance);
+  append(lines, storage_lines(view.value()), "  ");
   append(lines, contract_lines(view.value()), "  ");
   append(lines, moved_lines(trace, region, view.value()), "  ");
   return lines;

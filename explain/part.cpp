@@ -166,16 +166,17 @@ Trace trace_of(const Trace& source, const Part& part) {
   region.name = part.name;
   region.graph = part.graph;
   region.model = part.model;
-  const auto add = [&](std::string name, Trace::Origin origin, const Tensor& value) {
+  const auto add = [&](std::string name, Trace::Origin origin, const Tensor& value, ExecutionModel::Storage storage) {
     const auto taken = [&](const Trace::Entry& one) { return one.name == name; };
     while (std::ranges::any_of(trace.tensors, taken)) name += "'";
-    trace.tensors.push_back({name, origin, value});
+    trace.tensors.push_back({name, origin, value, storage});
     return static_cast<TraceTensorId>(trace.tensors.size() - 1);
   };
   for (std::size_t k = 0; k < part.operands.size(); ++k)
-    region.operands.push_back(add(part.graph.input_names[k], Trace::Origin::input, part.operands[k]));
+    region.operands.push_back(add(part.graph.input_names[k], Trace::Origin::input, part.operands[k], ExecutionModel::Storage::same));
   for (std::size_t i = 0; i < part.results.size(); ++i)
-    region.results.push_back(add(source.tensors[part.tensors[i]].name, Trace::Origin::result, part.results[i]));
+    region.results.push_back(
+        add(source.tensors[part.tensors[i]].name, Trace::Origin::result, part.results[i], source.tensors[part.tensors[i]].storage));
   trace.outputs = region.results;
   trace.regions.push_back(std::move(region));
   return trace;

@@ -68,10 +68,12 @@ Outcome<View> view_of(const Trace& trace, std::size_t region, std::size_t result
   view.part = part_of(trace, region, result, element);
   const Part& part = view.part;
   std::vector<contracts::Recording> recordings;
-  if (part.results.size() > 1) {
-    for (std::size_t i = 0; i < part.results.size(); ++i) recordings.push_back({part.graph.outputs[i], part.results[i]});
+  std::vector<contracts::Storage> stored;
+  for (std::size_t i = 0; i < part.results.size(); ++i) {
+    stored.push_back(trace.tensors[part.tensors[i]].storage);
+    if (part.results.size() > 1) recordings.push_back({part.graph.outputs[i], part.results[i], stored.back()});
   }
-  auto sets = contracts::admissible(part.graph, part.model, part.operands, recordings);
+  auto sets = contracts::admissible(part.graph, part.model, part.operands, recordings, stored);
   if (!sets) return sets.rejection();
   view.sets = std::move(sets.value()[part.result]);
   view.received = contracts::recorded_value(part.results[part.result], part.element).value_or(std::numeric_limits<double>::quiet_NaN());

@@ -8,16 +8,12 @@ import dataclasses
 from typing import Any, Callable, Sequence
 
 from assay import _programs
-from assay._arrays import Bits, UnsupportedArray
+from assay._arrays import Bits
 from assay._reports import Case, Report, case_of
 from assay._trace import Trace
 from assay.errors import MalformedInput
 
 Node = dict[str, Any]
-# Operations whose results are numbers among their operands, truth values or places: float16 and bfloat16 widened to float32 give the same.
-_EXACT = frozenset(("reshape permute slice concat gather expand where take neg abs relu min max sign floor ceil round max_pool reduce_max "
-                    "reduce_min sort arg_max arg_min arg_sort step equal less less_equal logical_not logical_and logical_or logical_xor "
-                    "is_nan is_inf bitwise_and bitwise_or bitwise_xor").split())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,25 +32,11 @@ class Check:
         """The operations, as the program names regions."""
         return "+".join(node["op"] for node in self.nodes if node["op"] != "constant") or "none"
 
-    def storable(self) -> Check:
-        """The same check in types that traces have; UnsupportedArray where float16 or bfloat16 would have to be rounded to."""
-        tensors = [*self.operands, *self.results]
-        half = sorted({one.dtype for one in tensors} & {"float16", "bfloat16"})
-        if not half:
-            return self
-        inexact = sorted({node["op"] for node in self.nodes} - _EXACT)
-        if inexact:
-            raise UnsupportedArray(
-                f"{self.name}: {' and '.join(half)} elements of {', '.join(inexact)}: the audit has no sets of results that are rounded to "
-                f"{' or '.join(half)} (storage=, docs/contracts/execution-models.md). Operations that round nothing are judged, e.g. max_pool; "
-                "others where operands and result are kept in float32")
-        return dataclasses.replace(self, operands=[one.widened() for one in self.operands], results=[one.widened() for one in self.results])
-
 
 def trace_of(checks: Sequence[Check], writer: str = "assay.testing") -> bytes:
     """The checks as one trace, a region each."""
     trace = Trace(writer)
-    for index, check in enumerate(map(Check.storable, checks)):
+    for index, check in enumerate(checks):
         mark = "" if len(checks) == 1 else f"{index} "
         operands = [trace.given(f"{mark}x{i}", one.dtype, one.shape, one.data) for i, one in enumerate(check.operands)]
         names = [f"{mark}y" if len(check.results) == 1 else f"{mark}y{i}" for i in range(len(check.results))]

@@ -2,8 +2,8 @@
 
 Tensors go in and out as (dtype, shape, bytes): dtype is "float32", "float64", "float16", "bfloat16", "complex64", "int8" to "int64",
 "uint8" to "uint64" or "bool" (one byte, 0 or 1); shape is a sequence of extents; bytes is any contiguous buffer, little endian, dense and
-row-major, copied before anything else happens. float16 and bfloat16 are widened to float32, exactly, and the execution model then says
-`storage=binary16` or `storage=bfloat16` unless it says so already; an audit declines these ("undecided") as of today.
+row-major, copied before anything else happens. float16 and bfloat16 are widened to float32, exactly; a result of these types is judged as
+what is stored of a float32.
 
 Wrong values raise exceptions of assay.errors, wrong types these or TypeError. All functions release the interpreter's lock while they
 work, and Ctrl-C ends each with KeyboardInterrupt.

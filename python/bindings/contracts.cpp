@@ -77,13 +77,15 @@ nb::tuple to_tuple(const testing::Checked& checked) {
 
 nb::tuple judge_region(const std::string& nodes, const std::string& model_text, const std::vector<Operand>& operands,
                        const std::vector<Operand>& results) {
-  const ExecutionModel model = model_of(model_text, {&operands, &results});
+  const ExecutionModel model = model_of(model_text);
   const std::vector<Tensor> read = tensors_of(operands), received = tensors_of(results);
+  std::vector<ExecutionModel::Storage> stored;
+  for (const Operand& result : results) stored.push_back(result.storage);
   const auto judged = [=] {
     const Graph graph = graph_of_region(nodes, read, received.size());
     if (graph.outputs.size() != received.size())
       refuse_argument("results", std::to_string(graph.outputs.size()) + " results", std::to_string(received.size()));
-    return testing::check_region(graph, model, read, received);
+    return testing::check_region(graph, model, read, received, stored);
   };
   constexpr std::size_t kSmall = 4096;  // elements that are judged at once
   std::size_t elements = 0;

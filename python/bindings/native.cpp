@@ -1,11 +1,10 @@
 #include "python/bindings/native.h"
 
 #include <array>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
+#include "formats/half.h"
 #include "kernel/executions/named_models.h"
 
 namespace assay::python {
@@ -32,16 +31,6 @@ class Buffer {
  private:
   Py_buffer view_{};
 };
-
-float of_float16(std::uint16_t bits) {
-  const float sign = (bits & 0x8000u) != 0 ? -1.0f : 1.0f;
-  const int exponent = (bits >> 10) & 0x1f;
-  const auto fraction = static_cast<float>(bits & 0x3ffu);
-  if (exponent == 31) return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-  return exponent == 0 ? sign * fraction * 0x1p-24f : sign * (1024.0f + fraction) * std::bit_cast<float>((exponent - 25 + 127) << 23);
-}
-
-float of_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
 std::optional<DType> dtype_named(const std::string& name) {
   for (int code = 0; code < kDTypes; ++code) {
@@ -101,9 +90,9 @@ Operand operand_of(nb::handle value, const std::string& place) {
   std::string name;
   if (!nb::try_cast(value[0], name)) refuse_argument(place, "an element type, such as \"float32\"", shown(value[0]));
   Operand operand;
-  if (name == "float16") operand.half = Operand::Half::float16;
-  if (name == "bfloat16") operand.half = Operand::Half::bfloat16;
-  const bool half = operand.half != Operand::Half::none;
+  if (name == "float16") operand.storage = ExecutionModel::Storage::binary16;
+  if (name == "bfloat16") operand.storage = ExecutionModel::Storage::bfloat16;
+  const bool half = operand.storage != ExecutionModel::Storage::same;
   const auto dtype = half ? std::optional(DType::float32) : dtype_named(name);
   if (!dtype) refuse_argument(place, "float64, float32, float16, bfloat16, complex64, an integer type or bool", name);
   Shape shape = shape_of(value[1], place);
@@ -119,7 +108,7 @@ Operand operand_of(nb::handle value, const std::string& place) {
     for (std::size_t i = 0; i < count; ++i) {
       std::uint16_t bits = 0;
       std::memcpy(&bits, buffer.data() + i * width, width);
-      const float wide = operand.half == Operand::Half::float16 ? of_float16(bits) : of_bfloat16(bits);
+      const float wide = operand.storage == ExecutionModel::Storage::binary16 ? formats::of_float16(bits) : formats::of_bfloat16(bits);
       std::memcpy(bytes->data() + i * sizeof(float), &wide, sizeof(float));
     }
   } else if (count > 0) {
@@ -143,7 +132,7 @@ std::vector<Operand> operands_of(nb::handle list, const std::string& place) {
   return operands;
 }
 
-ExecutionModel model_of(const std::string& text, std::initializer_list<const std::vector<Operand>*> tensors) {
+ExecutionModel model_of(const std::string& text) {
   auto model = parse_execution_model(text);
   if (!model) {
     for (const std::string& spelling : {text, "float32:" + text}) {
@@ -153,14 +142,7 @@ ExecutionModel model_of(const std::string& text, std::initializer_list<const std
       break;
     }
   }
-  ExecutionModel result = taken(std::move(model));
-  for (const auto* list : tensors) {
-    for (const Operand& operand : *list) {
-      if (operand.half == Operand::Half::none || result.storage != ExecutionModel::Storage::same) continue;
-      result.storage = operand.half == Operand::Half::float16 ? ExecutionModel::Storage::binary16 : ExecutionModel::Storage::bfloat16;
-    }
-  }
-  return result;
+  return taken(std::move(model));
 }
 
 }  // namespace assay::python

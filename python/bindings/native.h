@@ -53,13 +53,12 @@ T taken(Outcome<T> outcome) {
 // (dtype, shape, buffer). The bytes are copied; float16 and bfloat16 are widened to float32, exactly.
 struct Operand {
   Tensor tensor;
-  enum class Half { none, float16, bfloat16 } half = Half::none;
+  ExecutionModel::Storage storage = ExecutionModel::Storage::same;
 };
 [[nodiscard]] Operand operand_of(nb::handle value, const std::string& place);
 [[nodiscard]] std::vector<Operand> operands_of(nb::handle list, const std::string& place);
-// Of an execution model, or one of the names that semantics have. Where operands or results are halves and the text says nothing of
-// storage, they are what is stored.
-[[nodiscard]] ExecutionModel model_of(const std::string& text, std::initializer_list<const std::vector<Operand>*> tensors = {});
+// Of an execution model, or one of the names that semantics have.
+[[nodiscard]] ExecutionModel model_of(const std::string& text);
 
 // The environment that the kernel asks for, whatever libraries have set on this thread.
 class FloatingEnvironment {

@@ -54,16 +54,48 @@ def test_truth_values():
         assert_within_contract("logical_not", [X > 0], X > 0)
 
 
-def test_half_floats_are_judged_where_nothing_rounds_and_refused_by_name_elsewhere():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    for dtype in (np.float16, ml_dtypes.bfloat16):
-        x = X.astype(dtype)
-        assert_within_contract("relu", [x], np.maximum(x, np.array(0, dtype)))
-        assert_within_contract(lambda a: xp.max(a, axis=1), [x], x.max(1))
-        with pytest.raises(ContractViolation):
-            assert_within_contract("relu", [x], np.maximum(x, np.array(0.5, dtype)))
-        with pytest.raises(UnsupportedArray, match="softmax: the audit has no sets of results that are rounded"):
-            assert_within_contract("softmax", [x], x, attributes={"axis": 1})
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_results_in_sixteen_bits_are_float32_that_is_rounded_once(name):
+    dtype = np.dtype("float16") if name == "float16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    x, axis = X.astype(dtype), {"axis": 1}
+    wide = x.astype(np.float32)
+    assert_within_contract("relu", [x], np.maximum(x, np.array(0, dtype)))
+    assert_within_contract(lambda a: xp.max(a, axis=1), [x], x.max(1))
+    assert_within_contract("softmax", [x], softmax(wide).astype(dtype), attributes=axis)
+    assert_within_contract("softmax", [x], softmax(wide), attributes=axis)  # kept in float32
+    cut = (softmax(wide).view(np.uint32) >> (16 if name == "bfloat16" else 13) << (16 if name == "bfloat16" else 13)).view(np.float32).astype(dtype)
+    narrow = softmax(x)  # each step in 16 bits
+    for wrong in (cut, narrow, np.nextafter(softmax(wide).astype(dtype), np.array(9, dtype)) if name == "float16" else cut):
+        with pytest.raises(ContractViolation, match=f"{name} step"):
+            assert_within_contract("softmax", [x], wrong, attributes=axis)
+    assert_within_contract(lambda a: xp.exp(a * 0.5), [x], np.exp((wide * np.float32(0.5)).astype(dtype).astype(np.float32)).astype(dtype), model=name)
+    with pytest.raises(ContractViolation):
+        assert_within_contract(lambda a: xp.exp(a * 0.3), [x], np.exp((wide * np.float32(0.3)).astype(dtype).astype(np.float32)).astype(dtype))
+
+
+def test_wrong_twins_in_bfloat16_are_found():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    x, w, b = (torch.randn(*shape).bfloat16() for shape in ((16, 64), (8, 64), (8,)))
+    right = torch.nn.functional.linear(x, w, b)
+    wide = torch.nn.functional.linear(x.float(), w.float(), b.float())
+    cut = (wide.view(torch.int32) >> 16 << 16).view(torch.float32).bfloat16()
+    twice = (x.float() @ w.float().T).bfloat16() + b
+    narrow = b.expand(16, 8).clone()
+    for k in range(64):
+        narrow = narrow + x[:, k:k + 1] * w[:, k]
+    def linear(x, w, b):
+        return xp.gemm(x, w, b, transpose_b=True)
+    assert_within_contract(linear, [x, w, b], right, model="pytorch-cpu")
+    assert_within_contract(linear, [x, w, b], wide.bfloat16(), model="pytorch-cpu")
+    for wrong in (cut, twice, narrow):
+        with pytest.raises(ContractViolation, match="bfloat16"):
+            assert_within_contract(linear, [x, w, b], wrong, model="pytorch-cpu")
 
 
 def test_torch_tensors():

@@ -9,17 +9,34 @@ import torch
 from .._programs import gate
 from .._trace import Trace
 from .backward import Recorder
-from .memory import bits
+from .memory import Value, bits
+from .nodes import HALVES
 from .values import Region
 
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
+FLUSHES = "flush_operands=yes flush_results=yes"
 # What PyTorch's CPU kernels are declared to do (docs/contracts/execution-models.md); its attention keeps running maxima; doubles with SLEEF's functions.
 MODELS = {"cpu": f"binary32 {FLOATS} math=pytorch-cpu", "cpu, online": f"binary32 {FLOATS} softmax=online math=pytorch-cpu",
+          "cpu, bfloat16": f"binary32 {FLOATS} {FLUSHES} math=pytorch-cpu",
+          "cpu, bfloat16 steps": f"binary32 {FLOATS} {FLUSHES} storage=bfloat16 math=pytorch-cpu",
+          "cpu, bfloat16 attention": f"binary32 {FLOATS} {FLUSHES} storage=bfloat16 softmax=online math=pytorch-cpu-attention",
+          "cpu, float16": f"binary32 {FLOATS} math=pytorch-cpu",
+          "cpu, float16 steps": f"binary32 {FLOATS} storage=binary16 math=pytorch-cpu",
+          "cpu, float16 attention": f"binary32 {FLOATS} {FLUSHES} storage=binary16 softmax=online math=pytorch-cpu-attention",
           "cpu, float64": f"binary64 {FLOATS} math=sleef-u10"}
 
 
-def model_of(region: Region) -> str:
-    return "cpu, float64" if region.is_double else "cpu"
+def model_of(region: Region, values: list[Value]) -> str:
+    kinds = {values[v].kind for v in region.operands + region.results}
+    half = next((one for one in HALVES if one in kinds), None)
+    if half is None:
+        return "cpu, float64" if region.is_double else "cpu"
+    return " ".join(["cpu,", str(half).removeprefix("torch."), region.storing]).strip()
+
+
+def stored(value: Value) -> bytes:
+    """The bytes that the program keeps."""
+    return bits(value.tensor.to(value.kind).view(torch.int16)) if value.kind in HALVES else bits(value.tensor)
 
 
 def trace_of(run: Recorder) -> Trace:
@@ -29,13 +46,13 @@ def trace_of(run: Recorder) -> Trace:
     used = {v for one in run.regions for v in one.operands + one.results} | set(run.inputs) | set(run.parameters)
     for i, value in enumerate(values):
         if i in used:
-            trace.add(value.name, str(value.tensor.dtype).removeprefix("torch."), list(value.tensor.shape), bits(value.tensor))
+            trace.add(value.name, str(value.kind).removeprefix("torch."), list(value.tensor.shape), stored(value))
     def name(v: int | str) -> str:
         return v if isinstance(v, str) else values[v].name
     trace.inputs, trace.parameters = [name(v) for v in dict.fromkeys(run.inputs)], [name(v) for v in dict.fromkeys(run.parameters)]
     number = {}
     for one in run.regions:
-        number[id(one)] = trace.region(one.name, model_of(one), [name(v) for v in one.operands],
+        number[id(one)] = trace.region(one.name, model_of(one, values), [name(v) for v in one.operands],
                                        [name(v) for v in one.results], one.nodes, one.outputs)
     trace.vjps = [{"of": number[id(one.of)], "result": one.result, "cotangent": name(one.cotangent),
                    "cotangents": {str(k): name(v) for k, v in one.cotangents.items()}} for one in run.products]

@@ -62,7 +62,7 @@ class Joins(Tape):
             raise Refused(f"a second derivative through {node.name()}, which has several results")
         flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
         ys = [y for _, y, _ in flows]
-        if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].tensor.dtype for y in ys if y is not None}) > 1:
+        if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].kind for y in ys if y is not None}) > 1:
             return None
         whole = self.whole_of(region)
         parts = self.parts_of(region)
@@ -85,10 +85,10 @@ class Joins(Tape):
         """The value that holds all real results of a region, one after the other; they become slices of it."""
         if region.whole is not None:
             return region.whole
-        kind = next(self.memory.values[v].tensor.dtype for v in region.results if self.memory.values[v].tensor.is_floating_point())
-        real = [v for v in region.results if self.memory.values[v].tensor.dtype == kind]
+        kind = next(self.memory.values[v].kind for v in region.results if self.memory.values[v].tensor.is_floating_point())
+        real = [v for v in region.results if self.memory.values[v].kind == kind]
         flat = torch.cat([self.memory.values[v].tensor.flatten() for v in real])
-        whole = self.memory.loose(flat, region.name + ".results")
+        whole = self.memory.loose(flat.to(kind), region.name + ".results")
         numbers = [region.outputs[region.results.index(v)] for v in real]
         at = len(region.operands) + len(region.nodes)
         for i, v in zip(numbers, real):

@@ -20,6 +20,9 @@ from .rules_reduce import REDUCE
 # By the name of the operation without its overload; what writes in place has the meaning of what does not.
 RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX
 
+# Whose kernels on 16 bits store some of their steps in 16 bits, too (docs/pytorch.md); those of all others compute in float32 and round once.
+STORE_STEPS = {"_log_softmax", "logsumexp", "mse_loss_backward", "glu_backward", "avg_pool2d_backward", "avg_pool3d_backward"}
+
 MOVES = ("reshape", "permute", "slice", "concat", "pad", "gather", "expand", "constant", "place")  # which round nothing
 
 
@@ -87,6 +90,7 @@ def meaning(function: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | N
         given = with_constants(nodes, args), with_constants(nodes, kwargs)
         kept = len(nodes.given)
         try:
+            nodes.storing = "steps" if name in STORE_STEPS else ""
             return listed(RULES[name](nodes, *given[0], **given[1]))
         except Meaningless:
             raise
@@ -96,6 +100,7 @@ def meaning(function: Any, nodes: Nodes, args: Any, kwargs: Any) -> list[Ref | N
     decomposition = decomposition_table.get(function)
     if decomposition is None or written(function):
         raise Unknown(f"{function}: {why or 'it has no meaning here'}")
+    nodes.storing = "steps"
     return loosened(nodes, decomposed(decomposition, nodes, args, kwargs))
 
 

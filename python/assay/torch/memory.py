@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..errors import Unsupported
-from .nodes import PARTS, parts
+from .nodes import HALVES, PARTS, parts
 
 LEAF, PENDING = "leaf", "pending"  # histories of values that no node of autograd made: a leaf's, and one of a base that is not seen yet
 RECORDED = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool, *PARTS)
@@ -19,11 +19,17 @@ class Refused(Unsupported):
 
 @dataclass
 class Value:
-    """A tensor's bits at one time. Fixed: integers that no real number decided."""
+    """A tensor's bits at one time. Fixed: integers that no real number decided. Of what the program keeps in 16 bits the tensor has the float32."""
 
     tensor: torch.Tensor
     name: str
     is_fixed: bool = False
+    stored: torch.dtype = torch.float32  # or a type of 16 bits
+
+    @property
+    def kind(self) -> torch.dtype:
+        """The type that the program keeps."""
+        return self.stored if self.stored in HALVES else self.tensor.dtype
 
 
 @dataclass
@@ -100,7 +106,7 @@ class Memory:
         if tensor.dtype not in RECORDED or tensor.layout != torch.strided or tensor.device.type != "cpu":
             raise Refused(f"'{name}': a tensor of type {tensor.dtype}, {tensor.layout}, on {tensor.device}; see docs/pytorch.md for what is recorded")
         copy = parts(tensor.detach()).clone(memory_format=torch.contiguous_format)
-        self.values.append(Value(copy, self.fresh(name)))
+        self.values.append(Value(copy, self.fresh(name), stored=tensor.dtype))
         return len(self.values) - 1
 
     def add(self, tensor: torch.Tensor, history: Any, name: str) -> int:

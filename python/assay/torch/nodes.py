@@ -10,6 +10,7 @@ import torch
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
 # What values are recorded as: a complex number is the pair of its parts, on a last axis; a number of 16 bits is the float32 that it is.
+HALVES = (torch.bfloat16, torch.float16)
 PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
 
 
@@ -42,7 +43,7 @@ IRRATIONAL = {"pi": math.pi, "root_of_pi": 2 / math.sqrt(math.pi), "log_of_2": m
 
 def parts(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor as it is recorded."""
-    if tensor.dtype in (torch.bfloat16, torch.float16):
+    if tensor.dtype in HALVES:
         return tensor.float()
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor.resolve_neg()
 
@@ -132,6 +133,7 @@ class Nodes:
         self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
         self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
         self.marks: dict[str, Ref] = {}  # values inside that products are about
+        self.storing = ""  # "steps": the kernel may store what it computes on the way, in the type of its results; "attention": as the region says
 
     @property
     def first(self) -> torch.Tensor:
@@ -140,6 +142,11 @@ class Nodes:
     @property
     def shape(self) -> list[int]:
         return list(self.first.shape)
+
+    @property
+    def is_half(self) -> bool:
+        """Whether the first result is kept in 16 bits."""
+        return self.first.dtype in HALVES
 
     @property
     def dtype(self) -> torch.dtype:
@@ -195,6 +202,12 @@ class Nodes:
     def log_of_10(self, dtype: torch.dtype) -> Ref:
         return self("log", self.constant(10.0, dtype))
 
+    def as_stored(self, value: Value) -> Value:
+        """A number of a sum: kernels convert it to the type of the result first, where those of products compute with the float32."""
+        if not self.is_half or not isinstance(value, float) or not math.isfinite(value) or float(torch.tensor(value, dtype=self.first.dtype).item()) == value:
+            return value
+        return self.stored_step(self.number(value, self.dtype))
+
     def rounded(self, value: float) -> float:
         """A number as the result's type has it."""
         return float(torch.tensor(value, dtype=self.dtype).item())
@@ -206,6 +219,11 @@ class Nodes:
         if dtype not in NAMES:
             raise Unknown(f"a conversion to {dtype}")
         return value if value.dtype == dtype else self("cast", value, dtype=dtype, to=NAMES[dtype])
+
+    def stored_step(self, x: Ref, storing: str = "steps") -> Ref:
+        """A step that the kernel stores in the type of its results, where that has 16 bits; then it stores no other one."""
+        self.storing = storing
+        return self("cast", x, dtype=x.dtype, to=NAMES[x.dtype]) if self.is_half else x
 
     def reshape(self, x: Ref, shape: Sequence[int]) -> Ref:
         return x if list(shape) == x.shape else self("reshape", x, shape=list(shape))

@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, bits, held, place, positions
-from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
+from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .rules_layout import replaced
 from .values import Region, Values, taken
 
@@ -23,6 +23,7 @@ GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
 EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
+NORMALISATIONS = ("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward")
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
@@ -127,8 +128,8 @@ class Tape(Values):
             return
         if call.op in GIVEN:
             return self.note_given(call, results)
-        if any(one is not None and one.dtype in (torch.bfloat16, torch.float16) for one in [*tensors, *results]):
-            return self.note_opaque(call, results)  # the trace has no rounding to 16 bits
+        if call.op in NORMALISATIONS and all(one.dtype in HALVES for one in tensors if one.is_floating_point()):
+            return self.note_opaque(call, results)  # as its forward operation, by statistics in 16 bits
         if call.base is not None and call.target is not None:  # what is read of a part is read of its base
             whole = self.memory.values[call.base[1]].tensor
             ref = Ref(whole.shape, whole.dtype, whole, is_complex=call.target.is_complex())
@@ -150,6 +151,10 @@ class Tape(Values):
         extra = [(ref, self.loose(ref.tensor, "constant")) for ref in nodes.given if ref.tensor is not None]
         if call.base is not None and call.target is not None and found[0] is not None:
             return self.note_part(call, extra, found[0])
+        if nodes.late is not None and any(one is not None and one.dtype in HALVES for one in results[1:3]):
+            for one in call.hidden:  # the results do not read the statistics that are saved: these are kept in 16 bits
+                self.memory.overwrite(one)
+            return self.note_opaque(call, [*results, *call.hidden])
         pairs = [(tensor, ref) for tensor, ref in zip([*results, *call.hidden], found) if tensor is not None and ref is not None]
         for tensor, ref in pairs:
             if ref.shape != list(tensor.shape) + ([2] if tensor.is_complex() else []):
@@ -174,6 +179,7 @@ class Tape(Values):
             assert ref.node is not None
             ref.node["name"] = self.memory.fresh(f"inside {self.label(call.op)}")
         region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs], values)
+        region.storing = nodes.storing
         region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
         self.seen_again(call, region, graph)
         fixed = all(self.memory.values[v].is_fixed for v in region.operands)

@@ -39,8 +39,8 @@ def arithmetic(op: str) -> Rule:
         if isinstance(alpha, complex):
             raise Unknown("a complex factor")
         if alpha != 1:
-            b = alpha * b if not isinstance(b, Ref) else multiplied(n, b, alpha)
-        return combined(n, op, a, b)
+            b = alpha * b if not isinstance(b, Ref) else multiplied(n, b, n.as_stored(alpha))
+        return combined(n, op, n.as_stored(a), n.as_stored(b))
     return rule
 
 
@@ -133,6 +133,9 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
         return n("sqrt", x)
     if exponent == -0.5:
         return n("reciprocal", n("sqrt", x))
+    if exponent == 3 and n.is_half:
+        n.storing = "steps"
+        return n("mul", n("mul", x, x), x)
     return n("pow", x, exponent=str(Fraction(float(exponent))))
 
 
@@ -156,8 +159,8 @@ def where(n: Nodes, condition: Ref, a: Value, b: Value) -> Ref:
 def lerp(n: Nodes, a: Ref, b: Ref, weight: Value) -> Ref:
     """a + w (b - a), from the nearer end."""
     span = n("sub", b, a)
-    near = n("add", a, n("mul", n.cast(weight, n.dtype), span))
-    far = n("sub", b, n("mul", span, n("sub", n.constant(1.0, n.dtype), n.cast(weight, n.dtype))))
+    near = n("add", a, n("mul", n.number(weight, n.dtype), span))
+    far = n("sub", b, n("mul", span, n("sub", n.constant(1.0, n.dtype), n.number(weight, n.dtype))))
     if not isinstance(weight, Ref):
         return near if abs(weight) < 0.5 else far
     return n("where", n("less", n("abs", weight), 0.5), near, far, dtype=n.dtype)

@@ -214,7 +214,7 @@ def flash(n: Nodes, q: Ref, k: Ref, v: Ref, dropout: float = 0, causal: bool = F
         total = n("log", n.reduce("reduce_sum", n("where", pairs, n("exp", found), n.constant(0.0, n.dtype), dtype=n.dtype), [axis], False))
     order = n.results[1]
     assert order is not None
-    return [n("matmul", weights, heads(n, q, v)), n.reshape(total, list(order.shape))]
+    return [n("matmul", n.stored_step(weights, "attention"), heads(n, q, v)), n.reshape(total, list(order.shape))]
 
 
 def summed_heads(n: Nodes, wide: Ref, like: Ref) -> Ref:
@@ -236,7 +236,12 @@ def flash_backward(n: Nodes, g: Ref, q: Ref, k: Ref, v: Ref, out: Ref, total: Re
     share = n("matmul", g, n.permute(wide_v, turn))
     row = n.reduce("reduce_sum", n("mul", g, out), [g.rank - 1])
     factor = n.constant(1 / math.sqrt(q.shape[-1]) if scale is None else scale, n.dtype)
-    s_bar = n("mul", n("mul", weights, n("sub", share, row)), factor)
+    s_bar = n("mul", weights, n("sub", share, row))
+    if n.is_half:  # stored, and scaled when it has been multiplied
+        s_bar, weights = n.stored_step(s_bar, "attention"), n.stored_step(weights, "attention")
+        return [n("mul", n("matmul", s_bar, wide_k), factor), summed_heads(n, n("mul", n("matmul", n.permute(s_bar, turn), q), factor), k),
+                summed_heads(n, n("matmul", n.permute(weights, turn), g), v)]
+    s_bar = n("mul", s_bar, factor)
     return [n("matmul", s_bar, wide_k), summed_heads(n, n("matmul", n.permute(s_bar, turn), q), k),
             summed_heads(n, n("matmul", n.permute(weights, turn), g), v)]
 

@@ -44,6 +44,8 @@ def place_of_extremum(op: str) -> Rule:
 
 
 def product(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False, **_: Any) -> Ref:
+    if n.is_half:
+        raise Unknown("a product of many factors, each of which is stored in 16 bits")
     return n.reduce("reduce_prod", n.cast(x, n.dtype), axes_of(x, axis), keep_dims)
 
 
@@ -86,6 +88,8 @@ def norm(n: Nodes, x: Ref, order: Value = 2, axes: Any = None, keepdim: bool = F
 def softmax(op: str) -> Rule:
     def rule(n: Nodes, x: Ref, axis: int, *_: Any, **__: Any) -> Ref:
         x = n.cast(x, n.dtype)
+        if n.is_half and x.rank and axis % x.rank < x.rank - 1 and op == "softmax":
+            raise Unknown("a softmax along another axis than the last, whose steps are stored in 16 bits")
         return n(op, x, axis=axis % x.rank) if x.rank else n.reshape(n(op, n.reshape(x, [1]), axis=0), [])
     return rule
 

@@ -28,6 +28,7 @@ class Region:
     statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
     whole: int | None = None  # the value that holds all real results, where they had cotangents at once
     real: list[int] = field(default_factory=list)  # these results
+    storing: str = ""  # which steps its kernel stores in 16 bits: a suffix of a model
 
 
 class Values(TorchDispatchMode):

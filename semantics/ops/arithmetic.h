@@ -53,7 +53,13 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
   const Array<S>& a = *operands[0];
   if (node.op == Op::add) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p + q); });
   if (node.op == Op::sub) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p - q); });
-  if (node.op == Op::mul) return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p * q); });
+  if (node.op == Op::mul) {
+    // A node times itself: each of its values meets no other one.
+    if constexpr (ScalarTraits<S>::is_enclosure) {
+      if (node.operands.size() == 2 && node.operands[0] == node.operands[1]) return map(a, [](const S& x) { return S(square(x)); });
+    }
+    return combine(node, a, *operands[1], [](const S& p, const S& q) { return S(p * q); });
+  }
   if (node.op == Op::div) return divide(node, a, *operands[1]);
   if (node.op == Op::reciprocal) {
     if (Outcome<Done> done = check_divisor(node, a); !done) return done.rejection();

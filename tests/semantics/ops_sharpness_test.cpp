@@ -221,3 +221,16 @@ TEST_CASE("mod: signs, boxes inside one period, across a jump, and over many", "
   CHECK(rest(truncated, Interval(-100, -1), 7.0) == Interval(-7, 0));
   CHECK(rest(truncated, 1.0, Interval(-1, 1)).is_undefined());
 }
+TEST_CASE("a node times itself is its square over sets, times another node of the same range it is not", "[ops][sharpness]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float64, {1}, "x"), other = graph.append_input(DType::float64, {1}, "other");
+  const Array<Interval> range{{1}, {Interval(-1, 2)}};
+  const std::vector<const Array<Interval>*> operands{&range, &range};
+  const Node square = graph.node(graph.append(Op::mul, {x, x}).value()), product = graph.node(graph.append(Op::mul, {x, other}).value());
+  const Interval squared = denote<Interval>(square, operands).value().values[0],
+                 multiplied = denote<Interval>(product, operands).value().values[0];
+  CHECK(squared.lo() == 0);
+  CHECK(squared.hi() == 4);
+  CHECK(multiplied.lo() == -2);
+  CHECK(multiplied.hi() == 4);
+}

@@ -8,7 +8,7 @@
 // reciprocal: concave left of its pole, convex right of it. Powers x^r: by the sign of r (r - 1) and of x.
 // elu, selu, celu: below 0 a multiple c exp(d x) plus a constant, curved by the sign of c d^2; above 0 linear.
 // hard_swish: 0, then the parabola x (x + 3) / 6, then x.
-// hard_sigmoid: one bend on either side of a point where the line alpha x + beta is strictly between 0 and 1.
+// hard_sigmoid: linear but for its two bends, which need not be doubles: between the doubles around one its derivative is known.
 // gelu, silu, mish, sin, cos: 16 pieces with the derivative's range on each.
 // sign, step, thresholded_relu, shrink: linear between their jumps.
 // floor, round, ceil, and cast to integers (ceil below 0, floor above it): constant up to the first jump h and from the last jump k on,
@@ -157,15 +157,17 @@ void UnaryFunction::set_power(const Rational& r) {
   set({{-INFINITY, pole ? -kLeast : 0, even ? positive : Curve::concave}, {pole ? kLeast : 0, INFINITY, positive}});
 }
 
-// The bend towards 0 is convex where the line rises to it, that towards 1 concave; the other way round on a falling line.
+// The line alpha x + beta meets 0 and 1 in these points; constant outside.
 void UnaryFunction::set_hard_sigmoid() {
   const auto& [alpha, beta] = std::get<ActivationAttributes>(node_.attributes);
-  const double middle = (0.5 - beta) / alpha;
-  if (!std::isfinite(middle)) return;
-  const Rational line = *Rational::from_double(alpha) * *Rational::from_double(middle) + *Rational::from_double(beta);
-  if (!(line > Rational(0) && line < Rational(1))) return;
-  const bool rises = alpha > 0;
-  set({{-INFINITY, middle, rises ? Curve::convex : Curve::concave}, {middle, INFINITY, rises ? Curve::concave : Curve::convex}});
+  if (alpha == 0) return;
+  const Rational slope = *Rational::from_double(alpha);
+  const Rational meets_0 = -*Rational::from_double(beta) / slope, meets_1 = meets_0 + Rational(1) / slope;
+  const Rational &first = alpha > 0 ? meets_0 : meets_1, &last = alpha > 0 ? meets_1 : meets_0;
+  const double a = first.double_down(), b = first.double_up(), c = last.double_down(), d = last.double_up();
+  if (!(std::isfinite(a) && b <= c && std::isfinite(d))) return;
+  using enum Curve;
+  set({{-INFINITY, a, linear}, {a, b, by_derivative}, {b, c, linear}, {c, d, by_derivative}, {d, INFINITY, linear}});
 }
 
 bool UnaryFunction::bends_at_zero_only() const {
@@ -224,7 +226,8 @@ std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
   return pieces;
 }
 
-// A jump belongs to the segments on both sides; of other ends the first segment is enough.
+// A jump belongs to the segments on both sides; of other ends the first segment is enough. Where a jump is an end of [l, u], its other side
+// is a piece of one point, at which f has its own value instead of the limit. (Of one point the derivative is 0: b/2 + c/2 may round to another.)
 void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, double u, std::vector<Piece>& pieces) const {
   const std::size_t before = pieces.size();
   double from = l;
@@ -236,7 +239,10 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
       add_parts(from, to, pieces);
     } else if (s.curve == Curve::affine) {
       const Interval slope(s.slope), middle(from / 2 + to / 2);
-      pieces.push_back({from, to, Curve::by_derivative, slope * middle + s.constant, slope});
+      if (from == to && steps_ == Steps::none)
+        pieces.push_back({from, to, Curve::by_derivative, on(Dual<Interval>(Interval(from))).value(), 0.0});
+      else
+        pieces.push_back({from, to, Curve::by_derivative, slope * middle + s.constant, slope});
     } else {
       pieces.push_back({from, to, s.curve, {}, {}});
     }

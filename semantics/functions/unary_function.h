@@ -71,7 +71,7 @@ class UnaryFunction {
   void add_steps(Steps steps, double l, double u, std::vector<Piece>& pieces) const;
 
   const Node& node_;
-  std::array<Segment, 3> segments_{};
+  std::array<Segment, 5> segments_{};
   std::size_t count_ = 0;
   Steps steps_ = Steps::none;
 };

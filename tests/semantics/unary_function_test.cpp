@@ -69,8 +69,8 @@ TEST_CASE("every op of the family of functions has a record, and its segments ar
     const UnaryFunction f(node);
     const bool steps = node.op == Op::floor || node.op == Op::ceil || node.op == Op::round || node.op == Op::cast;
     const double from = node.op == Op::acosh ? 1.25 : 0.25;
-    CHECK((steps || !f.segments().empty() || node.op == Op::hard_sigmoid));
-    CHECK((!f.pieces(from, from + 0.5).empty() || node.op == Op::hard_sigmoid));
+    CHECK((steps || !f.segments().empty()));
+    CHECK(!f.pieces(from, from + 0.5).empty());
     double end = -INFINITY;
     for (const Segment& s : f.segments()) {
       CHECK(s.from <= s.to);
@@ -135,6 +135,40 @@ TEST_CASE("pieces cover their interval without a gap, or there are none", "[func
   CHECK(UnaryFunction(inverse).pieces(-1, 1).empty());
   CHECK(UnaryFunction(inverse).pieces(0, 1).empty());
   CHECK(UnaryFunction(floor).pieces(0, 0x1p51).empty());
+}
+
+// So a split at a jump tells its two sides apart: neither half has to reach the other side's limit.
+TEST_CASE("at a jump that ends an interval a piece of one point has the function's value there", "[functions]") {
+  const Node sign = node_of(Op::sign, NoAttributes{}), above = node_of(Op::thresholded_relu, ActivationAttributes{1, 0}),
+             shrink = node_of(Op::shrink, ActivationAttributes{1, 0.25});
+  struct {
+    const Node* node;
+    double l, u, jump, value;
+  } const rows[] = {{&sign, 0, 2, 0, 0},   {&sign, -2, 0, 0, 0},     {&above, 1, 2, 1, 0}, {&above, -2, 1, 1, 0},
+                    {&shrink, 1, 2, 1, 0}, {&shrink, -2, -1, -1, 0}, {&sign, 0, 0, 0, 0}};
+  for (const auto& row : rows) {
+    INFO(op_row(row.node->op).name << " over " << row.l << ", " << row.u);
+    std::size_t points = 0;
+    for (const Piece& piece : UnaryFunction(*row.node).pieces(row.l, row.u)) {
+      if (piece.b != piece.c) continue;
+      ++points;
+      CHECK(piece.b == row.jump);
+      CHECK(piece.at_middle.lo() == row.value);
+      CHECK(piece.at_middle.hi() == row.value);
+    }
+    CHECK(points > 0);
+  }
+}
+
+TEST_CASE("hard_sigmoid is linear but for a double's width at each of its bends", "[functions]") {
+  for (const double alpha : {0.2, -0.3, 0x1p-2}) {
+    const Node node = node_of(Op::hard_sigmoid, ActivationAttributes{alpha, 0.25});
+    double width = 0;
+    for (const Piece& piece : UnaryFunction(node).pieces(-6, 6)) {
+      if (piece.curve != Curve::linear) width += piece.c - piece.b;
+    }
+    CHECK(width <= 0x1p-49);
+  }
 }
 
 }  // namespace assay

@@ -1,43 +1,24 @@
 #include "cli/assay/float_run.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
-#include "semantics/numbers/scalar_traits.h"
-#include "semantics/ops/denote.h"
+#include "cli/assay/witness_point.h"
 
 namespace assay::cli {
 namespace {
 
-// sum of the terms against the bound, the sum taken exactly: only the network is run in float32.
-bool holds(const kernel::Problem& problem, const kernel::Row& row, const std::vector<Array<float>>& values) {
-  Rational sum;
-  for (const kernel::Term& term : row.terms) {
-    const auto value = Rational::from_double(values[problem.node_of(term.variable)].values[term.variable.element]);
-    if (!value) return false;
-    sum += term.coefficient * *value;
-  }
-  return row.strict ? sum < row.bound : sum <= row.bound;
-}
-
-// The witness as the graph's input arrays, each value rounded to the nearest float32.
-std::vector<Array<float>> inputs_of(const Graph& graph, const kernel::Witness& witness, const kernel::InputBox& box, FloatRun& run) {
-  std::vector<Array<float>> inputs;
+// How the inputs that the network is run on differ from the witness.
+void compare(const std::vector<Array<float>>& inputs, const kernel::Witness& witness, const kernel::InputBox& box, FloatRun& run) {
   std::size_t at = 0;
   run.inside = true;
-  for (const NodeId id : graph.inputs) {
-    Array<float> input{graph.node(id).shape, {}};
-    for (std::size_t i = 0; i < graph.size(id); ++i, ++at) {
-      const float value = ScalarTraits<float>::from_rational(witness.inputs[at]);
+  for (const Array<float>& input : inputs) {
+    for (const float value : input.values) {
       const auto exact = Rational::from_double(value);
       run.rounded_inputs += exact && *exact == witness.inputs[at] ? 0 : 1;
       run.inside = run.inside && exact && box.lo[at] <= *exact && *exact <= box.hi[at];
-      input.values.push_back(value);
+      ++at;
     }
-    inputs.push_back(std::move(input));
   }
-  return inputs;
 }
 
 }  // namespace
@@ -52,15 +33,20 @@ FloatRun run_in_float32(const kernel::Theorem& satisfiable) {
   }
   const std::vector<kernel::Case>& cases = problem.statement().property.cases;
   const kernel::Witness& witness = satisfiable.witness();
-  const auto values = evaluate<float>(graph, inputs_of(graph, witness, *cases[witness.case_index].box, run));
+  const std::vector<Array<float>> inputs = inputs_at<float>(graph, witness);
+  compare(inputs, witness, *cases[witness.case_index].box, run);
+  const auto values = evaluate<float>(graph, inputs);
   if (!values) {
     run.not_run = values.rejection().code + " at " + values.rejection().place;
     return run;
   }
   for (const NodeId id : graph.outputs)
     run.outputs.insert(run.outputs.end(), values.value()[id].values.begin(), values.value()[id].values.end());
+  const auto value_of = [&](const kernel::Variable& variable) {
+    return static_cast<double>(values.value()[problem.node_of(variable)].values[variable.element]);
+  };
   for (const std::uint32_t index : problem.group_cases(problem.group_of_case(witness.case_index))) {
-    run.violates = std::ranges::all_of(cases[index].rows, [&](const kernel::Row& row) { return holds(problem, row, values.value()); });
+    run.violates = std::ranges::all_of(cases[index].rows, [&](const kernel::Row& row) { return holds(row, value_of); });
     run.case_index = index;
     if (run.violates) break;
   }

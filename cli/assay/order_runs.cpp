@@ -7,9 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "cli/assay/witness_point.h"
 #include "cli/units.h"
-#include "semantics/numbers/scalar_traits.h"
-#include "semantics/ops/denote.h"
 
 namespace assay::cli {
 namespace {
@@ -93,30 +92,19 @@ std::optional<OrderRun> run_once(const kernel::Problem& problem, const kernel::W
   const Graph& graph = problem.graph();
   const auto moved = reordered(graph, run);
   if (!moved) return std::nullopt;
-  std::vector<Array<T>> inputs;
-  std::size_t at = 0;
-  for (const NodeId id : graph.inputs) {
-    inputs.push_back({graph.node(id).shape, {}});
-    for (std::size_t i = 0; i < graph.size(id); ++i) inputs.back().values.push_back(ScalarTraits<T>::from_rational(point.inputs[at++]));
-  }
-  const auto values = evaluate<T>(moved->graph, inputs);
+  const auto values = evaluate<T>(moved->graph, inputs_at<T>(graph, point));
   if (!values) return std::nullopt;
-  const auto holds = [&](const kernel::Row& row) {
-    Rational sum;
-    for (const kernel::Term& term : row.terms) {
-      const auto value = Rational::from_double(values.value()[moved->place[problem.node_of(term.variable)]].values[term.variable.element]);
-      if (!value) return false;
-      sum += term.coefficient * *value;
-    }
-    return row.strict ? sum < row.bound : sum <= row.bound;
+  const auto value_of = [&](const kernel::Variable& variable) {
+    return static_cast<double>(values.value()[moved->place[problem.node_of(variable)]].values[variable.element]);
   };
+  const auto holds_here = [&](const kernel::Row& row) { return holds(row, value_of); };
   OrderRun result{name_of(run), 0, {}};
   for (const NodeId id : graph.outputs)
     for (const T value : values.value()[moved->place[id]].values) result.outputs.push_back(value);
   const std::vector<kernel::Case>& cases = problem.statement().property.cases;
   violates = false;
   for (const std::uint32_t index : problem.group_cases(problem.group_of_case(point.case_index))) {
-    violates = violates || std::ranges::all_of(cases[index].rows, holds);
+    violates = violates || std::ranges::all_of(cases[index].rows, holds_here);
     result.case_index = index;
     if (violates) break;
   }

@@ -268,17 +268,10 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   const auto operands = [&] {  // for words
     const AffineForm* form = problem_->affine(node);
     ReadOperands found;
-    for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) {
-      const NodeId id = form->parts[p].operand;
-      found.add(id, as_intervals(problem_->graph().node(id).shape, *boxes_[id]));
-    }
+    for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p)
+      found.add(form->parts[p].operand, problem_->values_at(form->parts[p].operand, boxes_));
     for (const NodeId operand : problem_->graph().node(node).operands) {
-      NodeId source = operand;
-      while (!boxes_[source] && problem_->affine(source) != nullptr) source = problem_->affine(source)->parts[0].operand;
-      if (problem_->is_constant(operand))
-        found.add(operand, problem_->constants_.values[operand]);
-      else if (form == nullptr)
-        found.add(operand, as_intervals(problem_->graph().node(operand).shape, *boxes_[source]));
+      if (problem_->is_constant(operand) || form == nullptr) found.add(operand, problem_->values_at(operand, boxes_));
     }
     return found;
   };

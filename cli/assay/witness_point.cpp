@@ -1,0 +1,34 @@
+#include "cli/assay/witness_point.h"
+
+#include <utility>
+
+#include "semantics/numbers/scalar_traits.h"
+
+namespace assay::cli {
+
+template <class T>
+std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witness) {
+  std::vector<Array<T>> inputs;
+  std::size_t at = 0;
+  for (const NodeId id : graph.inputs) {
+    Array<T> input{graph.node(id).shape, {}};
+    for (std::size_t i = 0; i < graph.size(id); ++i) input.values.push_back(ScalarTraits<T>::from_rational(witness.inputs[at++]));
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+bool holds(const kernel::Row& row, const std::function<double(const kernel::Variable&)>& value_of) {
+  Rational sum;
+  for (const kernel::Term& term : row.terms) {
+    const auto value = Rational::from_double(value_of(term.variable));
+    if (!value) return false;
+    sum += term.coefficient * *value;
+  }
+  return row.strict ? sum < row.bound : sum <= row.bound;
+}
+
+template std::vector<Array<float>> inputs_at(const Graph&, const kernel::Witness&);
+template std::vector<Array<double>> inputs_at(const Graph&, const kernel::Witness&);
+
+}  // namespace assay::cli

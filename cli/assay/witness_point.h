@@ -1,0 +1,20 @@
+// A witness as the arrays that a graph is run on, and a property's rows at values that were computed: what the remarks about float executions share.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "semantics/ops/denote.h"
+
+namespace assay::cli {
+
+// One array by input of the graph, each value the nearest of its format. For float and double.
+template <class T>
+[[nodiscard]] std::vector<Array<T>> inputs_at(const Graph& graph, const kernel::Witness& witness);
+
+// The sum of the row's terms against its bound, taken exactly; `value_of` gives the number that was computed for a variable. False where that is
+// no number.
+[[nodiscard]] bool holds(const kernel::Row& row, const std::function<double(const kernel::Variable&)>& value_of);
+
+}  // namespace assay::cli

@@ -129,6 +129,13 @@ Formula accumulated(const Node& node, Array<Interval> size, double terms, std::s
   return result;
 }
 
+void move_factors(Formula& product, const Formula& operand) {
+  if (operand.operations == 0) return;
+  product.operations += 2 * operand.operations;
+  product.factors = mul_up(product.factors, operand.factors);
+  product.reciprocals = mul_up(product.reciprocals, operand.reciprocals);
+}
+
 std::optional<Formula> combined(const Node& node, std::span<const Formula> operands, std::span<const Array<Interval>* const> values) {
   const Formula& x = operands[0];
   switch (node.op) {

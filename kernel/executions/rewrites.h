@@ -35,6 +35,8 @@ struct Formula {
 [[nodiscard]] Formula leaf(const Array<Interval>& values);
 // A product of matrices or a convolution whose sums of magnitudes are `size`.
 [[nodiscard]] Formula accumulated(const Node& node, Array<Interval> size, double terms, std::span<const Array<Interval>* const> operands);
+// The product where the factors of an operand are moved to its result, and what else reads the operand reads it as written.
+void move_factors(Formula& product, const Formula& operand);
 // An algebraic node on the formulas of its operands; `values` enclose these. nullopt: no bound, as for a divisor that may be 0.
 [[nodiscard]] std::optional<Formula> combined(const Node& node, std::span<const Formula> operands,
                                               std::span<const Array<Interval>* const> values);

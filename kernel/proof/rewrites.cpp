@@ -6,7 +6,10 @@
 // them, and the last step misses by its own roundings. What is read twice, by an output or by anything that is no sum or product, is a leaf or a last
 // step.
 // What a leaf holds is stored before a formula reads it: only an addition as written joins a leaf's accumulation.
-// Formulas go on through the result of a product of matrices or a convolution, not through its operands; and not through divisors.
+// Formulas go on through the result of a product of matrices or a convolution, not through its operands, and not through divisors. Only constant
+// factors of an operand may move to the product's result: the value before them is stored then. The operand, if nothing else reads it, may be said
+// to hold the exact product; else it holds the one as written, from which the exact one is as many roundings away as it has operations, so that
+// they count twice.
 // A variance in one pass, of squares that nothing else reads, in the same way: the squares are exact.
 // Source: derived in docs/float32.md.
 
@@ -20,6 +23,34 @@
 #include "kernel/proof/execution.h"
 
 namespace assay::kernel {
+namespace {
+
+std::vector<const Array<Interval>*> pointers(const std::vector<Array<Interval>>& values) {
+  std::vector<const Array<Interval>*> result;
+  for (const Array<Interval>& one : values) result.push_back(&one);
+  return result;
+}
+
+// Of an operand of a product of matrices: the value behind its constant factors as a leaf, times these. nullopt: no bound.
+template <class Values>
+std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, const Values& values_of) {
+  const Node& node = problem.graph().node(id);
+  const auto is_fixed = [&](std::size_t k) { return problem.is_constant(node.operands[k]); };
+  const bool moves = node.op == Op::neg || node.op == Op::reshape || node.op == Op::permute || node.op == Op::scale;
+  const bool scales = (node.op == Op::mul && (is_fixed(0) || is_fixed(1))) || (node.op == Op::div && is_fixed(1));
+  if (problem.is_constant(id) || !executions::is_algebraic(node) || !(moves || scales)) return executions::leaf(values_of(id));
+  std::vector<Array<Interval>> values;
+  std::vector<executions::Formula> formulas;
+  for (const NodeId operand : node.operands) {
+    auto formula = scaled(problem, operand, values_of);
+    if (!formula) return std::nullopt;
+    formulas.push_back(std::move(*formula));
+    values.push_back(values_of(operand));
+  }
+  return executions::combined(node, formulas, pointers(values));
+}
+
+}  // namespace
 
 // A constant's values, or a box.
 Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
@@ -60,20 +91,25 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
     if (!formula) return std::nullopt;
     formulas.push_back(std::move(*formula));
   }
-  std::vector<const Array<Interval>*> pointers;
-  for (const Array<Interval>& one : values) pointers.push_back(&one);
-  if (!accumulates) return executions::combined(node, formulas, pointers);
+  if (!accumulates) return executions::combined(node, formulas, pointers(values));
   const AffineForm* form = affine(id);
+  std::optional<Array<Interval>> size = Array<Interval>{node.shape, {}};
   if (form == nullptr) {
-    auto size = executions::sums_of_magnitudes(node, statement_.semantics, pointers);
-    if (!size) return std::nullopt;
-    return executions::accumulated(node, std::move(*size), executions::most_terms(node, values[0]), pointers);
+    size = executions::sums_of_magnitudes(node, statement_.semantics, pointers(values));
+  } else {
+    std::vector<std::vector<double>> x;
+    for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes[part.operand]));
+    for (const double one : magnitudes_of(*form, x)) size->values.emplace_back(one);
   }
-  std::vector<std::vector<double>> x;
-  for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes[part.operand]));
-  Array<Interval> size{node.shape, {}};
-  for (const double one : magnitudes_of(*form, x)) size.values.emplace_back(one);
-  return executions::accumulated(node, std::move(size), terms_of(*form), pointers);
+  if (!size) return std::nullopt;
+  const double terms = form != nullptr ? terms_of(*form) : executions::most_terms(node, values[0]);
+  executions::Formula product = executions::accumulated(node, std::move(*size), terms, pointers(values));
+  for (const NodeId operand : std::span(node.operands).first(2)) {
+    const auto factors = scaled(*this, operand, [&](NodeId one) { return values_at(one, boxes); });
+    if (!factors) return std::nullopt;
+    executions::move_factors(product, *factors);
+  }
+  return product;
 }
 
 // Of a mean of squares of differences to a mean over the same axes; empty for other nodes.
@@ -86,10 +122,19 @@ std::vector<double> Problem::one_pass_rounding(NodeId id, const Boxes& boxes, Ro
   if (!is_square(square)) return {};
   const NodeId difference = square.operands[0];
   if (graph().node(difference).op != Op::sub) return {};
-  const NodeId x = graph().node(difference).operands[0], mean = graph().node(difference).operands[1];
-  const Node& of_x = graph().node(mean);
-  const auto axes = [](const Node& one) { return std::get<ReduceAttributes>(one.attributes).axes; };
-  if (of_x.op != Op::reduce_mean || of_x.operands[0] != x || axes(of_x) != axes(node)) return {};
+  const auto axes = [&](const Node& one) {  // along which there is more than one element
+    std::vector<std::int64_t> found = std::get<ReduceAttributes>(one.attributes).axes;
+    std::erase_if(found, [&](std::int64_t axis) { return graph().node(one.operands[0]).shape[static_cast<std::size_t>(axis)] == 1; });
+    std::ranges::sort(found);
+    return found;
+  };
+  const auto is_mean = [&](NodeId one, NodeId of) {
+    const Node& reduced = graph().node(one);
+    return reduced.op == Op::reduce_mean && reduced.operands[0] == of && axes(reduced) == axes(node);
+  };
+  NodeId x = graph().node(difference).operands[0], mean = graph().node(difference).operands[1];
+  if (!is_mean(mean, x)) std::swap(x, mean);  // the mean less x
+  if (!is_mean(mean, x)) return {};
   const auto held = [&](NodeId one) -> std::optional<executions::Held> {
     if (!known[one] && !is_constant_[one]) return std::nullopt;
     return executions::Held{values_at(one, boxes), known[one] ? std::span<const double>(*known[one]) : std::span<const double>()};
@@ -105,9 +150,11 @@ std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, Roundings k
   std::vector<double> errors = rounding_as_written(id, boxes, known, image);
   if (model.rewrites == ExecutionModel::Rewrites::none || executions::computes_exactly(node, model)) return errors;
   std::vector<double> more = one_pass_rounding(id, boxes, known);
-  if (executions::is_algebraic(node)) {
+  const bool is_product = executions::has_factors(node.op);
+  if (executions::is_algebraic(node) || is_product) {
     const auto formula = formula_of(id, boxes, true);
-    if (formula && formula->operations <= 1) return errors;  // one operation, as it is written
+    const double as_written = is_product ? 1 + executions::roundings_of_factors(node, executions::format_of(node.dtype)) : 1;
+    if (formula && formula->operations <= as_written) return errors;  // one operation, as it is written
     more.assign(element_count(node.shape), executions::kInfinity);
     if (formula) more = executions::rewriting_errors(*formula, model, node.dtype);
   }

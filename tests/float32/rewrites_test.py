@@ -163,6 +163,33 @@ class Rewrites(unittest.TestCase):
             x = self.number(-3, 3)
             self.escapes(network, [x], [near(x * near(c + near(near(c * k) * near(x * x))))])
 
+    def test_factors_moved_through_a_product(self):
+        """A FusedMatMul: sum of x w times alpha, the product of the factors of its operand and its result; alpha before or after the sum."""
+        for width in (1, 3, 9):
+            a, b, c = (self.number(0.3, 2) for _ in range(3))
+            w, x = ([self.number() for _ in range(width)] for _ in range(2))
+            nodes = [node("Mul", ["a", "x"], ["p"], "p"), node("Div", ["p", "b"], ["q"], "q"), node("MatMul", ["q", "w"], ["z"], "z"), node("Mul", ["z", "c"], ["y"], "y")]
+            network = self.graph(nodes, width, [("a", [1], [a]), ("b", [1], [b]), ("c", [1], [c]), ("w", [width, 1], w)], out=[1, 1])
+            alpha = near(near(a * near(1 / b)) * c)
+            after = near(added([near(one * at) for one, at in zip(w, x)], self.draw) * alpha)
+            before = added([near(near(one * alpha) * at) for one, at in zip(w, x)], self.draw)
+            self.escapes(network, x, [after])
+            self.escapes(network, x, [before])
+            alpha = near(a * near(1 / b))
+            self.escapes(self.graph(nodes[:3], width, [("a", [1], [a]), ("b", [1], [b]), ("w", [width, 1], w)], ("z",), [1, 1]), x,
+                         [near(added([near(one * at) for one, at in zip(w, x)], self.draw) * alpha)], "z")
+
+    def test_scores_of_attention(self):
+        """Q K^T alpha + mask, accumulated from the mask on, where the model divides one operand and adds the mask after the product."""
+        d = float32(2.8284270763397217)
+        nodes = [node("Div", ["x", "d"], ["q"], "q"), node("Transpose", ["x"], ["t"], "t", perm=[1, 0]), node("MatMul", ["q", "t"], ["s"], "s"), node("Add", ["s", "mask"], ["y"], "y")]
+        for mask in (0, -10000):
+            network = self.graph(nodes, 8, [("d", [1], [d]), ("mask", [1, 1], [mask])], out=[1, 1])
+            x = [self.number() for _ in range(8)]
+            alpha = near(1 / d)
+            self.escapes(network, x, [added([Fraction(mask)] + [near(near(at * alpha) * at) for at in x], self.draw)])
+            self.escapes(network, x, [near(Fraction(mask) + near(alpha * added([near(at * at) for at in x], self.draw)))])
+
     def test_variance_in_one_pass(self):
         width = 8
         nodes = [node("ReduceMean", ["x"], ["m"], "m", axes=[1], keepdims=1), node("Sub", ["x", "m"], ["d"], "d"), node("Mul", ["d", "d"], ["p"], "p"),

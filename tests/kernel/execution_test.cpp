@@ -39,6 +39,15 @@ void check_radius(const Rational& found, const Rational& expected) {
   CHECK(found <= expected * Rational(1001, 1000));
 }
 
+// Of the boxes of all nodes, one after the other: the first refusal's code, "ok" where there is none.
+std::string code_of_boxes(const ProblemPointer& problem) {
+  Scope scope = take(Scope::root(problem, 0));
+  for (const NodeId node : problem->active_nodes()) {
+    if (const auto done = scope.propagate_box(node); !done) return done.rejection().code;
+  }
+  return "ok";
+}
+
 const Rational kU(1, 1 << 24);
 Rational gamma_of(std::int64_t k, const Rational& u = kU) { return Rational(k) * u / (Rational(1) - Rational(k) * u); }
 
@@ -247,6 +256,47 @@ TEST_CASE("executions: weights that normalisation is folded into pay its roundin
                both(gamma_of(7), gamma_of(13)) * Rational(22) + gamma_of(5) * Rational(8));
 }
 
+TEST_CASE("executions: a factor that moves through a product counts twice, once for the operand that others read", "[kernel][execution]") {
+  const Formulas models;
+  Chain net(4, DType::float32);
+  net.then(Op::mul, number(net, 3));
+  net.then(Op::neg);
+  net.gemm(1, {1, 1, 1, 1});
+  // 4 products and the step that affine forms allow; the product and twice the factor on each term's way; the operand's own rounding carries on.
+  check_radius(radius_at(models.rewritten, net.output(), {1, -1, 1, -1}, Rational(0)),
+               both(gamma_of(5), gamma_of(3)) * Rational(12) + kU * Rational(12));
+  check_radius(radius_at(models.written, net.graph, {1, -1, 1, -1}, Rational(0)), gamma_of(5) * Rational(12) + kU * Rational(12));
+}
+
+TEST_CASE("executions: a quotient that moves through a product of two operands may be a product with the rounded reciprocal",
+          "[kernel][execution]") {
+  const Formulas models;
+  Chain net(2, DType::float32);
+  const NodeId x = net.last;
+  net.then(Op::div, number(net, 4));
+  const NodeId column = take(net.graph.append(Op::permute, {net.last}, PermuteAttributes{{1, 0}}, "t"));
+  net.last = take(net.graph.append(Op::matmul, {x, column}, NoAttributes{}, "p"));
+  // What the quotient loses, and is: a rounded reciprocal and the product with it.
+  const Rational quotient = both(gamma_of(1), gamma_of(2)) * Rational(1, 4);
+  const Rational found = radius_at(models.rewritten, net.output(), {1, 1}, Rational(1, 2));
+  const Rational least = both(gamma_of(2), gamma_of(5)) * Rational(1, 2) + Rational(2) * quotient;
+  CAPTURE(found.to_string(), least.to_string());
+  CHECK(found >= least);
+  CHECK(found <= least * Rational(3, 2));
+}
+
+TEST_CASE("executions: a product whose moved factor kept its sums small may overflow", "[kernel][execution]") {
+  const Formulas models;
+  const auto code_under = [&](const ExecutionModel& model) {
+    Chain net(1, DType::float32);
+    net.then(Op::mul, number(net, 0x1p-100));
+    net.gemm(1, {0x1p64});
+    return code_of_boxes(open_under(model, net.output(), {0x1p100}, {0x1p100}));
+  };
+  CHECK(code_under(models.written) == "ok");
+  CHECK(code_under(models.rewritten) == "propagate_box.S4");
+}
+
 TEST_CASE("executions: a step that is read twice is no part of a formula", "[kernel][execution]") {
   const Formulas models;
   Chain net(1, DType::float32);
@@ -269,15 +319,7 @@ TEST_CASE("executions: constants that may overflow when they are combined are de
   Chain net(1, DType::float32);
   for (const double factor : {0x1p-80, 0x1p70, 0x1p70}) net.then(Op::mul, number(net, factor));
   const Graph graph = net.output();
-  const auto code_under = [&](const ExecutionModel& model) {
-    const ProblemPointer problem = open_under(model, graph, {1}, {1});
-    Scope scope = take(Scope::root(problem, 0));
-    std::string code = "ok";
-    for (const NodeId node : problem->active_nodes()) {
-      if (const auto done = scope.propagate_box(node); !done && code == "ok") code = done.rejection().code;
-    }
-    return code;
-  };
+  const auto code_under = [&](const ExecutionModel& model) { return code_of_boxes(open_under(model, graph, {1}, {1})); };
   CHECK(code_under(models.written) == "ok");
   CHECK(code_under(models.rewritten) == "propagate_box.S4");
 }
@@ -307,13 +349,7 @@ TEST_CASE("executions: divisors whose product may be subnormal are declined", "[
   const auto code_with = [&](double divisor) {
     Chain net(1, DType::float32);
     for (int k = 0; k < 2; ++k) net.then(Op::div, number(net, divisor));
-    const ProblemPointer problem = open_under(models.rewritten, net.output(), {0x1p-120}, {0x1p-120});
-    Scope scope = take(Scope::root(problem, 0));
-    std::string code = "ok";
-    for (const NodeId node : problem->active_nodes()) {
-      if (const auto done = scope.propagate_box(node); !done && code == "ok") code = done.rejection().code;
-    }
-    return code;
+    return code_of_boxes(open_under(models.rewritten, net.output(), {0x1p-120}, {0x1p-120}));
   };
   CHECK(code_with(0x1p-61) == "ok");
   CHECK(code_with(0x1.8p-64) == "propagate_box.S4");  // their product is below 2^-126, and its reciprocal a number of the format
@@ -392,6 +428,24 @@ TEST_CASE("executions: errors are found again where boxes are a good deal smalle
   CHECK(child.box(sum).hi[0] < 8 + 0x1p-18);  // gamma of some operations on terms of 8, not of 32768
   CHECK(child.box(y).hi[0] < 8 + 0x1p-18);
   CHECK(child.box(y).hi[1] == 0);
+}
+
+TEST_CASE("executions: a variance in one pass is one where the mean comes first, and where an axis of one element is named",
+          "[kernel][execution]") {
+  Formulas models;
+  models.rewritten.moments = ExecutionModel::Moments::one_or_two_pass;
+  const auto found = [&](bool mean_first, std::vector<std::int64_t> axes) {
+    Chain net(4, DType::float32);
+    const NodeId x = net.last, mean = net.then(Op::reduce_mean, ReduceAttributes{{1}, true});
+    const NodeId first = mean_first ? mean : x, second = mean_first ? x : mean;
+    const NodeId difference = take(net.graph.append(Op::sub, {first, second}, NoAttributes{}, "d"));
+    net.last = take(net.graph.append(Op::mul, {difference, difference}, NoAttributes{}, "p"));
+    net.then(Op::reduce_mean, ReduceAttributes{std::move(axes), true});
+    return radius_at(models.rewritten, net.output(), {32, 32, 32, 32}, Rational(0));
+  };
+  const Rational usual = found(false, {1});
+  CHECK(found(true, {1}) == usual);
+  CHECK(found(false, {0, 1}) == usual);
 }
 
 TEST_CASE("executions: storage rounds once more, and rounds constants", "[kernel][execution]") {

@@ -281,9 +281,9 @@ class Search {
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
     const bool relu =
-        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.splits_help() &&
+        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
                                                            (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
-    if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_help()) {
+    if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact()) {
       // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
       constexpr std::uint64_t kFewNodes = 8;
       options.most_nodes = kFewNodes;

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "certificates/replay/session.h"
+#include "certificates/search/network/elementwise.h"
 #include "certificates/search/network/function_lines.h"
 #include "certificates/search/network/lines.h"
+#include "kernel/policy/policy.h"
+#include "kernel/proof/rules/relaxation.h"
+#include "semantics/graph/family.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 
@@ -126,7 +131,27 @@ const std::vector<std::pair<Op, Attributes>>& recorded_functions() {
                                                            {Op::erf, NoAttributes{}},
                                                            {Op::atan, NoAttributes{}},
                                                            {Op::sinh, NoAttributes{}},
-                                                           {Op::hard_swish, NoAttributes{}}};
+                                                           {Op::hard_swish, NoAttributes{}},
+                                                           {Op::hard_sigmoid, ActivationAttributes{0.75, 0.5}},
+                                                           {Op::hard_sigmoid, ActivationAttributes{-0.5, 0.25}},
+                                                           {Op::exp, NoAttributes{}},
+                                                           {Op::sin, NoAttributes{}},
+                                                           {Op::cos, NoAttributes{}},
+                                                           {Op::pow, PowAttributes{Rational(3)}},
+                                                           {Op::pow, PowAttributes{Rational(4)}},
+                                                           {Op::mul, NoAttributes{}}};
+  return list;
+}
+
+// Functions that jump.
+const std::vector<std::pair<Op, Attributes>>& jumping_functions() {
+  static const std::vector<std::pair<Op, Attributes>> list{{Op::sign, NoAttributes{}},
+                                                           {Op::step, NoAttributes{}},
+                                                           {Op::thresholded_relu, ActivationAttributes{0.5, 0}},
+                                                           {Op::shrink, ActivationAttributes{0.5, 0.25}},
+                                                           {Op::floor, NoAttributes{}},
+                                                           {Op::ceil, NoAttributes{}},
+                                                           {Op::round, NoAttributes{}}};
   return list;
 }
 
@@ -135,20 +160,48 @@ Graph with_function(Graph model, Op op, const Attributes& attributes) {
     if (node.op != Op::relu) continue;
     node.op = op;
     node.attributes = attributes;
+    if (op == Op::mul) node.operands = {node.operands[0], node.operands[0]};
   }
   return model;
 }
 
+std::vector<std::pair<Op, Attributes>> all_functions() {
+  std::vector<std::pair<Op, Attributes>> list = recorded_functions();
+  list.insert(list.end(), jumping_functions().begin(), jumping_functions().end());
+  return list;
+}
+
 }  // namespace
 
+TEST_CASE("every function of one variable has lines and a gradient in the search", "[search][dual]") {
+  for (int k = 0; k < kOpCount; ++k) {
+    const Op op = static_cast<Op>(k);
+    Node node;
+    node.op = op;
+    node.operands = {0, 0};
+    node.dtype = DType::float32;
+    node.attributes = op == Op::clip         ? Attributes(ClipAttributes{-1, 1})
+                      : op == Op::pow        ? Attributes(PowAttributes{Rational(3)})
+                      : op == Op::leaky_relu ? Attributes(LeakyReluAttributes{})
+                      : op == Op::gelu       ? Attributes(GeluAttributes{})
+                      : op == Op::cast       ? Attributes(CastAttributes{})
+                      : family_of(op) == Family::function && op_row(op).attributes == Attributes(ActivationAttributes{}).index()
+                          ? Attributes(ActivationAttributes{0.5, 0.25})
+                          : Attributes(NoAttributes{});
+    INFO(op_row(op).name);
+    if (UnaryFunction::is_one(node)) CHECK(is_unary(node));
+  }
+}
+
 TEST_CASE("slopes of functions with a record are optimised, and the kernel derives the bound that the search computed", "[search][dual]") {
-  for (const auto& [op, attributes] : recorded_functions()) {
+  for (const auto& [op, attributes] : all_functions()) {
     INFO(op_row(op).name);
     double gained = 0;
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const Setup setup(with_function(random_network({kInputs, 8, 8, 2}, seed), op, attributes), 0);
       REQUIRE(setup.graph.supported());
       REQUIRE(setup.network.has_gradient());
+      for (const Step& step : setup.network.steps()) CHECK(step.kind != Step::Kind::binary);
       const DualResult result = setup.run(60, {});
       CHECK(result.bound <= setup.sampled_minimum({}, seed) + 1e-9);
       const std::vector<kernel::CaseMultipliers> cases{{0, result.parameters.weights}};
@@ -189,7 +242,7 @@ TEST_CASE("gradients of functions with a record are those of their values", "[se
 TEST_CASE("lines from records stay on their side, and touch what the pieces say", "[search][lines]") {
   std::mt19937_64 random(10);
   std::uniform_real_distribution<double> uniform(-3, 3), shares(0, 1);
-  for (const auto& [op, attributes] : recorded_functions()) {
+  for (const auto& [op, attributes] : all_functions()) {
     INFO(op_row(op).name);
     const Graph model = with_function(random_network({kInputs, 8, 2}, 5), op, attributes);
     const auto node = std::ranges::find_if(model.nodes, [op = op](const Node& n) { return n.op == op; });
@@ -212,6 +265,56 @@ TEST_CASE("lines from records stay on their side, and touch what the pieces say"
       const double slack = 0.05 * rise + 1e-6;  // of 16 pieces known by their derivative
       CHECK(nearest_below <= slack);
       CHECK(nearest_above <= slack);
+    }
+  }
+}
+
+// Of the same slope, element by element: neither looser nor tighter than what the kernel derives, at the ends of domains and of jumps, too.
+TEST_CASE("lines of the search are those that the kernel derives from the same slopes", "[search][lines]") {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> uniform(-2.5, 2.5), shares(0, 1);
+  struct {
+    Op op;
+    Attributes attributes;
+    double least;  // of the domain
+  } const with_domain[] = {{Op::sqrt, NoAttributes{}, 0},
+                           {Op::log, NoAttributes{}, 0x1p-10},
+                           {Op::reciprocal, NoAttributes{}, 0x1p-10},
+                           {Op::pow, PowAttributes{Rational(3, 2)}, 0},
+                           {Op::pow, PowAttributes{Rational(-2)}, 0x1p-6}};
+  std::vector<std::tuple<Op, Attributes, double>> functions;
+  for (const auto& [op, attributes] : all_functions()) functions.emplace_back(op, attributes, -INFINITY);
+  for (const auto& one : with_domain) functions.emplace_back(one.op, one.attributes, one.least);
+  for (const auto& [op, attributes, least] : functions) {
+    INFO(op_row(op).name);
+    const Graph model = with_function(random_network({kInputs, 1, 2}, 5), op, attributes);
+    const auto node = std::ranges::find_if(model.nodes, [op = op](const Node& n) { return n.op == op; });
+    const UnaryFunction f(*node);
+    std::vector<std::pair<double, double>> boxes{{0, 1}, {-0.5, 0}, {0, 0}, {0.5, 2}, {-2, -0.5}, {1, 2}, {-1, 1}, {-0.5, 0.5}, {-2, -1}};
+    for (int trial = 0; trial < 20; ++trial) {
+      const double a = uniform(random), b = uniform(random);
+      boxes.emplace_back(std::min(a, b), std::max(a, b));
+    }
+    for (auto [l, u] : boxes) {
+      l = std::max(l, least);
+      u = std::max(u, l);
+      INFO("[" << l << ", " << u << "]");
+      FunctionLines lines;
+      lines.prepare(f, 1, &l, &u);
+      const double share = shares(random);
+      for (const double slope : {lines.first_slope_below(0), lines.first_slope_above(0),
+                                 (1 - share) * lines.least_slope(0) + share * lines.most_slope(0), 0.0}) {
+        const std::vector<float> hint{static_cast<float>(slope)};
+        const double s = static_cast<double>(hint[0]);
+        const Line below = lines.below(0, s), above = lines.above(0, s);
+        const kernel::Box x{{l}, {u}}, whole{{-INFINITY}, {INFINITY}};
+        const std::vector<const kernel::Box*> operands(node->operands.size(), &x);
+        const auto derived = kernel::relax(model, *node, operands, whole, kernel::Policy(kernel::SlopeHints{hint, hint}));
+        REQUIRE(derived.has_value());
+        const double rise = 1e-4 * (1 + std::fabs(s) + std::fabs(f.value(l)) + std::fabs(f.value(u)));
+        CHECK(std::fabs(derived->lower_intercept[0] - below.intercept) <= rise);
+        CHECK(std::fabs(derived->upper_intercept[0] - above.intercept) <= rise);
+      }
     }
   }
 }

@@ -22,8 +22,9 @@ using search_test::replays;
 using search_test::Run;
 
 // A case that the network misses by `margin`, judged by samples: y_0 <= smallest sampled value - margin.
-std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases) {
-  const auto any = open(graph, {make_case(inputs, -1, 1, {output_row({{0, 1}}, 0)})});
+std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std::size_t inputs, double margin, int cases,
+                                                         const Rational& radius = 1) {
+  const auto any = open(graph, {make_case(inputs, -radius, radius, {output_row({{0, 1}}, 0)})});
   const Network network(any);
   Workspace workspace;
   std::mt19937_64 random(4);
@@ -31,13 +32,13 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
   std::vector<double> smallest(network.output_size(), 1e300);
   for (int k = 0; k < 50000; ++k) {
     std::vector<double> x(inputs), y(network.output_size());
-    for (double& value : x) value = k % 2 == 0 ? uniform(random) : uniform(random) > 0 ? 1 : -1;
+    for (double& value : x) value = (k % 2 == 0 ? uniform(random) : uniform(random) > 0 ? 1 : -1) * radius.double_down();
     network.evaluate(1, x.data(), workspace);
     network.outputs(1, workspace, y.data());
     for (std::size_t i = 0; i < y.size(); ++i) smallest[i] = std::min(smallest[i], y[i]);
   }
   std::vector<kernel::Case> list;
-  const kernel::Case first = make_case(inputs, -1, 1, {});
+  const kernel::Case first = make_case(inputs, -radius, radius, {});
   for (int k = 0; k < cases; ++k) {
     const auto element = static_cast<std::uint64_t>(k) % smallest.size();
     list.push_back({first.box, {output_row({{element, 1}}, *Rational::from_double(smallest[element] - margin))}});
@@ -107,6 +108,40 @@ TEST_CASE("deadline, stop request and memory limit end the search with a reason"
   BranchingOptions small;
   small.memory_limit_bytes = 1;
   CHECK(branch(graph, small).result.reason == "memory");
+}
+
+// Sixteen inputs are too many to split, and of functions other than relu nothing else was.
+TEST_CASE("networks of functions other than relu are refuted by splits at jumps, at 0 and in the middle", "[search][branching]") {
+  constexpr std::size_t kInputs = 16;
+  struct {
+    Op op;
+    double margin;
+  } const rows[] = {{Op::floor, 0.9}, {Op::sign, 1.5}, {Op::round, 0.9}, {Op::leaky_relu, 0.25}, {Op::mul, 1}, {Op::exp, 0.5}};
+  for (const auto& row : rows) {
+    INFO(op_row(row.op).name);
+    std::uint64_t leaves = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      Graph model = random_network({kInputs, 6, 1}, seed);
+      for (Node& node : model.nodes) {
+        if (node.op != Op::relu) continue;
+        node.op = row.op;
+        if (row.op == Op::leaky_relu) node.attributes = LeakyReluAttributes{0.125};
+        if (row.op == Op::mul) node.operands = {node.operands[0], node.operands[0]};
+      }
+      const auto problem = threshold_problem(model, kInputs, row.margin, 1, Rational(1, 8));
+      const Network network(problem);
+      const DualGraph graph(network);
+      BranchingOptions options;
+      options.deadline = Deadline::in(60);
+      const Run run = branch(graph, options);
+      CHECK_FALSE(run.result.witness.has_value());
+      REQUIRE(run.result.refutation.has_value());
+      CHECK(replays(problem, run, "functions"));
+      CHECK(run.statistics.nodes < 2000);
+      leaves += run.statistics.leaves;
+    }
+    CHECK(leaves > 3);  // the root's bounds do not do it alone
+  }
 }
 
 TEST_CASE("a network with an op without lines is declined", "[search][branching]") {

@@ -105,8 +105,10 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
         rows_[b].prepared = false;
         continue;
       }
-      if (!known) latent[j] = first_slope_below(*activation.step, l, u);
-      slots(up_latent_, b)[j] = known ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
+      // A child of a split at 0 knows slopes for both sides; on one of them the function is linear.
+      const bool other = known && !(l < 0 && u > 0) && (activation.step->op == Op::leaky_relu || activation.step->op == Op::abs);
+      if (!known || other) latent[j] = first_slope_below(*activation.step, l, u);
+      slots(up_latent_, b)[j] = known && !other ? static_cast<double>(start->upper[j]) : first_slope_above(*activation.step, l, u);
     }
   }
   std::copy_n(latent, r_, slots(best_, b));
@@ -124,9 +126,12 @@ void DualAscent::prepare_lines(std::size_t b) {
     if (step->function == nullptr) continue;
     FunctionLines& lines = row.lines[k];
     lines.prepare(*step->function, step->size, boxes.lo.data() + first, boxes.hi.data() + first);
-    for (std::size_t j = 0; !known && j < step->size; ++j) {
-      slots(latent_, b)[first + j] = lines.first_slope_below(j);
-      slots(up_latent_, b)[first + j] = lines.first_slope_above(j);
+    const bool has_jumps = jumps(*step->function);
+    for (std::size_t j = 0; j < step->size; ++j) {
+      double &low = slots(latent_, b)[first + j], &up = slots(up_latent_, b)[first + j];
+      if (known && !has_jumps) continue;
+      low = known ? std::clamp(low, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_below(j);
+      up = known ? std::clamp(up, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_above(j);
     }
     std::copy_n(slots(latent_, b) + first, step->size, slots(best_, b) + first);
     std::copy_n(slots(up_latent_, b) + first, step->size, slots(up_best_, b) + first);
@@ -305,6 +310,7 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
   for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
     const DualGraph::Activation& activation = graph_.activations()[k];
     const FunctionLines* lines = activation.step->function != nullptr ? &row.lines[k] : nullptr;
+    const SlopeRange closed = slope_range(*activation.step);
     const std::size_t size = activation.step->size, at = activation.first_slot;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
@@ -317,7 +323,8 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
       if (slots(free_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
       const double gradient = a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
-      const double least = lines != nullptr ? lines->least_slope(j) : 0, most = lines != nullptr ? lines->most_slope(j) : 1;
+      const double least = lines != nullptr ? lines->least_slope(j) : closed.least,
+                   most = lines != nullptr ? lines->most_slope(j) : closed.most;
       Multiplier m{(low ? slots(latent_, b) : slots(up_latent_, b))[at + j] - least,
                    (low ? slots(moment_, b) : slots(up_moment_, b))[at + j], (low ? slots(square_, b) : slots(up_square_, b))[at + j],
                    0.25 * (most - least), 0};

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,12 +38,15 @@ class DualGraph {
 
   [[nodiscard]] bool supported() const { return supported_; }  // every non-linear op has lines
   [[nodiscard]] bool relu_only() const { return relu_only_; }
-  // Splits at 0 make every line exact, or nearly so (the sigmoidal functions): elsewhere splits of inputs do better.
-  [[nodiscard]] bool splits_help() const { return supported_ && splits_help_; }
+  // Splits at 0 or at jumps make every line exact, or nearly so (the sigmoidal functions); those of other functions only narrow their boxes.
+  [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const std::vector<Activation>& activations() const { return activations_; }
   [[nodiscard]] std::size_t slot_count() const { return slot_count_; }
   [[nodiscard]] const Activation& activation_of(std::uint32_t slot) const { return activations_[activation_of_slot_[slot]]; }
+  // Where to split the slot's operand, which lies in [lo, hi]: at 0 what is linear on either side or turns there, at a jump what jumps, else in the
+  // middle, also where a jump is an end, since both halves of a split have it. None where a split does not help.
+  [[nodiscard]] std::optional<double> split_point(std::uint32_t slot, double lo, double hi) const;
   // The slots whose operand is this element.
   [[nodiscard]] std::vector<std::uint32_t> slots_of(NodeId operand, std::uint32_t element) const;
 
@@ -72,7 +76,7 @@ class DualGraph {
   std::vector<Activation> activations_;
   std::vector<std::uint32_t> activation_of_slot_;
   std::size_t slot_count_ = 0;
-  bool supported_ = true, relu_only_ = true, splits_help_ = true;
+  bool supported_ = true, relu_only_ = true, splits_are_exact_ = true;
 };
 
 // Pre-activation bounds by slot, and the input box.
@@ -82,10 +86,11 @@ struct DualBoxes {
   static DualBoxes of(const DualGraph& graph, const kernel::Scope& scope);
   void meet(const DualGraph& graph, const kernel::Literal& literal);
   [[nodiscard]] bool is_empty() const;
-  // A split of the slot can help: more than rounding keeps its sign open.
-  [[nodiscard]] bool is_undecided(std::size_t slot) const {
+  // A split of the slot at 0 can help: more than rounding keeps its sign open.
+  [[nodiscard]] bool is_undecided(std::size_t slot) const { return has_both_signs(lo[slot], hi[slot]); }
+  [[nodiscard]] static bool has_both_signs(double lo, double hi) {
     constexpr double kShare = 1e-9;  // of the wider side; boxes are rounded outward by less
-    return lo[slot] < -kShare * hi[slot] && hi[slot] > -kShare * lo[slot];
+    return lo < -kShare * hi && hi > -kShare * lo;
   }
 };
 
@@ -164,6 +169,7 @@ class DualAscent {
   void save_best(std::size_t b);
   void restore_best(std::size_t b);
   void score(std::size_t b, DualResult& result) const;
+  [[nodiscard]] float score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const;
   void probe(std::size_t b, DualResult& result) const;
   void find_influence(std::size_t b, DualResult& result) const;
   void find_needed(std::size_t b, DualResult& result) const;

@@ -1,9 +1,10 @@
 // The parts of dual_ascent.h that hold no optimisation: slots, boxes, hints.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "certificates/search/ascent/dual_ascent.h"
-#include "certificates/search/network/lines.h"
+#include "certificates/search/network/function_lines.h"
 
 namespace assay::search {
 
@@ -17,7 +18,7 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
       case Step::Kind::unary:
         supported_ = supported_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
-        splits_help_ = splits_help_ && has_closed_lines(step.op);
+        splits_are_exact_ = splits_are_exact_ && (has_closed_lines(step.op) || jumps(*step.function));
         activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
         activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
         slot_count_ += step.size;
@@ -27,7 +28,7 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
       case Step::Kind::max_pool:
       case Step::Kind::softmax:
       case Step::Kind::denotation:
-        supported_ = relu_only_ = splits_help_ = false;
+        supported_ = relu_only_ = splits_are_exact_ = false;
         break;
     }
   }
@@ -71,6 +72,21 @@ void DualGraph::add_input_rows(const Activation& activation) {
     input_row_of_[entry.slot] = static_cast<std::uint32_t>(input_rows_.size());
     input_rows_.push_back(entry);
   }
+}
+
+std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, double hi) const {
+  constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the middle's magnitude
+  const Step& step = *activation_of(slot).step;
+  const bool turns_at_zero = step.function == nullptr && step.op != Op::clip;
+  if (turns_at_zero && DualBoxes::has_both_signs(lo, hi)) return 0.0;
+  const bool is_curved = step.function != nullptr || step.op == Op::sigmoid || step.op == Op::tanh;
+  if (!is_curved || !(lo < hi) || !std::isfinite(lo) || !std::isfinite(hi)) return std::nullopt;
+  const bool has_jumps = step.function != nullptr && jumps(*step.function);
+  const std::optional<double> jump = has_jumps ? jump_inside(*step.function, lo, hi) : std::nullopt;
+  if (jump) return jump;
+  const double middle = lo / 2 + hi / 2;
+  if (hi - lo < kLeastWidth * (1 + std::fabs(middle)) || (has_jumps && step.function->pieces(lo, hi).size() < 2)) return std::nullopt;
+  return middle;
 }
 
 std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {

@@ -5,6 +5,7 @@
 #include "certificates/search/ascent/dual_ascent.h"
 #include "certificates/search/ascent/dual_loops.h"
 #include "certificates/search/ascent/dual_row.h"
+#include "certificates/search/network/elementwise.h"
 
 namespace assay::search {
 
@@ -15,8 +16,9 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
   const DualBoxes& boxes = *rows_[b].task->boxes;
   result.scores.assign(r_ + n_, 0.0F);
   for (const DualGraph::Activation& activation : graph_.activations()) {
-    if (activation.step->op != Op::relu) continue;
     const std::size_t size = activation.step->size, at = activation.first_slot;
+    for (std::size_t j = 0; j < size && activation.step->op != Op::relu; ++j) result.scores[at + j] = score_of(activation, b, j);
+    if (activation.step->op != Op::relu) continue;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
     const double* y = z_[activation.step->node].data() + b * size;
@@ -30,6 +32,23 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
   for (std::size_t i = 0; i < n_; ++i) {
     result.scores[r_ + i] = static_cast<float>(std::fabs(form_[b * n_ + i]) * (boxes.x_hi[i] - boxes.x_lo[i]));
   }
+}
+
+// The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in the middle.
+float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
+  constexpr double kMeanShare = 0.2;
+  const Step& step = *activation.step;
+  const std::size_t slot = activation.first_slot + j;
+  const double l = rows_[b].task->boxes->lo[slot], u = rows_[b].task->boxes->hi[slot];
+  if (!graph_.split_point(static_cast<std::uint32_t>(slot), l, u)) return 0;
+  const double a = a_[step.node][b * step.size + j];
+  const double slope = slots(a > 0 ? low_slope_ : up_slope_, b)[slot], icpt = slots(a > 0 ? low_icpt_ : up_icpt_, b)[slot];
+  const auto loss = [&](double z) {
+    const double value = step.function != nullptr ? step.function->value(z) : unary_value(step, z);
+    return std::max(0.0, a * (value - slope * z - icpt));
+  };
+  const double mean = (loss(l) + loss(l / 2 + u / 2) + loss(u)) / 3;
+  return static_cast<float>(loss(std::clamp(z_[activation.operand][b * step.size + j], l, u)) + kMeanShare * mean + 1e-30);
 }
 
 double split_value(double parent, double at_most, double at_least) {

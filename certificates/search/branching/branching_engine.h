@@ -98,7 +98,7 @@ class Branching {
   bool close_empty(Treated& treated);
   void propose_splits(Treated& treated, bool learning_here) const;
   void score_by_depth(const DualBoxes& boxes, DualResult& result) const;
-  [[nodiscard]] kernel::Literal literal_at(std::uint32_t slot) const;  // its operand <= 0
+  [[nodiscard]] kernel::Literal literal_at(const DualBoxes& boxes, std::uint32_t slot) const;  // its operand <= where it is split
   void choose_and_split(Worker& worker);
   void split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children);
   void close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);

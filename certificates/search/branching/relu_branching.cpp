@@ -201,15 +201,16 @@ void Branching::expect_loss(double loss) {
   if (std::isfinite(loss)) loss_ = std::max(loss_, kMore * loss);
 }
 
-kernel::Literal Branching::literal_at(std::uint32_t slot) const {
+kernel::Literal Branching::literal_at(const DualBoxes& boxes, std::uint32_t slot) const {
   const DualGraph::Activation& activation = graph_.activation_of(slot);
-  return {activation.operand, slot - activation.first_slot, false, 0};
+  return {activation.operand, slot - activation.first_slot, false, graph_.split_point(slot, boxes.lo[slot], boxes.hi[slot]).value_or(0)};
 }
 
 // For a case that counted as closed until the kernel refused it.
 void Branching::score_by_depth(const DualBoxes& boxes, DualResult& result) const {
   for (std::size_t s = 0; s < graph_.slot_count(); ++s) {
-    result.scores.push_back(boxes.is_undecided(s) ? static_cast<float>(std::min(-boxes.lo[s], boxes.hi[s])) : 0.0F);
+    const std::optional<double> at = graph_.split_point(static_cast<std::uint32_t>(s), boxes.lo[s], boxes.hi[s]);
+    result.scores.push_back(at ? static_cast<float>(std::min(*at - boxes.lo[s], boxes.hi[s] - *at)) : 0.0F);
   }
 }
 
@@ -229,7 +230,7 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
   if (!probed && (learning_here || relaxation_)) {
     const std::uint32_t slot = most_active(result);
     if (slot != Probe::kNone) {
-      treated.splits.push_back(literal_at(slot));
+      treated.splits.push_back(literal_at(treated.boxes, slot));
       return;
     }
   }
@@ -240,7 +241,7 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
   const std::size_t keep = std::min(order.size(), static_cast<std::size_t>(options_.candidates));
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(keep), order.end(),
                     [&](std::uint32_t a, std::uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-  for (std::size_t k = 0; k < keep; ++k) treated.splits.push_back(literal_at(order[k]));
+  for (std::size_t k = 0; k < keep; ++k) treated.splits.push_back(literal_at(treated.boxes, order[k]));
   if (!treated.splits.empty() || probed) return;
   double widest = 0;
   for (const NodeId id : network_.problem()->graph().inputs) {
@@ -294,7 +295,7 @@ void Branching::choose_and_split(Worker& worker) {
   for (Treated& treated : worker.batch) {
     if (treated.node.cases.empty()) continue;
     const bool probed = treated.probe.slot != Probe::kNone;
-    kernel::Literal best = probed ? literal_at(treated.probe.slot) : treated.splits[0];
+    kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.slot) : treated.splits[0];
     double best_value = probed ? treated.probe_value : kNoBound;
     bool by_probe = probed;
     for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {

@@ -95,7 +95,7 @@ void Branching::find_closing_split(Worker& worker, const Target& target, const O
   for (const bool at_least : {false, true}) {
     DualBoxes boxes = target.treated->boxes;
     std::vector<kernel::Literal> literals = target.treated->literals;
-    literals.push_back(literal_at(probe.slot));
+    literals.push_back(literal_at(boxes, probe.slot));
     literals.back().at_least = at_least;
     boxes.meet(graph_, literals.back());
     const LpResult child = program(worker, target.open().position).solve(boxes, literals);

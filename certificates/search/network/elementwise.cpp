@@ -17,7 +17,6 @@ bool is_spelled_out(Op op) {
     case Op::sigmoid:
     case Op::tanh:
     case Op::abs:
-    case Op::sign:
     case Op::clip:
     case Op::sqrt:
     case Op::pow:
@@ -25,17 +24,14 @@ bool is_spelled_out(Op op) {
     case Op::log:
     case Op::sin:
     case Op::cos:
+    case Op::mul:
       return true;
     default:
       return false;
   }
 }
 
-bool is_unary(const Node& node) {
-  if (is_spelled_out(node.op)) return true;
-  return is_float(node.dtype) && node.op != Op::mul && node.op != Op::cast && UnaryFunction::is_one(node) &&
-         FunctionLines::knows(UnaryFunction(node));
-}
+bool is_unary(const Node& node) { return UnaryFunction::is_one(node) && FunctionLines::knows(UnaryFunction(node)); }
 
 bool is_binary(Op op) { return op == Op::mul || op == Op::div || op == Op::min || op == Op::max; }
 
@@ -51,8 +47,6 @@ double unary_value(const Step& step, double z) {
       return std::tanh(z);
     case Op::abs:
       return std::fabs(z);
-    case Op::sign:
-      return z > 0 ? 1 : z < 0 ? -1 : 0;
     case Op::clip:
       return std::clamp(z, step.first, step.second);
     case Op::sqrt:
@@ -67,6 +61,8 @@ double unary_value(const Step& step, double z) {
       return std::sin(z);
     case Op::cos:
       return std::cos(z);
+    case Op::mul:
+      return z * z;
     default:
       return std::nan("");
   }
@@ -84,8 +80,6 @@ double unary_derivative(const Step& step, double z, double y) {
       return 1 - y * y;
     case Op::abs:
       return z > 0 ? 1 : z < 0 ? -1 : 0;
-    case Op::sign:
-      return 0;
     case Op::clip:
       return z >= step.first && z <= step.second ? 1 : 0;
     case Op::sqrt:
@@ -100,6 +94,8 @@ double unary_derivative(const Step& step, double z, double y) {
       return std::cos(z);
     case Op::cos:
       return -std::sin(z);
+    case Op::mul:
+      return 2 * z;
     default:
       return 0;
   }
@@ -119,10 +115,11 @@ void denoted_values(const UnaryFunction& f, std::vector<double> points, double* 
 
 // Differences of values to either side; at an end of the domain, of one of them and the middle.
 std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
-  constexpr double kStep = 0x1p-20;  // relative to 1 + |z|
+  constexpr double kStep = 0x1p-20, kStepOverJumps = 0.5;  // relative to 1 + |z|
+  const double share = jumps(f) ? kStepOverJumps : kStep;
   std::vector<double> points(2 * count), values(2 * count);
   for (std::size_t k = 0; k < count; ++k) {
-    const double h = kStep * (1 + std::fabs(z[k]));
+    const double h = share * (1 + std::fabs(z[k]));
     points[k] = z[k] - h;
     points[count + k] = z[k] + h;
   }
@@ -139,7 +136,7 @@ std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, co
 }  // namespace
 
 void apply_unary(const Step& step, std::size_t count, const double* z, double* y) {
-  if (step.function != nullptr) {
+  if (!is_spelled_out(step.op)) {
     denoted_values(*step.function, {z, z + count}, y);
   } else if (step.op == Op::relu) {
     for (std::size_t k = 0; k < count; ++k) y[k] = z[k] > 0 ? z[k] : 0;
@@ -149,7 +146,7 @@ void apply_unary(const Step& step, std::size_t count, const double* z, double* y
 }
 
 void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar) {
-  if (step.function != nullptr) {
+  if (!is_spelled_out(step.op)) {
     const std::vector<double> slopes = denoted_slopes(*step.function, count, z, y);
     for (std::size_t k = 0; k < count; ++k) z_bar[k] += y_bar[k] * slopes[k];
   } else if (step.op == Op::relu) {

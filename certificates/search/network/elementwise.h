@@ -7,7 +7,7 @@
 
 namespace assay::search {
 
-// Functions of one variable of floats whose record has no jumps, but for sign; and those among them of which the two functions below know a formula.
+// Functions of one variable with a record (semantics/functions), mul(x, x) among them; and those of which the two functions below know a formula.
 [[nodiscard]] bool is_unary(const Node& node);
 [[nodiscard]] bool is_spelled_out(Op op);
 [[nodiscard]] bool is_binary(Op op);
@@ -16,7 +16,8 @@ namespace assay::search {
 [[nodiscard]] double unary_value(const Step& step, double z);
 [[nodiscard]] double unary_derivative(const Step& step, double z, double y);
 
-// Of other steps the values are the denotation's and derivatives are differences of values.
+// Of other steps the values are the denotation's and derivatives are differences of values: across a wide step where the function jumps, since
+// its derivative, 0, says nothing about where to go.
 void apply_unary(const Step& step, std::size_t count, const double* z, double* y);
 void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
 void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y);

@@ -102,6 +102,12 @@ bool has_closed_lines(Op op) {
   return op == Op::relu || op == Op::leaky_relu || op == Op::abs || op == Op::clip || op == Op::tanh || op == Op::sigmoid;
 }
 
+SlopeRange slope_range(const Step& step) {
+  if (step.op == Op::abs) return {-1, 1};
+  if (step.op == Op::leaky_relu) return {std::min(step.first, 1.0), std::max(step.first, 1.0)};
+  return {0, 1};
+}
+
 Line line_below(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, true); }
 Line line_above(const Step& step, double slope, double l, double u) { return extreme_line(step, slope, l, u, false); }
 

@@ -16,6 +16,11 @@ struct Line {
 // The highest (lowest) line of the given slope below (above) f on [l, u].
 [[nodiscard]] Line line_below(const Step& step, double slope, double l, double u);
 [[nodiscard]] Line line_above(const Step& step, double slope, double l, double u);
+// Between these lie the slopes that are worth trying.
+struct SlopeRange {
+  double least, most;
+};
+[[nodiscard]] SlopeRange slope_range(const Step& step);
 // Slopes to start from.
 [[nodiscard]] double first_slope_below(const Step& step, double l, double u);
 [[nodiscard]] double first_slope_above(const Step& step, double l, double u);

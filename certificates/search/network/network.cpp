@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "certificates/search/network/elementwise.h"
+#include "certificates/search/network/lines.h"
 #include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
 
@@ -92,7 +93,7 @@ Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std:
     has_gradient_ = has_gradient_ && step.kind != Step::Kind::denotation;
     work_ += step.size;
     for (const Step::Part& part : step.parts) work_ += part.map->work();
-    if (step.kind != Step::Kind::denotation && step.function == nullptr) continue;
+    if (step.kind != Step::Kind::denotation && (step.kind != Step::Kind::unary || is_spelled_out(step.op))) continue;
     work_ += kDenotationWork * step.size;
     for (const NodeId operand : step.operands) work_ += kDenotationWork * problem_->graph().size(operand);
   }
@@ -149,7 +150,7 @@ Step Network::make_step(NodeId id) const {
     step.operands = node.operands;
     if (is_unary(node)) {
       step.kind = Step::Kind::unary;
-      if (!is_spelled_out(node.op)) step.function = std::make_shared<const UnaryFunction>(node);
+      if (!has_closed_lines(node.op)) step.function = std::make_shared<const UnaryFunction>(node);
       if (const auto* leaky = std::get_if<LeakyReluAttributes>(&node.attributes)) step.first = leaky->slope;
       if (const auto* power = std::get_if<PowAttributes>(&node.attributes)) step.first = nearest_double(power->exponent);
       if (const auto* clip = std::get_if<ClipAttributes>(&node.attributes)) {

@@ -44,7 +44,7 @@ struct Step {
   // the rest
   std::vector<NodeId> operands;
   std::vector<std::vector<std::uint32_t>> broadcast;  // binary: element of operand k per result element; empty = same
-  std::shared_ptr<const UnaryFunction> function;      // unary: the record; null for ops that elementwise.h spells out
+  std::shared_ptr<const UnaryFunction> function;      // unary: the record; null for ops whose lines lines.h spells out
   double first = 0, second = 0;                       // slope, or the limits of a clip, or the exponent of a power
   std::vector<std::uint32_t> window_start, window;    // max_pool: operand elements of each result element
   std::size_t inner = 1, extent = 1;                  // softmax: stride and length of the axis

@@ -1,9 +1,9 @@
 #include "gpu/call.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <tuple>
-
-#include "gpu/kernels/layout.h"
 
 namespace assay::gpu {
 
@@ -14,6 +14,30 @@ Rejection refused(Op op, std::string what) {
           "an op and a form that the device has a kernel for",
           std::move(what),
           "gpu/README.md lists them; a session on the CPU runs every op"};
+}
+
+Rejection refused(Op op, DType dtype) {
+  return {Rejection::Kind::unsupported,
+          "gpu.dtype",
+          std::string(op_row(op).name),
+          "elements of a type that the device's kernels hold",
+          to_string(dtype),
+          "gpu/README.md lists them; use a session on the CPU for other types"};
+}
+
+std::optional<DType> other_than_floats(const Call& call) {
+  for (const Operand& operand : call.operands) {
+    if (operand.data.dtype != DType::float32) return operand.data.dtype;
+  }
+  if (call.result.dtype != DType::float32) return call.result.dtype;
+  return std::nullopt;
+}
+
+Lines lines_of(const Shape& shape, std::int64_t axis) {
+  const auto at = static_cast<std::size_t>(axis);
+  Lines lines{0, static_cast<std::size_t>(shape[at]), dense_strides(shape)[at]};
+  lines.count = lines.extent == 0 ? 0 : element_count(shape) / lines.extent;
+  return lines;
 }
 
 std::vector<std::size_t> dense_strides(const Shape& shape) {
@@ -71,13 +95,41 @@ std::optional<Groups> groups_of(const Shape& shape, const std::vector<std::int64
   return groups;
 }
 
-std::optional<std::vector<float>> floats_of(const std::vector<Rational>& weights) {
-  std::vector<float> floats;
-  for (const Rational& weight : weights) {
-    if (!weight.is_double()) return std::nullopt;
-    floats.push_back(static_cast<float>(weight.double_down()));
+namespace {
+
+// The fraction as the nearest float: its double is off by less than a neighbour's distance, exact differences decide.
+float nearest_float(const Rational& value) {
+  const auto first = static_cast<float>(value.double_down());
+  if (value.is_double() || !std::isfinite(first)) return first;
+  const auto away = [&](float candidate) {
+    const Rational difference = value - *Rational::from_double(static_cast<double>(candidate));
+    return difference.sign() < 0 ? -difference : difference;
+  };
+  float best = first;
+  for (const float next : {std::nextafter(first, -kInfinity), std::nextafter(first, kInfinity)}) {
+    if (!std::isfinite(next)) continue;
+    const Rational here = away(next), there = away(best);
+    if (here < there || (here == there && (bits_of(next) & 1U) == 0)) best = next;
   }
+  return best;
+}
+
+}  // namespace
+
+std::vector<float> floats_of(const std::vector<Rational>& weights) {
+  std::vector<float> floats;
+  for (const Rational& weight : weights) floats.push_back(nearest_float(weight));
   return floats;
+}
+
+Segments elements_by_position(const std::vector<std::int64_t>& positions, std::size_t count) {
+  std::vector<std::int64_t> starts(count + 1, 0), elements(positions.size());
+  for (const std::int64_t position : positions) ++starts[static_cast<std::size_t>(position) + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    elements[static_cast<std::size_t>(next[static_cast<std::size_t>(positions[i])]++)] = static_cast<std::int64_t>(i);
+  return {starts, elements};
 }
 
 }  // namespace assay::gpu

@@ -61,21 +61,37 @@ class CudaQueue {
                                            std::to_string(launch.threads) + " threads");
   }
   template <class T>
-  [[nodiscard]] Outcome<View<const T>> upload(std::span<const T> table) {
-    std::shared_ptr<void> memory = pool_->take(table.size_bytes());
+  [[nodiscard]] Outcome<View<T>> scratch(std::size_t count) {
+    std::shared_ptr<void> memory = pool_->take(count * sizeof(T));
     if (memory == nullptr) {
       return Rejection{Rejection::Kind::declined,
                        "gpu.memory",
                        "a table of constants",
-                       std::to_string(table.size_bytes()) + " bytes of device memory",
+                       std::to_string(count * sizeof(T)) + " bytes of device memory",
                        "less",
                        "use smaller tensors"};
     }
-    if (auto done = checked(cudaMemcpy(memory.get(), table.data(), table.size_bytes(), cudaMemcpyHostToDevice), "copy of a table"); !done) {
+    tables_.push_back(memory);
+    return View<T>{static_cast<T*>(memory.get()), count};
+  }
+  template <class T>
+  [[nodiscard]] Outcome<View<const T>> upload(std::span<const T> table) {
+    const auto memory = scratch<T>(table.size());
+    if (!memory) return memory.rejection();
+    T* const to = memory.value().data;
+    if (auto done = checked(cudaMemcpy(to, table.data(), table.size_bytes(), cudaMemcpyHostToDevice), "copy of a table"); !done) {
       return done.rejection();
     }
-    tables_.push_back(memory);
-    return View<const T>{static_cast<const T*>(memory.get()), table.size()};
+    return View<const T>{to, table.size()};
+  }
+  // Waits for the kernels before it.
+  template <class T>
+  [[nodiscard]] Outcome<std::vector<T>> download(View<const T> view) {
+    std::vector<T> copy(view.size);
+    if (auto done = checked(cudaMemcpy(copy.data(), view.data, view.size * sizeof(T), cudaMemcpyDeviceToHost), "copy of a result"); !done) {
+      return done.rejection();
+    }
+    return copy;
   }
 
  private:

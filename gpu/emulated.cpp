@@ -1,7 +1,6 @@
 #include "gpu/emulated.h"
 
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "gpu/dispatch.h"
@@ -18,10 +17,10 @@ class EmulatedDevice final : public runtime::Device {
   [[nodiscard]] const ExecutionModel& model() const override { return model_; }
 
   [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(std::size_t bytes) override {
-    // Exactly as many words as were asked for: a sanitizer sees what lies beyond.
-    auto words = std::make_shared<std::vector<float>>((bytes + sizeof(float) - 1) / sizeof(float), std::numeric_limits<float>::quiet_NaN());
-    float* const data = words->data();
-    return std::shared_ptr<void>(std::move(words), data);
+    // Exactly as much as was asked for: a sanitizer sees what lies beyond.
+    auto memory = std::make_shared<std::vector<std::byte>>(bytes, std::byte{0xff});
+    std::byte* const data = memory->data();
+    return std::shared_ptr<void>(std::move(memory), data);
   }
   [[nodiscard]] Outcome<Done> copy_in(std::span<const std::byte> from, const std::shared_ptr<void>& to) override {
     if (!from.empty()) std::memcpy(to.get(), from.data(), from.size());

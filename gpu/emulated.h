@@ -25,13 +25,23 @@ class EmulatedQueue {
     tables_.push_back(copy);
     return View<const T>{copy->data(), copy->size()};
   }
+  template <class T>
+  [[nodiscard]] Outcome<View<T>> scratch(std::size_t count) {
+    const auto memory = std::make_shared<std::vector<T>>(count);
+    tables_.push_back(memory);
+    return View<T>{memory->data(), count};
+  }
+  template <class T>
+  [[nodiscard]] Outcome<std::vector<T>> download(View<const T> view) {
+    return std::vector<T>(view.data, view.data + view.size);
+  }
 
  private:
   Schedule schedule_;
   std::vector<std::shared_ptr<void>> tables_;
 };
 
-// Its memory is ours, filled with NaN when it is handed out. The C library's functions stand for the device's.
+// Its memory is ours, each byte 0xff when it is handed out: NaN among floats. The C library's functions stand for the device's.
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
 // What kernels keep to with functions of this math table: online softmax, two-pass moments, sums in any order, perhaps fused.

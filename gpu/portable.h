@@ -4,10 +4,12 @@
 // emulation::Thread or CudaThread (gpu/cuda_queue.cuh): index(), count(), block(), blocks(), barrier(), shuffle_xor(), get(), put().
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "gpu/emulation.h"
 
@@ -51,11 +53,68 @@ struct Strided {
   }
 };
 
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+template <class T>
+inline constexpr T kLeast = std::numeric_limits<T>::lowest();
+template <class T>
+inline constexpr T kMost = std::numeric_limits<T>::max();
 
-ASSAY_BOTH inline bool is_nan(float x) { return x != x; }
-ASSAY_BOTH inline float greater_or_nan(float a, float b) { return (a > b || is_nan(a)) ? a : b; }
-ASSAY_BOTH inline float less_or_nan(float a, float b) { return (a < b || is_nan(a)) ? a : b; }
+// Of integers, too, which are never NaN.
+template <class T>
+ASSAY_BOTH inline bool is_nan(T x) {
+  return x != x;
+}
+template <class T>
+ASSAY_BOTH inline T greater_or_nan(T a, T b) {
+  return (a > b || is_nan(a)) ? a : b;
+}
+template <class T>
+ASSAY_BOTH inline T less_or_nan(T a, T b) {
+  return (a < b || is_nan(a)) ? a : b;
+}
+
+template <class T>
+ASSAY_BOTH inline bool is_negative(T x) {
+  if constexpr (std::is_unsigned_v<T>) {
+    return false;
+  } else {
+    return x < 0;
+  }
+}
+
+// Sums and products; of integers cut off to their type, as machines do.
+template <class T>
+ASSAY_BOTH inline T added(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+template <class T>
+ASSAY_BOTH inline T multiplied(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  } else {
+    return a * b;
+  }
+}
+
+// Shared memory consists of floats: these hand other words through it. A float that is only moved keeps its bits.
+ASSAY_BOTH inline float float_of(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(bits);
+#else
+  return std::bit_cast<float>(bits);
+#endif
+}
+ASSAY_BOTH inline std::uint32_t bits_of(float word) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(word);
+#else
+  return std::bit_cast<std::uint32_t>(word);
+#endif
+}
 
 // How many blocks of `threads` cover `count` elements; enough for a loop over the grid beyond `most`.
 inline std::size_t blocks_for(std::size_t count, unsigned threads, std::size_t most = 65536) {

@@ -6,17 +6,6 @@
 
 namespace assay::runtime {
 
-namespace {
-
-Outcome<Done> check_type(Op op, const Array& array) {
-  if (array.dtype() == DType::float32) return Done{};
-  return Rejection{Rejection::Kind::unsupported, "gpu.dtype",
-                   std::string(op_row(op).name), "float32 elements",
-                   to_string(array.dtype()),     "use a session on the CPU for other types"};
-}
-
-}  // namespace
-
 void Mirror::keep(const Array& array, std::shared_ptr<void> memory) {
   if (copies_.size() >= sweep_at_) {
     std::erase_if(copies_, [](const auto& copy) { return copy.first.expired(); });
@@ -38,15 +27,13 @@ Outcome<std::shared_ptr<void>> Mirror::copy_of(const Array& array) {
 Outcome<Done> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, Array& result) {
   std::vector<DeviceArray> there;
   for (const Array* operand : operands) {
-    if (auto fits = check_type(op, *operand); !fits) return fits;
     auto memory = copy_of(*operand);
     if (!memory) return memory.rejection();
-    there.push_back({&operand->shape(), std::move(memory).value()});
+    there.push_back({&operand->shape(), std::move(memory).value(), operand->dtype()});
   }
-  if (auto fits = check_type(op, result); !fits) return fits;
   auto memory = device_.allocate(result.bytes());
   if (!memory) return memory.rejection();
-  DeviceArray to{&result.shape(), memory.value()};
+  DeviceArray to{&result.shape(), memory.value(), result.dtype()};
   if (auto done = device_.run(op, attributes, there, to); !done) return done;
   if (auto done = device_.copy_out(to.memory, {result.raw(), result.bytes()}); !done) return done;
   keep(result, std::move(memory).value());

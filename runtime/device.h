@@ -1,6 +1,7 @@
 // Device: what a session needs of a processor that is not this one. SessionOptions::device names one; none: the ops run on the CPU.
 //
-// A device computes float32. What it does not compute it refuses: no op goes to another processor than the one that was asked for.
+// A device computes float32, and integers and truth values beside it. What it does not compute it refuses: no op goes to another processor
+// than the one that was asked for.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,11 @@
 
 namespace assay::runtime {
 
-// Elements in the memory of a device: dense, row-major, float32.
+// Elements in the memory of a device: dense, row-major.
 struct DeviceArray {
   const Shape* shape = nullptr;
   std::shared_ptr<void> memory;
+  DType dtype = DType::float32;
 };
 
 class Device {
@@ -37,8 +39,9 @@ class Device {
   [[nodiscard]] virtual Outcome<Done> copy_in(std::span<const std::byte> from, const std::shared_ptr<void>& to) = 0;
   [[nodiscard]] virtual Outcome<Done> copy_out(const std::shared_ptr<void>& from, std::span<std::byte> to) = 0;
 
-  // As runtime::run, on memory of this device. Rejections: gpu.op, an op or form that the device has no kernel for; gpu.launch, what the
-  // device's driver, or the emulation, has to say about a kernel.
+  // As runtime::run, on memory of this device. Rejections: gpu.op, an op or form that the device has no kernel for; gpu.dtype, elements
+  // of a type that it does not hold; gpu.operand, an index or a divisor that has no result; gpu.launch, what the device's driver, or the
+  // emulation, has to say about a kernel.
   [[nodiscard]] virtual Outcome<Done> run(Op op, const Attributes& attributes, std::span<const DeviceArray> operands,
                                           DeviceArray& result) = 0;
 };

@@ -1,10 +1,9 @@
-// permute, expand, slice, pad, reshape, gather; and weighted_gather, the sum that turns a gather around.
+// reshape, permute, expand, slice, pad, concat.
 //
-// Meaning.   Each element of the result is an element of the operand, or padding; weighted_gather: a sum of weights times elements at
-//            constant positions (docs/ops).
-// Layout.    One thread per element of the result, in a loop over the grid. Positions and weights are tables in the device's memory.
-// Order.     weighted_gather adds its terms from first to last: bit-reproducible.
-// Error.     Exact; weighted_gather that of a sum of products with weights rounded once.
+// Meaning.   Each element of the result is an element of an operand, or padding (docs/ops).
+// Layout.    One thread per element of the result, in a loop over the grid; concat: one launch per operand, one thread per element of it.
+// Order.     None.
+// Error.     Exact: bits are moved. Padding of an integer type is the number cut to it.
 // NaN, inf.  Are moved as they are.
 #pragma once
 
@@ -12,13 +11,14 @@
 
 namespace assay::gpu {
 
+template <class T>
 struct LayoutKernel {
   static constexpr const char* kName = "layout";
   static constexpr unsigned kThreads = 128;
 
-  View<const float> x;
-  View<float> y;
-  float padding = 0;
+  View<const T> x;
+  View<T> y;
+  T padding = 0;
   std::size_t axes = 0;
   // Per axis of the result: its extent; the operand's position is first + step * index, and it is padding outside 0 .. limit - 1.
   std::size_t extents[kMostAxes] = {};
@@ -41,52 +41,59 @@ struct LayoutKernel {
   }
 };
 
-// y[o, j, r] = sum over k in starts[j] .. starts[j + 1] of weights[k] x[o, indices[k], r]; without weights one term, x itself.
-struct GatherKernel {
-  static constexpr const char* kName = "gather";
+// y[o, start + i, r] = x[o, i, r]: x in runs of its extent along the axis times what lies inside.
+template <class T>
+struct ConcatKernel {
+  static constexpr const char* kName = "concat";
   static constexpr unsigned kThreads = 128;
 
-  View<const float> x;
-  View<float> y;
-  std::size_t extent = 1, positions = 1, inner = 1;
-  View<const std::int64_t> starts, indices;
-  View<const float> weights;
-  bool weighted = false;
+  View<const T> x;
+  View<T> y;
+  std::size_t run = 1, pitch = 1, start = 0;  // elements: of a run in x, between runs in y, before the first one
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
-      const std::size_t r = i % inner, j = i / inner % positions, o = i / inner / positions;
-      if (!weighted) {
-        y[i] = element(o, j, r);
-        continue;
-      }
-      float sum = 0;
-      const auto end = static_cast<std::size_t>(starts[j + 1]);
-      for (auto k = static_cast<std::size_t>(starts[j]); k < end; ++k) sum += weights[k] * element(o, k, r);
-      y[i] = sum;
-    }
-  }
-
- private:
-  [[nodiscard]] ASSAY_BOTH float element(std::size_t o, std::size_t k, std::size_t r) const {
-    return x[(o * extent + static_cast<std::size_t>(indices[k])) * inner + r];
+    for (std::size_t i = t.block() * t.count() + t.index(); i < x.size; i += t.blocks() * t.count())
+      y[i / run * pitch + start + i % run] = x[i];
   }
 };
 
-template <class Queue>
-Outcome<Done> run_layout(Queue& queue, const Call& call) {
+template <class T, class Queue>
+Outcome<Done> concat_of(Queue& queue, const Call& call) {
+  const auto axis = static_cast<std::size_t>(call.get<ConcatAttributes>().axis);
+  const std::size_t inner = dense_strides(call.shape)[axis];
+  ConcatKernel<T> kernel{};
+  kernel.y = call.result.template as<T>();
+  kernel.pitch = inner * static_cast<std::size_t>(call.shape[axis]);
+  for (const Operand& operand : call.operands) {
+    kernel.x = operand.data.template as<T>();
+    kernel.run = inner * static_cast<std::size_t>((*operand.shape)[axis]);
+    if (kernel.x.size > 0) {
+      const Launch launch{kernel.kName, blocks_for(kernel.x.size, kernel.kThreads), kernel.kThreads, 0};
+      if (auto done = queue.launch(launch, kernel); !done) return done;
+    }
+    kernel.start += kernel.run;
+  }
+  return Done{};
+}
+
+template <class T>
+T padding_of(double value) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::int64_t>(value));
+  return static_cast<T>(value);
+}
+
+// The map of an op from positions of the result to those of the operand; false: too many axes.
+template <class T>
+bool map_positions(const Call& call, LayoutKernel<T>& kernel) {
   const Shape &from = call.shape_of(), &to = call.shape;
-  LayoutKernel kernel{};
-  kernel.x = call.data();
-  kernel.y = call.result;
   if (call.op == Op::reshape) {  // one axis
     kernel.axes = 1;
     kernel.extents[0] = call.result.size;
     kernel.limits[0] = static_cast<std::int64_t>(call.result.size);
     kernel.steps[0] = kernel.strides[0] = 1;
   } else {
-    if (to.size() > kMostAxes) return refused(call.op, "too many axes");
+    if (to.size() > kMostAxes) return false;
     const std::vector<std::size_t> dense = dense_strides(from);
     kernel.axes = to.size();
     for (std::size_t axis = 0; axis < to.size(); ++axis) {
@@ -100,7 +107,7 @@ Outcome<Done> run_layout(Queue& queue, const Call& call) {
       }
       if (call.op == Op::pad) {
         kernel.firsts[axis] = -call.get<PadAttributes>().before[axis];
-        kernel.padding = static_cast<float>(call.get<PadAttributes>().value);
+        kernel.padding = padding_of<T>(call.get<PadAttributes>().value);
       }
       if (call.op == Op::expand) {
         const std::size_t ahead = to.size() - from.size();
@@ -113,40 +120,21 @@ Outcome<Done> run_layout(Queue& queue, const Call& call) {
       kernel.strides[axis] = static_cast<std::int64_t>(dense[source]);
     }
   }
-  if (call.result.size == 0) return Done{};
-  return queue.launch({LayoutKernel::kName, blocks_for(call.result.size, LayoutKernel::kThreads), LayoutKernel::kThreads, 0}, kernel);
+  return true;
 }
 
-// The float nearest to a weight whose double is one; others are refused, as a double in between might round to the wrong neighbour.
-[[nodiscard]] std::optional<std::vector<float>> floats_of(const std::vector<Rational>& weights);
-
 template <class Queue>
-Outcome<Done> run_gather(Queue& queue, const Call& call) {
-  const bool weighted = call.op == Op::weighted_gather;
-  const auto axis = static_cast<std::size_t>(weighted ? call.get<WeightedGatherAttributes>().axis : call.get<GatherAttributes>().axis);
-  const std::vector<std::int64_t>& indices = weighted ? call.get<WeightedGatherAttributes>().indices : call.get<GatherAttributes>().indices;
-  if (call.result.size == 0) return Done{};
-  GatherKernel kernel{};
-  kernel.x = call.data();
-  kernel.y = call.result;
-  kernel.extent = static_cast<std::size_t>(call.shape_of()[axis]);
-  kernel.inner = dense_strides(call.shape_of())[axis];
-  kernel.positions = weighted ? call.get<WeightedGatherAttributes>().starts.size() - 1 : indices.size();
-  kernel.weighted = weighted;
-  const auto table = queue.upload(std::span<const std::int64_t>(indices));
-  if (!table) return table.rejection();
-  kernel.indices = table.value();
-  if (weighted) {
-    const auto weights = floats_of(call.get<WeightedGatherAttributes>().weights);
-    if (!weights) return refused(call.op, "a weight that is no double");
-    const auto starts = queue.upload(std::span<const std::int64_t>(call.get<WeightedGatherAttributes>().starts));
-    const auto factors = queue.upload(std::span<const float>(*weights));
-    if (!starts) return starts.rejection();
-    if (!factors) return factors.rejection();
-    kernel.starts = starts.value();
-    kernel.weights = factors.value();
-  }
-  return queue.launch({GatherKernel::kName, blocks_for(call.result.size, GatherKernel::kThreads), GatherKernel::kThreads, 0}, kernel);
+Outcome<Done> run_layout(Queue& queue, const Call& call) {
+  return with_width(call.op, call.result.dtype, [&](auto type) -> Outcome<Done> {
+    using T = typename decltype(type)::type;
+    if (call.op == Op::concat) return concat_of<T>(queue, call);
+    LayoutKernel<T> kernel{};
+    kernel.x = call.operands[0].data.template as<T>();
+    kernel.y = call.result.template as<T>();
+    if (!map_positions(call, kernel)) return refused(call.op, "too many axes");
+    if (call.result.size == 0) return Done{};
+    return queue.launch({kernel.kName, blocks_for(call.result.size, kernel.kThreads), kernel.kThreads, 0}, kernel);
+  });
 }
 
 }  // namespace assay::gpu

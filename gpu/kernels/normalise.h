@@ -58,6 +58,7 @@ struct NormaliseKernel {
 
 template <class Queue>
 Outcome<Done> run_normalise(Queue& queue, const Call& call) {
+  if (const auto other = other_than_floats(call)) return refused(call.op, *other);
   const auto& attributes = call.get<NormaliseAttributes>();
   const auto groups = groups_of(call.shape, attributes.axes);
   if (!groups) return refused(call.op, "too many axes");

@@ -1,76 +1,133 @@
-// max_pool.
+// max_pool and avg_pool.
 //
 // Meaning.   The greatest element of each window; padding counts for nothing, a window of padding alone gives 0 (docs/ops/max_pool.md).
+//            The mean of each window over the positions that count: those inside x, with count_include_pad those inside its padding as
+//            well (docs/ops/avg_pool.md).
 // Layout.    [N, C, spatial axes], up to three of them. One thread per element of the result, in a loop over the grid.
-// Order.     Taps from first to last; a maximum has no rounding: bit-reproducible, and exact.
-// NaN, inf.  A window with a NaN gives NaN. Of 0 and -0 either may be given.
+// Order.     Taps from first to last: bit-reproducible.
+// Error.     Maxima are exact; the mean is a sum of the window's elements and one division.
+// NaN, inf.  A window with a NaN gives NaN. Of 0 and -0 either may be the greatest. A mean of no element is 0/0, NaN.
 #pragma once
 
-#include "gpu/call.h"
+#include "gpu/kernels/window.h"
 
 namespace assay::gpu {
 
-struct PoolKernel {
+// Calls f(offset in the operand's plane) for the taps of the window at position i of the result's plane that lie inside.
+template <class F>
+ASSAY_BOTH void for_taps(const WindowAxis* axes, std::size_t i, const F& f) {
+  const WindowAxis &a = axes[0], &b = axes[1], &c = axes[2];
+  const auto at = static_cast<std::int64_t>(i);
+  const std::int64_t oc = at % c.result, ob = at / c.result % b.result, oa = at / c.result / b.result;
+  const auto position = [](const WindowAxis& axis, std::int64_t o, std::int64_t tap) {
+    return o * axis.stride - axis.pad + tap * axis.dilation;
+  };
+  for (std::int64_t ka = 0; ka < a.taps; ++ka) {
+    const std::int64_t pa = position(a, oa, ka);
+    for (std::int64_t kb = 0; kb < b.taps; ++kb) {
+      const std::int64_t pb = position(b, ob, kb);
+      for (std::int64_t kc = 0; kc < c.taps; ++kc) {
+        const std::int64_t pc = position(c, oc, kc);
+        if (a.inside(pa) && b.inside(pb) && c.inside(pc)) f(static_cast<std::size_t>((pa * b.operand + pb) * c.operand + pc));
+      }
+    }
+  }
+}
+
+template <class T>
+struct MaxPoolKernel {
   static constexpr const char* kName = "max_pool";
   static constexpr unsigned kThreads = 128;
-  static constexpr std::size_t kMostSpatial = 3;
 
-  struct Axis {
-    std::size_t operand, result, taps, stride, dilation, pad;
-  };
-  View<const float> x;
-  View<float> y;
-  Axis axes[kMostSpatial];  // those that are missing have extent, taps and strides 1
-
-  // Position of a tap in the operand, plus the padding before it.
-  ASSAY_BOTH static std::size_t padded(const Axis& a, std::size_t o, std::size_t tap) { return o * a.stride + tap * a.dilation; }
-  ASSAY_BOTH static bool inside(const Axis& a, std::size_t at) { return at >= a.pad && at - a.pad < a.operand; }
+  View<const T> x;
+  View<T> y;
+  std::size_t operand_plane = 1, result_plane = 1;
+  WindowAxis axes[kMostSpatial];
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) y[i] = greatest_of(i);
-  }
-
- private:
-  [[nodiscard]] ASSAY_BOTH float greatest_of(std::size_t i) const {
-    const Axis &a = axes[0], &b = axes[1], &c = axes[2];
-    const std::size_t oc = i % c.result, ob = i / c.result % b.result, oa = i / c.result / b.result % a.result;
-    const std::size_t plane = i / c.result / b.result / a.result * (a.operand * b.operand * c.operand);
-    bool any = false;
-    float greatest = 0;
-    for (std::size_t ka = 0; ka < a.taps; ++ka) {
-      const std::size_t pa = padded(a, oa, ka);
-      for (std::size_t kb = 0; kb < b.taps; ++kb) {
-        const std::size_t pb = padded(b, ob, kb);
-        for (std::size_t kc = 0; kc < c.taps; ++kc) {
-          const std::size_t pc = padded(c, oc, kc);
-          if (!inside(a, pa) || !inside(b, pb) || !inside(c, pc)) continue;
-          const float value = x[plane + ((pa - a.pad) * b.operand + (pb - b.pad)) * c.operand + (pc - c.pad)];
-          greatest = any ? greater_or_nan(greatest, value) : value;
-          any = true;
-        }
-      }
+    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+      const std::size_t plane = i / result_plane * operand_plane;
+      bool any = false;
+      T greatest = 0;
+      for_taps(axes, i % result_plane, [&](std::size_t offset) {
+        const T value = x[plane + offset];
+        greatest = any ? greater_or_nan(greatest, value) : value;
+        any = true;
+      });
+      y[i] = greatest;
     }
-    return greatest;
   }
 };
 
-template <class Queue>
-Outcome<Done> run_max_pool(Queue& queue, const Call& call) {
-  const auto& w = call.get<WindowAttributes>();
-  const std::size_t spatial = w.kernel.size();
-  if (spatial > PoolKernel::kMostSpatial) return refused(call.op, std::to_string(spatial) + " spatial axes");
-  PoolKernel kernel{call.data(), call.result, {}};
-  for (PoolKernel::Axis& axis : kernel.axes) axis = {1, 1, 1, 1, 1, 0};
-  for (std::size_t k = 0; k < spatial; ++k) {
-    const auto extent = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-    kernel.axes[PoolKernel::kMostSpatial - spatial + k] = {
-        extent(call.shape_of()[k + 2]), extent(call.shape[k + 2]), extent(w.kernel[k]),
-        extent(w.strides[k]),           extent(w.dilations[k]),    extent(w.pads_begin[k])};
-    if (w.pads_begin[k] < 0) return refused(call.op, "negative padding");
+struct AveragePoolKernel {
+  static constexpr const char* kName = "avg_pool";
+  static constexpr unsigned kThreads = 128;
+
+  View<const float> x;
+  View<float> y;
+  std::size_t operand_plane = 1, result_plane = 1;
+  WindowAxis axes[kMostSpatial];
+  bool counts_padding = false;
+
+  template <class Thread>
+  ASSAY_BOTH void operator()(Thread& t) const {
+    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+      const std::size_t plane = i / result_plane * operand_plane;
+      float sum = 0;
+      for_taps(axes, i % result_plane, [&](std::size_t offset) { sum += x[plane + offset]; });
+      y[i] = sum / static_cast<float>(counted(static_cast<std::int64_t>(i % result_plane)));
+    }
   }
+
+ private:
+  // Positions of the window that count, the product over the axes.
+  [[nodiscard]] ASSAY_BOTH std::int64_t counted(std::int64_t i) const {
+    std::int64_t product = 1;
+    for (std::size_t k = kMostSpatial; k-- > 0;) {
+      const WindowAxis& a = axes[k];
+      const std::int64_t first = counts_padding ? -a.pad : 0, end = a.operand + (counts_padding ? a.pad_end : 0);
+      std::int64_t count = 0;
+      for (std::int64_t tap = 0; tap < a.taps; ++tap) {
+        const std::int64_t at = i % a.result * a.stride - a.pad + tap * a.dilation;
+        count += at >= first && at < end ? 1 : 0;
+      }
+      product *= count;
+      i /= a.result;
+    }
+    return product;
+  }
+};
+
+template <class Queue, class Kernel>
+Outcome<Done> launch_pool(Queue& queue, const Call& call, Kernel kernel) {
+  if (!window_axes(call.get<WindowAttributes>(), call.shape_of(), call.shape, kernel.axes))
+    return refused(call.op, "too many spatial axes");
   if (call.result.size == 0) return Done{};
-  return queue.launch({PoolKernel::kName, blocks_for(call.result.size, PoolKernel::kThreads), PoolKernel::kThreads, 0}, kernel);
+  for (const WindowAxis& axis : kernel.axes) {
+    kernel.operand_plane *= static_cast<std::size_t>(axis.operand);
+    kernel.result_plane *= static_cast<std::size_t>(axis.result);
+  }
+  return queue.launch({Kernel::kName, blocks_for(call.result.size, Kernel::kThreads), Kernel::kThreads, 0}, kernel);
+}
+
+template <class Queue>
+Outcome<Done> run_pool(Queue& queue, const Call& call) {
+  if (call.op == Op::avg_pool) {
+    if (const auto other = other_than_floats(call)) return refused(call.op, *other);
+    AveragePoolKernel kernel{};
+    kernel.x = call.data();
+    kernel.y = call.result;
+    kernel.counts_padding = call.get<WindowAttributes>().count_include_pad;
+    return launch_pool(queue, call, kernel);
+  }
+  return with_elements(call.op, call.result.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    MaxPoolKernel<T> kernel{};
+    kernel.x = call.operands[0].data.template as<T>();
+    kernel.y = call.result.template as<T>();
+    return launch_pool(queue, call, kernel);
+  });
 }
 
 }  // namespace assay::gpu

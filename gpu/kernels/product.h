@@ -1,4 +1,4 @@
-// gemm and matmul.
+// gemm and matmul. Products of integers are in gpu/kernels/integers.h.
 //
 // Meaning.   y = alpha a' b' + beta c (docs/ops/gemm.md), y = a b (docs/ops/matmul.md); a and b transposed, repeated over a batch or
 //            vectors by their strides alone, c repeated over y.
@@ -11,7 +11,7 @@
 // NaN, inf.  As the formula: a NaN or an infinity reaches its row or column of y and nothing else.
 #pragma once
 
-#include "gpu/call.h"
+#include "gpu/kernels/integers.h"
 
 namespace assay::gpu {
 
@@ -66,6 +66,7 @@ Outcome<Done> launch_product(Queue& queue, const ProductKernel& kernel, std::siz
 
 template <class Queue>
 Outcome<Done> run_gemm(Queue& queue, const Call& call) {
+  if (const auto other = other_than_floats(call)) return refused(call.op, *other);
   const auto& [alpha, beta, transpose_a, transpose_b] = call.get<GemmAttributes>();
   const Shape &a = call.shape_of(0), &b = call.shape_of(1);
   const auto width_a = static_cast<std::size_t>(a[1]), width_b = static_cast<std::size_t>(b[1]);
@@ -90,6 +91,25 @@ Outcome<Done> run_gemm(Queue& queue, const Call& call) {
   return launch_product(queue, kernel, 1);
 }
 
+// y [.., rows, columns] of integers, a [.., rows, depth].
+template <class Queue>
+Outcome<Done> run_integer_product(Queue& queue, const Call& call, const Shape& a, const Shape& y, const Strided& a_batch,
+                                  const Strided& b_batch) {
+  return with_integers(call, [&](auto type) -> Outcome<Done> {
+    using T = typename decltype(type)::type;
+    if (call.result.size == 0) return Done{};
+    const IntegerProductKernel<T> kernel{call.operands[0].data.template as<T>(),
+                                         call.operands[1].data.template as<T>(),
+                                         call.result.template as<T>(),
+                                         static_cast<std::size_t>(y[y.size() - 2]),
+                                         static_cast<std::size_t>(y.back()),
+                                         static_cast<std::size_t>(a.back()),
+                                         a_batch,
+                                         b_batch};
+    return queue.launch({kernel.kName, blocks_for(kernel.y.size, kernel.kThreads), kernel.kThreads, 0}, kernel);
+  });
+}
+
 // Vectors are a row on the left and a column on the right; leading axes count the batch.
 template <class Queue>
 Outcome<Done> run_matmul(Queue& queue, const Call& call) {
@@ -105,6 +125,7 @@ Outcome<Done> run_matmul(Queue& queue, const Call& call) {
   };
   const auto a_batch = batch_strides(a), b_batch = batch_strides(b);
   if (!a_batch || !b_batch) return refused(call.op, "a batch of too many axes");
+  if (call.result.dtype != DType::float32) return run_integer_product(queue, call, a, y, *a_batch, *b_batch);
   ProductKernel kernel{};
   kernel.a = call.data(0);
   kernel.b = call.data(1);

@@ -1,20 +1,21 @@
-// reduce_sum, reduce_mean, reduce_max, reduce_min, and max_weight, the derivative of a maximum.
+// reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min, and max_weight, the derivative of a maximum. Those of integers are in
+// gpu/kernels/integers.h.
 //
-// Meaning.   Per group of elements: their sum, mean, greatest or least one; max_weight: 1/k for each of the k greatest, 0 for the others
+// Meaning.   Per group of elements: their sum, mean, product, greatest or least one; max_weight: 1/k for each of the k greatest, 0 for the others
 //            (docs/ops).
 // Layout.    One block per group, whose axes may lie anywhere.
 // Order.     Thread t of T takes the elements t, t + T, ...; then gpu/kernels/rows.h. T depends on the size alone: bit-reproducible.
-// Error.     That of a sum in any order; the mean one division more; the others exact.
-// NaN, inf.  Extrema with a NaN are NaN, max_weight of such a group is NaN throughout. An empty group has sum 0 and mean NaN;
-//            extrema of one are refused.
+// Error.     That of a sum or product in any order; the mean one division more; the others exact.
+// NaN, inf.  Extrema with a NaN are NaN, max_weight of such a group is NaN throughout. An empty group has sum 0, product 1,
+//            mean NaN, and the infinity that any number beats.
 #pragma once
 
-#include "gpu/call.h"
+#include "gpu/kernels/integers.h"
 #include "gpu/kernels/rows.h"
 
 namespace assay::gpu {
 
-enum class Reduction : std::uint8_t { sum, mean, greatest, least };
+enum class Reduction : std::uint8_t { sum, mean, product, greatest, least };
 
 struct ReduceKernel {
   static constexpr const char* kName = "reduce";
@@ -29,6 +30,7 @@ struct ReduceKernel {
   ASSAY_BOTH void operator()(Thread& t) const {
     if (reduction == Reduction::greatest) return reduce<Greatest>(t, -kInfinity);
     if (reduction == Reduction::least) return reduce<Least>(t, kInfinity);
+    if (reduction == Reduction::product) return reduce<Times>(t, 1);
     reduce<Plus>(t, 0);
   }
 
@@ -70,6 +72,8 @@ struct MaxWeightKernel {
 
 template <class Queue>
 Outcome<Done> run_reduction(Queue& queue, const Call& call) {
+  if (call.result.dtype != DType::float32) return run_integer_reduction(queue, call);
+  if (const auto other = other_than_floats(call)) return refused(call.op, *other);
   const auto groups = groups_of(call.shape_of(), call.get<ReduceAttributes>().axes);
   if (!groups) return refused(call.op, "too many axes");
   if (call.result.size == 0) return Done{};
@@ -77,10 +81,11 @@ Outcome<Done> run_reduction(Queue& queue, const Call& call) {
     MaxWeightKernel kernel{call.data(), call.result, *groups};
     return queue.launch({MaxWeightKernel::kName, groups->count, threads_for(groups->size), MaxWeightKernel::kShared}, kernel);
   }
-  const Reduction reduction = call.op == Op::reduce_mean  ? Reduction::mean
-                              : call.op == Op::reduce_max ? Reduction::greatest
-                              : call.op == Op::reduce_min ? Reduction::least
-                                                          : Reduction::sum;
+  const Reduction reduction = call.op == Op::reduce_mean   ? Reduction::mean
+                              : call.op == Op::reduce_max  ? Reduction::greatest
+                              : call.op == Op::reduce_min  ? Reduction::least
+                              : call.op == Op::reduce_prod ? Reduction::product
+                                                           : Reduction::sum;
   ReduceKernel kernel{call.data(), call.result, *groups, reduction};
   return queue.launch({ReduceKernel::kName, groups->count, threads_for(groups->size), ReduceKernel::kShared}, kernel);
 }

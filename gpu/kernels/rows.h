@@ -11,6 +11,9 @@ namespace assay::gpu {
 struct Plus {
   ASSAY_BOTH static float of(float a, float b) { return a + b; }
 };
+struct Times {
+  ASSAY_BOTH static float of(float a, float b) { return a * b; }
+};
 struct Greatest {
   ASSAY_BOTH static float of(float a, float b) { return greater_or_nan(a, b); }
 };

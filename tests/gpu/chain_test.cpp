@@ -30,7 +30,7 @@ TEST_CASE("gpu chain: a fused graph lies within the contract of its region", "[g
   y[3] += 0.001F;
   CHECK(judged(sets.value()[0], Tensor::of_floats({5, 7}, y)).failed == 1);
 
-  REQUIRE(graph.append(Op::softplus, {z}).ok());
+  REQUIRE(graph.append(Op::softmax, {z}, SoftmaxAttributes{1}).ok());
   const auto refused = gpu::run_chain(queue, graph, operands, gpu::View<float>{y.data(), y.size()});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.rejection().code == "gpu.op");

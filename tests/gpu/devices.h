@@ -20,28 +20,27 @@ inline std::vector<Schedule> schedules() {
   return {{Schedule::Order::forward, 0, true}, {Schedule::Order::reverse, 0, true}, {Schedule::Order::random, 7, true}};
 }
 
-// The op's result on a device, whose memory for it was poisoned: an element that is not written is NaN.
+// The op's result on a device, whose memory for it was poisoned: an element that is not written is NaN, or -1.
 inline Outcome<Tensor> executed_on(runtime::Device& device, Op op, const Attributes& attributes, const std::vector<Tensor>& operands) {
   Graph graph;
   std::vector<NodeId> ids;
   for (const Tensor& operand : operands) ids.push_back(graph.append_input(operand.dtype(), operand.shape(), "x"));
   const Outcome<ResultType> type = infer(graph, op, ids, attributes);
   if (!type) return type.rejection();
-  const auto memory_for = [&](const Tensor& content) {
-    auto memory = device.allocate(content.bytes().size());
+  const auto memory_for = [&](std::span<const std::byte> content) {
+    auto memory = device.allocate(content.size());
     if (!memory) FAIL(memory.rejection().to_text());
-    if (const auto done = device.copy_in(content.bytes(), memory.value()); !done) FAIL(done.rejection().to_text());
+    if (const auto done = device.copy_in(content, memory.value()); !done) FAIL(done.rejection().to_text());
     return std::move(memory).value();
   };
   std::vector<runtime::DeviceArray> there;
-  for (const Tensor& operand : operands) there.push_back({&operand.shape(), memory_for(operand)});
+  for (const Tensor& operand : operands) there.push_back({&operand.shape(), memory_for(operand.bytes()), operand.dtype()});
   const Shape& shape = type.value().shape;
-  const std::vector<float> poison(element_count(shape), std::numeric_limits<float>::quiet_NaN());
-  runtime::DeviceArray y{&shape, memory_for(Tensor::of_floats(shape, poison))};
+  auto bytes = std::make_shared<std::vector<std::byte>>(element_count(shape) * byte_size(type.value().dtype), std::byte{0xff});
+  runtime::DeviceArray y{&shape, memory_for(*bytes), type.value().dtype};
   if (const auto done = device.run(op, attributes, there, y); !done) return done.rejection();
-  auto bytes = std::make_shared<std::vector<std::byte>>(poison.size() * sizeof(float));
   if (const auto done = device.copy_out(y.memory, *bytes); !done) return done.rejection();
-  return Tensor(DType::float32, shape, std::move(bytes));
+  return Tensor(type.value().dtype, shape, std::move(bytes));
 }
 
 // Empty if the result lies within its contract, else what is wrong with it.

@@ -78,18 +78,35 @@ TEST_CASE("gpu: a CUDA device keeps its contracts", "[gpu]") {
 
 TEST_CASE("gpu: what has no kernel is refused by name", "[gpu]") {
   const auto device = gpu::emulated_device();
-  const Tensor x = Tensor::of_floats({2}, std::vector<float>{1, 2});
-  const Outcome<Tensor> y = executed_on(*device, Op::softplus, NoAttributes{}, {x});
+  const Tensor x = Tensor::of_floats({1, 1, 1, 1, 1, 2}, std::vector<float>{1, 2});
+  const Outcome<Tensor> y =
+      executed_on(*device, Op::max_pool, pool_window({1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}), {x});
   REQUIRE_FALSE(y.ok());
   CHECK(y.rejection().code == "gpu.op");
-  CHECK(y.rejection().place == "softplus");
-  runtime::Mirror mirror(*device);
-  const runtime::Array whole = runtime::Array::from(Tensor::of_ints({1}, std::vector<std::int64_t>{1}));
-  runtime::Array result = runtime::Array::empty(DType::int64, {1});
-  const runtime::Array* operands[] = {&whole};
-  const auto done = mirror.run(Op::neg, NoAttributes{}, operands, result);
-  REQUIRE_FALSE(done.ok());
-  CHECK(done.rejection().code == "gpu.dtype");
+  CHECK(y.rejection().place == "max_pool");
+  const Outcome<Tensor> wide = executed_on(*device, Op::neg, NoAttributes{}, {Tensor::of_doubles({1}, std::vector<double>{1})});
+  REQUIRE_FALSE(wide.ok());
+  CHECK(wide.rejection().code == "gpu.dtype");
+  CHECK(wide.rejection().place == "neg");
+}
+
+TEST_CASE("gpu: operands without a result are refused, and the first one is named", "[gpu]") {
+  const auto device = gpu::emulated_device();
+  const auto ints = [](const std::vector<std::int64_t>& values) {
+    return Tensor::of_ints({static_cast<std::int64_t>(values.size())}, values);
+  };
+  const Tensor x = Tensor::of_floats({3}, std::vector<float>{1, 2, 3});
+  const auto taken = executed_on(*device, Op::take, ConcatAttributes{0}, {ints({0, -3, 3, -4}), x});
+  REQUIRE_FALSE(taken.ok());
+  CHECK(taken.rejection().code == "gpu.operand");
+  CHECK(taken.rejection().place == "take, index, element 2");
+  CHECK(taken.rejection().found == "3");
+  const auto divided = executed_on(*device, Op::div, NoAttributes{}, {ints({1, 2}), ints({5, 0})});
+  REQUIRE_FALSE(divided.ok());
+  CHECK(divided.rejection().place == "div, divisor, element 1");
+  const auto raised = executed_on(*device, Op::power, NoAttributes{}, {ints({2}), ints({-1})});
+  REQUIRE_FALSE(raised.ok());
+  CHECK(raised.rejection().code == "gpu.operand");
 }
 
 }  // namespace

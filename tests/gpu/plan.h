@@ -1,30 +1,11 @@
 // The probe plan of the device's kernels: ops, attributes and operands over awkward shapes.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "tests/gpu/devices.h"
+#include "tests/gpu/plan_of_choices.h"
 
 namespace assay::test {
-
-struct Probe {
-  Op op;
-  Attributes attributes;
-  std::vector<Tensor> operands;
-};
-
-inline WindowAttributes pool_window(Shape kernel, Shape strides, Shape dilations, Shape begin, Shape end, bool ceil = false) {
-  WindowAttributes w;
-  w.kernel = std::move(kernel);
-  w.strides = std::move(strides);
-  w.dilations = std::move(dilations);
-  w.pads_begin = std::move(begin);
-  w.pads_end = std::move(end);
-  w.ceil_mode = ceil;
-  return w;
-}
 
 inline Tensor shifted(const Tensor& x, float by) {
   std::vector<float> values;
@@ -40,8 +21,6 @@ inline Tensor small_integers(std::mt19937_64& random, const Shape& shape) {
 
 // Around a tile of 16, a warp of 32 and a block of 128; primes; nothing.
 inline std::vector<std::int64_t> awkward_extents() { return {1, 2, 7, 15, 16, 17, 31, 33, 0}; }
-
-using Draws = std::function<Tensor(const Shape&)>;
 
 inline std::vector<Probe> product_probes(const Draws& draw) {
   std::vector<Probe> probes;
@@ -69,35 +48,52 @@ inline std::vector<Probe> product_probes(const Draws& draw) {
 
 inline std::vector<Probe> elementwise_probes(const Draws& draw) {
   std::vector<Probe> probes;
-  const std::vector<std::pair<Op, Attributes>> unary = {{Op::neg, NoAttributes{}},
-                                                        {Op::scale, ScaleAttributes{-0.75}},
-                                                        {Op::abs, NoAttributes{}},
-                                                        {Op::relu, NoAttributes{}},
-                                                        {Op::leaky_relu, LeakyReluAttributes{0.01}},
-                                                        {Op::clip, ClipAttributes{-0.5, 1}},
-                                                        {Op::step, NoAttributes{}},
-                                                        {Op::reciprocal, NoAttributes{}},
-                                                        {Op::exp, NoAttributes{}},
-                                                        {Op::tanh, NoAttributes{}},
-                                                        {Op::erf, NoAttributes{}},
-                                                        {Op::sigmoid, NoAttributes{}},
-                                                        {Op::gelu, GeluAttributes{false}},
-                                                        {Op::gelu, GeluAttributes{true}},
-                                                        {Op::silu, ActivationAttributes{1, 0}},
-                                                        {Op::sqrt, NoAttributes{}},
-                                                        {Op::sin, NoAttributes{}},
-                                                        {Op::cos, NoAttributes{}},
-                                                        {Op::acos, NoAttributes{}},
-                                                        {Op::log, NoAttributes{}}};
+  std::vector<std::pair<Op, Attributes>> unary = {{Op::neg, NoAttributes{}},
+                                                  {Op::scale, ScaleAttributes{-0.75}},
+                                                  {Op::abs, NoAttributes{}},
+                                                  {Op::relu, NoAttributes{}},
+                                                  {Op::leaky_relu, LeakyReluAttributes{0.01}},
+                                                  {Op::clip, ClipAttributes{-0.5, 1}},
+                                                  {Op::step, NoAttributes{}},
+                                                  {Op::reciprocal, NoAttributes{}},
+                                                  {Op::exp, NoAttributes{}},
+                                                  {Op::tanh, NoAttributes{}},
+                                                  {Op::erf, NoAttributes{}},
+                                                  {Op::sigmoid, NoAttributes{}},
+                                                  {Op::gelu, GeluAttributes{false}},
+                                                  {Op::gelu, GeluAttributes{true}},
+                                                  {Op::silu, ActivationAttributes{1, 0}},
+                                                  {Op::sqrt, NoAttributes{}},
+                                                  {Op::sin, NoAttributes{}},
+                                                  {Op::cos, NoAttributes{}},
+                                                  {Op::acos, NoAttributes{}},
+                                                  {Op::log, NoAttributes{}},
+                                                  {Op::elu, ActivationAttributes{0.75, 0}},
+                                                  {Op::selu, ActivationAttributes{1.5, 1.25}},
+                                                  {Op::celu, ActivationAttributes{0.5, 0}},
+                                                  {Op::hard_sigmoid, ActivationAttributes{0.25, 0.5}},
+                                                  {Op::thresholded_relu, ActivationAttributes{0.5, 0}},
+                                                  {Op::shrink, ActivationAttributes{0.75, 0.5}},
+                                                  {Op::pow, PowAttributes{Rational(0)}},
+                                                  {Op::pow, PowAttributes{Rational(2)}},
+                                                  {Op::pow, PowAttributes{Rational(3)}},
+                                                  {Op::pow, PowAttributes{Rational(-1, 3)}}};
+  for (const Op op : {Op::sign, Op::floor, Op::ceil, Op::round, Op::tan, Op::asin, Op::atan, Op::sinh, Op::cosh, Op::asinh, Op::acosh,
+                      Op::atanh, Op::softplus, Op::softsign, Op::mish, Op::hard_swish})
+    unary.emplace_back(op, NoAttributes{});
   for (const auto& [op, attributes] : unary) {
     for (const Shape& shape : {Shape{131}, Shape{0, 3}, Shape{}}) probes.push_back({op, attributes, {draw(shape)}});
   }
-  for (const Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max}) {
+  for (const Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max, Op::power}) {
     for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{129}, {129}}, {{3, 1, 5}, {4, 1}}, {{2, 7}, {}}, {{1, 3}, {0, 1}}}) {
       probes.push_back({op, NoAttributes{}, {draw(a), draw(b)}});
     }
   }
+  for (const bool truncated : {false, true}) probes.push_back({Op::mod, ModAttributes{truncated}, {draw({131}), draw({131})}});
+  probes.push_back({Op::prelu, NoAttributes{}, {draw({4, 33}), draw({33})}});
   probes.push_back({Op::max, NoAttributes{}, {draw({4, 5}), draw({5}), draw({4, 1}), draw({})}});
+  probes.push_back({Op::min, NoAttributes{}, {}});  // more than one launch takes
+  for (int k = 0; k < 13; ++k) probes.back().operands.push_back(draw({4, 5}));
   return probes;
 }
 
@@ -113,6 +109,13 @@ inline std::vector<Probe> softmax_probes(const Draws& draw) {
     probes.push_back({op, SoftmaxAttributes{1}, {draw({2, 5, 3})}});
     probes.push_back({op, SoftmaxAttributes{1}, {draw({0, 4})}});
   }
+  for (const std::int64_t n : line_lengths()) {
+    probes.push_back({Op::log_sum_exp, ReduceAttributes{{1}, false}, {draw({3, n})}});
+    probes.push_back({Op::masked_softmax, MaskedSoftmaxAttributes{1, true}, {draw({3, n}), truth_values({3, n})}});
+  }
+  probes.push_back({Op::log_sum_exp, ReduceAttributes{{0, 2}, true}, {draw({3, 4, 5})}});
+  probes.push_back({Op::masked_softmax, MaskedSoftmaxAttributes{2, false}, {draw({2, 3, 7}), truth_values({3, 7})}});
+  probes.push_back({Op::masked_softmax, MaskedSoftmaxAttributes{1, true}, {draw({2, 9, 3}), truth_values({9, 1})}});
   return probes;
 }
 
@@ -135,7 +138,7 @@ inline std::vector<Probe> normalise_probes(const Draws& draw) {
 
 inline std::vector<Probe> reduction_probes(const Draws& draw) {
   std::vector<Probe> probes;
-  for (const Op op : {Op::reduce_sum, Op::reduce_mean, Op::reduce_max, Op::reduce_min, Op::max_weight}) {
+  for (const Op op : {Op::reduce_sum, Op::reduce_mean, Op::reduce_prod, Op::reduce_max, Op::reduce_min, Op::max_weight}) {
     const bool keeps = op == Op::max_weight;
     for (const std::int64_t n : line_lengths()) probes.push_back({op, ReduceAttributes{{1}, keeps}, {draw({2, n})}});
     probes.push_back({op, ReduceAttributes{{0, 2}, true}, {draw({3, 4, 5})}});
@@ -145,32 +148,12 @@ inline std::vector<Probe> reduction_probes(const Draws& draw) {
   return probes;
 }
 
-inline std::vector<Probe> pool_probes(const Draws& draw) {
-  return {{Op::max_pool, pool_window({2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}), {draw({2, 3, 6, 5})}},
-          {Op::max_pool, pool_window({3, 3}, {2, 1}, {1, 1}, {1, 0}, {1, 2}), {draw({1, 2, 7, 9})}},
-          {Op::max_pool, pool_window({2, 3}, {1, 2}, {2, 1}, {0, 1}, {1, 1}, true), {draw({2, 1, 8, 6})}},
-          {Op::max_pool, pool_window({3}, {3}, {1}, {1}, {1}), {draw({2, 2, 11})}},
-          {Op::max_pool, pool_window({2, 2, 2}, {1, 2, 1}, {1, 1, 2}, {1, 0, 0}, {0, 1, 1}), {draw({1, 2, 4, 5, 6})}},
-          {Op::max_pool, pool_window({2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}), {draw({0, 3, 6, 5})}}};
-}
-
-inline std::vector<Probe> layout_probes(const Draws& draw) {
-  const WeightedGatherAttributes weighted{
-      1, {0, 2, 2, 5}, {3, 0, 1, 1, 2}, {Rational(1), Rational(-2), Rational(1), Rational(1, 2), Rational(3)}};
-  return {{Op::permute, PermuteAttributes{{2, 0, 1}}, {draw({3, 5, 7})}},
-          {Op::permute, PermuteAttributes{{1, 0}}, {draw({17, 33})}},
-          {Op::expand, ShapeAttributes{{4, 3, 5}}, {draw({3, 1})}},
-          {Op::reshape, ShapeAttributes{{10, 13}}, {draw({130})}},
-          {Op::slice, SliceAttributes{{4, 1}, {-2, 3}, {3, 2}}, {draw({5, 7})}},
-          {Op::pad, PadAttributes{{1, -2}, {0, 3}, -1.5}, {draw({4, 5})}},
-          {Op::gather, GatherAttributes{1, {2, 0, 2, 1}, {2, 2}}, {draw({3, 3, 5})}},
-          {Op::weighted_gather, weighted, {draw({2, 4, 3})}}};
-}
-
 inline std::vector<Probe> all_probes(const Draws& draw) {
-  std::vector<Probe> probes;
+  std::vector<Probe> probes = integer_probes();
+  for (Probe& probe : integer_sum_probes()) probes.push_back(std::move(probe));
   for (const auto& family :
-       {product_probes, elementwise_probes, softmax_probes, normalise_probes, reduction_probes, pool_probes, layout_probes}) {
+       {product_probes, elementwise_probes, softmax_probes, normalise_probes, reduction_probes, pool_probes, layout_probes, gather_probes,
+        convolution_probes, batch_norm_probes, scan_probes, order_probes, choice_probes}) {
     for (Probe& probe : family(draw)) probes.push_back(std::move(probe));
   }
   return probes;

@@ -2,14 +2,14 @@
 
     python3 resources.py COMMAND...
 
-COMMAND is nvcc with its options and -Xptxas -v. A kernel that spills registers, or that takes more of them than a block of 256 threads
-leaves to each on every architecture (65536 / 256), fails; so does a warning, by the options.
+COMMAND is nvcc with its options and -Xptxas -v. A kernel fails that spills registers, takes more than MOST_REGISTERS of them, or declares
+shared memory of its own; so does a warning, by the options.
 """
 import re
 import subprocess
 import sys
 
-MOST_REGISTERS = 128  # two blocks of 256 threads at once
+MOST_REGISTERS = 128  # of 65536 on a multiprocessor: two blocks of 256 threads fit at once
 MOST_STATIC_SHARED = 0  # bytes: kernels take theirs at the launch, which the emulation checks
 
 

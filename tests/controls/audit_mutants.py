@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from mutants import flags_of, passes
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "kernel" / "audit"
 
@@ -54,19 +56,6 @@ def units(build):
     return [entry for entry in json.loads((build / "compile_commands.json").read_text()) if marker in entry["file"]]
 
 
-def flags_of(entry):
-    kept, skip, drop = [], 0, {"-o": 1, "-c": 1, "-MF": 1, "-MT": 1, "-MD": 0}
-    for word in shlex.split(entry["command"]):
-        if skip:
-            skip -= 1
-        elif word in drop:
-            skip = drop[word]
-        elif not word.startswith("-W") and not word.endswith("ccache"):
-            kept.append(word)
-    return kept
-
-
-
 def link(build, objects, binary):
     """The command that linked test_audit, with these objects first."""
     command = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "-s", "bin/test_audit"], check=True, capture_output=True, text=True).stdout
@@ -76,13 +65,6 @@ def link(build, objects, binary):
     words = words[start:end]
     words[words.index("-o") + 1] = str(binary)
     subprocess.run([words[0], *map(str, objects), "-Wl,--allow-multiple-definition", *words[1:]], check=True, cwd=build)
-
-
-def passes(binary, tests):
-    try:
-        return subprocess.run([str(binary), tests, "--abort"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
 
 
 def check(build, folder, number, mutant):

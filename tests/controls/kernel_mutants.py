@@ -13,10 +13,11 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
-import shlex
 import subprocess
 import sys
 import tempfile
+
+from mutants import flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["kernel/proof", "kernel/executions", "semantics/functions", "semantics/statement", "certificates/replay"]
@@ -261,8 +262,8 @@ MUTANTS = [
      "multiply_block<kRows, kGroups>(tile, first, {panel.w + at, panel.stride}, out + at, out_stride, 0);", "dense maps*"),
     ("for (; j < s.columns; ++j) {\n        for (std::size_t t = 0;", "for (; j + 1 < s.columns; ++j) {\n        for (std::size_t t = 0;", "affine forms*"),
     ("terms += coefficients[i] != 0 ? 1 : 0;", "terms += coefficients[i] > 0 ? 1 : 0;", "affine forms*"),
-    ("gamma == 0 ? 0 : fits ? mul_up(gamma, size) : kInfinity", "0", "executions: what is added to a product of constants*"),
-    ("if (may_join(node, model)) add_errors(", "if (false) add_errors(", "executions: what is added to a product of constants*"),
+    ("size = fits ? mul_up(gamma, size) : kInfinity;", "size = 0;", "executions: what is added to a product of constants*"),
+    ("if (joins_constants(node, constants_, model)) add_errors(", "if (false) add_errors(", "executions: what is added to a product of constants*"),
     ("const bool fits = adds && gamma", "const bool fits = gamma", "executions: what is added to a product of constants*"),
     (" && mul_up(2, add_up(size, terms_size)) < executions::largest(format)", "", "executions: what is added to a product of constants*"),
     ("terms = moves ? std::fmax(terms, constants.product_terms[operand]) : terms;", "(void)moves, (void)operand;", "executions: what is added to a product of constants*"),
@@ -279,17 +280,7 @@ MUTANTS = [
 def compile_command(build, source):
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if pathlib.Path(entry["file"]).resolve() == source.resolve():
-            words = shlex.split(entry["command"])
-            drop = {"-o": 1, "-c": 1, "-MF": 1, "-MT": 1, "-MD": 0}
-            kept, skip = [], 0
-            for word in words:
-                if skip:
-                    skip -= 1
-                elif word in drop:
-                    skip = drop[word]
-                elif not word.startswith("-W") and not word.endswith("ccache"):
-                    kept.append(word)
-            return kept
+            return flags_of(entry)
     sys.exit(f"{source}: no compile command in {build}")
 
 
@@ -301,14 +292,6 @@ def link(build, mutants, binary):
     catch = [] if pathlib.Path("/usr/include/catch2/catch.hpp").exists() else ["-lCatch2"]
     words = ["c++", *map(str, objects), *map(str, mutants), *map(str, libraries), "-lmpfr", "-lgmp", *catch, "-o", str(binary)]
     subprocess.run(words, check=True)
-
-
-def passes(binary, tests):
-    try:
-        done = subprocess.run([str(binary), tests, "--abort"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
 
 
 def sources(suffixes):

@@ -97,12 +97,14 @@ std::vector<double> joined_constants(const Node& node, const ConstantValues& con
   const bool adds = node.op == Op::add || node.op == Op::sub;  // no bound is known for others
   for (double& size : magnitudes) {
     const bool fits = adds && gamma < kInfinity && mul_up(2, add_up(size, terms_size)) < executions::largest(format);
-    size = gamma == 0 ? 0 : fits ? mul_up(gamma, size) : kInfinity;
+    size = fits ? mul_up(gamma, size) : kInfinity;
   }
   return magnitudes;
 }
-bool may_join(const Node& node, const ExecutionModel& model) {
-  return model.bias_in_product && op_row(node.op).op_class == OpClass::linear && !executions::has_factors(node.op) && node.op != Op::neg;
+bool joins_constants(const Node& node, const ConstantValues& constants, const ExecutionModel& model) {
+  const auto holds = [&](NodeId operand) { return constants.product_terms[operand] > 0; };
+  const bool sums = op_row(node.op).op_class == OpClass::linear && !executions::has_factors(node.op) && node.op != Op::neg;
+  return model.bias_in_product && sums && std::ranges::any_of(node.operands, holds);
 }
 
 std::vector<double> sizes_of(const Array<Interval>& values) {
@@ -226,7 +228,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
     }
     return found;
   };
-  if (may_join(node, model)) add_errors(joined_constants(node, constants_, model, magnitudes_of(*form, x)));
+  if (joins_constants(node, constants_, model)) add_errors(joined_constants(node, constants_, model, magnitudes_of(*form, x)));
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
     for (const ProductBehind& one : behind(form->parts[p].operand)) {
       if (known[one.product] && known[one.product]->empty()) continue;
@@ -346,7 +348,7 @@ Outcome<Done> round_constant(const Graph& graph, NodeId id, const ExecutionModel
   const bool moves = node.op == Op::neg || op_row(node.op).op_class == OpClass::layout;
   for (const NodeId operand : node.operands) terms = moves ? std::fmax(terms, constants.product_terms[operand]) : terms;
   std::vector<double> errors = executions::rounding_errors(node, model, operands, values);
-  if (may_join(node, model)) {
+  if (joins_constants(node, constants, model)) {
     const auto sizes = executions::sums_of_magnitudes(node, model, operands);
     const std::vector<double> joined =
         joined_constants(node, constants, model, sizes ? sizes_of(*sizes) : std::vector<double>(errors.size(), kInfinity));

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
 
 namespace assay::cli {
 

@@ -2,7 +2,7 @@
 // is this function and a command line.
 //
 //   const auto report = assay::check::check_certificate("model.onnx", "property.vnnlib", "holds.assay");
-//   if (report.theorem) std::puts(assay::kernel::theorem_text(*report.theorem, true).c_str());  // kernel/proof/statement_text.h
+//   if (report.theorem) std::puts(assay::kernel::theorem_text(*report.theorem, true).c_str());  // kernel/proof/theorem_text.h
 //
 // The theorem is the answer: what it says, and which files it speaks about, stands in its text and not in the file names.
 #pragma once

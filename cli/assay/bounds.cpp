@@ -7,8 +7,8 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "kernel/kernel.h"
-#include "kernel/proof/statement_text.h"
 #include "semantics/printable.h"
+#include "semantics/statement/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -49,7 +49,7 @@ int bounds(const BoundsOptions& options) {
   const auto& problem = loaded.value().problem;
   const std::vector<std::string> notes = loaded.value().notes();
   if (options.json != "-" && !options.statement.empty() && !is_file(options.statement))
-    std::fputs(kernel::statement_text(*problem, is_full(options.statement)).c_str(), stdout);
+    std::fputs(kernel::statement_text(problem->statement(), is_full(options.statement)).c_str(), stdout);
   if (options.json != "-") print_notes(stdout, notes);
   std::vector<GroupBounds> groups;
   bool complete = true;  // every output has bounds

@@ -7,7 +7,7 @@
 #include "cli/assay/gate.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
 
 namespace assay::cli {
 namespace {

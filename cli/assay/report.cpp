@@ -4,7 +4,7 @@
 
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
-#include "kernel/proof/statement_text.h"
+#include "semantics/statement/statement_text.h"
 
 namespace assay::cli {
 
@@ -41,7 +41,7 @@ bool write_json(const JsonTarget& target, const std::string& text) {
 }
 
 bool write_statement(const StatementChoice& choice, const kernel::Problem& problem) {
-  return !is_file(choice) || write_file(choice, kernel::statement_text(problem, true));
+  return !is_file(choice) || write_file(choice, kernel::statement_text(problem.statement(), true));
 }
 
 void prepare_last_words(const std::string& verb, const std::function<JsonTarget()>& target) {

@@ -8,7 +8,7 @@
 
 #include "assay/check/cost.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
 
 namespace assay::cli {
 namespace {

@@ -18,7 +18,8 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
+#include "semantics/statement/statement_text.h"
 
 namespace assay::cli {
 namespace {
@@ -99,7 +100,9 @@ class ProgressLine {
   double last_ = 0;
 };
 
-std::string sentence(const VerifyReport& report) { return queries::sentence({report.answer, report.reason, report.theorem, {}, {}}); }
+std::string sentence(const VerifyReport& report) {
+  return queries::sentence({report.answer, report.reason, report.theorem, {}, {}, false, {}});
+}
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
   std::vector<double> outputs;
@@ -122,7 +125,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (report.theorem)
     std::fputs(kernel::theorem_text(*report.theorem, full).c_str(), stderr);
   else if (!options.statement.empty())
-    std::fputs(kernel::statement_text(*report.problem, full).c_str(), stderr);
+    std::fputs(kernel::statement_text(report.problem->statement(), full).c_str(), stderr);
   print_notes(stderr, report.notes);
   for (const std::string& line : report.nearest ? lines_of(report.orders) : std::vector<std::string>())
     std::fprintf(stderr, "  %s\n", line.c_str());

@@ -33,10 +33,6 @@ namespace {
 using executions::kInfinity;
 constexpr double kInflate = 1 + 0x1p-26;  // what sums of magnitudes in double may lose, up to 2^25 terms
 
-Rejection declined(std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
-  return {Rejection::Kind::declined, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
-}
-
 // What factors lose that are rounded, or flushed, before they are multiplied, where that is no share of the terms: absolute times the sums of
 // the coefficients and of the operands, once each, and absolute^2 a term; what a flushed bias loses. `later`: SumForm.
 std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<std::vector<double>>& x, double absolute, double later) {
@@ -137,6 +133,7 @@ double terms_of(const AffineForm& form) {
 
 Array<Interval> as_intervals(const Shape& shape, const Box& box) {
   Array<Interval> values{shape, {}};
+  values.values.reserve(box.lo.size());
   for (std::size_t i = 0; i < box.lo.size(); ++i) values.values.emplace_back(box.lo[i], box.hi[i]);
   return values;
 }
@@ -258,6 +255,15 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
   return stored(std::move(result));
 }
 
+double Scope::size_of_operands(NodeId node) const {
+  double size = 0;
+  for (const NodeId operand : problem_->graph().node(node).operands) {
+    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
+      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
+  }
+  return size;
+}
+
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
@@ -279,13 +285,11 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   };
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!(errors[i] < INFINITY))
-      return Rejection{
-          Rejection::Kind::declined,
-          "propagate_box.S4",
-          at(problem_->graph(), node, i),
+      return declined(
+          "propagate_box.S4", at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
           why_unbounded(*problem_, problem_->graph().node(node), problem_->affine(node), operands()),
-          "narrow the input box, or state another execution model (docs/float32.md)"};
+          "narrow the input box, or state another execution model (docs/float32.md)");
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
   rounding_size_[node] = size;

@@ -66,12 +66,9 @@ Outcome<std::vector<Interval>> Scope::outputs_of_executions(const std::shared_pt
     if (least && (row.strict ? *least >= row.bound : *least > row.bound))
       return reject("satisfiable.S4", here, "every row of the case holds", "no execution of the model satisfies this one");
     if (!most || !(row.strict ? -*most < row.bound : -*most <= row.bound))
-      return Rejection{Rejection::Kind::declined,
-                       "satisfiable.S4",
-                       here,
-                       "a row that holds for every execution of the model",
-                       "it depends on the order of summation, or on another choice that the model leaves open",
-                       "another point, a model of fewer executions, or real arithmetic"};
+      return declined("satisfiable.S4", here, "a row that holds for every execution of the model",
+                      "it depends on the order of summation, or on another choice that the model leaves open",
+                      "another point, a model of fewer executions, or real arithmetic");
   }
   std::vector<Interval> outputs;
   for (const NodeId id : problem->graph().outputs) {

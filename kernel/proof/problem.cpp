@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernel/proof/execution.h"
+#include "kernel/proof/scope_parts.h"
 #include "semantics/demand.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
@@ -13,11 +14,6 @@
 
 namespace assay::kernel {
 namespace {
-
-Rejection refuse(Rejection::Kind kind, std::string code, std::string place, std::string required, std::string found,
-                 std::string advice = {}) {
-  return {kind, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
-}
 
 // Values of the nodes that depend on no input, over intervals: exact where the arithmetic is.
 // In a floating semantics with what executions lose on the way.
@@ -37,7 +33,7 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
     result.is_constant[id] = true;
     if (node.op == Op::constant) {
       if (node.dtype == DType::complex64)
-        return refuse(Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant");
+        return Rejection{Rejection::Kind::unsupported, "kernel.dtype", node.name, "real constants", "complex64", "remove the constant"};
       result.values[id] = lift<Interval>(node.value);
       if (auto stored = round_weights(node, model, result.values[id]); !stored) return stored.rejection();
       continue;
@@ -46,8 +42,8 @@ Outcome<ConstantValues> constant_values(const Graph& graph, const ExecutionModel
     if (!value) return value.rejection();
     for (const Interval& v : value.value().values) {
       if (v.is_undefined())
-        return refuse(Rejection::Kind::declined, "kernel.domain", node.name, "constants inside the op's domain",
-                      std::string(op_row(node.op).name) + " of constants is undefined");
+        return declined("kernel.domain", node.name, "constants inside the op's domain",
+                        std::string(op_row(node.op).name) + " of constants is undefined");
     }
     result.values[id] = std::move(value).value();
     if (auto rounded = round_constant(graph, id, model, operands, result); !rounded) return rounded.rejection();
@@ -127,8 +123,8 @@ std::vector<NodeId> nodes_on_the_way(const Graph& graph, const std::vector<std::
 
 Outcome<Done> check_environment() {
   if (floating_point_environment_is_standard()) return Done{};
-  return refuse(Rejection::Kind::declined, "kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero",
-                "another mode", "a library changed the floating-point mode; start the checker without it");
+  return declined("kernel.environment", "this thread", "round to nearest, no flush-to-zero, no denormals-are-zero", "another mode",
+                  "a library changed the floating-point mode; start the checker without it");
 }
 
 bool Problem::group_is_empty(std::size_t group) const {
@@ -165,8 +161,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   problem->affine_.resize(graph.nodes.size());
   problem->grids_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (problem->is_constant_[id]) continue;
-    if (graph.node(id).op == Op::input) continue;
+    if (problem->is_constant_[id] || graph.node(id).op == Op::input) continue;
     if (problem->floating() && sums_constants(graph.node(id), problem->is_constant_)) continue;
     auto form = affine_form(graph, id, problem->constants_);
     if (form)
@@ -175,11 +170,6 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
       return form.rejection();
     if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
   }
-  problem->readers_.assign(graph.nodes.size(), 0);
-  for (const Node& node : graph.nodes) {
-    for (const NodeId operand : node.operands) ++problem->readers_[operand];
-  }
-  for (const NodeId output : graph.outputs) ++problem->readers_[output];
   problem->mark_rewritten();
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
@@ -235,13 +225,7 @@ Boxes Problem::root_boxes(std::size_t group) const {
     boxes[id] = std::move(box);
   }
   const auto add_constant = [&](NodeId id) {
-    if (!is_constant_[id] || boxes[id]) return;
-    auto box = std::make_shared<Box>();
-    for (const Interval& value : constants_.values[id].values) {
-      box->lo.push_back(value.lo());
-      box->hi.push_back(value.hi());
-    }
-    boxes[id] = std::move(box);
+    if (is_constant_[id] && !boxes[id]) boxes[id] = std::make_shared<Box>(box_of(constants_.values[id]));
   };
   for (NodeId id = 0; id < graph().nodes.size(); ++id) {
     if (is_constant_[id] || affine_[id]) continue;

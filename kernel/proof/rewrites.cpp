@@ -60,8 +60,13 @@ Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
   return as_intervals(graph().node(node).shape, *boxes[source]);
 }
 
-// The steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact joins a formula only between steps.
+// Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact joins a formula only between steps.
 void Problem::mark_rewritten() {
+  readers_.assign(graph().nodes.size(), 0);
+  for (const Node& node : graph().nodes) {
+    for (const NodeId operand : node.operands) ++readers_[operand];
+  }
+  for (const NodeId output : graph().outputs) ++readers_[output];
   const ExecutionModel& model = statement_.semantics;
   rewritten_.assign(graph().nodes.size(), false);
   for (NodeId id = graph().nodes.size(); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {

@@ -42,7 +42,7 @@ Outcome<Done> Scope::spend(double work) const {
 Rejection beyond_work(double work, double left) {
   char found[80];
   std::snprintf(found, sizeof found, "a step of %.3g, and %.3g are left", work, left);
-  return {Rejection::Kind::declined, "kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget"};
+  return declined("kernel.work", "", "multiply-adds within the budget", found, "allow more with --budget");
 }
 
 std::vector<Literal> Scope::literals() const {
@@ -113,15 +113,6 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
-double Scope::size_of_operands(NodeId node) const {
-  double size = 0;
-  for (const NodeId operand : problem_->graph().node(node).operands) {
-    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
-      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
-  }
-  return size;
-}
-
 // Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::propagate_box(NodeId node) try {
@@ -150,10 +141,7 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   std::vector<Array<Interval>> operands;
   for (const NodeId operand : graph.node(node).operands) {
     if (!boxes_[operand]) return not_boxed("propagate_box.S2", operand);
-    Array<Interval> values{graph.node(operand).shape, {}};
-    values.values.reserve(boxes_[operand]->lo.size());
-    for (std::size_t i = 0; i < boxes_[operand]->lo.size(); ++i) values.values.emplace_back(boxes_[operand]->lo[i], boxes_[operand]->hi[i]);
-    operands.push_back(std::move(values));
+    operands.push_back(problem_->values_at(operand, boxes_));
   }
   std::vector<const Array<Interval>*> pointers;
   for (const auto& operand : operands) pointers.push_back(&operand);
@@ -165,11 +153,7 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
                     "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
   }
   if (auto found = find_rounding(node, &result.value()); !found) return found;
-  Box box;
-  for (const Interval& value : result.value().values) {
-    box.lo.push_back(value.lo());
-    box.hi.push_back(value.hi());
-  }
+  Box box = box_of(result.value());
   if (rounding_[node]) widen(box, *rounding_[node]);
   meet(node, std::move(box));
   return Done{};

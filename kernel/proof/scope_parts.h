@@ -17,8 +17,12 @@ inline Rejection reject(std::string code, std::string place, std::string require
   return {Rejection::Kind::rejected, std::move(code), std::move(place), std::move(required), std::move(found), "certificates/FORMAT.md"};
 }
 
+inline Rejection declined(std::string code, std::string place, std::string required, std::string found, std::string advice = {}) {
+  return {Rejection::Kind::declined, std::move(code), std::move(place), std::move(required), std::move(found), std::move(advice)};
+}
+
 inline Rejection stopped(std::string place) {
-  return {Rejection::Kind::declined, "kernel.stopped", std::move(place), "time to finish", "a stop was requested", {}};
+  return declined("kernel.stopped", std::move(place), "time to finish", "a stop was requested");
 }
 
 inline std::string exact(double value) {
@@ -30,6 +34,15 @@ inline std::string exact(double value) {
 inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
   const std::string name = node < graph.nodes.size() ? " '" + printable(graph.node(node).name) + "'" : "";
   return "node " + std::to_string(node) + name + ", element " + std::to_string(element);
+}
+
+inline Box box_of(const Array<Interval>& values) {
+  Box box;
+  for (const Interval& value : values.values) {
+    box.lo.push_back(value.lo());
+    box.hi.push_back(value.hi());
+  }
+  return box;
 }
 
 // By as much on either side, where there is anything to add.

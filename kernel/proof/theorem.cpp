@@ -1,84 +1,9 @@
-// The words of a theorem: region, unsafe set, graph, digests and assumptions.
+// The words of a theorem: what is shown, the statement, the assumptions.
 
-#include <algorithm>
-#include <cstdint>
-
-#include "kernel/proof/statement_text.h"
-#include "semantics/printable.h"
+#include "kernel/proof/theorem_text.h"
+#include "semantics/statement/statement_text.h"
 
 namespace assay::kernel {
-namespace {
-
-// How much of a property is printed: its beginning, or all of it.
-struct Shown {
-  std::size_t cases = 12, rows = 12, inputs = 8;
-};
-constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
-
-std::string variable_text(const Graph& graph, const Variable& v) {
-  const bool input = v.side == Variable::Side::input;
-  const auto& names = input ? graph.input_names : graph.output_names;
-  const std::string prefix = names.size() == 1 ? (input ? "X" : "Y") : printable(names[v.tensor]);
-  return prefix + "_" + std::to_string(v.element);
-}
-
-std::string row_text(const Graph& graph, const Row& row) {
-  std::string text;
-  for (const Term& term : row.terms) {
-    const bool negative = term.coefficient.sign() < 0;
-    const Rational magnitude = negative ? -term.coefficient : term.coefficient;
-    text += text.empty() ? (negative ? "-" : "") : (negative ? " - " : " + ");
-    if (!(magnitude == Rational(1))) text += magnitude.to_decimal() + " ";
-    text += variable_text(graph, term.variable);
-  }
-  return (text.empty() ? "0" : text) + (row.strict ? " < " : " <= ") + row.bound.to_decimal();
-}
-
-std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) {
-  std::string text;
-  std::size_t fixed = 0, at = 0;
-  for (std::size_t i = 0; i < box.lo.size(); ++i) fixed += box.lo[i] == box.hi[i] ? 1 : 0;
-  for (std::uint32_t tensor = 0; tensor < graph.inputs.size(); ++tensor) {
-    for (std::size_t i = 0; i < graph.size(graph.inputs[tensor]) && at < most; ++i, ++at) {
-      const DType dtype = graph.node(graph.inputs[tensor]).dtype;
-      text += "    " + variable_text(graph, {Variable::Side::input, tensor, i}) + " in " +
-              (is_float(dtype) ? "" : std::string("the ") + to_string(dtype) + " values of ") + "[" + box.lo[at].to_decimal() + ", " +
-              box.hi[at].to_decimal() + "]\n";
-    }
-  }
-  if (box.lo.size() > most) text += "    ... and " + std::to_string(box.lo.size() - most) + " more inputs\n";
-  return text + "    " + std::to_string(box.lo.size()) + " inputs, " + std::to_string(fixed) + " of them fixed\n";
-}
-
-}  // namespace
-
-std::string statement_text(const Problem& problem, bool full) {
-  const Statement& s = problem.statement();
-  const Graph& graph = problem.graph();
-  const Shown most = full ? kEverything : Shown{};
-  std::string text = "semantics: " + to_string(s.semantics) + "\n";
-  if (std::ranges::any_of(graph.nodes, [](const Node& node) { return is_integer(node.dtype) && node.op != Op::constant; }))
-    text += "integers: exact; a network has no value where a result leaves its type's range\n";
-  text += "graph: " + summary(graph) + "\n";
-  text += "property: " + std::to_string(s.property.cases.size()) + (s.property.cases.size() == 1 ? " case" : " cases") + " over " +
-          std::to_string(problem.group_count()) + (problem.group_count() == 1 ? " input box\n" : " input boxes\n");
-  const InputBox* shown = nullptr;
-  for (std::size_t c = 0; c < std::min(s.property.cases.size(), most.cases); ++c) {
-    const Case& one = s.property.cases[c];
-    if (one.box.get() != shown) text += "  box:\n" + box_text(graph, *one.box, most.inputs);
-    shown = one.box.get();
-    text += "  case " + std::to_string(c) + ":";
-    for (std::size_t r = 0; r < std::min(one.rows.size(), most.rows); ++r) text += (r == 0 ? " " : " and ") + row_text(graph, one.rows[r]);
-    if (one.rows.empty()) text += " every point of the box";
-    if (one.rows.size() > most.rows) text += " and " + std::to_string(one.rows.size() - most.rows) + " more rows";
-    text += "\n";
-  }
-  if (s.property.cases.size() > most.cases) text += "  ... and " + std::to_string(s.property.cases.size() - most.cases) + " more cases\n";
-  for (const Source& source : s.sources)
-    text += "sha256 of " + source.role + " '" + printable(source.name, SIZE_MAX) + "': " + to_hex(source.sha256) + "\n";
-  text += "sha256 of the canonical graph: " + to_hex(graph_digest(graph)) + "\n";
-  return text + "sha256 of the statement: " + to_hex(problem.digest()) + "\n";
-}
 
 std::string theorem_text(const Theorem& theorem, bool full) {
   std::string text = "theorem: ";
@@ -88,7 +13,7 @@ std::string theorem_text(const Theorem& theorem, bool full) {
     text += "unsat (vacuous): no case has a point, because the input box is empty\n";
   else
     text += "unsat: no point of any case's input box satisfies its rows\n";
-  text += statement_text(*theorem.problem(), full);
+  text += statement_text(theorem.problem()->statement(), full);
   for (const std::string& assumption : theorem.assumptions()) text += "assumption: " + assumption + "\n";
   return text;
 }

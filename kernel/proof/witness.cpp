@@ -127,20 +127,15 @@ Outcome<Theorem> satisfiable(const std::shared_ptr<const Problem>& problem, cons
   if (truth == Truth::fails)
     return reject("satisfiable.S3", place + ", row " + std::to_string(row), "every row of the case holds", "this one does not");
   if (truth == Truth::open)
-    return Rejection{Rejection::Kind::declined,
-                     "satisfiable.S3",
-                     place + ", row " + std::to_string(row),
-                     "a decided row",
-                     "open at 256 bits, and in exact fractions of a length that the network's size allows",
-                     ""};
+    return declined("satisfiable.S3", place + ", row " + std::to_string(row), "a decided row",
+                    "open at 256 bits, and in exact fractions of a length that the network's size allows");
   for (const NodeId id : problem->graph().outputs) {
     const auto& values = coarse.value().values[id].values;
     theorem.outputs_.insert(theorem.outputs_.end(), values.begin(), values.end());
   }
   return theorem;
 } catch (const Stopped&) {
-  return Rejection{Rejection::Kind::declined, "kernel.stopped",       "case " + std::to_string(witness.case_index),
-                   "time to finish",          "a stop was requested", ""};
+  return stopped("case " + std::to_string(witness.case_index));
 }
 
 }  // namespace assay::kernel

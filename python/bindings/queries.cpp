@@ -15,8 +15,9 @@
 #include "certificates/format/writer.h"
 #include "frontends/onnx/import.h"
 #include "kernel/executions/named_models.h"
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
 #include "python/bindings/native.h"
+#include "semantics/statement/statement_text.h"
 
 namespace assay::python {
 namespace {
@@ -65,7 +66,7 @@ nb::list side(const Graph& graph, const std::vector<NodeId>& nodes, const std::v
 
 void add_problem(nb::dict& dict, const kernel::Problem& problem) {
   const kernel::Statement& statement = problem.statement();
-  dict["statement"] = kernel::statement_text(problem, true);
+  dict["statement"] = kernel::statement_text(problem.statement(), true);
   dict["semantics"] = to_string(statement.semantics);
   nb::dict digests;
   for (const kernel::Source& source : statement.sources)

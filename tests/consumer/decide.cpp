@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "assay/check/check.h"
-#include "kernel/proof/statement_text.h"
+#include "kernel/proof/theorem_text.h"
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;

@@ -1,6 +1,7 @@
 // How a graph node becomes an AffineForm: dense and convolution structure where the op has it, else the sparse matrix that
 // the op's own denotation yields on symbolic operands.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -22,10 +23,7 @@ Split split(const Interval& x) {
 }
 
 bool all_finite(const Array<Interval>& values) {
-  for (const Interval& v : values.values) {
-    if (!(std::isfinite(v.lo()) && std::isfinite(v.hi()))) return false;
-  }
-  return true;
+  return std::ranges::all_of(values.values, [](const Interval& v) { return std::isfinite(v.lo()) && std::isfinite(v.hi()); });
 }
 
 Rejection not_linear(const Node& node, std::string found) {
@@ -204,13 +202,9 @@ bool probe(const Graph& graph, const Node& node, const Structure& s) {
   map->apply(1, x.data(), y.data());
   const std::vector<double> a = source.vector(y.size());
   map->transpose(1, a.data(), back.data());
-  double left = 0, right = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    if (!(y[i] == reference.value().values[i])) return false;
-    left += a[i] * y[i];
-  }
-  for (std::size_t j = 0; j < x.size(); ++j) right += back[j] * x[j];
-  return left == right;
+  const double left = std::inner_product(y.begin(), y.end(), a.begin(), 0.0);
+  const double right = std::inner_product(x.begin(), x.end(), back.begin(), 0.0);
+  return y == reference.value().values && left == right;
 }
 
 struct SplitWeights {

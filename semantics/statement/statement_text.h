@@ -1,0 +1,14 @@
+// Statements as text, shortened or in full.
+#pragma once
+
+#include <string>
+
+#include "semantics/statement/statement.h"
+
+namespace assay::kernel {
+
+// Semantics in words, graph summary, region, unsafe set, digests. Without `full` the beginning of region and set, and how much is left out.
+// The statement is validated.
+[[nodiscard]] std::string statement_text(const Statement& statement, bool full);
+
+}  // namespace assay::kernel

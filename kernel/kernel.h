@@ -85,7 +85,7 @@ class Problem {
   [[nodiscard]] bool group_is_empty(std::size_t group) const;
 
   [[nodiscard]] bool is_constant(NodeId node) const { return is_constant_[node]; }  // depends on no input
-  // Set for every linear or layout node that is not constant.
+  // Set for every linear or layout node that is not constant; with the affine nodes before it that only it reads folded in.
   [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
   // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
   [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }
@@ -109,20 +109,14 @@ class Problem {
   std::vector<std::uint32_t> group_of_case_;
   std::vector<bool> is_constant_, kink_at_zero_;
   std::vector<std::optional<AffineForm>> affine_;
-  std::vector<std::optional<GridForm>> grids_;  // of the affine forms, in exact mode
+  std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
+  std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
   std::vector<NodeId> pre_activations_, active_nodes_;
   std::vector<double> row_work_;  // by node: of the node and all before it
   ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
-  // `read_twice`: by something else as well, on the way from the product to where it is read here.
-  struct ProductBehind {
-    NodeId product;
-    bool read_twice;
-  };
-  [[nodiscard]] std::vector<ProductBehind> products_behind(NodeId id) const;
-  [[nodiscard]] bool has_number(const Rational& lo, const Rational& hi) const;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
   [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image) const;
@@ -131,6 +125,9 @@ class Problem {
   [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
   [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
   void mark_rewritten();
+  void set_form(NodeId node, AffineForm form);
+  [[nodiscard]] const AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
+  [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
   [[nodiscard]] std::optional<executions::Formula> formula_of(NodeId node, const Boxes& boxes, bool is_root) const;
   friend class Scope;
 };
@@ -261,8 +258,8 @@ class Scope {
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
-  [[nodiscard]] double size_of_operands(NodeId node) const;
   Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image);
+  [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
   std::shared_ptr<const Problem> problem_;
   std::shared_ptr<const Context> context_;

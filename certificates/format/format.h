@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernel/executions/named_models.h"
 #include "semantics/graph/execution_model.h"
 
 namespace assay::certificate {
@@ -60,7 +61,9 @@ inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
 inline constexpr std::size_t kFrameTarget = std::size_t{1} << 16;  // the writer closes a frame that has reached this many bytes
 inline constexpr std::size_t kMaxNameBytes = 255;                  // semantics name
 // How a header names the semantics; the digest covers all of it.
-[[nodiscard]] inline std::string name_of(const ExecutionModel& model) { return short_spelling(model).substr(0, kMaxNameBytes); }
+[[nodiscard]] inline std::string name_of(const ExecutionModel& model) {
+  return model.kind == ExecutionModel::Kind::real ? to_string(model) : executions::semantics_name(model).substr(0, kMaxNameBytes);
+}
 inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;        // in one record, and rows of one case
 inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;        // of a graph that is not known (dump)
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;     // of one of its nodes

@@ -15,10 +15,11 @@ namespace assay::certificate {
 namespace {
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
-// replayed over the reals. Its digest is then that of the same graph and property under its own semantics.
+// replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
 bool is_same_under(const std::string& semantics, const Header& header, const kernel::Problem& problem) {
-  auto model = parse_execution_model(semantics);
-  if (problem.floating() || !model || model.value().kind == ExecutionModel::Kind::real) return false;
+  if (problem.floating()) return header.digest == problem.digest();
+  auto model = semantics.starts_with("binary") ? parse_execution_model(semantics) : executions::semantics_named(semantics);
+  if (!model || model.value().kind == ExecutionModel::Kind::real) return false;
   kernel::Statement statement = problem.statement();
   statement.semantics = std::move(model).value();
   return header.digest == kernel::statement_digest(statement);

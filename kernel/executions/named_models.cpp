@@ -69,4 +69,14 @@ Outcome<ExecutionModel> semantics_named(std::string_view text) {
                    "docs/float32.md says what each of them means"};
 }
 
+std::string semantics_name(const ExecutionModel& model) {
+  if (model.kind == ExecutionModel::Kind::real) return "real";
+  for (const NamedModel& one : named_models()) {
+    if (!(one.model == model)) continue;
+    const bool alone = one.name == "float64" || one.name == "bfloat16" || one.name == "float16";
+    return one.name == "any-order" ? "float32" : (alone ? "" : "float32:") + std::string(one.name);
+  }
+  return short_spelling(model);
+}
+
 }  // namespace assay::executions

@@ -103,6 +103,27 @@ bool joins_constants(const Node& node, const ConstantValues& constants, const Ex
   return model.bias_in_product && sums && std::ranges::any_of(node.operands, holds);
 }
 
+// `read_twice`: by something else as well, on the way from the product to where it is read here.
+struct ProductBehind {
+  NodeId product;
+  bool read_twice;
+};
+// The products whose values this node holds, as they are or moved and negated.
+std::vector<ProductBehind> products_behind(const Problem& problem, const std::vector<std::size_t>& readers, NodeId id) {
+  std::vector<ProductBehind> found;
+  std::vector<ProductBehind> open{{id, readers[id] > 1}};
+  while (!open.empty()) {
+    const ProductBehind one = open.back();
+    open.pop_back();
+    const Node& node = problem.graph().node(one.product);
+    if (problem.is_constant(one.product)) continue;
+    if (is_product(node)) found.push_back(one);
+    if (node.op != Op::neg && op_row(node.op).op_class != OpClass::layout) continue;
+    for (const NodeId operand : node.operands) open.push_back({operand, one.read_twice || readers[operand] > 1});
+  }
+  return found;
+}
+
 std::vector<double> sizes_of(const Array<Interval>& values) {
   std::vector<double> sizes;
   for (const Interval& value : values.values) sizes.push_back(value.magnitude());
@@ -143,22 +164,6 @@ bool is_square(const Node& node) {
   return power != nullptr ? power->exponent == Rational(2) : node.op == Op::mul && node.operands[0] == node.operands[1];
 }
 
-// The products whose values this node holds, as they are or moved and negated.
-std::vector<Problem::ProductBehind> Problem::products_behind(NodeId id) const {
-  std::vector<ProductBehind> found;
-  std::vector<ProductBehind> open{{id, readers_[id] > 1}};
-  while (!open.empty()) {
-    const ProductBehind one = open.back();
-    open.pop_back();
-    const Node& node = graph().node(one.product);
-    if (is_constant_[one.product]) continue;
-    if (is_product(node)) found.push_back(one);
-    if (node.op != Op::neg && op_row(node.op).op_class != OpClass::layout) continue;
-    for (const NodeId operand : node.operands) open.push_back({operand, one.read_twice || readers_[operand] > 1});
-  }
-  return found;
-}
-
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
 std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
                                                  std::span<const std::shared_ptr<const std::vector<double>>> known,
@@ -166,7 +171,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
   const ExecutionModel& model = statement_.semantics;
   const Node& node = graph().node(id);
   if (executions::computes_exactly(node, model)) return {};
-  const AffineForm* form = affine(id);
+  const AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
   for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
   auto sum = executions::sum_form(node, graph().node(node.operands[0]).shape, model, executions::format_of(node.dtype));
@@ -219,8 +224,9 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
     std::vector<ProductBehind> found;
     for (const NodeId operand : node.operands) {
       NodeId source = operand;
-      while (source != part && affine(source) != nullptr && affine(source)->parts.size() == 1) source = affine(source)->parts[0].operand;
-      const std::vector<ProductBehind> more = source == part ? products_behind(operand) : std::vector<ProductBehind>();
+      while (source != part && own_form(source) != nullptr && own_form(source)->parts.size() == 1)
+        source = own_form(source)->parts[0].operand;
+      const std::vector<ProductBehind> more = source == part ? products_behind(*this, readers_, operand) : std::vector<ProductBehind>();
       found.insert(found.end(), more.begin(), more.end());
     }
     return found;
@@ -234,7 +240,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
       const std::vector<double> all(form->parts[p].map->columns(), most);
       form->parts[p].map->apply_magnitude(all.data(), more.data());
       if (model.bias_in_product && executions::has_factors(graph().node(one.product).op)) {
-        const AffineForm* of_product = affine(one.product);
+        const AffineForm* of_product = own_form(one.product);
         const double all_terms = static_cast<double>(graph().size(graph().node(one.product).operands[0]));
         const double terms = (of_product != nullptr ? terms_of(*of_product) : all_terms) + 2;
         const auto errors = executions::sum_errors(model, executions::format_of(node.dtype), terms, {true, 1});
@@ -255,26 +261,21 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
   return stored(std::move(result));
 }
 
-double Scope::size_of_operands(NodeId node) const {
-  double size = 0;
-  for (const NodeId operand : problem_->graph().node(node).operands) {
-    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
-      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
-  }
-  return size;
-}
-
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
 Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
-  const double size = size_of_operands(node);
+  double size = 0;
+  for (const NodeId operand : problem_->graph().node(node).operands) {
+    for (std::size_t i = 0; boxes_[operand] && i < boxes_[operand]->lo.size(); ++i)
+      size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
+  }
   if (rounding_[node] && (rounding_[node]->empty() || !(size < kSmaller * rounding_size_[node]))) return Done{};
   std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
   for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
   const auto operands = [&] {  // for words
-    const AffineForm* form = problem_->affine(node);
+    const AffineForm* form = problem_->own_form(node);
     ReadOperands found;
     for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p)
       found.add(form->parts[p].operand, problem_->values_at(form->parts[p].operand, boxes_));
@@ -288,7 +289,7 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
       return declined(
           "propagate_box.S4", at(problem_->graph(), node, i),
           "a finite result of " + std::string(op_row(problem_->graph().node(node).op).name) + " in every execution of the model",
-          why_unbounded(*problem_, problem_->graph().node(node), problem_->affine(node), operands()),
+          why_unbounded(*problem_, problem_->graph().node(node), problem_->own_form(node), operands()),
           "narrow the input box, or state another execution model (docs/float32.md)");
   }
   rounding_[node] = std::make_shared<const std::vector<double>>(std::move(errors));
@@ -296,9 +297,24 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
   return Done{};
 }
 
-// In a floating semantics: some number of its format lies between the ends.
-bool Problem::has_number(const Rational& lo, const Rational& hi) const {
-  const executions::Precision format = executions::stored_precision(statement_.semantics);
+// The node whose step the form of this one takes as well.
+std::optional<NodeId> Problem::folded_into(NodeId node) const {
+  return own_forms_[node] ? std::optional(own_forms_[node]->parts[0].operand) : std::nullopt;
+}
+
+// What executions lose in all the steps that the node's form takes at once.
+std::vector<double> Scope::step_rounding(NodeId node) const {
+  std::vector<double> sum;
+  for (auto step = std::optional(node); step; step = problem_->folded_into(*step)) {
+    const bool rounds = rounding_[*step] && !rounding_[*step]->empty();
+    if (rounds) sum.resize(rounding_[*step]->size(), 0.0);
+    for (std::size_t i = 0; rounds && i < sum.size(); ++i) sum[i] = add_up(sum[i], (*rounding_[*step])[i]);
+  }
+  return sum;
+}
+
+bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi) {
+  const executions::Precision format = executions::stored_precision(model);
   return executions::number_above(format, lo.double_up()) <= executions::number_below(format, hi.double_down());
 }
 

@@ -12,6 +12,8 @@
 
 namespace assay::kernel {
 
+// Some number of the format of a floating semantics lies between the ends.
+[[nodiscard]] bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi);
 // What a floating semantics cannot speak about; nothing over the reals.
 [[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
 // A product of constants that a variable is added to: its affine form has forgotten the terms of the sum.

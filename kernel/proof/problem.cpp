@@ -74,18 +74,15 @@ bool is_copy(const std::optional<AffineForm>& form) {
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });
 }
 
-// Steps that do no arithmetic vanish: operands that are exact copies of other nodes, and y = x + bias where x itself is
-// affine (in real arithmetic the sum of the two biases is exact up to bias_error).
-AffineForm without_identities(AffineForm form, const std::vector<std::optional<AffineForm>>& affine, const Graph& graph, bool floating) {
+// Steps that do no arithmetic vanish: operands that are exact copies of other nodes.
+AffineForm without_copies(AffineForm form, const std::vector<std::optional<AffineForm>>& affine, const Graph& graph, bool floating) {
   const auto vanishes = [&](NodeId id) {
     return is_copy(affine[id]) && (!floating || op_row(graph.node(id).op).op_class == OpClass::layout);
   };
   for (AffineForm::Part& part : form.parts) {
     while (vanishes(part.operand)) part.operand = affine[part.operand]->parts[0].operand;
   }
-  if (floating || form.parts.size() != 1 || !affine[form.parts[0].operand]) return form;
-  auto shorter = folded(form, *affine[form.parts[0].operand]);
-  return shorter ? *std::move(shorter) : form;
+  return form;
 }
 
 // Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
@@ -132,10 +129,22 @@ bool Problem::group_is_empty(std::size_t group) const {
   std::size_t i = 0;
   for (const NodeId id : graph().inputs) {
     for (const std::size_t end = i + graph().size(id); i < end; ++i) {
-      if (box.lo[i] > box.hi[i] || (floating() && is_float(graph().node(id).dtype) && !has_number(box.lo[i], box.hi[i]))) return true;
+      if (box.lo[i] > box.hi[i] ||
+          (floating() && is_float(graph().node(id).dtype) && !has_number(statement_.semantics, box.lo[i], box.hi[i])))
+        return true;
     }
   }
   return false;
+}
+
+// y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they lose in
+// either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps, not more.
+void Problem::set_form(NodeId id, AffineForm form) {
+  const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
+  const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
+  auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
+  if (shorter && floating()) own_forms_[id] = form;
+  affine_[id] = shorter ? *std::move(shorter) : std::move(form);
 }
 
 NodeId Problem::node_of(const Variable& variable) const {
@@ -158,19 +167,18 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
   problem->constants_ = std::move(constants).value();
   problem->is_constant_ = problem->constants_.is_constant;
 
+  problem->mark_rewritten();
   problem->affine_.resize(graph.nodes.size());
+  problem->own_forms_.resize(graph.nodes.size());
   problem->grids_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (problem->is_constant_[id] || graph.node(id).op == Op::input) continue;
     if (problem->floating() && sums_constants(graph.node(id), problem->is_constant_)) continue;
     auto form = affine_form(graph, id, problem->constants_);
-    if (form)
-      problem->affine_[id] = without_identities(std::move(form).value(), problem->affine_, graph, problem->floating());
-    else if (form.rejection().code != "linear_map.not_linear")
-      return form.rejection();
+    if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
+    if (form) problem->set_form(id, without_copies(std::move(form).value(), problem->affine_, graph, problem->floating()));
     if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
   }
-  problem->mark_rewritten();
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {

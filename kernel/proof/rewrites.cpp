@@ -21,6 +21,7 @@
 #include "kernel/executions/rounding.h"
 #include "kernel/executions/sums.h"
 #include "kernel/proof/execution.h"
+#include "semantics/demand.h"
 
 namespace assay::kernel {
 namespace {
@@ -56,7 +57,8 @@ std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, con
 Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
   if (is_constant_[node]) return constants_.values[node];
   NodeId source = node;  // a copy has no box where nothing else reads it
-  while (!boxes[source] && affine(source) != nullptr) source = affine(source)->parts[0].operand;
+  while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
+  demand(boxes[source] != nullptr, "values of a node without a box were asked for");
   return as_intervals(graph().node(node).shape, *boxes[source]);
 }
 
@@ -69,7 +71,7 @@ void Problem::mark_rewritten() {
   for (const NodeId output : graph().outputs) ++readers_[output];
   const ExecutionModel& model = statement_.semantics;
   rewritten_.assign(graph().nodes.size(), false);
-  for (NodeId id = graph().nodes.size(); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
+  for (auto id = static_cast<NodeId>(graph().nodes.size()); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
     const Node& node = graph().node(id);
     if (is_constant_[id] || !executions::is_algebraic(node) || (executions::computes_exactly(node, model) && !rewritten_[id])) continue;
     const std::size_t read = node.op == Op::div || node.op == Op::batch_norm ? 1 : node.operands.size();
@@ -97,7 +99,7 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
     formulas.push_back(std::move(*formula));
   }
   if (!accumulates) return executions::combined(node, formulas, pointers(values));
-  const AffineForm* form = affine(id);
+  const AffineForm* form = own_form(id);
   std::optional<Array<Interval>> size = Array<Interval>{node.shape, {}};
   if (form == nullptr) {
     size = executions::sums_of_magnitudes(node, statement_.semantics, pointers(values));

@@ -125,15 +125,17 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
   if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
   if (form != nullptr) {
+    const std::optional<NodeId> inner = problem_->folded_into(node);
+    if (auto done = inner ? propagate_box(*inner) : Done{}; !done || contradiction_) return done;
     for (const AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
     }
-    const auto known = rounding_[node];
     if (auto found = find_rounding(node, nullptr); !found) return found;
-    std::vector<std::vector<double>> x;
-    if (!error_bounds_[node] || rounding_[node] != known) {
+    std::vector<double> rounding = step_rounding(node);
+    if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
+      std::vector<std::vector<double>> x;
       for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes_[part.operand]));
-      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, rounding_[node].get()));
+      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(rounding)));
     }
     meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
     return Done{};

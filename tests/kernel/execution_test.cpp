@@ -27,6 +27,36 @@ TEST_CASE("executions: a bias that joins the accumulation costs one rounding mor
   check_radius(radius_at(model, net.output(), {1, -1, 1, -1}, Rational(1024)), expected);
 }
 
+TEST_CASE("executions: a product and the bias that alone reads it are one step, which pays both roundings", "[kernel][execution]") {
+  for (const bool shared : {false, true}) {
+    Chain net(4, DType::float32);
+    const NodeId product = net.gemm(1, {1, 1, 1, 1});
+    const NodeId sum = net.then(Op::add, net.graph.append_constant(tensor(DType::float32, {1, 1}, {1024})));
+    if (shared) net.then(Op::sub, product);
+    const Rational of_product = gamma_of(5) * Rational(4), of_sum = kU * Rational(1028), of_difference = kU * Rational(1032);
+    for (const bool in_integers : {false, true}) {
+      KernelOptions options;
+      options.exact = in_integers;
+      const std::vector<double> x{1, 1, 1, 1};
+      const ProblemPointer problem = open_under(plain(), net.output(), x, x, {at_least(output(0), Rational(0))}, options);
+      CHECK(std::ranges::binary_search(problem->active_nodes(), product) == shared);
+      CHECK(std::ranges::binary_search(problem->active_nodes(), shared ? sum : problem->graph().outputs[0]));
+      const NodeId y = problem->graph().outputs[0];
+      Scope scope = boxed_root(problem);
+      if (!shared) check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);
+      REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+      if (!shared) {
+        check_radius(exactly(scope.box(y).hi[0]) - Rational(1028), of_product + of_sum);
+        continue;
+      }
+      // What the product loses cancels; it may be fused with either reader, which counts it once or twice more there.
+      const Rational found = exactly(scope.box(y).hi[0]) - Rational(1024);
+      CHECK(found >= of_sum + of_difference);
+      CHECK(found <= of_sum + of_difference + Rational(4) * of_product);
+    }
+  }
+}
+
 TEST_CASE("executions: each layer pays, and later ones carry it on", "[kernel][execution]") {
   Chain net(3, DType::float32);
   net.gemm(2, {1, 1, 1, 1, -1, 1});

@@ -45,12 +45,6 @@ struct Structure {
   std::function<std::shared_ptr<const LinearMap>(const std::vector<double>&)> build;
 };
 
-std::size_t product(const Shape& shape, std::size_t first, std::size_t last) {
-  std::size_t result = 1;
-  for (std::size_t i = first; i < last; ++i) result *= static_cast<std::size_t>(shape[i]);
-  return result;
-}
-
 std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const Shape& b, std::size_t weight) {
   const auto& attributes = std::get<GemmAttributes>(node.attributes);
   const auto m = static_cast<std::size_t>(node.shape[0]), n = static_cast<std::size_t>(node.shape[1]);
@@ -70,12 +64,12 @@ std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const 
 std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::size_t weight) {
   if (weight == 1 && b.size() == 2) {
     const auto k = static_cast<std::size_t>(b[0]), n = static_cast<std::size_t>(b[1]);
-    const std::size_t outer = product(a, 0, a.size() - 1);
+    const std::size_t outer = element_count({a.begin(), a.end() - 1});
     return Structure{0, 1, [=](const std::vector<double>& w) { return dense_map(outer, n, k, 1, matrix(n, k, w, true)); }};
   }
   if (weight == 0 && a.size() == 2) {
     const auto m = static_cast<std::size_t>(a[0]), k = static_cast<std::size_t>(a[1]);
-    const std::size_t outer = b.size() > 2 ? product(b, 0, b.size() - 2) : 1;
+    const std::size_t outer = b.size() > 2 ? element_count({b.begin(), b.end() - 2}) : 1;
     const std::size_t inner = b.size() >= 2 ? static_cast<std::size_t>(b.back()) : 1;
     return Structure{1, 0, [=](const std::vector<double>& w) { return dense_map(outer, m, k, inner, w); }};
   }
@@ -249,7 +243,7 @@ Outcome<AffineForm> structured_form(const Graph& graph, const Node& node, const 
     }
     return form;
   }
-  const std::size_t channels = bias.values.size(), positions = product(node.shape, 2, node.shape.size());
+  const std::size_t channels = bias.values.size(), positions = element_count({node.shape.begin() + 2, node.shape.end()});
   for (std::size_t i = 0; i < size; ++i) set_bias(form, i, bias.values[i / positions % channels]);
   return form;
 }

@@ -66,7 +66,7 @@ bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
         if (!boxes_[part.operand]) return false;
       }
       const std::optional<GridForm>& grid = problem_->grids_[node];
-      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr, rounding_[node].get()});
+      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
     } else if (bounds_by_node[node]) {
       rows.through_relaxation(node, *bounds_by_node[node]);
     } else {

@@ -148,7 +148,7 @@ void ExactRows::through_affine(NodeId node, const LinearStep& step) {
   const AffineForm& form = *step.form;
   const GridForm own = step.grid ? GridForm{} : grid_form(form), &grid = step.grid ? *step.grid : own;
   const std::size_t size = form.bias.size();
-  const Grid errors = form_errors(form, grid, operand_magnitudes(form.parts, boxes_), step.rounding);
+  const Grid errors = form_errors(form, grid, operand_magnitudes(form.parts, boxes_), step.error_bound->rounding);
   for (std::size_t row = 0; row < rows_; ++row) {
     collect(a, row, grid.bias);
     collect(a, row, errors);

@@ -37,7 +37,7 @@ std::vector<double> magnitudes(const Box& box) {
 }
 
 // Error bounds of one element are floored at kUnderflow per product: an error that vanished would be missing |A| times.
-ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x, const std::vector<double>* rounding) {
+ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x, std::vector<double> rounding) {
   const std::size_t size = form.bias.size();
   ErrorBound error_bound{std::vector<double>(size, 0.0), 0.0};
   std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
@@ -62,10 +62,11 @@ ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vec
   for (std::size_t i = 0; i < size; ++i) {
     error_bound.per_element[i] += bias_factor * std::fabs(form.bias[i]);
     if (!form.bias_error.empty()) error_bound.per_element[i] += form.bias_error[i];
-    if (rounding != nullptr && !rounding->empty()) error_bound.per_element[i] += (*rounding)[i];
+    if (!rounding.empty()) error_bound.per_element[i] += rounding[i];
     error_bound.per_element[i] = error_bound.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
   }
   error_bound.absolute += kUnderflow * static_cast<double>(size);
+  error_bound.rounding = std::move(rounding);
   return error_bound;
 }
 

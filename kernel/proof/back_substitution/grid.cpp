@@ -137,9 +137,9 @@ GridForm grid_form(const AffineForm& form) {
 }
 
 Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
-                 const std::vector<double>* rounding) {
+                 const std::vector<double>& rounding) {
   std::vector<double> error = grid.error, product(error.size());
-  for (std::size_t j = 0; rounding != nullptr && j < rounding->size(); ++j) error[j] += (*rounding)[j];
+  for (std::size_t j = 0; j < rounding.size(); ++j) error[j] += rounding[j];
   for (std::size_t p = 0; p < form.parts.size(); ++p) {
     const AffineForm::Part& part = form.parts[p];
     const double half_step = grid.parts[p].half_step;

@@ -54,7 +54,7 @@ struct GridForm {
 [[nodiscard]] GridForm grid_form(const AffineForm& form);
 // With the error of the entries, for operands of the given magnitudes (one vector per part), and what executions lose, if anything.
 [[nodiscard]] Grid form_errors(const AffineForm& form, const GridForm& grid, const std::vector<std::vector<double>>& x,
-                               const std::vector<double>* rounding);
+                               const std::vector<double>& rounding);
 
 // A relaxation on operands of magnitudes x.
 struct GridLine {

@@ -24,6 +24,7 @@ namespace assay::kernel {
 struct ErrorBound {
   std::vector<double> per_element;
   double absolute = 0;
+  std::vector<double> rounding = {};  // what executions lose, which per_element has in it; empty: nothing
 };
 
 // A linear step with its errors. The magnitudes are those of the operands when the error bound was made; a box of an
@@ -31,8 +32,7 @@ struct ErrorBound {
 struct LinearStep {
   const AffineForm* form = nullptr;
   const ErrorBound* error_bound = nullptr;
-  const GridForm* grid = nullptr;                 // null: made where the exact path needs it
-  const std::vector<double>* rounding = nullptr;  // what executions lose, which the error bound has in it; null or empty: nothing
+  const GridForm* grid = nullptr;  // null: made where the exact path needs it
 };
 
 // A relaxation on the operands' current boxes, with its error.
@@ -46,7 +46,7 @@ struct LinearBounds {
 [[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
 // The error bound of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
 [[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
-                                            const std::vector<double>* rounding = nullptr);
+                                            std::vector<double> rounding = {});
 [[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
 using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived

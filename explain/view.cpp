@@ -53,9 +53,7 @@ void evaluate_nodes(View& view, std::vector<Array<double>> inputs) {
     if (node.op == Op::input) continue;
     std::vector<Array<double>> operands;
     for (std::size_t k = 0; k < node.operands.size(); ++k) operands.push_back(view.operand(node, k));
-    std::vector<const Array<double>*> pointers;
-    for (const Array<double>& operand : operands) pointers.push_back(&operand);
-    auto value = node.op == Op::constant ? Outcome<Array<double>>(lift<double>(node.value)) : denote<double>(node, pointers);
+    auto value = node.op == Op::constant ? Outcome<Array<double>>(lift<double>(node.value)) : denote<double>(node, pointers_to(operands));
     if (!value) return view.values.clear();
     view.values[id] = std::move(value).value();
   }

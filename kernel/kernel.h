@@ -82,7 +82,7 @@ class Problem {
   // The statement's box of the group, with the ends that values_in() gives.
   [[nodiscard]] const InputBox& group_box(std::size_t group) const { return *group_boxes_[group]; }
   // lo > hi somewhere: the group has no point (its refutation is `vacuous`).
-  [[nodiscard]] bool group_is_empty(std::size_t group) const;
+  [[nodiscard]] bool group_is_empty(std::size_t group) const { return group_is_empty_[group]; }
 
   [[nodiscard]] bool is_constant(NodeId node) const { return is_constant_[node]; }  // depends on no input
   // Set for every linear or layout node that is not constant; with the affine nodes before it that only it reads folded in.
@@ -117,14 +117,18 @@ class Problem {
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
+  std::vector<bool> group_is_empty_;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
-  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image) const;
-  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known,
-                                                        const Array<Interval>* image) const;
+  using KeptSizes = std::shared_ptr<const Sizes>*;
+  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+                                             KeptSizes kept) const;
+  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+                                                        KeptSizes kept) const;
   [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
   [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
   void mark_rewritten();
+  [[nodiscard]] bool is_empty(const InputBox& box) const;
   void set_form(NodeId node, AffineForm form);
   [[nodiscard]] const AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
   [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
@@ -258,7 +262,8 @@ class Scope {
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
-  Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image);
+  Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes);
+  [[nodiscard]] Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
   std::shared_ptr<const Problem> problem_;

@@ -125,7 +125,7 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (report.theorem)
     std::fputs(kernel::theorem_text(*report.theorem, full).c_str(), stderr);
   else if (!options.statement.empty())
-    std::fputs(kernel::statement_text(report.problem->statement(), full).c_str(), stderr);
+    std::fputs(kernel::statement_text(report.problem->statement(), report.problem->digest(), full).c_str(), stderr);
   print_notes(stderr, report.notes);
   for (const std::string& line : report.nearest ? lines_of(report.orders) : std::vector<std::string>())
     std::fprintf(stderr, "  %s\n", line.c_str());

@@ -47,9 +47,7 @@ Array<Interval> magnitudes(const Array<Interval>& values) {
 
 // The node's denotation on these operands.
 std::optional<Array<Interval>> on(const Node& node, const std::vector<Array<Interval>>& operands) {
-  std::vector<const Array<Interval>*> pointers;
-  for (const Array<Interval>& one : operands) pointers.push_back(&one);
-  auto result = denote<Interval>(node, pointers);
+  auto result = denote<Interval>(node, pointers_to(operands));
   if (!result) return std::nullopt;
   return std::move(result).value();
 }

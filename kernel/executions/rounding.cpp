@@ -179,9 +179,7 @@ std::optional<Array<Interval>> magnitudes_summed(const Call& call) {
       sizes.back().values.emplace_back(size);
     }
   }
-  std::vector<const Array<Interval>*> pointers;
-  for (const Array<Interval>& one : sizes) pointers.push_back(&one);
-  auto result = denote<Interval>(node, pointers);
+  auto result = denote<Interval>(node, pointers_to(sizes));
   if (!result) return std::nullopt;
   return std::move(result).value();
 }

@@ -50,9 +50,8 @@ std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<st
 
 // A sum of products or of other terms, by its form: S follows from the map.
 std::vector<double> sum_rounding(const Node& node, const AffineForm& form, const ExecutionModel& model, const executions::SumForm& sum,
-                                 const std::vector<std::vector<double>>& x) {
+                                 const std::vector<std::vector<double>>& x, const std::vector<double>& size) {
   const executions::Format format = executions::format_of(node.dtype);
-  const std::vector<double> size = magnitudes_of(form, x);
   const auto errors = executions::sum_errors(model, format, terms_of(form), sum);
   executions::FactorRounding factors{0, 0, kInfinity};
   if (executions::has_factors(node.op)) factors = executions::factor_rounding(model);
@@ -124,6 +123,15 @@ std::vector<ProductBehind> products_behind(const Problem& problem, const std::ve
   return found;
 }
 
+// Magnitudes of the elements of a form whose parts have these.
+std::vector<double> with_bias(const AffineForm& form, std::vector<double> size) {
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
+    size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
+  }
+  return size;
+}
+
 std::vector<double> sizes_of(const Array<Interval>& values) {
   std::vector<double> sizes;
   for (const Interval& value : values.values) sizes.push_back(value.magnitude());
@@ -139,11 +147,7 @@ std::vector<double> magnitudes_of(const AffineForm& form, const std::vector<std:
     form.parts[p].map->apply_magnitude(x[p].data(), size.data());
     if (form.parts[p].error) form.parts[p].error->apply_magnitude(x[p].data(), size.data());
   }
-  for (std::size_t i = 0; i < size.size(); ++i) {
-    const double bias = std::fabs(form.bias[i]) + (form.bias_error.empty() ? 0 : form.bias_error[i]);
-    size[i] = (size[i] + bias) * kInflate + 0x1p-1000;
-  }
-  return size;
+  return with_bias(form, std::move(size));
 }
 
 double terms_of(const AffineForm& form) {
@@ -167,13 +171,22 @@ bool is_square(const Node& node) {
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
 std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
                                                  std::span<const std::shared_ptr<const std::vector<double>>> known,
-                                                 const Array<Interval>* image) const {
+                                                 const Array<Interval>* image, KeptSizes kept) const {
   const ExecutionModel& model = statement_.semantics;
   const Node& node = graph().node(id);
   if (executions::computes_exactly(node, model)) return {};
   const AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
   for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
+  std::vector<double> held;  // magnitudes_of(*form, x), once
+  const auto sizes = [&]() -> const std::vector<double>& {
+    if (!held.empty()) return held;
+    if (kept == nullptr) return held = magnitudes_of(*form, x);
+    if (*kept == nullptr) *kept = std::make_shared<Sizes>(affine_sizes(*form, x));
+    std::vector<double> size = (*kept)->products;
+    for (std::size_t i = 0; i < size.size(); ++i) size[i] += (*kept)->errors[i];
+    return held = with_bias(*form, std::move(size));
+  };
   auto sum = executions::sum_form(node, graph().node(node.operands[0]).shape, model, executions::format_of(node.dtype));
   // Weights that are no numbers of the format: programs compute them in float32, from coordinates, in ways of their own.
   if (std::holds_alternative<WeightedGatherAttributes>(node.attributes) &&
@@ -189,22 +202,20 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
         if (!(weight.magnitude() < most)) return std::vector<double>(form->bias.size(), kInfinity);
       }
     }
-    result = sum_rounding(node, *form, model, *sum, x);
+    result = sum_rounding(node, *form, model, *sum, x, sizes());
   } else {
     std::vector<Array<Interval>> operands;
-    std::vector<const Array<Interval>*> pointers;
     for (const NodeId operand : node.operands) operands.push_back(values_at(operand, boxes));
-    for (const Array<Interval>& operand : operands) pointers.push_back(&operand);
     Array<Interval> of_form{node.shape, {}};
     if (form != nullptr) {
-      for (const double size : magnitudes_of(*form, x)) of_form.values.emplace_back(-size, size);
+      for (const double size : sizes()) of_form.values.emplace_back(-size, size);
     }
-    result = executions::rounding_errors(node, model, pointers, form != nullptr ? of_form : *image);
+    result = executions::rounding_errors(node, model, pointers_to(operands), form != nullptr ? of_form : *image);
   }
   const auto stored = [&](std::vector<double> errors) {
     if (model.storage == ExecutionModel::Storage::same) return errors;
     const executions::Precision format = executions::stored_precision(model);
-    const std::vector<double> size = form != nullptr ? magnitudes_of(*form, x) : sizes_of(*image);
+    const std::vector<double> size = form != nullptr ? sizes() : sizes_of(*image);
     errors.resize(size.size(), 0.0);
     for (std::size_t i = 0; i < size.size(); ++i) {
       const double all = add_up(size[i], errors[i]);
@@ -231,7 +242,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
     }
     return found;
   };
-  if (joins_constants(node, constants_, model)) add_errors(joined_constants(node, constants_, model, magnitudes_of(*form, x)));
+  if (joins_constants(node, constants_, model)) add_errors(joined_constants(node, constants_, model, sizes()));
   for (std::size_t p = 0; p < form->parts.size(); ++p) {
     for (const ProductBehind& one : behind(form->parts[p].operand)) {
       if (known[one.product] && known[one.product]->empty()) continue;
@@ -263,7 +274,7 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
 
 // What executions lose at a node whose operands have boxes; again where these are a good deal smaller than when it was found, both
 // bounds being valid here. Declined where some execution may leave the finite numbers.
-Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
+Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes) {
   constexpr double kSmaller = 0.25;
   if (!problem_->floating()) return Done{};
   double size = 0;
@@ -272,7 +283,7 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
       size += std::fmax(std::fabs(boxes_[operand]->lo[i]), std::fabs(boxes_[operand]->hi[i]));
   }
   if (rounding_[node] && (rounding_[node]->empty() || !(size < kSmaller * rounding_size_[node]))) return Done{};
-  std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image);
+  std::vector<double> errors = problem_->rounding(node, boxes_, rounding_, image, problem_->folded_into(node) ? nullptr : sizes);
   for (std::size_t i = 0; rounding_[node] && i < errors.size(); ++i) errors[i] = std::fmin(errors[i], (*rounding_[node])[i]);
   const auto operands = [&] {  // for words
     const AffineForm* form = problem_->own_form(node);
@@ -300,6 +311,19 @@ Outcome<Done> Scope::find_rounding(NodeId node, const Array<Interval>* image) {
 // The node whose step the form of this one takes as well.
 std::optional<NodeId> Problem::folded_into(NodeId node) const {
   return own_forms_[node] ? std::optional(own_forms_[node]->parts[0].operand) : std::nullopt;
+}
+
+// The box of a sum whose product has one.
+Box Scope::shifted_box(NodeId node, NodeId inner) const {
+  const AffineForm& form = *problem_->own_form(node);
+  Box box = *boxes_[inner];
+  for (std::size_t i = 0; i < box.lo.size(); ++i) {
+    box.lo[i] = add_down(box.lo[i], form.bias[i]);
+    box.hi[i] = add_up(box.hi[i], form.bias[i]);
+  }
+  if (!form.bias_error.empty()) widen(box, form.bias_error);
+  widen(box, *rounding_[node]);
+  return box;
 }
 
 // What executions lose in all the steps that the node's form takes at once.

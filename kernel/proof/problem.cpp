@@ -124,8 +124,7 @@ Outcome<Done> check_environment() {
                   "a library changed the floating-point mode; start the checker without it");
 }
 
-bool Problem::group_is_empty(std::size_t group) const {
-  const InputBox& box = *group_boxes_[group];
+bool Problem::is_empty(const InputBox& box) const {
   std::size_t i = 0;
   for (const NodeId id : graph().inputs) {
     for (const std::size_t end = i + graph().size(id); i < end; ++i) {
@@ -200,6 +199,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (is_new) {
       problem->groups_.emplace_back();
       problem->group_boxes_.push_back(values_in(graph, cases[index].box));
+      problem->group_is_empty_.push_back(problem->is_empty(*problem->group_boxes_.back()));
     }
     problem->groups_[at->second].push_back(index);
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));

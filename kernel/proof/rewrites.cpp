@@ -26,12 +26,6 @@
 namespace assay::kernel {
 namespace {
 
-std::vector<const Array<Interval>*> pointers(const std::vector<Array<Interval>>& values) {
-  std::vector<const Array<Interval>*> result;
-  for (const Array<Interval>& one : values) result.push_back(&one);
-  return result;
-}
-
 // Of an operand of a product of matrices: the value behind its constant factors as a leaf, times these. nullopt: no bound.
 template <class Values>
 std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, const Values& values_of) {
@@ -48,7 +42,7 @@ std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, con
     formulas.push_back(std::move(*formula));
     values.push_back(values_of(operand));
   }
-  return executions::combined(node, formulas, pointers(values));
+  return executions::combined(node, formulas, pointers_to(values));
 }
 
 }  // namespace
@@ -98,11 +92,11 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
     if (!formula) return std::nullopt;
     formulas.push_back(std::move(*formula));
   }
-  if (!accumulates) return executions::combined(node, formulas, pointers(values));
+  if (!accumulates) return executions::combined(node, formulas, pointers_to(values));
   const AffineForm* form = own_form(id);
   std::optional<Array<Interval>> size = Array<Interval>{node.shape, {}};
   if (form == nullptr) {
-    size = executions::sums_of_magnitudes(node, statement_.semantics, pointers(values));
+    size = executions::sums_of_magnitudes(node, statement_.semantics, pointers_to(values));
   } else {
     std::vector<std::vector<double>> x;
     for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes[part.operand]));
@@ -110,7 +104,7 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
   }
   if (!size) return std::nullopt;
   const double terms = form != nullptr ? terms_of(*form) : executions::most_terms(node, values[0]);
-  executions::Formula product = executions::accumulated(node, std::move(*size), terms, pointers(values));
+  executions::Formula product = executions::accumulated(node, std::move(*size), terms, pointers_to(values));
   for (const NodeId operand : std::span(node.operands).first(2)) {
     const auto factors = scaled(*this, operand, [&](NodeId one) { return values_at(one, boxes); });
     if (!factors) return std::nullopt;
@@ -151,10 +145,10 @@ std::vector<double> Problem::one_pass_rounding(NodeId id, const Boxes& boxes, Ro
   return executions::one_pass_errors(node, statement_.semantics, values_at(x, boxes), *of_mean, *of_difference);
 }
 
-std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image) const {
+std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image, KeptSizes kept) const {
   const ExecutionModel& model = statement_.semantics;
   const Node& node = graph().node(id);
-  std::vector<double> errors = rounding_as_written(id, boxes, known, image);
+  std::vector<double> errors = rounding_as_written(id, boxes, known, image, kept);
   if (model.rewrites == ExecutionModel::Rewrites::none || executions::computes_exactly(node, model)) return errors;
   std::vector<double> more = one_pass_rounding(id, boxes, known);
   const bool is_product = executions::has_factors(node.op);

@@ -98,9 +98,7 @@ void Scope::meet(NodeId node, Box box) {
     }
     if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
   }
-  bool crossed = false;
-  for (std::size_t i = 0; i < box.lo.size(); ++i) crossed |= box.lo[i] > box.hi[i];
-  contradiction_ = contradiction_ || crossed;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) contradiction_ |= box.lo[i] > box.hi[i];
   boxes_[node] = std::make_shared<Box>(std::move(box));
 }
 
@@ -130,14 +128,17 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
     for (const AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
     }
-    if (auto found = find_rounding(node, nullptr); !found) return found;
+    std::shared_ptr<const Sizes> sizes = inner ? error_bounds_[*inner]->sizes : nullptr;  // the maps are the same
+    if (auto found = find_rounding(node, nullptr, &sizes); !found) return found;
     std::vector<double> rounding = step_rounding(node);
     if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
       std::vector<std::vector<double>> x;
       for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes_[part.operand]));
-      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(rounding)));
+      if (!sizes) sizes = std::make_shared<Sizes>(affine_sizes(*form, x));
+      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
     }
-    meet(node, is_float(graph.node(node).dtype) ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
+    const bool is_sum = is_float(graph.node(node).dtype);
+    meet(node, inner ? shifted_box(node, *inner) : is_sum ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));
     return Done{};
   }
   std::vector<Array<Interval>> operands;
@@ -145,16 +146,14 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
     if (!boxes_[operand]) return not_boxed("propagate_box.S2", operand);
     operands.push_back(problem_->values_at(operand, boxes_));
   }
-  std::vector<const Array<Interval>*> pointers;
-  for (const auto& operand : operands) pointers.push_back(&operand);
-  const auto result = denote<Interval>(graph.node(node), pointers);
+  const auto result = denote<Interval>(graph.node(node), pointers_to(operands));
   if (!result) return result.rejection();
   for (std::size_t i = 0; i < result.value().values.size(); ++i) {
     if (result.value().values[i].is_undefined())
       return reject("propagate_box.S3", at(graph, node, i),
                     "operands inside the domain of " + std::string(op_row(graph.node(node).op).name), "a box that reaches outside");
   }
-  if (auto found = find_rounding(node, &result.value()); !found) return found;
+  if (auto found = find_rounding(node, &result.value(), nullptr); !found) return found;
   Box box = box_of(result.value());
   if (rounding_[node]) widen(box, *rounding_[node]);
   meet(node, std::move(box));

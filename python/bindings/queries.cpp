@@ -66,7 +66,7 @@ nb::list side(const Graph& graph, const std::vector<NodeId>& nodes, const std::v
 
 void add_problem(nb::dict& dict, const kernel::Problem& problem) {
   const kernel::Statement& statement = problem.statement();
-  dict["statement"] = kernel::statement_text(problem.statement(), true);
+  dict["statement"] = kernel::statement_text(problem.statement(), problem.digest(), true);
   dict["semantics"] = to_string(statement.semantics);
   nb::dict digests;
   for (const kernel::Source& source : statement.sources)

@@ -22,6 +22,14 @@ struct Array {
   std::vector<S> values;  // row-major; size == element_count(shape)
 };
 
+// As denote() takes operands; of arrays that stay where they are.
+template <class S>
+[[nodiscard]] std::vector<const Array<S>*> pointers_to(const std::vector<Array<S>>& arrays) {
+  std::vector<const Array<S>*> pointers;
+  for (const Array<S>& array : arrays) pointers.push_back(&array);
+  return pointers;
+}
+
 // The constant's exact values on scalar S.
 template <class S>
 [[nodiscard]] Array<S> lift(const Tensor& constant);

@@ -54,7 +54,7 @@ std::string box_text(const Graph& graph, const InputBox& box, std::size_t most) 
 
 }  // namespace
 
-std::string statement_text(const Statement& s, bool full) {
+std::string statement_text(const Statement& s, const Digest& digest, bool full) {
   const Graph& graph = s.graph;
   const Shown most = full ? kEverything : Shown{};
   std::string text = "semantics: " + to_string(s.semantics) + "\n";
@@ -80,7 +80,7 @@ std::string statement_text(const Statement& s, bool full) {
   for (const Source& source : s.sources)
     text += "sha256 of " + source.role + " '" + printable(source.name, SIZE_MAX) + "': " + to_hex(source.sha256) + "\n";
   text += "sha256 of the canonical graph: " + to_hex(graph_digest(graph)) + "\n";
-  return text + "sha256 of the statement: " + to_hex(statement_digest(s)) + "\n";
+  return text + "sha256 of the statement: " + to_hex(digest) + "\n";
 }
 
 }  // namespace assay::kernel

@@ -302,8 +302,7 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
 bool Network::evaluate_denotation(const Step& step, std::size_t batch, Workspace& workspace) const {
   const Graph& graph = problem_->graph();
   std::vector<Array<double>> operands(step.operands.size());
-  std::vector<const Array<double>*> pointers;
-  for (const Array<double>& operand : operands) pointers.push_back(&operand);
+  const auto pointers = pointers_to(operands);
   std::vector<double>& value = workspace.values[step.node];
   for (std::size_t b = 0; b < batch; ++b) {
     if (workspace.limit.reached()) return false;

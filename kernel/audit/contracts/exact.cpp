@@ -25,13 +25,6 @@ FloatSet truth(bool may_hold, bool may_fail) {
   return set;
 }
 
-template <class S>
-std::vector<const Array<S>*> pointers(const std::vector<Array<S>>& arrays) {
-  std::vector<const Array<S>*> result;
-  for (const Array<S>& array : arrays) result.push_back(&array);
-  return result;
-}
-
 // [[node]] over enclosures of finite sets; anything where an operand element is not finite, or the result undefined.
 Image by_denotation(const Call& call) {
   const std::size_t count = element_count(call.node.shape);
@@ -45,7 +38,7 @@ Image by_denotation(const Call& call) {
       if (!set.is_finite()) return image;
     }
   }
-  const Outcome<Array<Interval>> result = denote<Interval>(call.node, pointers(operands));
+  const Outcome<Array<Interval>> result = denote<Interval>(call.node, pointers_to(operands));
   if (!result) return image;
   for (std::size_t i = 0; i < count; ++i) {
     const Interval& value = result.value().values[i];
@@ -128,7 +121,7 @@ Image image_of_take(const Call& call) {
   if (!known) return image;
   Node on_positions = call.node;
   on_positions.dtype = DType::float64;
-  const Outcome<Array<double>> taken = denote<double>(on_positions, pointers(operands));
+  const Outcome<Array<double>> taken = denote<double>(on_positions, pointers_to(operands));
   if (!taken) return image;  // an index outside the axis
   for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = x.values[static_cast<std::size_t>(taken.value().values[i])];
   return image;
@@ -179,7 +172,7 @@ Image image_of_layout(const Call& call) {
       elements.push_back(&set);
     }
   }
-  const Outcome<Array<double>> moved = denote<double>(on_positions, pointers(positions));
+  const Outcome<Array<double>> moved = denote<double>(on_positions, pointers_to(positions));
   demand(moved.ok(), "image_of_layout: layout ops are defined on positions");
   Image image;
   for (const double position : moved.value().values)

@@ -58,9 +58,7 @@ Node with_factors(const Node& node, const F& f) {
 }
 template <class S>
 Array<S> denoted(const Node& node, const std::vector<Array<S>>& operands) {
-  std::vector<const Array<S>*> pointers;
-  for (const Array<S>& operand : operands) pointers.push_back(&operand);
-  Outcome<Array<S>> result = denote<S>(node, pointers);
+  Outcome<Array<S>> result = denote<S>(node, pointers_to(operands));
   demand(result.ok(), "image_of_sum: sums are defined on every scalar");
   return std::move(result).value();
 }

@@ -186,8 +186,7 @@ bool probe(const Graph& graph, const Node& node, const Structure& s) {
   plain.operands.resize(2);
   std::vector<Array<double>> operands;
   for (const NodeId id : plain.operands) operands.push_back({graph.node(id).shape, source.vector(graph.size(id))});
-  const std::vector<const Array<double>*> pointers{&operands[0], &operands[1]};
-  const auto reference = denote<double>(plain, pointers);
+  const auto reference = denote<double>(plain, pointers_to(operands));
   if (!reference) return false;
   const auto map = s.build(operands[s.weight].values);
   const std::vector<double>& x = operands[s.variable].values;
@@ -291,9 +290,7 @@ Outcome<AffineForm> symbolic_form(const Graph& graph, const Node& node, const Co
     if (!constants.is_constant[id]) variables += graph.size(id);
     operands.push_back(std::move(operand));
   }
-  std::vector<const Array<Symbolic>*> pointers;
-  for (const auto& operand : operands) pointers.push_back(&operand);
-  auto result = denote<Symbolic>(node, pointers);
+  auto result = denote<Symbolic>(node, pointers_to(operands));
   if (!result) return result.rejection();
 
   AffineForm form;

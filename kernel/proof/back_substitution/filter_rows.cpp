@@ -36,37 +36,34 @@ std::vector<double> magnitudes(const Box& box) {
   return result;
 }
 
+Sizes affine_sizes(const AffineForm& form, const std::vector<std::vector<double>>& x) {
+  Sizes sizes{std::vector<double>(form.bias.size(), 0.0), std::vector<double>(form.bias.size(), 0.0)};
+  for (std::size_t p = 0; p < form.parts.size(); ++p) {
+    form.parts[p].map->apply_magnitude(x[p].data(), sizes.products.data());
+    if (form.parts[p].error) form.parts[p].error->apply_magnitude(x[p].data(), sizes.errors.data());
+  }
+  return sizes;
+}
+
 // Error bounds of one element are floored at kUnderflow per product: an error that vanished would be missing |A| times.
-ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x, std::vector<double> rounding) {
+ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x, std::shared_ptr<const Sizes> sizes,
+                              std::vector<double> rounding) {
   const std::size_t size = form.bias.size();
-  ErrorBound error_bound{std::vector<double>(size, 0.0), 0.0};
+  ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size), std::move(rounding), std::move(sizes)};
   std::size_t most = form.parts.size();  // terms that meet in one sum of apply (all parts, on top of the bias) or of transpose
   for (const AffineForm::Part& part : form.parts) most += std::max(part.map->fan_in(), part.map->fan_out());
-  std::vector<double> product(size), error(size);
-  for (std::size_t p = 0; p < form.parts.size(); ++p) {
-    const LinearMap& map = *form.parts[p].map;
-    std::fill(product.begin(), product.end(), 0.0);
-    map.apply_magnitude(x[p].data(), product.data());
-    // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
-    const double factor = 2 * terms(most);
-    for (std::size_t i = 0; i < size; ++i) error_bound.per_element[i] += factor * product[i] * kInflate;
-    if (form.parts[p].error) {
-      std::fill(error.begin(), error.end(), 0.0);
-      form.parts[p].error->apply_magnitude(x[p].data(), error.data());
-      for (std::size_t i = 0; i < size; ++i) error_bound.per_element[i] += error[i] * kInflate;
-    }
-    error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
-  }
+  for (const std::vector<double>& operand : x) error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(operand) + 1);
+  // Twice: apply works on midpoint and radius, whose magnitudes add up to at most 2 x.
+  const double factor = 2 * terms(most);
   // The bias is one of `size` terms of a row's constant, and the first of `most` + 1 terms of apply.
   const double bias_factor = terms(std::max(size, most));
   for (std::size_t i = 0; i < size; ++i) {
-    error_bound.per_element[i] += bias_factor * std::fabs(form.bias[i]);
-    if (!form.bias_error.empty()) error_bound.per_element[i] += form.bias_error[i];
-    if (!rounding.empty()) error_bound.per_element[i] += rounding[i];
-    error_bound.per_element[i] = error_bound.per_element[i] * kInflate + kUnderflow * static_cast<double>(most + 1);
+    double& error = error_bound.per_element[i];
+    error = (factor * error_bound.sizes->products[i] + error_bound.sizes->errors[i]) * kInflate + bias_factor * std::fabs(form.bias[i]);
+    if (!form.bias_error.empty()) error += form.bias_error[i];
+    if (!error_bound.rounding.empty()) error += error_bound.rounding[i];
+    error = error * kInflate + kUnderflow * static_cast<double>(most + 1);
   }
-  error_bound.absolute += kUnderflow * static_cast<double>(size);
-  error_bound.rounding = std::move(rounding);
   return error_bound;
 }
 

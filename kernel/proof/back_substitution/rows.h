@@ -20,11 +20,18 @@
 
 namespace assay::kernel {
 
+// By element of an affine form, for operands of magnitudes x: sum |M| x over its parts, and sum |E| x over what its weights miss.
+struct Sizes {
+  std::vector<double> products, errors;
+};
+[[nodiscard]] Sizes affine_sizes(const AffineForm& form, const std::vector<std::vector<double>>& x);
+
 // What the double path loses at most when a row passes a node: e += sum_j |A_j| per_element[j] + absolute.
 struct ErrorBound {
   std::vector<double> per_element;
   double absolute = 0;
-  std::vector<double> rounding = {};  // what executions lose, which per_element has in it; empty: nothing
+  std::vector<double> rounding = {};             // what executions lose, which per_element has in it; empty: nothing
+  std::shared_ptr<const Sizes> sizes = nullptr;  // that it was made of
 };
 
 // A linear step with its errors. The magnitudes are those of the operands when the error bound was made; a box of an
@@ -44,9 +51,9 @@ struct LinearBounds {
 };
 
 [[nodiscard]] std::vector<double> magnitudes(const Box& box);  // max(|lo|, |hi|)
-// The error bound of one affine form for operands of the given magnitudes (one vector per part); covers apply and transpose.
+// The error bound of one affine form for operands of the given magnitudes (one vector per part), whose sizes are given; covers apply and transpose.
 [[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
-                                            std::vector<double> rounding = {});
+                                            std::shared_ptr<const Sizes> sizes, std::vector<double> rounding);
 [[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
 using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived

@@ -69,9 +69,7 @@ Outcome<Array<Symbolic>> formula_of(const Graph& graph, const Node& node, const 
     for (std::size_t v = variables.first[which]; v < variables.first[which + 1]; ++v)
       arrays.back().values.push_back(variables.x[v].is_point() ? Symbolic(variables.x[v]) : steps.variable(v));
   }
-  std::vector<const Array<Symbolic>*> operands;
-  for (const Array<Symbolic>& array : arrays) operands.push_back(&array);
-  return denote<Symbolic>(node, operands);
+  return denote<Symbolic>(node, pointers_to(arrays));
 }
 
 struct Plane {

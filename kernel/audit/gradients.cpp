@@ -23,26 +23,6 @@ namespace {
 
 bool is_real(const Trace& trace, TraceTensorId id) { return is_float(trace.tensors[id].value.dtype()); }
 
-// Where elements like the recorded ones are drawn.
-Domain recorded_range(const Tensor& tensor) {
-  double lo = std::numeric_limits<double>::infinity(), hi = -lo;
-  const bool real = is_float(tensor.dtype());
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    const double value = real ? tensor.as_double(i) : static_cast<double>(tensor.as_int(i));
-    if (!std::isfinite(value)) continue;
-    lo = std::fmin(lo, value);
-    hi = std::fmax(hi, value);
-  }
-  if (!(lo <= hi)) return {};
-  if (!real) return {lo, hi};
-  // Wide enough for points of which no two are the same.
-  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = 0x1p-900;
-  const double room = std::fmax(std::fabs(lo), std::fabs(hi)) * 0x1p-20;
-  if (hi - lo > room && hi - lo > kLeast) return {lo, hi};
-  if (!(room > kLeast)) return {lo, lo + 1};
-  return {std::fmax(lo - room, -kMost), std::fmin(hi + room, kMost)};
-}
-
 Rejection failed(Rejection::Kind kind, const char* code, std::string place, std::string required, std::string found) {
   return {kind, std::string("gradient.") + code, std::move(place), std::move(required), std::move(found), "kernel/audit/gradients.h"};
 }

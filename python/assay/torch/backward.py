@@ -43,9 +43,11 @@ class Recorder(Joins):
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         super().__enter__()  # type: ignore[no-untyped-call]
+        self.watch_forward()
         return self
 
     def __exit__(self, *error: Any) -> Any:
+        self.unwatch_forward(*error)
         for one in self.handles:
             one.remove()
         torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from .forward import Moving
 from .memory import Refused
 from .nodes import Nodes, operand
-from .recorder import Tape
 from .values import Region
 
 
@@ -39,7 +39,7 @@ class Claim:
     of: dict[int, int]
 
 
-class Joins(Tape):
+class Joins(Moving):
     """Products, claims, and what joins them."""
 
     def __init__(self, model: Any = None) -> None:

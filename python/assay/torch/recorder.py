@@ -17,7 +17,7 @@ from .values import Region, Values, taken
 # The same tensor again, memory that nobody wrote, or numbers for Python.
 TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
                "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
-               "resize_as", "_has_compatible_shallow_copy_type", "_nested_tensor_from_mask_left_aligned"}
+               "resize_as", "_has_compatible_shallow_copy_type", "_has_same_storage_numel", "_nested_tensor_from_mask_left_aligned"}
 # What these give is an input of the run: nothing says what it has to be.
 GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",

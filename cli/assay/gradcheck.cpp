@@ -1,6 +1,7 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -149,6 +150,17 @@ bool is_model(const GradcheckOptions& options) {
   return options.trace.ends_with(".onnx") || options.trace.ends_with(".onnx.gz") || kind_of_file(options.trace) == FileKind::onnx;
 }
 
+// Every tensor that a run was given, with any finite float32 as its elements.
+kernel::TraceDomain anything(const Trace& trace) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  kernel::TraceDomain domain;
+  for (TraceTensorId id = 0; id < trace.tensors.size(); ++id) {
+    const Trace::Entry& entry = trace.tensors[id];
+    if (entry.origin != Trace::Origin::result && is_float(entry.value.dtype())) domain.emplace_back(id, Interval(-kMost, kMost));
+  }
+  return domain;
+}
+
 // A case per product that read or gave zeros only. One that does so for every input is right for every input, and not undecided.
 // `draws`: of random inputs, each of which left something dead.
 std::vector<GateCase> dead_cases(const Trace& trace, const kernel::Liveness& life, std::size_t draws, bool allowed) {
@@ -217,7 +229,7 @@ int check_gradients(const GradcheckOptions& options) {
     for (GateCase& one : opaque_cases(trace)) report.cases.push_back(std::move(one));
     for (GateCase& one : gradient_cases(trace, options.seed, convention)) report.cases.push_back(std::move(one));
     for (GateCase& one : tangent_cases(trace, options.seed, options.allow_dead)) report.cases.push_back(std::move(one));
-    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace);
+    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace, anything(trace));
     report.facts.emplace_back("dead cotangents", dead_text(life));
     for (GateCase& one : dead_cases(trace, life, run.value().draws, options.allow_dead)) report.cases.push_back(std::move(one));
     const auto surrogates =

@@ -104,12 +104,17 @@ bool fits(const TangentCase& one) {
   return fine;
 }
 
+std::string problem_of(const TangentCase& one) {
+  const auto problems = validate(one.rule);
+  return problems.empty() ? std::string("other types") : problems.front().to_text();
+}
+
 }  // namespace
 
 Outcome<Tangency> check_tangent(const TangentCase& one, std::uint64_t seed) {
   if (!fits(one)) {
     Rejection why = wrong_tangent("tangent.graph", one, "its graphs", "one real output; the inputs and their tangents in, its tangent out",
-                                  "another graph");
+                                  problem_of(one));
     why.kind = Rejection::Kind::malformed;
     return why;
   }

@@ -140,9 +140,7 @@ class Recorder(Joins):
         if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
-        if region.statistics is not None:
-            if self.passes[-1].creates:
-                raise Refused(f"a second derivative through {node.name()}, whose product is told in parts")
+        if region.statistics is not None and not self.passes[-1].creates:  # a second derivative goes through the product as a whole
             if self.staged(region, region.statistics, flows[0], found):
                 return None
             return self.break_at(node, region, sources, wanted, flows)

@@ -128,12 +128,10 @@ def elu(n: Nodes, x: Ref, alpha: float = 1, scale: float = 1, input_scale: float
 
 def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: float, is_result: bool, x: Ref) -> Ref:
     above = n("mul", g, n.constant(scale, n.dtype))
-    if is_result:
-        slope = n("add", x, n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype)))
-    else:
-        inner = x if input_scale == 1 else n("mul", x, n.number(input_scale, n.dtype))
-        slope = n("mul", n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype)), n("exp", inner))
-    below = n("mul", g, slope if input_scale == 1 else n("mul", slope, n.number(input_scale, n.dtype)))
+    size = n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype))
+    inner = x if input_scale == 1 else n("mul", x, n.number(input_scale, n.dtype))
+    factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
+    below = n.product(*factors, *([] if input_scale == 1 else [n.number(input_scale, n.dtype)]))
     return n("where", positive(n, x), above, below)
 
 

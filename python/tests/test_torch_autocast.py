@@ -182,8 +182,11 @@ def test_a_wrong_statistic_in_sixteen_bits_is_found() -> None:
 
 
 def test_sums_that_are_kept_in_sixteen_bits_are_opaque() -> None:
-    """The gradients of a layer normalisation's parameters, where these are kept in bfloat16: undecided, not wrong."""
+    """The gradients of a layer normalisation's parameters, where these are kept in bfloat16: undecided, not wrong; the rest is judged."""
     model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 2)).bfloat16()
     report = recorder.step(model, lambda: model(torch.randn(4, 6).bfloat16()).float().square().mean())
     assert report.exit_code == 3 and not report.failed, summary(report)
-    assert any(one["rule"] == "audit.opaque" and "layer_norm" in one["message"] for one in report.findings)
+    opaque, = [one for one in report.findings if one["kind"] == "undecided"]
+    assert opaque["rule"] == "audit.opaque" and "layer_norm_backward" in opaque["message"]
+    assert report.counts["unsupported"] == 16  # the two gradients, of 8 elements each
+    assert any("native_layer_norm" in case["name"] and "vjp" in case["op"] and case["passed"] for case in report.json["cases"]), summary(report)

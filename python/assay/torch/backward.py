@@ -140,6 +140,8 @@ class Recorder(Joins):
         if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
+        self.passes[-1].broken += [(v, bar) for v, bar in found if v in region.apart]
+        found = [(v, bar) for v, bar in found if v not in region.apart]
         if region.statistics is not None and not self.passes[-1].creates:  # a second derivative goes through the product as a whole
             if self.staged(region, region.statistics, flows[0], found):
                 return None

@@ -46,7 +46,6 @@ class Joins(Moving):
         self.products: list[Product] = []
         self.claims: list[Claim] = []
         self.passes: list[Pass] = []
-        self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
         super().__init__(model)
 
     def differentiates_products(self) -> bool:

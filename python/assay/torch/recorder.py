@@ -137,9 +137,14 @@ class Tape(Values):
             refs[next(i for i, one in enumerate(tensors) if one is call.target)] = part
         of = {id(one): ref for one, ref in zip(tensors, refs)}
         flat, spec = tree_flatten((args, kwargs))
-        if call.op == "native_layer_norm_backward" and any(one is not None and one.dtype in HALVES for one in results[1:]):
-            return self.note_opaque(call, results)  # sums that are kept in 16 bits, one row after the other
         given = tree_unflatten([of[id(one)] if isinstance(one, torch.Tensor) else one for one in flat], spec)
+        if call.op == "native_layer_norm_backward" and any(one is not None and one.dtype in HALVES for one in results[1:]):
+            sums = [self.memory.add(one, call.number, self.label(call.op)) for one in results[1:] if one is not None]
+            self.inputs += sums  # they are kept in 16 bits, one row after the other
+            self.opaque.append((str(call.function), sums))
+            results = results[:1]
+            if results[0] is None:
+                return
         nodes = Nodes([*results, *call.hidden])
         try:
             found = meaning(call.function, nodes, *given)
@@ -213,10 +218,27 @@ class Tape(Values):
 
     def note_parts(self, call: Call, pairs: list[tuple[torch.Tensor, Ref]], values: list[int], first: int) -> None:
         """A normalisation that keeps its statistics in 16 bits and does not read them, or its gradients."""
+        operands = list(call.operands)
+        if call.op == "native_layer_norm":  # the gradients of its parameters are opaque
+            operands = operands[:1] + [(ref, self.apart(value)) for ref, value in operands[1:]]
+        elif call.op == "native_layer_norm_backward":  # it reads what the forward operation read
+            operands = [(ref, self.copies.get(value, value)) for ref, value in operands]
         if first:
-            self.register(call.number, self.append(call.op, call.operands, [pairs[0][1]], values[:1]), values[:1])
+            region = self.append(call.op, operands, [pairs[0][1]], values[:1])
+            region.apart = {value for _, value in call.operands[1:]} if call.op == "native_layer_norm" else set()
+            self.register(call.number, region, values[:1])
         if pairs[first:]:
-            self.append(call.op, call.operands, [ref for _, ref in pairs[first:]], values[first:])
+            self.append(call.op, operands, [ref for _, ref in pairs[first:]], values[first:])
+
+    def apart(self, value: int) -> int:
+        """A copy of a value, through which no gradient flows."""
+        known = self.memory.values[value]
+        copy = self.memory.loose(known.tensor.to(known.kind), known.name + ".copy")
+        ref = operand(known.tensor)
+        self.append("copy", [(ref, value)], [ref], [copy])
+        self.cut_for_good.add(copy)
+        self.copies[value] = copy
+        return copy
 
     def register(self, number: int | None, region: Region, values: list[int]) -> None:
         if number is not None:

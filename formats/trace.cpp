@@ -33,6 +33,7 @@ class Reader {
     if (done) done = read_opaque();
     if (done) done = read_vjps();
     if (done) done = read_gradients();
+    if (done) done = read_tangents();
     if (!done) return done.rejection();
     return std::move(trace_);
   }
@@ -252,6 +253,29 @@ class Reader {
     return Done{};
   }
 
+  // [{"from": {"x": "x_dot"}, "to": {"y": "y_dot"}, "detached": ["z"]}]
+  Outcome<Done> read_tangents() {
+    if (!json_.contains("tangents")) return Done{};
+    if (!json_["tangents"].is_array()) return trace_malformed("field", "tangents", "a list", shown(json_["tangents"]));
+    for (std::size_t i = 0; i < json_["tangents"].size(); ++i) {
+      const Json& one = json_["tangents"][i];
+      const std::string place = "tangents " + std::to_string(i);
+      if (!one.is_object()) return trace_malformed("field", place, "from and to", shown(one));
+      Trace::Tangents claim;
+      for (auto& [field, pairs] : {std::pair{"from", &claim.from}, std::pair{"to", &claim.to}}) {
+        if (!one.contains(field) || !one[field].is_object()) return trace_malformed("field", place, "from and to", shown(one));
+        for (const auto& [name, tangent] : one[field].items()) {
+          auto tensor = id_of(Json(name), place), moved = id_of(tangent, place);
+          if (!tensor || !moved) return (tensor ? moved : tensor).rejection();
+          pairs->emplace_back(tensor.value(), moved.value());
+        }
+      }
+      if (auto done = read_names("detached", one, place, claim.detached); !done) return done;
+      trace_.tangents.push_back(std::move(claim));
+    }
+    return Done{};
+  }
+
   const Json& json_;
   Trace trace_;
   std::map<std::string, TraceTensorId> ids_;
@@ -311,6 +335,16 @@ Json trace_json(const Trace& trace, std::span<const StoredTensor> tensors) {
     for (const auto& [tensor, value] : gradient.of) of[trace.tensors[tensor].name] = trace.tensors[value].name;
     json["gradients"].push_back(
         {{"output", trace.tensors[gradient.output].name}, {"seed", trace.tensors[gradient.seed].name}, {"of", std::move(of)}});
+  }
+  if (!trace.tangents.empty()) json["tangents"] = Json::array();
+  for (const Trace::Tangents& claim : trace.tangents) {
+    Json one{{"from", Json::object()}, {"to", Json::object()}};
+    for (const auto& [field, pairs] : {std::pair{"from", &claim.from}, std::pair{"to", &claim.to}}) {
+      for (const auto& [tensor, tangent] : *pairs) one[field][trace.tensors[tensor].name] = trace.tensors[tangent].name;
+    }
+    if (!claim.detached.empty()) one["detached"] = Json::array();
+    for (const TraceTensorId id : claim.detached) one["detached"].push_back(trace.tensors[id].name);
+    json["tangents"].push_back(std::move(one));
   }
   if (!trace.opaque.empty()) json["opaque"] = Json::array();
   for (const Trace::Opaque& opaque : trace.opaque) {

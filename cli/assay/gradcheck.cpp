@@ -1,6 +1,7 @@
 // `assay gradcheck`: the gradients of a recorded run, or of a model that is run first. Every recorded value lies within its contract
 // (audit), every product is the adjoint of the derivative of its region's meaning, and every cotangent is the sum of all that flow into it.
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "cli/assay/report.h"
 #include "explain/explain.h"
 #include "kernel/audit/gradients.h"
+#include "kernel/audit/tangents.h"
 
 namespace assay::cli {
 namespace {
@@ -81,8 +83,82 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, ker
 
 namespace {
 
+GateCase case_of(const Trace& trace, const kernel::TangentStep& step) {
+  const Region& region = trace.regions[step.region];
+  GateCase one;
+  one.name = step.place;
+  one.op = "jvp to " + ops_of(region.graph);
+  one.model = to_string(region.model);
+  const Trace::Entry& tangent = trace.tensors[step.tangent];
+  if (!step.failure) {
+    one.passed = tangent.value.size();
+    return one;
+  }
+  const bool decided = step.failure->kind == Rejection::Kind::rejected;
+  Finding finding{decided ? Finding::Kind::failure : Finding::Kind::undecided, step.failure->code, step.failure->place, {}, {}, 1, {}};
+  finding.message = "required " + step.failure->required + "; found " + step.failure->found;
+  if (decided && step.failure->code == "tangent.product") {
+    finding.details = {"the recorded tangent '" + tangent.name + "' is not the derivative of what gave its tensor (region " +
+                       std::to_string(step.region) + (region.name.empty() ? "" : ", " + region.name) +
+                       "): at random points of the recorded ranges the two differ"};
+    finding.opening = 1;
+  }
+  one.failed = 1;
+  one.findings.push_back(std::move(finding));
+  return one;
+}
+
+GateCase dead_case(const Trace& trace, const kernel::TangentStep& step, bool allowed) {
+  const Trace::Entry& tangent = trace.tensors[step.tangent];
+  GateCase one;
+  one.name = step.place;
+  one.op = "dead tangents";
+  one.model = to_string(trace.regions[step.region].model);
+  one.findings.push_back({allowed ? Finding::Kind::vacuous : Finding::Kind::undecided,
+                          "gradient.dead",
+                          tangent.name,
+                          "'" + tangent.name + "' is 0 in all " + std::to_string(tangent.value.size()) +
+                              " elements, where the derivative is not: no mistake in what computed it could show",
+                          {},
+                          tangent.value.size(),
+                          {}});
+  return one;
+}
+
+// Forward mode: a case per tensor that the claims say moves.
+std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool allow_dead) {
+  std::vector<GateCase> cases;
+  for (std::size_t k = 0; k < trace.tangents.size() && !is_interrupted(); ++k) {
+    try {
+      for (const kernel::TangentStep& step : kernel::check_tangents(trace, k, seed)) {
+        cases.push_back(case_of(trace, step));
+        if (step.is_dead) cases.push_back(dead_case(trace, step, allow_dead));
+      }
+    } catch (const std::bad_alloc&) {
+      const Rejection why = beyond_memory("tangents " + std::to_string(k));
+      GateCase one;
+      one.name = why.place;
+      one.op = "jvp";
+      one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
+      cases.push_back(std::move(one));
+    }
+  }
+  return cases;
+}
+
 bool is_model(const GradcheckOptions& options) {
   return options.trace.ends_with(".onnx") || options.trace.ends_with(".onnx.gz") || kind_of_file(options.trace) == FileKind::onnx;
+}
+
+// Every tensor that a run was given, with any finite float32 as its elements.
+kernel::TraceDomain anything(const Trace& trace) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  kernel::TraceDomain domain;
+  for (TraceTensorId id = 0; id < trace.tensors.size(); ++id) {
+    const Trace::Entry& entry = trace.tensors[id];
+    if (entry.origin != Trace::Origin::result && is_float(entry.value.dtype())) domain.emplace_back(id, Interval(-kMost, kMost));
+  }
+  return domain;
 }
 
 // A case per product that read or gave zeros only. One that does so for every input is right for every input, and not undecided.
@@ -141,10 +217,10 @@ int check_gradients(const GradcheckOptions& options) {
   if (!run) return refuse(kGradcheckSchema, options.gate.json, run.rejection());
   const Trace& trace = run.value().trace;
   const bool written = !is_model(options) || options.run.trace.empty() || write_trace_file(trace, options.run.trace);
-  if (trace.gradients.empty()) {
-    return refuse(
-        kGradcheckSchema, options.gate.json,
-        {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output", "none", "docs/trace-format.md"});
+  if (trace.gradients.empty() && trace.tangents.empty()) {
+    return refuse(kGradcheckSchema, options.gate.json,
+                  {Rejection::Kind::malformed, "gradcheck.gradients", options.trace, "\"gradients\" of an output, or \"tangents\"", "none",
+                   "docs/trace-format.md"});
   }
   const auto convention = options.kinks == "pytorch" ? kernel::KinkConvention::pytorch : kernel::KinkConvention::any;
   const double start = wall_seconds();
@@ -152,7 +228,8 @@ int check_gradients(const GradcheckOptions& options) {
     report.cases = audit_regions(trace, options.jobs);
     for (GateCase& one : opaque_cases(trace)) report.cases.push_back(std::move(one));
     for (GateCase& one : gradient_cases(trace, options.seed, convention)) report.cases.push_back(std::move(one));
-    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace);
+    for (GateCase& one : tangent_cases(trace, options.seed, options.allow_dead)) report.cases.push_back(std::move(one));
+    const kernel::Liveness life = is_model(options) ? run.value().life : kernel::liveness(trace, anything(trace));
     report.facts.emplace_back("dead cotangents", dead_text(life));
     for (GateCase& one : dead_cases(trace, life, run.value().draws, options.allow_dead)) report.cases.push_back(std::move(one));
     const auto surrogates =

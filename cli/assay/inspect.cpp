@@ -129,6 +129,7 @@ int inspect_trace(const InspectOptions& options) {
   facts.insert(facts.end(), report.facts.begin(), report.facts.end());
   facts.emplace_back("products", std::to_string(trace.vjps.size()));
   facts.emplace_back("gradients", std::to_string(trace.gradients.size()));
+  if (!trace.tangents.empty()) facts.emplace_back("tangents", std::to_string(trace.tangents.size()));
   for (const TraceTensorId id : trace.outputs)
     facts.emplace_back("output", trace.tensors[id].name + " " + to_string(trace.tensors[id].value.shape()));
   std::vector<Facts> rows;

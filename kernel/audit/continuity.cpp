@@ -177,6 +177,34 @@ class Continuity {
         if (!same_type(a, b)) return broken("gradient", name_of(value), "like " + name_of(tensor) + ", " + type_of(a), type_of(b));
       }
     }
+    for (const Trace::Tangents& claim : trace_.tangents) {
+      if (auto fine = check_tangents(claim); !fine) return fine;
+    }
+    return Done{};
+  }
+
+  // Tensors that move are real, and move once; those of `to` follow from others.
+  [[nodiscard]] Outcome<Done> check_tangents(const Trace::Tangents& claim) const {
+    const auto wrong = [](std::string place, std::string required, std::string found) {
+      return broken("tangent", "tangents, " + place, std::move(required), std::move(found));
+    };
+    std::vector<bool> moves(trace_.tensors.size(), false);
+    for (const auto* pairs : {&claim.from, &claim.to}) {
+      for (const auto& [tensor, tangent] : *pairs) {
+        if (!exists(tensor) || !exists(tangent)) return wrong("pairs", "tensors of the trace", name_of(exists(tensor) ? tangent : tensor));
+        const Trace::Entry& entry = trace_.tensors[tensor];
+        if (!same_type(entry.value, trace_.tensors[tangent].value))
+          return wrong(name_of(tangent), "like " + name_of(tensor) + ", " + type_of(entry.value), type_of(trace_.tensors[tangent].value));
+        if (!is_float(entry.value.dtype())) return wrong(name_of(tensor), "real elements", type_of(entry.value));
+        if (moves[tensor]) return wrong(name_of(tensor), "one tangent", "two");
+        if (pairs == &claim.to && entry.origin != Trace::Origin::result) return wrong(name_of(tensor), "the result of a region", "given");
+        moves[tensor] = true;
+      }
+    }
+    for (const TraceTensorId id : claim.detached) {
+      if (!exists(id)) return wrong("detached", "a tensor of the trace", name_of(id));
+      if (moves[id]) return wrong(name_of(id), "detached, or with a tangent", "both");
+    }
     return Done{};
   }
 

@@ -23,26 +23,6 @@ namespace {
 
 bool is_real(const Trace& trace, TraceTensorId id) { return is_float(trace.tensors[id].value.dtype()); }
 
-// Where elements like the recorded ones are drawn.
-Domain recorded_range(const Tensor& tensor) {
-  double lo = std::numeric_limits<double>::infinity(), hi = -lo;
-  const bool real = is_float(tensor.dtype());
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    const double value = real ? tensor.as_double(i) : static_cast<double>(tensor.as_int(i));
-    if (!std::isfinite(value)) continue;
-    lo = std::fmin(lo, value);
-    hi = std::fmax(hi, value);
-  }
-  if (!(lo <= hi)) return {};
-  if (!real) return {lo, hi};
-  // Wide enough for points of which no two are the same.
-  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = 0x1p-900;
-  const double room = std::fmax(std::fabs(lo), std::fabs(hi)) * 0x1p-20;
-  if (hi - lo > room && hi - lo > kLeast) return {lo, hi};
-  if (!(room > kLeast)) return {lo, lo + 1};
-  return {std::fmax(lo - room, -kMost), std::fmin(hi + room, kMost)};
-}
-
 Rejection failed(Rejection::Kind kind, const char* code, std::string place, std::string required, std::string found) {
   return {kind, std::string("gradient.") + code, std::move(place), std::move(required), std::move(found), "kernel/audit/gradients.h"};
 }
@@ -112,12 +92,17 @@ class GradientCheck {
     steps_.push_back(std::move(step));
   }
 
-  // The product of region r for one result: of those recorded, the one after this seed.
+  // The product of region r for one result: of those recorded, the one after this seed, or of a cotangent that flows here though it does not
+  // depend on the seed: zeros. Which one is taken is no matter of trust: its cotangent has to be the sum of all that flow here.
   [[nodiscard]] const Trace::Vjp* vjp_of(std::uint32_t r, std::uint32_t result) const {
+    const Contributions& parts = into_[trace_.regions[r].results[result]];
+    const Trace::Vjp* other = nullptr;
     for (const Trace::Vjp& vjp : trace_.vjps) {
-      if (vjp.of == r && vjp.result == result && after_seed_[vjp.cotangent]) return &vjp;
+      if (vjp.of != r || vjp.result != result) continue;
+      if (after_seed_[vjp.cotangent]) return &vjp;
+      if (std::ranges::find(parts, vjp.cotangent) != parts.end()) other = &vjp;
     }
-    return nullptr;
+    return other;
   }
 
   void visit(std::uint32_t r) {
@@ -181,7 +166,13 @@ class GradientCheck {
 
   void check_product(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
     GradientStep step{place_of(r), r, k, std::nullopt, 0, std::nullopt, vjp != nullptr && vjp->surrogate};
-    auto outcome = product_outcome(r, k, vjp);
+    const Region& region = trace_.regions[r];
+    auto outcome = product_outcome(r, k, vjp, different(region.operands));
+    if (vjp != nullptr && !outcome && outcome.rejection().kind == Rejection::Kind::rejected) {
+      if (const auto inputs = composed(region, *vjp); inputs != different(region.operands)) {
+        if (auto again = product_outcome(r, k, vjp, inputs)) outcome = again;
+      }
+    }
     if (outcome) {
       step.proof = outcome.value();
       if (vjp == nullptr && step.proof) return add(std::move(step));  // its derivative is 0
@@ -212,12 +203,39 @@ class GradientCheck {
     if (step.kinks > 0 || step.failure) add(std::move(step));
   }
 
-  // The recorded product of region r, as a graph from the region's different operands and the cotangent, against the meaning.
-  Outcome<Adjointness> product_outcome(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp) {
+  static Contributions different(Contributions ids) {
+    std::ranges::sort(ids);
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
+  }
+
+  // What a region reads, where it is no function of its operands alone that the product is of: an operand that the run computed and that gets no
+  // cotangent here is composed of what it was computed from, and integers are those of the run. That says the same of the run: the region and
+  // those before it together compute the same result, and all that flows through such an operand is in the product.
+  [[nodiscard]] Contributions composed(const Region& region, const Trace::Vjp& vjp) const {
+    std::vector<bool> ends(trace_.tensors.size(), false), seen(trace_.tensors.size(), false);
+    for (const auto& [operand, id] : vjp.cotangents) ends[region.operands[operand]] = true;
+    for (const TraceTensorId id : trace_.detached) ends[id] = true;
+    Contributions inputs, open = region.operands;
+    while (!open.empty()) {
+      const TraceTensorId id = open.back();
+      open.pop_back();
+      if (seen[id]) continue;
+      seen[id] = true;
+      const std::uint32_t producer = producers_.region_of(id);
+      if (ends[id] || producer == Producers::kNone) {
+        if (is_real(trace_, id)) inputs.push_back(id);
+        continue;
+      }
+      const Contributions& above = trace_.regions[producer].operands;
+      open.insert(open.end(), above.begin(), above.end());
+    }
+    return different(std::move(inputs));
+  }
+
+  // The recorded product of region r, as a graph from tensors (different operands, or what they are composed of) and the cotangent.
+  Outcome<Adjointness> product_outcome(std::uint32_t r, std::uint32_t k, const Trace::Vjp* vjp, const Contributions& operands) {
     const Region& region = trace_.regions[r];
-    Contributions operands = region.operands;
-    std::ranges::sort(operands);
-    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
     AdjointCase one;
     one.name = place_of(r);
     Slice forward(trace_, producers_), backward(trace_, producers_);
@@ -255,7 +273,11 @@ class GradientCheck {
   // What the product declares in place of the region's result.
   static Outcome<NodeId> surrogate_of(const Region& region, const Trace::Vjp& vjp, Slice& forward) {
     std::vector<NodeId> inputs;
-    for (const TraceTensorId id : region.operands) inputs.push_back(forward.node_of(id).value());
+    for (const TraceTensorId id : region.operands) {
+      auto node = forward.node_of(id);
+      if (!node) return node;
+      inputs.push_back(node.value());
+    }
     auto outputs = append_graph(forward.graph(), *vjp.surrogate, inputs);
     if (!outputs) return outputs.rejection();
     return outputs.value()[0];

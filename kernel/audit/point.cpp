@@ -1,7 +1,8 @@
 // The point of the run: a product that is right at random points may still be wrong at the one that counts.
 //
 // Claim. x and y_bar recorded; F the recorded product of x and y_bar over the reals, D that of the meaning (kernel/gradients/derivatives, whose
-// rules `assay adjoint` proves). For each element i of a recorded cotangent, where D_i has a value:
+// rules `assay adjoint` proves). In forward mode tangents stand in y_bar's place, and D is the transpose of the product, which is linear in y_bar.
+// For each element i of a recorded cotangent, or tangent, where D_i has a value:
 //   P1  F_i and D_i are the same at the recorded point. They differ if their enclosures have no number in common, and F_i also lies outside
 //       the enclosure of D_i over a neighbourhood of the point: that holds every limit of derivatives nearby, hence the Clarke derivative,
 //       whatever branch a convention takes at a tie.
@@ -80,7 +81,8 @@ class PointCheck {
 
   std::optional<Rejection> run() {
     if (is_analytic(product_.forward) && is_analytic(product_.backward) && all_finite()) return std::nullopt;
-    auto reference = reverse_of(product_.forward);
+    auto reference = product_.reference ? product_.reference() : reverse_of(product_.forward);
+    if (!reference && product_.reference) return declined("a graph of the derivative", reference.rejection().to_text());
     if (!reference) return std::nullopt;  // the random points had a derivative to compare with: there is a rule
     reference_ = without_dead_nodes(reference.value());
     Graph both = reference_;  // what they have in common is computed once
@@ -135,7 +137,7 @@ class PointCheck {
   [[nodiscard]] Intervals neighbourhood() const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     Intervals wide = point_;
-    for (std::size_t k = 0; k + 1 < wide.size(); ++k) {
+    for (std::size_t k = 0; k < product_.forward.inputs.size(); ++k) {
       if (!is_float(product_.forward.node(product_.forward.inputs[k]).dtype)) continue;
       for (Interval& value : wide[k].values) {
         if (!value.is_undefined()) value = Interval(std::nextafter(value.lo(), -kInfinity), std::nextafter(value.hi(), kInfinity));
@@ -197,6 +199,25 @@ Array<Interval> enclosed(const Tensor& tensor) {
     array.values.push_back(std::isfinite(value) ? Interval(value) : Interval::undefined());
   }
   return array;
+}
+
+Domain recorded_range(const Tensor& tensor) {
+  double lo = std::numeric_limits<double>::infinity(), hi = -lo;
+  const bool real = is_float(tensor.dtype());
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    const double value = real ? tensor.as_double(i) : static_cast<double>(tensor.as_int(i));
+    if (!std::isfinite(value)) continue;
+    lo = std::fmin(lo, value);
+    hi = std::fmax(hi, value);
+  }
+  if (!(lo <= hi)) return {};
+  if (!real) return {lo, hi};
+  // Wide enough for points of which no two are the same.
+  constexpr double kMost = std::numeric_limits<double>::max(), kLeast = 0x1p-900;
+  const double room = std::fmax(std::fabs(lo), std::fabs(hi)) * 0x1p-20;
+  if (hi - lo > room && hi - lo > kLeast) return {lo, hi};
+  if (!(room > kLeast)) return {lo, lo + 1};
+  return {std::fmax(lo - room, -kMost), std::fmin(hi + room, kMost)};
 }
 
 std::optional<Rejection> check_point(const RecordedProduct& product, const std::string& place) { return PointCheck(product, place).run(); }

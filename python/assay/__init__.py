@@ -37,11 +37,18 @@ __all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module("." + name, __name__)
-    if name not in _HOMES:
+    if name not in _MODULES and name not in _HOMES:
         raise AttributeError(f"module 'assay' has no attribute '{name}'")
-    value = getattr(importlib.import_module("." + _HOMES[name], __name__), name)
+    try:
+        home = importlib.import_module("." + _HOMES.get(name, name), __name__)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "numpy"):
+            raise
+        from .errors import UsageError
+        raise UsageError(f"the package {error.name} is not installed", where=f"assay.{name}", advice=f"pip install {error.name}") from None
+    if name in _MODULES:
+        return home
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

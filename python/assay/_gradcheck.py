@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import torch
+from torch.autograd import forward_ad
 
 from .errors import Rejected, UsageError
 from .torch import Refused, Report, judge, record
@@ -57,6 +58,20 @@ def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mappin
     return judge(run)
 
 
+def recorded_forward(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor]) -> Report:
+    """One forward pass, along random tangents of all inputs that require a gradient."""
+    plain = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+    named = dict(params) | {f"input {i}": one for i, one in enumerate(plain) if isinstance(one, torch.Tensor)}
+    with record(named) as run, forward_ad.dual_level():
+        moving = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
+        duals = [forward_ad.make_dual(one, torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
+        found = function(*duals)
+        ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
+        for y in ends:
+            forward_ad.unpack_dual(y)
+    return judge(run)
+
+
 def real_of(y: torch.Tensor) -> torch.Tensor:
     """The parts of complex numbers."""
     return torch.view_as_real(y) if y.is_complex() else y
@@ -75,18 +90,19 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
 
     With `check_grad_grad` the gradients are differentiated once more, as `torch.autograd.gradgradcheck` does, and both passes are judged.
-    Forward mode (`check_forward_ad`) is not judged, and is refused.
+    With `check_forward_ad` the function is also run in forward mode, along random tangents of its inputs (parameters stay where they are),
+    and the tangents that it gives are judged.
     """
-    if check_forward_ad:
-        raise UsageError("forward mode is not judged", where="check_forward_ad", why="traces have claims about cotangents alone",
-                         advice="leave it out: the backward pass is judged")
     named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params or [])}
     drawn = any(is_shape(one) for one in (inputs if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]))
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
         for draw in range(DRAWS if drawn else 1):
-            report = recorded(func, tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2)), named, check_grad_grad)
+            given = tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2))
+            report = recorded(func, given, named, check_grad_grad)
+            if check_forward_ad and report.passed:
+                report = recorded_forward(func, given, named)
             if report.failed or not is_dead(report):
                 break
     if report.passed:

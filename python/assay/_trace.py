@@ -23,6 +23,7 @@ class Trace:
         self.regions: list[dict[str, Any]] = []
         self.vjps: list[dict[str, Any]] = []
         self.gradients: list[dict[str, Any]] = []
+        self.tangents: list[dict[str, Any]] = []
         self.inputs: list[str] = []
         self.parameters: list[str] = []
         self.outputs: list[str] = []
@@ -66,7 +67,7 @@ class Trace:
             crc[name] = zlib.crc32(data)
             at += len(data)
         trace = {"version": 1, "writer": self.writer, "models": self.models, "inputs": self.inputs, "parameters": self.parameters,
-                 "outputs": self.outputs, "regions": self.regions, "vjps": self.vjps, "gradients": self.gradients, "detached": self.detached,
+                 "outputs": self.outputs, "regions": self.regions, "vjps": self.vjps, "gradients": self.gradients, "tangents": self.tangents, "detached": self.detached,
                  "opaque": self.opaque,
                  "crc32": crc}
         text = json.dumps({"__metadata__": {"assay.trace": json.dumps(trace)}, **header}).encode()

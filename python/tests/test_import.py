@@ -26,6 +26,11 @@ def test_import_takes_less_than_a_third_of_a_second_of_the_processor():
     assert min(times) < 0.3, times
 
 
+def test_a_package_that_is_missing_is_named():
+    code = "import sys; sys.modules['torch'] = None\nimport assay\ntry:\n    assay.gradcheck\nexcept assay.UsageError as error:\n    print(error)"
+    assert run(code) == "the package torch is not installed at assay.gradcheck; pip install torch"
+
+
 def test_names():
     import assay
 

@@ -15,7 +15,7 @@ def test_the_examples_of_the_readme(tmp_path, monkeypatch):
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names, said = {}, io.StringIO()
     with contextlib.redirect_stdout(said):
         for block in blocks:
@@ -24,3 +24,9 @@ def test_the_examples_of_the_readme(tmp_path, monkeypatch):
     for words in ("Result(unsat, certificate of 95 bytes", "sat (1, 64)", "\n3\n", "\nunsat\n", "gemm scores", "certificate\n",
                   "Robust(label) required: a position below 10"):
         assert words in text, words
+
+
+def test_the_example_with_torch():
+    pytest.importorskip("torch", reason="the example needs the package torch")
+    block, = re.findall(r"^```py\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
+    exec(block, {})

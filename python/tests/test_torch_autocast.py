@@ -142,9 +142,51 @@ def test_gradcheck_under_autocast() -> None:
         assay.gradcheck(lambda x: Doubled.apply(x.bfloat16()), [(4, 6)])
 
 
-def test_statistics_in_sixteen_bits_are_opaque() -> None:
-    """A normalisation whose parameters are kept in bfloat16 saves its statistics in bfloat16, and does not read them: undecided, not wrong."""
+NORMS = {"batch": lambda: nn.BatchNorm1d(12), "batch, no parameters": lambda: nn.BatchNorm1d(12, affine=False), "group": lambda: nn.GroupNorm(3, 12),
+         "group, no parameters": lambda: nn.GroupNorm(3, 12, affine=False), "instance": lambda: nn.InstanceNorm1d(12, affine=True),
+         "layer, no parameters": lambda: nn.LayerNorm(5, elementwise_affine=False), "root mean square": lambda: nn.RMSNorm(5)}
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisations_in_sixteen_bits_are_judged(name: str, dtype: Any) -> None:
+    """Their parameters and statistics, too, are kept in 16 bits."""
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = NORMS[name]().to(dtype)
+        for one in model.parameters():
+            one.data.normal_()
+        x = (torch.randn(6, 12, 5) * (seed + 1)).to(dtype).requires_grad_()
+        report = recorder.step(model, lambda: (model(x).float() * torch.randn(6, 12, 5)).sum())
+        assert not report.failed and report.counts["unsupported"] == 0, summary(report)
+        assert report.undecided_share < 0.01, summary(report)
+
+
+def test_a_wrong_statistic_in_sixteen_bits_is_found() -> None:
+    """The last bit but one of a saved mean, and of a result that reads other statistics."""
+    torch.manual_seed(1)
+    norm = nn.GroupNorm(3, 12).bfloat16()
+    with recorder.record(norm) as run:
+        norm(torch.randn(6, 12, 5).bfloat16())
+    right = recorder.judge(run)
+    assert right.passed, right.text
+    text, tensors = contents(right.trace)
+    names = [name for region in text["regions"] if "group_norm" in region["name"] for name in region["results"]]
+    assert len(names) == 3
+    for name in names:
+        begin, end = tensors[name]["data_offsets"]
+        size, = struct.unpack_from("<Q", right.trace)
+        data = bytearray(right.trace[8 + size + begin:8 + size + end])
+        data[0] ^= 2
+        assert _programs.gate("audit", with_tensor(right.trace, name, bytes(data)))[0] == 1, name
+
+
+def test_sums_that_are_kept_in_sixteen_bits_are_opaque() -> None:
+    """The gradients of a layer normalisation's parameters, where these are kept in bfloat16: undecided, not wrong; the rest is judged."""
     model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 2)).bfloat16()
     report = recorder.step(model, lambda: model(torch.randn(4, 6).bfloat16()).float().square().mean())
     assert report.exit_code == 3 and not report.failed, summary(report)
-    assert any(one["rule"] == "audit.opaque" and "layer_norm" in one["message"] for one in report.findings)
+    opaque, = [one for one in report.findings if one["kind"] == "undecided"]
+    assert opaque["rule"] == "audit.opaque" and "layer_norm_backward" in opaque["message"]
+    assert report.counts["unsupported"] == 16  # the two gradients, of 8 elements each
+    assert any("native_layer_norm" in case["name"] and "vjp" in case["op"] and case["passed"] for case in report.json["cases"]), summary(report)

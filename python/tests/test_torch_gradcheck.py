@@ -101,11 +101,6 @@ def test_second_derivatives_of_modules() -> None:
     assert gradcheck(model, [(2, 1, 4, 4)], params=dict(model.named_parameters()), check_grad_grad=True)
 
 
-def test_forward_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="forward mode is not judged"):
-        gradcheck(torch.sin, [(3,)], check_forward_ad=True)
-
-
 def test_the_random_state_is_left_alone() -> None:
     torch.manual_seed(5)
     expected = torch.rand(1)

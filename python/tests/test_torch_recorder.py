@@ -90,10 +90,10 @@ def test_a_second_derivative_is_told_or_refused() -> None:
         a = leaf(3, 4)
         slope, = torch.autograd.grad(weighted(function(a)), a, create_graph=True)
         (slope * slope).sum().backward()
-    for function in (lambda a: F.layer_norm(a, (4,)), lambda a: torch.mul(*a.chunk(2, 1))):
-        with pytest.raises(recorder.Refused, match="a second derivative through"):
-            judged({}, lambda: body(function))
-    assert judged({}, lambda: body(lambda a: a.softmax(1) + F.mish(a))).passed
+    with pytest.raises(recorder.Refused, match="a second derivative through"):
+        judged({}, lambda: body(lambda a: torch.mul(*a.chunk(2, 1))))
+    for function in (lambda a: a.softmax(1) + F.mish(a), lambda a: F.layer_norm(a, (4,))):
+        assert judged({}, lambda: body(function)).passed
 
 
 def test_a_function_with_two_results_is_judged() -> None:

@@ -55,6 +55,11 @@ struct Trace {
     TraceTensorId output = 0, seed = 0;
     std::vector<std::pair<TraceTensorId, TraceTensorId>> of;  // tensor, its gradient
   };
+  // Forward mode. When the tensors `from` move by their tangents, those of `to` move by theirs.
+  struct Tangents {
+    std::vector<std::pair<TraceTensorId, TraceTensorId>> from, to;  // tensor, its tangent
+    std::vector<TraceTensorId> detached;                            // which do not move
+  };
   // What ran and has no meaning here: tensors that it gave, values or cotangents. The file says of each of them that it was given.
   struct Opaque {
     std::string name;
@@ -69,6 +74,7 @@ struct Trace {
   std::vector<TraceTensorId> detached;  // through which no gradient is meant to flow
   std::vector<Inner> inner = {};
   std::vector<Opaque> opaque = {};
+  std::vector<Tangents> tangents = {};
 };
 
 }  // namespace assay

@@ -181,3 +181,39 @@ TEST_CASE("gradients: a clipped straight-through gradient is judged at the kinks
   const auto codes = failures(run.trace);
   CHECK(std::ranges::find(codes, "gradient.kink at kinks of region 0 (round)") != codes.end());
 }
+
+TEST_CASE("gradients: an operand that was computed and gets no cotangent may be part of the product", "[gradients]") {
+  Run run;  // z = x h, h = tanh(x): all that flows to x in one product
+  const auto x = run.given("x", {3}, {0.5F, -1.25F, 2.0F}), seed = run.given("seed", {3}, {1, -2, 0.5F}), one = run.given("one", {}, {1});
+  const auto h = run.apply(Op::tanh, {x});
+  const auto z = run.apply(Op::mul, {x, h});
+  const auto direct = run.apply(Op::mul, {seed, h});
+  const auto square = run.apply(Op::mul, {h, h});
+  const auto slope = run.apply(Op::sub, {one, square});
+  const auto through = run.apply(Op::mul, {x, slope});
+  const auto other = run.apply(Op::mul, {seed, through});
+  const auto x_bar = run.apply(Op::add, {direct, other});
+  run.trace.outputs = {z, x_bar};
+  run.trace.gradients = {{z, seed, {{x, x_bar}}}};
+  run.claim(z, seed, {{0, x_bar}});
+  CHECK(failures(run.trace).empty());
+  Trace half = run.trace;
+  half.vjps[0].cotangents[0].second = direct;
+  half.gradients[0].of[0].second = direct;
+  CHECK(failures(half) == std::vector<std::string>{"gradient.product at region 1 (mul)"});
+}
+
+TEST_CASE("gradients: zeros that flow on without the seed have their products", "[gradients]") {
+  Run run;  // y = sign(a) with the cotangent 0 of a = 2 x, which goes on to x
+  const auto x = run.given("x", {2}, {0.5F, -3}), seed = run.given("seed", {2}, {1, 4}), zero = run.given("zero", {2}, {0, 0});
+  const auto a = run.apply(Op::add, {x, x});
+  const auto y = run.apply(Op::sign, {a});
+  const auto a_bar = run.apply(Op::add, {zero, zero});
+  const auto x_bar = run.apply(Op::add, {a_bar, a_bar});
+  run.claim(y, seed, {{0, a_bar}});
+  run.claim(a, a_bar, {{0, a_bar}, {1, a_bar}});
+  run.trace.outputs = {y, x_bar};
+  run.trace.gradients = {{y, seed, {{x, x_bar}}}};
+  const auto codes = failures(run.trace);
+  CHECK(std::ranges::none_of(codes, [](const std::string& code) { return code.starts_with("gradient.missing"); }));
+}

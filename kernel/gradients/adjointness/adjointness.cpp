@@ -20,22 +20,7 @@ using namespace adjointness;
 
 namespace {
 
-constexpr int kMostTries = 4096;
-
-std::size_t real_elements(const Graph& graph) {
-  std::size_t count = 0;
-  for (const std::size_t k : real_inputs(graph)) count += graph.size(graph.inputs[k]);
-  return count;
-}
-
 std::size_t entry_count(const Graph& graph) { return real_elements(graph) * graph.size(graph.outputs[0]); }
-
-// Of that many points as many as have kNumbers random numbers: an operand of a thousand elements takes a function's branches at one.
-std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
-  constexpr std::size_t kNumbers = 512;
-  const std::size_t elements = std::max<std::size_t>(1, real_elements(graph));
-  return std::min(points, (kNumbers + elements - 1) / elements);
-}
 
 // Whether A2 is worth its passes, one per element of the real inputs and one per element of y.
 bool has_few_entries(const Graph& graph) {
@@ -210,35 +195,6 @@ Outcome<bool> check_point(const AdjointCase& one, const Graph& vjp, const Arrays
   return form;
 }
 
-// Degree of y's elements as quotients of polynomials in the elements of the inputs. All ops over Modular have at most degree e = 1 (pow:
-// |n|) in each element of their operands, whose quotients have as many different denominators: e * sum of size * degree. Layout moves
-// elements.
-double degree_of(const Graph& graph, NodeId target) {
-  std::vector<double> degree(target + 1, 0);
-  for (NodeId id = 0; id <= target; ++id) {
-    const Node& node = graph.node(id);
-    const OpClass op_class = op_row(node.op).op_class;
-    if (node.op == Op::input) degree[id] = 1;
-    double sum = 0;
-    for (const NodeId operand : node.operands) {
-      if (op_class == OpClass::layout) degree[id] = std::fmax(degree[id], degree[operand]);
-      sum += static_cast<double>(graph.size(operand)) * degree[operand];
-    }
-    if (op_class == OpClass::layout || op_class == OpClass::leaf) continue;
-    const bool is_power = std::holds_alternative<PowAttributes>(node.attributes);
-    degree[id] = sum * (is_power ? std::fmax(1, std::fabs(std::get<PowAttributes>(node.attributes).exponent.double_up())) : 1);
-  }
-  return degree[target];
-}
-
-// log2 of the probability of a zero of the error: its degree, and 1 because the residue 0 is drawn twice as often, over 2^61. A derivative
-// has at most twice the degree of the quotient.
-double miss_of_a_point(const Graph& graph, const Graph& vjp) {
-  double degree = 2 * degree_of(graph, graph.outputs[0]) + 2;
-  for (const NodeId output : vjp.outputs) degree = std::fmax(degree, 2 * degree_of(graph, graph.outputs[0]) + degree_of(vjp, output) + 2);
-  return std::fmin(0, std::log2(degree + 1) - 61);
-}
-
 template <class S>
 Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std::size_t points, Random& random, AdjointMethod method) {
   Adjointness result{method, 0, 0, 0, 0, 0};
@@ -252,10 +208,7 @@ Outcome<Adjointness> check_points(const AdjointCase& one, const Graph& vjp, std:
                        std::to_string(result.points) + " in " + std::to_string(kMostTries),
                        "change the domain of the case"};
     }
-    // In turn, so that the roots of inverse functions exist at some point for every element (acosh, asin, asinh).
-    constexpr std::array kDraws = {Opaque::Draw::sine, Opaque::Draw::sinh, Opaque::Draw::any};
-    const Opaque::Draw draw = kDraws[static_cast<std::size_t>(tries) % kDraws.size()];
-    const auto used = check_point(one, vjp, on_scalar<S>(one.graph, generic_point(one, random), random, draw), random, covered);
+    const auto used = check_point(one, vjp, on_scalar<S>(one.graph, generic_point(one, random), random, draw_of(tries)), random, covered);
     if (!used) return used.rejection();
     if (used.value()) ++result.points;
   }
@@ -331,8 +284,6 @@ Outcome<Done> check_kinks(const AdjointCase& one, const Graph& vjp, Random& rand
       "change the kinks of the case"};
 }
 
-bool lacks_scalar(const Outcome<Adjointness>& outcome) { return !outcome && outcome.rejection().code == "denote.scalar"; }
-
 Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
   const Graph& graph = one.graph;
   const auto type_of = [](const Graph& in, NodeId id) { return std::pair(in.node(id).dtype, in.node(id).shape); };
@@ -356,7 +307,6 @@ Outcome<Done> check_signature(const AdjointCase& one, const Graph& vjp) {
 Outcome<Graph> reverse_of(const Graph& graph) { return differentiate(graph, 0, real_inputs(graph)); }
 
 Outcome<Adjointness> check_adjointness(const AdjointCase& one, const Graph& vjp, std::uint64_t seed) {
-  constexpr std::size_t kProbes = 2, kExactPoints = 8, kOpaquePoints = 3;
   if (const auto fits = check_signature(one, vjp); !fits) return fits.rejection();
   Random random{seed};
   Outcome<Adjointness> result = check_points<Modular>(one, vjp, kProbes, random, AdjointMethod::probed);

@@ -2,7 +2,9 @@
 
 #include "kernel/gradients/adjointness/sample.h"
 
+#include <algorithm>
 #include <cmath>
+#include <variant>
 
 namespace assay::kernel::adjointness {
 
@@ -36,6 +38,27 @@ Arrays<S> sampled(const Graph& graph, const F& draw) {
   return x;
 }
 
+// Degree of y's elements as quotients of polynomials in the elements of the inputs. All ops over Modular have at most degree e = 1 (pow:
+// |n|) in each element of their operands, whose quotients have as many different denominators: e * sum of size * degree. Layout moves
+// elements.
+double degree_of(const Graph& graph, NodeId target) {
+  std::vector<double> degree(target + 1, 0);
+  for (NodeId id = 0; id <= target; ++id) {
+    const Node& node = graph.node(id);
+    const OpClass op_class = op_row(node.op).op_class;
+    if (node.op == Op::input) degree[id] = 1;
+    double sum = 0;
+    for (const NodeId operand : node.operands) {
+      if (op_class == OpClass::layout) degree[id] = std::fmax(degree[id], degree[operand]);
+      sum += static_cast<double>(graph.size(operand)) * degree[operand];
+    }
+    if (op_class == OpClass::layout || op_class == OpClass::leaf) continue;
+    const bool is_power = std::holds_alternative<PowAttributes>(node.attributes);
+    degree[id] = sum * (is_power ? std::fmax(1, std::fabs(std::get<PowAttributes>(node.attributes).exponent.double_up())) : 1);
+  }
+  return degree[target];
+}
+
 }  // namespace
 
 Arrays<double> generic_point(const AdjointCase& one, Random& random) {
@@ -53,6 +76,24 @@ Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& 
     }
   }
   return result;
+}
+
+std::size_t real_elements(const Graph& graph) {
+  std::size_t count = 0;
+  for (const std::size_t k : real_inputs(graph)) count += graph.size(graph.inputs[k]);
+  return count;
+}
+
+std::size_t worthwhile_points(const Graph& graph, std::size_t points) {
+  constexpr std::size_t kNumbers = 512;
+  const std::size_t elements = std::max<std::size_t>(1, real_elements(graph));
+  return std::min(points, (kNumbers + elements - 1) / elements);
+}
+
+double miss_of_a_point(const Graph& graph, const Graph& vjp) {
+  double degree = 2 * degree_of(graph, graph.outputs[0]) + 2;
+  for (const NodeId output : vjp.outputs) degree = std::fmax(degree, 2 * degree_of(graph, graph.outputs[0]) + degree_of(vjp, output) + 2);
+  return std::fmin(0, std::log2(degree + 1) - 61);
 }
 
 }  // namespace assay::kernel::adjointness

@@ -1,6 +1,8 @@
 // The points at which adjointness is checked. Private to this folder.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernel/gradients/adjointness/adjointness.h"
@@ -29,6 +31,30 @@ struct Random {
 [[nodiscard]] Arrays<Rational> kink_point(const AdjointCase& one, Random& random);
 // The point with distinct infinitesimal displacements of all real elements.
 [[nodiscard]] Arrays<Opaque> displaced(const Graph& graph, const Arrays<Rational>& x, Random& random);
+
+// How many points are drawn for each method, and how many are tried.
+inline constexpr std::size_t kProbes = 2, kExactPoints = 8, kOpaquePoints = 3;
+inline constexpr int kMostTries = 4096;
+// Of that many points: each costs as many random numbers as the real operands have elements, and points are drawn until kNumbers are used up.
+// An operand of a thousand elements takes a function's branches at one.
+[[nodiscard]] std::size_t worthwhile_points(const Graph& graph, std::size_t points);
+[[nodiscard]] std::size_t real_elements(const Graph& graph);  // of all real inputs together
+
+// In turn, so that the roots of inverse functions exist at some point for every element (acosh, asin, asinh).
+[[nodiscard]] inline Opaque::Draw draw_of(int tries) {
+  constexpr std::array kDraws = {Opaque::Draw::sine, Opaque::Draw::sinh, Opaque::Draw::any};
+  return kDraws[static_cast<std::size_t>(tries) % kDraws.size()];
+}
+
+// log2 of the probability that a point is a zero of the error between a graph's derivative and what `rule` computes: its degree, and 1 because the residue 0 is drawn twice as often, over 2^61. A derivative
+// has at most twice the degree of the quotient.
+[[nodiscard]] double miss_of_a_point(const Graph& graph, const Graph& rule);
+
+// Whether a method has no value for some operation of the case: the next one is tried.
+template <class T>
+[[nodiscard]] bool lacks_scalar(const Outcome<T>& outcome) {
+  return !outcome && outcome.rejection().code == "denote.scalar";
+}
 
 // What stands for a real number that is drawn: the number, or a residue.
 inline void put(Rational& to, double value, Random&, Opaque::Draw) {

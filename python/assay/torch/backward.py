@@ -43,9 +43,11 @@ class Recorder(Joins):
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
         super().__enter__()  # type: ignore[no-untyped-call]
+        self.watch_forward()
         return self
 
     def __exit__(self, *error: Any) -> Any:
+        self.unwatch_forward(*error)
         for one in self.handles:
             one.remove()
         torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
@@ -138,9 +140,9 @@ class Recorder(Joins):
         if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
-        if region.statistics is not None:
-            if self.passes[-1].creates:
-                raise Refused(f"a second derivative through {node.name()}, whose product is told in parts")
+        self.passes[-1].broken += [(v, bar) for v, bar in found if v in region.apart]
+        found = [(v, bar) for v, bar in found if v not in region.apart]
+        if region.statistics is not None and not self.passes[-1].creates:  # a second derivative goes through the product as a whole
             if self.staged(region, region.statistics, flows[0], found):
                 return None
             return self.break_at(node, region, sources, wanted, flows)

@@ -57,7 +57,9 @@ def trace_of(run: Recorder) -> Trace:
     trace.vjps = [{"of": number[id(one.of)], "result": one.result, "cotangent": name(one.cotangent),
                    "cotangents": {str(k): name(v) for k, v in one.cotangents.items()}} for one in run.products]
     trace.gradients = [{"output": name(c.output), "seed": name(c.seed), "of": {name(k): name(v) for k, v in c.of.items()}} for c in run.claims]
-    trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()})
+    trace.tangents = [{"from": {name(k): name(v) for k, v in one.start.items()}, "to": {name(k): name(v) for k, v in one.found.items()},
+                       "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]
+    trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()} | {n for c in trace.tangents for n in c["to"].values()})
     trace.detached = [name(v) for v in (run.cut - set(run.edges.values())) | run.cut_for_good if v in used]
     trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in run.opaque if found]
     return trace
@@ -106,7 +108,7 @@ class Report:
 def judge(run: Recorder, verb: str = "gradcheck", *options: str) -> Report:
     """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated."""
     trace = trace_of(run).to_bytes()
-    verb = "audit" if verb == "gradcheck" and not run.claims else verb
+    verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     code, report, text = gate(verb, trace, *options)
     return Report(code, report, text, trace)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
+from .forward import Moving
 from .memory import Refused
 from .nodes import Nodes, operand
-from .recorder import Tape
 from .values import Region
 
 
@@ -39,14 +39,13 @@ class Claim:
     of: dict[int, int]
 
 
-class Joins(Tape):
+class Joins(Moving):
     """Products, claims, and what joins them."""
 
     def __init__(self, model: Any = None) -> None:
         self.products: list[Product] = []
         self.claims: list[Claim] = []
         self.passes: list[Pass] = []
-        self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
         super().__init__(model)
 
     def differentiates_products(self) -> bool:

@@ -17,13 +17,14 @@ from .values import Region, Values, taken
 # The same tensor again, memory that nobody wrote, or numbers for Python.
 TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
                "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
-               "resize_as", "_has_compatible_shallow_copy_type", "_nested_tensor_from_mask_left_aligned"}
+               "resize_as", "_has_compatible_shallow_copy_type", "_has_same_storage_numel", "_nested_tensor_from_mask_left_aligned"}
 # What these give is an input of the run: nothing says what it has to be.
 GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
 EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
-NORMALISATIONS = ("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward")
+# Of these kernels the statistics in 16 bits are no steps: what is made of them is made of x.
+UNSTAGED = ("native_layer_norm", "native_group_norm", "native_layer_norm_backward", "native_group_norm_backward")
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
@@ -128,8 +129,6 @@ class Tape(Values):
             return
         if call.op in GIVEN:
             return self.note_given(call, results)
-        if call.op in NORMALISATIONS and all(one.dtype in HALVES for one in tensors if one.is_floating_point()):
-            return self.note_opaque(call, results)  # as its forward operation, by statistics in 16 bits
         if call.base is not None and call.target is not None:  # what is read of a part is read of its base
             whole = self.memory.values[call.base[1]].tensor
             ref = Ref(whole.shape, whole.dtype, whole, is_complex=call.target.is_complex())
@@ -139,6 +138,13 @@ class Tape(Values):
         of = {id(one): ref for one, ref in zip(tensors, refs)}
         flat, spec = tree_flatten((args, kwargs))
         given = tree_unflatten([of[id(one)] if isinstance(one, torch.Tensor) else one for one in flat], spec)
+        if call.op == "native_layer_norm_backward" and any(one is not None and one.dtype in HALVES for one in results[1:]):
+            sums = [self.memory.add(one, call.number, self.label(call.op)) for one in results[1:] if one is not None]
+            self.inputs += sums  # they are kept in 16 bits, one row after the other
+            self.opaque.append((str(call.function), sums))
+            results = results[:1]
+            if results[0] is None:
+                return
         nodes = Nodes([*results, *call.hidden])
         try:
             found = meaning(call.function, nodes, *given)
@@ -151,10 +157,6 @@ class Tape(Values):
         extra = [(ref, self.loose(ref.tensor, "constant")) for ref in nodes.given if ref.tensor is not None]
         if call.base is not None and call.target is not None and found[0] is not None:
             return self.note_part(call, extra, found[0])
-        if nodes.late is not None and any(one is not None and one.dtype in HALVES for one in results[1:3]):
-            for one in call.hidden:  # the results do not read the statistics that are saved: these are kept in 16 bits
-                self.memory.overwrite(one)
-            return self.note_opaque(call, [*results, *call.hidden])
         pairs = [(tensor, ref) for tensor, ref in zip([*results, *call.hidden], found) if tensor is not None and ref is not None]
         for tensor, ref in pairs:
             if ref.shape != list(tensor.shape) + ([2] if tensor.is_complex() else []):
@@ -173,8 +175,12 @@ class Tape(Values):
         for one in call.hidden:
             self.memory.overwrite(one)
         values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
+        if call.op in UNSTAGED and all(one.dtype in HALVES for one in results if one is not None):
+            return self.note_parts(call, pairs, values, 0 if results[0] is None else 1)
         if nodes.late is not None:
             return self.note_staged(call, nodes, pairs, values)
+        if self.differentiates_products():
+            nodes.marks.clear()
         for ref in nodes.marks.values():
             assert ref.node is not None
             ref.node["name"] = self.memory.fresh(f"inside {self.label(call.op)}")
@@ -199,12 +205,40 @@ class Tape(Values):
 
     def note_staged(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
         """A normalisation: the region of its statistics, and one that reads them."""
-        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:]], values[1:])
+        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:3]], values[1:3])
+        statistics.storing = nodes.storing
+        if len(pairs) > 3:
+            running = self.append(call.op + " running statistics", call.operands, [ref for _, ref in pairs[3:]], values[3:])
+            running.storing = nodes.storing
         read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], values[1:3])]
         assert nodes.late is not None
         region = self.append(call.op, call.operands + read, [nodes.late(read[0][0], read[1][0])], values[:1])
         region.statistics = statistics
         self.register(call.number, region, values)
+
+    def note_parts(self, call: Call, pairs: list[tuple[torch.Tensor, Ref]], values: list[int], first: int) -> None:
+        """A normalisation that keeps its statistics in 16 bits and does not read them, or its gradients."""
+        operands = list(call.operands)
+        if call.op == "native_layer_norm":  # the gradients of its parameters are opaque
+            operands = operands[:1] + [(ref, self.apart(value)) for ref, value in operands[1:]]
+        elif call.op == "native_layer_norm_backward":  # it reads what the forward operation read
+            operands = [(ref, self.copies.get(value, value)) for ref, value in operands]
+        if first:
+            region = self.append(call.op, operands, [pairs[0][1]], values[:1])
+            region.apart = {value for _, value in call.operands[1:]} if call.op == "native_layer_norm" else set()
+            self.register(call.number, region, values[:1])
+        if pairs[first:]:
+            self.append(call.op, operands, [ref for _, ref in pairs[first:]], values[first:])
+
+    def apart(self, value: int) -> int:
+        """A copy of a value, through which no gradient flows."""
+        known = self.memory.values[value]
+        copy = self.memory.loose(known.tensor.to(known.kind), known.name + ".copy")
+        ref = operand(known.tensor)
+        self.append("copy", [(ref, value)], [ref], [copy])
+        self.cut_for_good.add(copy)
+        self.copies[value] = copy
+        return copy
 
     def register(self, number: int | None, region: Region, values: list[int]) -> None:
         if number is not None:

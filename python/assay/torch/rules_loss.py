@@ -128,12 +128,10 @@ def elu(n: Nodes, x: Ref, alpha: float = 1, scale: float = 1, input_scale: float
 
 def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: float, is_result: bool, x: Ref) -> Ref:
     above = n("mul", g, n.constant(scale, n.dtype))
-    if is_result:
-        slope = n("add", x, n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype)))
-    else:
-        inner = x if input_scale == 1 else n("mul", x, n.number(input_scale, n.dtype))
-        slope = n("mul", n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype)), n("exp", inner))
-    below = n("mul", g, slope if input_scale == 1 else n("mul", slope, n.number(input_scale, n.dtype)))
+    size = n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype))
+    inner = x if input_scale == 1 else n("mul", x, n.number(input_scale, n.dtype))
+    factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
+    below = n.product(*factors, *([] if input_scale == 1 else [n.number(input_scale, n.dtype)]))
     return n("where", positive(n, x), above, below)
 
 
@@ -260,6 +258,12 @@ def glu_backward(n: Nodes, g: Ref, x: Ref, axis: int) -> Ref:
     return n("concat", n.product(g, s), n.product(one_minus(n, s), s, g, a), axis=axis % x.rank)
 
 
+def glu_jvp(n: Nodes, y: Ref, x: Ref, x_dot: Ref, axis: int) -> Ref:
+    s = n("sigmoid", halves(n, x, axis)[1])
+    a_dot, b_dot = halves(n, x_dot, axis)
+    return n("add", n("mul", a_dot, s), n("mul", y, n("sub", b_dot, n("mul", s, b_dot))))
+
+
 def smooth_l1(delta: bool) -> Rule:
     """x^2 / (2 beta) inside, |x| - beta / 2 outside; Huber's loss is that times beta."""
     def rule(n: Nodes, x: Ref, y: Ref, reduction: int = 1, beta: float = 1.0) -> Ref:
@@ -298,5 +302,5 @@ LOSS: dict[str, Rule] = {
     "hardshrink_backward": shrink_backward, "log_sigmoid_forward": dense_log_sigmoid, "log_sigmoid_backward": log_sigmoid_backward, "glu": glu,
     "smooth_l1_loss": smooth_l1(False), "huber_loss": smooth_l1(True), "smooth_l1_loss_backward": smooth_l1_backward(False),
     "huber_loss_backward": smooth_l1_backward(True),
-    "glu_backward": glu_backward,
+    "glu_backward": glu_backward, "glu_jvp": glu_jvp,
 }

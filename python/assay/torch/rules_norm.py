@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import torch
 
-from .nodes import Nodes, Ref, Unknown, counted
+from .nodes import HALVES, Nodes, Ref, Unknown, counted
 
 Rule = Callable[..., Any]
 
@@ -125,7 +125,17 @@ def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None,
         return [n("batch_norm", x, scale, shift, mean, var, epsilon=n.rounded(epsilon)), None, None]
     axes = [0, *range(2, x.rank)]
     now = merged_mean(n, x, axes, False)
-    _, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
+    count = counted([x.shape[a] for a in axes])
+    saved = n.results[1]
+    is_short = saved is not None and saved.dtype in HALVES  # then the sum of squares and what is made of it are stored
+    if is_short:
+        distance = n("sub", x, merged_mean(n, x, axes))
+        squares = n.stored_step(n.reduce("reduce_sum", n("mul", distance, distance), axes))
+        variance, unbiased = (n.reshape(n.stored_step(n("div", squares, float(size))), channels) for size in (count, count - 1))
+        inverse = root(n, variance, epsilon)
+    else:
+        _, variance, inverse = (n.reshape(one, channels) for one in moments(n, x, axes, epsilon))
+        unbiased = n("div", n("mul", variance, float(count)), float(count - 1))
     def late(m: Ref, r: Ref) -> Ref:
         column = channel_column(x)
         return affine(n, x, n.reshape(m, column), n.reshape(r, column), *[None if one is None else n.reshape(one, column) for one in (w, b)])
@@ -133,10 +143,11 @@ def batch_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, mean: Ref | None,
     y = late(now, inverse)
     if mean is None or var is None:
         return [y, now, inverse]
-    count = counted([x.shape[a] for a in axes])
-    unbiased = n("div", n("mul", variance, float(count)), float(count - 1))
-    kept = n("sub", n.constant(1.0, n.dtype), n.constant(momentum, n.dtype))
-    return [y, now, inverse, *[n("add", n("mul", n.constant(momentum, n.dtype), new), n("mul", kept, old))
+    share, kept = n.constant(momentum, n.dtype), n("sub", n.constant(1.0, n.dtype), n.constant(momentum, n.dtype))
+    if saved is not None and saved.dtype == torch.bfloat16:  # the numbers are stored, too
+        share, kept = (n.constant(float(torch.tensor(one, dtype=saved.dtype)), n.dtype) for one in (momentum, 1 - momentum))
+    step = n.stored_step if is_short else lambda one: one
+    return [y, now, inverse, *[n("add", step(n("mul", share, step(new))), step(n("mul", kept, old)))
                                for new, old in ((now, mean), (unbiased, var))]]
 
 

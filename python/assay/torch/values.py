@@ -25,6 +25,7 @@ class Region:
     outputs: list[int]
     after: int | None = None
     marks: dict[str, str] = field(default_factory=dict)  # names of values inside that products are about
+    apart: set[int] = field(default_factory=set)  # operands whose cotangents are opaque: it reads copies of them
     statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
     whole: int | None = None  # the value that holds all real results, where they had cotangents at once
     real: list[int] = field(default_factory=list)  # these results
@@ -41,6 +42,8 @@ class Values(TorchDispatchMode):
         self.inputs: list[int] = []
         self.parameters: list[int] = []
         self.cut: set[int] = set()  # values that were made without gradients
+        self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
+        self.copies: dict[int, int] = {}  # of values whose cotangents are opaque in one operation, which reads the copy
         self.inside: set[int] = set()  # what a torch.autograd.Function computed of its arguments
         self.opaque: list[tuple[str, list[int]]] = []
         self.made: dict[int, Region | None] = {}  # a node's number -> the region whose product it computes; None: an opaque one

@@ -45,11 +45,12 @@ class Value {
     return *session_;
   }
   [[nodiscard]] Ref ref() const { return ref_; }
-  // Of a failed value, or one that was cleared: float32 [0].
+  // Of a failed value, or one that was cleared: float32 [0]. On a device elements are copied here when they are first read.
   [[nodiscard]] const Array& array() const;
   [[nodiscard]] const Shape& shape() const { return array().shape(); }
   [[nodiscard]] DType dtype() const { return array().dtype(); }
-  [[nodiscard]] std::vector<double> to_doubles() const { return array().to_tensor().to_doubles(); }
+  // Where a device does not give them, NaN, and the session has a failure.
+  [[nodiscard]] std::vector<double> to_doubles() const;
   [[nodiscard]] double item() const;  // of a value with one element; else NaN
 
  private:
@@ -153,6 +154,9 @@ class Session {
     fixed_.fill(kNone);
   }
 
+  // Ops on the session's device, outside the tape; null: the CPU.
+  [[nodiscard]] Mirror* mirror() { return mirror_ ? &*mirror_ : nullptr; }
+
   // Random numbers: every call takes the next key of the session's seed.
   RandomKey next_key() { return random_.split(drawn_++); }
   [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
@@ -180,6 +184,8 @@ class Session {
   };
   struct Sweep;
 
+  [[nodiscard]] Outcome<Array> computed(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype,
+                                        Shape shape);
   Ref execute(Op op, std::span<const Ref> operands, Attributes attributes);
   [[nodiscard]] bool infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape);
   Ref leaf(Array value, std::string_view name);
@@ -191,6 +197,7 @@ class Session {
   [[nodiscard]] Value value_of(Ref ref) { return ref == kNone ? failed() : Value(*this, ref, tape_[ref].serial); }
   [[nodiscard]] Value failed() { return {*this, kNone, 0}; }
   Rejection refusal();
+  [[nodiscard]] bool fetched(const Array& array);  // false after a refusal
 
   // reverse.cpp. Refs per leaf, kNone where no seed depends on it; entries below `floor` are passed by.
   Outcome<std::vector<Ref>> reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor);

@@ -24,6 +24,10 @@ Outcome<Done> write_program(const Graph& graph, ChainKernel& chain) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op == Op::input) continue;
+    if (node.op == Op::expand) {  // operands are repeated as they are read
+      registers[id] = registers[node.operands[0]];
+      continue;
+    }
     if (node.op != Op::constant && (node.operands.empty() || node.operands.size() > 2))
       return refused(node.op, "a step of " + std::to_string(node.operands.size()) + " operands");
     if (node.dtype != DType::float32) return refused(node.op, node.dtype);

@@ -31,41 +31,53 @@ Outcome<DeviceArray> Mirror::there(const Array& array) {
   return DeviceArray{&array.shape(), std::move(memory).value(), array.dtype()};
 }
 
+Array Mirror::place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const {
+  return Array::on_device(dtype, std::move(shape), std::make_shared<Distant>(Distant{device_, std::move(memory), nullptr}));
+}
+
 Outcome<Array> Mirror::place_for(DType dtype, Shape shape) {
   auto memory = allocate(element_count(shape) * byte_size(dtype));
   if (!memory) return memory.rejection();
-  return Array::on_device(dtype, std::move(shape), std::make_shared<Distant>(Distant{device_, std::move(memory).value(), nullptr}));
+  return place_in(std::move(memory).value(), dtype, std::move(shape));
 }
 
-Outcome<Array> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape) {
+Outcome<Done> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, const Array& place) {
   std::vector<DeviceArray> from;
   for (const Array* operand : operands) {
     auto array = there(*operand);
     if (!array) return array.rejection();
     from.push_back(std::move(array).value());
   }
+  DeviceArray to{&place.shape(), place.distant()->memory, place.dtype()};
+  return device_->run(op, attributes, from, to);
+}
+
+Outcome<Array> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape) {
   auto result = place_for(dtype, std::move(shape));
   if (!result) return result;
-  DeviceArray to{&result.value().shape(), result.value().distant()->memory, dtype};
-  if (auto done = device_->run(op, attributes, from, to); !done) return done.rejection();
+  if (auto done = run(op, attributes, operands, result.value()); !done) return done.rejection();
   return result;
 }
 
-Outcome<std::vector<Array>> Mirror::run_pass(const Graph& graph, std::span<const Array* const> operands) {
+Outcome<Done> Mirror::run_pass(const Graph& graph, std::span<const Array* const> operands, std::span<const Array> places) {
   std::vector<DeviceArray> from, to;
   for (const Array* operand : operands) {
     auto array = there(*operand);
     if (!array) return array.rejection();
     from.push_back(std::move(array).value());
   }
+  for (const Array& place : places) to.push_back({&place.shape(), place.distant()->memory, place.dtype()});
+  return device_->run_pass(graph, from, to);
+}
+
+Outcome<std::vector<Array>> Mirror::run_pass(const Graph& graph, std::span<const Array* const> operands) {
   std::vector<Array> results;
   for (const NodeId output : graph.outputs) {
     auto result = place_for(graph.node(output).dtype, graph.node(output).shape);
     if (!result) return result.rejection();
     results.push_back(std::move(result).value());
   }
-  for (const Array& result : results) to.push_back({&result.shape(), result.distant()->memory, result.dtype()});
-  if (auto done = device_->run_pass(graph, from, to); !done) return done.rejection();
+  if (auto done = run_pass(graph, operands, results); !done) return done.rejection();
   return results;
 }
 

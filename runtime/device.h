@@ -72,16 +72,22 @@ class Mirror {
  public:
   explicit Mirror(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   [[nodiscard]] Outcome<Array> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape);
-  // Device::run_pass: one array per output.
+  // Into a place of this device.
+  [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, const Array& place);
+  // Device::run_pass: one array per output; or into places of this device.
   [[nodiscard]] Outcome<std::vector<Array>> run_pass(const Graph& graph, std::span<const Array* const> operands);
+  [[nodiscard]] Outcome<Done> run_pass(const Graph& graph, std::span<const Array* const> operands, std::span<const Array> places);
+  // A place for a result: new memory, or memory that somebody planned.
+  [[nodiscard]] Outcome<Array> place_for(DType dtype, Shape shape);
+  [[nodiscard]] Array place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const;
+  [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(
+      std::size_t bytes);  // also after what is held for arrays that are gone was given back
+  [[nodiscard]] const std::shared_ptr<Device>& device() const { return device_; }
   [[nodiscard]] std::size_t copies() const { return copies_.size(); }
   void sweep();  // copies of arrays that are gone are given back
 
  private:
-  // Memory, also after what is held for arrays that are gone was given back.
-  [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(std::size_t bytes);
   [[nodiscard]] Outcome<DeviceArray> there(const Array& array);
-  [[nodiscard]] Outcome<Array> place_for(DType dtype, Shape shape);
 
   std::shared_ptr<Device> device_;
   std::map<std::weak_ptr<void>, std::shared_ptr<void>, std::owner_less<>> copies_;  // by the array's buffer

@@ -245,6 +245,15 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   return ref;
 }
 
+Array Session::drawn(Drawing drawing) {
+  const RandomKey key = next_key();
+  Array array = drawing.kind == Drawing::Kind::uniform  ? runtime::uniform(key, drawing.dtype, drawing.shape, drawing.first, drawing.second)
+                : drawing.kind == Drawing::Kind::normal ? runtime::normal(key, drawing.dtype, drawing.shape)
+                                                        : runtime::bernoulli(key, drawing.first, drawing.dtype, drawing.shape);
+  if (drawings_ != nullptr) drawings_->push_back({std::move(drawing), array});
+  return array;
+}
+
 void Session::forget(Ref first) {
   tape_.truncate(first);
   std::erase_if(hooks_, [first](const HookEntry& hook) { return hook.ref >= first && hook.ref < kFirstKept; });

@@ -53,7 +53,7 @@ Outcome<DeviceFacts> cuda_facts() {
   return facts_of(0);
 }
 
-Outcome<std::shared_ptr<runtime::Device>> cuda_device() {
+Outcome<std::shared_ptr<runtime::Device>> cuda_device(Factors factors) {
   const auto facts = cuda_facts();
   if (!facts) return facts.rejection();
   if (auto why = refusal_of(facts.value())) return *why;
@@ -62,7 +62,7 @@ Outcome<std::shared_ptr<runtime::Device>> cuda_device() {
   cudaStream_t stream{};
   if (auto done = checked(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"); !done) return done.rejection();
   auto shared = std::make_shared<Stream<CudaDriver>>(facts.value().name, 0, stream);
-  return std::shared_ptr<runtime::Device>(std::make_shared<StreamDevice<CudaDriver>>(kernel_model("cuda-13"), std::move(shared)));
+  return std::shared_ptr<runtime::Device>(std::make_shared<StreamDevice<CudaDriver>>(kernel_model("cuda-13", factors), std::move(shared)));
 }
 
 }  // namespace assay::gpu

@@ -13,7 +13,7 @@ Rejection no_build() {
 
 }  // namespace
 
-Outcome<std::shared_ptr<runtime::Device>> cuda_device() { return no_build(); }
+Outcome<std::shared_ptr<runtime::Device>> cuda_device(ExecutionModel::InputRounding) { return no_build(); }
 
 Outcome<DeviceFacts> cuda_facts() { return no_build(); }
 

@@ -66,17 +66,18 @@ Outcome<Done> EmulatedDriver::wait() {
 }
 
 std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options) {
-  return std::make_shared<StreamDevice<EmulatedDriver>>(kernel_model("glibc-2.36"),
+  return std::make_shared<StreamDevice<EmulatedDriver>>(kernel_model("glibc-2.36", options.factors),
                                                         std::make_shared<Stream<EmulatedDriver>>("emulation of CUDA on the CPU", options));
 }
 
 std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule) { return emulated_device_with({schedule}); }
 
-ExecutionModel kernel_model(std::string math_table) {
+ExecutionModel kernel_model(std::string math_table, ExecutionModel::InputRounding factors) {
   ExecutionModel model;
   model.kind = ExecutionModel::Kind::floating;
   model.softmax = ExecutionModel::Softmax::online;
   model.math_table = std::move(math_table);
+  model.input_rounding = factors;
   return model;
 }
 

@@ -31,6 +31,7 @@ struct EmulatedOptions {
   Schedule schedule = {};
   std::size_t memory = std::numeric_limits<std::size_t>::max();  // bytes that the device has
   Failure failure = {};
+  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
 };
 
 // Memory there is ours: 0xff in each byte, NaN among floats, when it is handed out and when it was given back. Copies are made when the
@@ -92,7 +93,8 @@ class EmulatedQueue : public StreamQueue<EmulatedDriver> {
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options);
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
-// What kernels keep to with functions of this math table: online softmax, two-pass moments, sums in any order, perhaps fused.
-[[nodiscard]] ExecutionModel kernel_model(std::string math_table);
+// What kernels keep to with functions of this math table and such factors of products: online softmax, two-pass moments, sums in any order, perhaps fused.
+[[nodiscard]] ExecutionModel kernel_model(std::string math_table,
+                                          ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none);
 
 }  // namespace assay::gpu

@@ -30,7 +30,7 @@ class StreamDevice final : public runtime::Device {
   [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const runtime::DeviceArray> operands,
                                   runtime::DeviceArray& result) override {
     StreamQueue<Driver> queue(stream_);
-    return run_on(queue, op, attributes, operands, result);
+    return run_on(queue, op, attributes, operands, result, model_.input_rounding);
   }
   [[nodiscard]] Outcome<Done> run_pass(const Graph& graph, std::span<const runtime::DeviceArray> operands,
                                        std::span<const runtime::DeviceArray> results) override {

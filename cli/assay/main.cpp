@@ -16,6 +16,7 @@
 #include "cli/load.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
+#include "gpu/devices.h"
 #include "kernel/executions/named_models.h"
 
 namespace {
@@ -213,8 +214,12 @@ void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
 }
 
 void add_device(CLI::App* verb, std::string& device) {
-  verb->add_option("--device", device, "where ops run: here, on the emulation of a CUDA device, or on the first CUDA device")
-      ->check(CLI::IsMember({"cpu", "emulated", "cuda"}))
+  verb->add_option(
+          "--device", device,
+          "where ops run: here, on the emulation of a CUDA device, or on the first CUDA device; there the factors of products may be\n"
+          "rounded first, as in cuda:tf32")
+      ->type_name("cpu|emulated|cuda[:tf32|:bfloat16|:float16]")
+      ->check([](const std::string& word) { return assay::gpu::is_device_name(word) ? std::string() : "no such device: " + word; })
       ->capture_default_str();
 }
 

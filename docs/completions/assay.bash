@@ -36,13 +36,13 @@ _assay() {
     "bounds --semantics") choices="real|float32" ;;
     "statement --semantics") choices="real|float32" ;;
     "record --backend") choices="eager compiled" ;;
-    "record --device") choices="cpu emulated cuda" ;;
+    "record --device") choices="cpu|emulated|cuda" ;;
     "audit --rerun") choices="eager compiled" ;;
     "gradcheck --backend") choices="eager compiled" ;;
-    "gradcheck --device") choices="cpu emulated cuda" ;;
+    "gradcheck --device") choices="cpu|emulated|cuda" ;;
     "gradcheck --kinks") choices="any pytorch" ;;
     "probe --backend") choices="eager compiled" ;;
-    "probe --device") choices="cpu emulated cuda" ;;
+    "probe --device") choices="cpu|emulated|cuda" ;;
     "probe --dtype") choices="float32 float64" ;;
   esac
   if [ -n "$choices" ]; then

@@ -8,9 +8,11 @@
 // Order.     Each element sums its k products from first to last, whatever the tiles: bit-reproducible, on any device and any launch.
 //            nvcc fuses products and sums. Beyond the ragged end of k products 0 * 0 are added, which change no sum but -0.
 // Error.     That of a sum of k + 1 terms in any order, fused or not: (k + 1) u S + (k + 1) eta (docs/contracts).
+//            Factors are rounded first where the device declares it (gpu/kernels/factor.h).
 // NaN, inf.  As the formula: a NaN or an infinity reaches its row or column of y and nothing else.
 #pragma once
 
+#include "gpu/kernels/factor.h"
 #include "gpu/kernels/integers.h"
 
 namespace assay::gpu {
@@ -27,6 +29,7 @@ struct ProductKernel {
   Strided c_at;  // of an index of y
   float alpha = 1, beta = 1;
   bool plus_c = false;
+  Factors factors = Factors::none;
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
@@ -38,8 +41,8 @@ struct ProductKernel {
     float sum = 0;
     for (std::size_t first = 0; first < depth; first += kTile) {
       const bool a_inside = i < rows && first + column < depth, b_inside = first + row < depth && j < columns;
-      t.put(row * kPitch + column, a_inside ? a[a_first + i * a_row + (first + column) * a_step] : 0.0F);
-      t.put(b_words + row * kPitch + column, b_inside ? b[b_first + (first + row) * b_step + j * b_column] : 0.0F);
+      t.put(row * kPitch + column, a_inside ? rounded_factor(factors, a[a_first + i * a_row + (first + column) * a_step]) : 0.0F);
+      t.put(b_words + row * kPitch + column, b_inside ? rounded_factor(factors, b[b_first + (first + row) * b_step + j * b_column]) : 0.0F);
       t.barrier();
       for (std::size_t q = 0; q < kTile; ++q) sum += t.get(row * kPitch + q) * t.get(b_words + q * kPitch + column);
       t.barrier();
@@ -81,6 +84,7 @@ Outcome<Done> run_gemm(Queue& queue, const Call& call) {
   kernel.a_step = transpose_a ? width_a : 1;
   kernel.b_step = transpose_b ? 1 : width_b;
   kernel.b_column = transpose_b ? width_b : 1;
+  kernel.factors = call.factors;
   kernel.alpha = static_cast<float>(alpha);
   kernel.beta = static_cast<float>(beta);
   if (call.operands.size() == 3) {
@@ -127,6 +131,7 @@ Outcome<Done> run_matmul(Queue& queue, const Call& call) {
   if (!a_batch || !b_batch) return refused(call.op, "a batch of too many axes");
   if (call.result.dtype != DType::float32) return run_integer_product(queue, call, a, y, *a_batch, *b_batch);
   ProductKernel kernel{};
+  kernel.factors = call.factors;
   kernel.a = call.data(0);
   kernel.b = call.data(1);
   kernel.y = call.result;

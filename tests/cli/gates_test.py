@@ -182,7 +182,7 @@ def devices(folder):
     check(done.returncode == 0 and "device: emulated" in done.stdout, f"record on the emulation: {done.stdout}{done.stderr}")
     check("softmax=online" in run("inspect", folder / "emulated.trace").stdout, "the trace names the model of the device")
     check(run("audit", folder / "emulated.trace", "--model", digits).returncode == 0, "... and is a run within it")
-    for backend in ("eager",):
+    for backend in ("eager", "compiled"):
         done = run("gradcheck", digits, *emulated, "--backend", backend)
         check(done.returncode == 0 and "this is a run of it" in done.stdout, f"gradcheck on the emulation, {backend}: {done.stdout[-300:]}{done.stderr}")
     done = run("probe", "--op", "avg_pool", *emulated, "--json")
@@ -190,10 +190,12 @@ def devices(folder):
     check(done.returncode == 0 and report["facts"]["device"].startswith("emulation"), f"probe on the emulation: {done.stdout[:300]}{done.stderr}")
     done = run("probe", "--op", "attention", *emulated, "--small")
     check(done.returncode in (0, 3) and ", 0 failed" in done.stdout, f"a composite region on the emulation: {done.stdout[-300:]}{done.stderr}")
+    run("record", digits, folder / "tf32.trace", "--device", "emulated:tf32")
+    check("inputs=tf32" in run("inspect", folder / "tf32.trace").stdout and run("audit", folder / "tf32.trace").returncode == 0, "a declared model")
     for words in (("--dtype", "float64"), ("--backend", "compiled")):
         done = run("probe", "--op", "relu", *emulated, *words)
         check(done.returncode == 4 and "probe.device" in done.stderr, f"what a device does not do: {words} {done.returncode} {done.stderr}")
-    check(run("probe", "--op", "relu", "--device", "gpu").returncode == 2, "no such word")
+    check(all(run("probe", "--op", "relu", "--device", word).returncode == 2 for word in ("gpu", "emulated:half")), "no such word")
     for verb in (("record", digits, folder / "cuda.trace"), ("gradcheck", digits), ("probe", "--op", "relu", "--small")):
         done = run(*verb, "--device", "cuda")
         told = "gpu.build" in done.stderr or "gpu.device" in done.stderr

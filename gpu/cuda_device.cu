@@ -62,7 +62,8 @@ Outcome<std::shared_ptr<runtime::Device>> cuda_device(Factors factors) {
   cudaStream_t stream{};
   if (auto done = checked(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream"); !done) return done.rejection();
   auto shared = std::make_shared<Stream<CudaDriver>>(facts.value().name, 0, stream);
-  return std::shared_ptr<runtime::Device>(std::make_shared<StreamDevice<CudaDriver>>(kernel_model("cuda-13", factors), std::move(shared)));
+  return std::shared_ptr<runtime::Device>(
+      std::make_shared<StreamDevice<CudaDriver>>(kernel_model("cuda-13", factors, shared->has_library()), shared));
 }
 
 }  // namespace assay::gpu

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#if defined(ASSAY_CUBLAS)
+#include <cublas_v2.h>
+#endif
 
 #include <cstdint>
 #include <limits>
@@ -38,6 +41,63 @@ inline Outcome<Done> checked(cudaError_t error, const std::string& place) {
   return Rejection{Rejection::Kind::rejected, "gpu.launch", place, "cudaSuccess", cudaGetErrorString(error), "see gpu/README.md"};
 }
 
+#if defined(ASSAY_CUBLAS)
+// cuBLAS in a stream. Its compute types may round factors; those that it gets are rounded already, so that it makes no difference whether it
+// does. Where it cannot be opened, there is none.
+class CudaLibrary {
+ public:
+  explicit CudaLibrary(cudaStream_t stream) {
+    if (cublasCreate(&handle_) != CUBLAS_STATUS_SUCCESS) {
+      handle_ = nullptr;
+    } else if (cublasSetStream(handle_, stream) != CUBLAS_STATUS_SUCCESS) {
+      close();
+    }
+  }
+  void close() {
+    if (handle_ != nullptr) (void)cublasDestroy(handle_);
+    handle_ = nullptr;
+  }
+  [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& p) {
+    const float beta = 0;
+    const auto turned = [](const LibraryFactor& factor) { return factor.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto whole = [](std::int64_t n) { return static_cast<int>(n); };
+    const cublasStatus_t status = cublasGemmStridedBatchedEx(
+        handle_, turned(p.left), turned(p.right), whole(p.rows), whole(p.columns), whole(p.depth), &p.alpha, p.left.data, CUDA_R_32F,
+        whole(p.left.leading), p.left.distance, p.right.data, CUDA_R_32F, whole(p.right.leading), p.right.distance, &beta, p.y, CUDA_R_32F,
+        whole(p.rows), p.rows * p.columns, whole(p.batches), compute_type(p.factors), CUBLAS_GEMM_DEFAULT);
+    if (status == CUBLAS_STATUS_SUCCESS) return Done{};
+    return Rejection{Rejection::Kind::rejected,     "gpu.launch",       "cuBLAS", "CUBLAS_STATUS_SUCCESS",
+                     cublasGetStatusString(status), "see gpu/README.md"};
+  }
+
+ private:
+  static cublasComputeType_t compute_type(Factors factors) {
+    switch (factors) {
+      case Factors::none:
+        return CUBLAS_COMPUTE_32F_PEDANTIC;
+      case Factors::tf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case Factors::bfloat16:
+        return CUBLAS_COMPUTE_32F_FAST_16BF;
+      case Factors::binary16:
+        return CUBLAS_COMPUTE_32F_FAST_16F;
+    }
+    return CUBLAS_COMPUTE_32F_PEDANTIC;
+  }
+
+  cublasHandle_t handle_ = nullptr;
+};
+#else
+class CudaLibrary {
+ public:
+  explicit CudaLibrary(cudaStream_t) {}
+  void close() {}
+  [[nodiscard]] bool is_open() const { return false; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct&) { return Done{}; }
+};
+#endif
+
 class CudaDriver {
  public:
   struct Pinned {
@@ -50,10 +110,15 @@ class CudaDriver {
     static void give(void* memory) { (void)cudaFreeHost(memory); }
   };
 
-  CudaDriver(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+  CudaDriver(int device, cudaStream_t stream) : device_(device), stream_(stream), library_(stream) {}
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
-  ~CudaDriver() { (void)cudaStreamDestroy(stream_); }
+  ~CudaDriver() {
+    library_.close();
+    (void)cudaStreamDestroy(stream_);
+  }
+  [[nodiscard]] bool has_library() const { return library_.is_open(); }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product) { return library_.product(product); }
 
   // Where the pool has no more: what it keeps goes back to the device first.
   [[nodiscard]] void* take(std::size_t bytes) {
@@ -90,6 +155,7 @@ class CudaDriver {
  private:
   int device_;
   cudaStream_t stream_;
+  CudaLibrary library_;
 };
 
 }  // namespace assay::gpu

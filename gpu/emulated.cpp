@@ -47,6 +47,25 @@ void EmulatedDriver::make_copies() {
   copies_.clear();
 }
 
+// The interface's meaning, from last to first: another order than that of our tiles.
+Outcome<Done> EmulatedDriver::product(const LibraryProduct& product) {
+  if (fails(Failure::At::launch)) return failed("library product");
+  make_copies();
+  const auto at = [](const LibraryFactor& factor, std::int64_t batch, std::int64_t i, std::int64_t k) {
+    return factor.data[batch * factor.distance + (factor.is_transposed ? k + i * factor.leading : i + k * factor.leading)];
+  };
+  for (std::int64_t n = 0; n < product.batches; ++n) {
+    for (std::int64_t j = 0; j < product.columns; ++j) {
+      for (std::int64_t i = 0; i < product.rows; ++i) {
+        float sum = 0;
+        for (std::int64_t k = product.depth; k-- > 0;) sum += at(product.left, n, i, k) * at(product.right, n, k, j);
+        product.y[(n * product.columns + j) * product.rows + i] = product.alpha == 1 ? sum : product.alpha * sum;
+      }
+    }
+  }
+  return Done{};
+}
+
 Outcome<Done> EmulatedDriver::copy_in(void* to, const void* from, std::size_t bytes) {
   if (fails(Failure::At::copy_in)) return failed("copy to the device");
   copies_.push_back({to, from, bytes});
@@ -66,18 +85,20 @@ Outcome<Done> EmulatedDriver::wait() {
 }
 
 std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options) {
-  return std::make_shared<StreamDevice<EmulatedDriver>>(kernel_model("glibc-2.36", options.factors),
+  return std::make_shared<StreamDevice<EmulatedDriver>>(kernel_model("glibc-2.36", options.factors, options.has_library),
                                                         std::make_shared<Stream<EmulatedDriver>>("emulation of CUDA on the CPU", options));
 }
 
 std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule) { return emulated_device_with({schedule}); }
 
-ExecutionModel kernel_model(std::string math_table, ExecutionModel::InputRounding factors) {
+ExecutionModel kernel_model(std::string math_table, ExecutionModel::InputRounding factors, bool has_library) {
   ExecutionModel model;
   model.kind = ExecutionModel::Kind::floating;
   model.softmax = ExecutionModel::Softmax::online;
   model.math_table = std::move(math_table);
   model.input_rounding = factors;
+  // The accumulators of tensor cores do not round to nearest.
+  if (has_library && factors != Factors::none) model.accumulator_rounding = ExecutionModel::AccumulatorRounding::toward_zero;
   return model;
 }
 

@@ -32,6 +32,7 @@ struct EmulatedOptions {
   std::size_t memory = std::numeric_limits<std::size_t>::max();  // bytes that the device has
   Failure failure = {};
   ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
+  bool has_library = false;                                                     // a stand-in for cuBLAS computes products
 };
 
 // Memory there is ours: 0xff in each byte, NaN among floats, when it is handed out and when it was given back. Copies are made when the
@@ -63,6 +64,9 @@ class EmulatedDriver {
         launch, options_.schedule, [](const void* k, emulation::Thread& thread) { (*static_cast<const Kernel*>(k))(thread); }, &kernel);
   }
 
+  [[nodiscard]] bool has_library() const { return options_.has_library; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product);
+
  private:
   struct Copy {
     void* to;
@@ -93,8 +97,9 @@ class EmulatedQueue : public StreamQueue<EmulatedDriver> {
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options);
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
-// What kernels keep to with functions of this math table and such factors of products: online softmax, two-pass moments, sums in any order, perhaps fused.
+// What kernels keep to with functions of this math table and such factors of products, which a library may cut off when it adds them up: online softmax, two-pass moments, sums in any order, perhaps fused.
 [[nodiscard]] ExecutionModel kernel_model(std::string math_table,
-                                          ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none);
+                                          ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none,
+                                          bool has_library = false);
 
 }  // namespace assay::gpu

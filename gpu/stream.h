@@ -4,6 +4,7 @@
 // A Driver has
 //   take(bytes), give(memory, bytes)        memory there, null if there is no more; given back when the stream has come so far
 //   copy_in(to, pinned, bytes)              to memory there, copy_out(pinned, from, bytes) from it: not done before wait()
+//   has_library(), product(LibraryProduct)  whether there is a library of products, and one by it
 //   launch(Launch, kernel)                  which may fail at once, or later, and then wait() says so
 //   wait()                                  until all that was asked for is done
 //   Pinned                                  a source of memory that copies may read and write while we go on (gpu/pool.h)
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "gpu/call.h"
+#include "gpu/library_product.h"
 #include "gpu/pool.h"
 #include "runtime/device.h"
 
@@ -78,6 +80,12 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     if (lost_) return *lost_;
     ++traffic_.launches;
     return known(driver_.launch(launch, kernel));
+  }
+  [[nodiscard]] bool has_library() const { return driver_.has_library(); }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product) {
+    if (lost_) return *lost_;
+    ++traffic_.launches;
+    return known(driver_.product(product));
   }
 
  private:
@@ -150,6 +158,8 @@ class StreamQueue {
   [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
     return stream_->launch(launch, kernel);
   }
+  [[nodiscard]] bool has_library() const { return stream_->has_library(); }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product) { return stream_->product(product); }
   template <class T>
   [[nodiscard]] Outcome<View<T>> scratch(std::size_t count) {
     auto memory = stream_->allocate(count * sizeof(T));

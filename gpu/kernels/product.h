@@ -6,7 +6,7 @@
 //            pass through shared memory, rows of kTile + 1 words, so that neither rows nor columns share a bank. Blocks are
 //            numbered batch by batch, row of tiles by row of tiles.
 // Order.     Each element sums its k products from first to last, whatever the tiles: bit-reproducible, on any device and any launch.
-//            nvcc fuses products and sums. Beyond the ragged end of k products 0 * 0 are added, which change no sum but -0.
+//            nvcc fuses products and sums. A library (gpu/library_product.h) sums in an order of its own. Beyond the ragged end of k products 0 * 0 are added, which change no sum but -0.
 // Error.     That of a sum of k + 1 terms in any order, fused or not: (k + 1) u S + (k + 1) eta (docs/contracts).
 //            Factors are rounded first where the device declares it (gpu/kernels/factor.h).
 // NaN, inf.  As the formula: a NaN or an infinity reaches its row or column of y and nothing else.
@@ -14,6 +14,7 @@
 
 #include "gpu/kernels/factor.h"
 #include "gpu/kernels/integers.h"
+#include "gpu/library_product.h"
 
 namespace assay::gpu {
 
@@ -59,11 +60,65 @@ struct ProductKernel {
   }
 };
 
+// What a library leaves to us: factors that are rounded before, and c.
+struct RoundKernel {
+  static constexpr const char* kName = "round_factors";
+  static constexpr unsigned kThreads = 128;
+
+  View<const float> x;
+  View<float> y;
+  Factors factors;
+
+  template <class Thread>
+  ASSAY_BOTH void operator()(Thread& t) const {
+    for (const std::size_t i : grid_of(t, y.size)) y[i] = rounded_factor(factors, x[i]);
+  }
+};
+struct AddendKernel {
+  static constexpr const char* kName = "addend";
+  static constexpr unsigned kThreads = 128;
+
+  View<const float> c;
+  View<float> y;
+  Strided c_at;
+  float beta;
+
+  template <class Thread>
+  ASSAY_BOTH void operator()(Thread& t) const {
+    for (const std::size_t i : grid_of(t, y.size)) y[i] += beta == 1 ? c[c_at.offset(i)] : beta * c[c_at.offset(i)];
+  }
+};
+
+template <class Queue>
+Outcome<View<const float>> rounded(Queue& queue, View<const float> x, Factors factors) {
+  if (factors == Factors::none) return x;
+  const auto y = queue.template scratch<float>(x.size);
+  if (!y) return y.rejection();
+  const Launch launch{RoundKernel::kName, blocks_for(x.size, RoundKernel::kThreads), RoundKernel::kThreads, 0};
+  if (auto done = queue.launch(launch, RoundKernel{x, y.value(), factors}); !done) return done.rejection();
+  return View<const float>{y.value().data, x.size};
+}
+
+template <class Queue>
+Outcome<Done> run_library_product(Queue& queue, const ProductKernel& kernel, LibraryProduct product) {
+  const auto a = rounded(queue, kernel.a, kernel.factors), b = rounded(queue, kernel.b, kernel.factors);
+  if (!a) return a.rejection();
+  if (!b) return b.rejection();
+  product.left.data = b.value().data;
+  product.right.data = a.value().data;
+  if (auto done = queue.product(product); !done || !kernel.plus_c) return done;
+  return queue.launch({AddendKernel::kName, blocks_for(kernel.y.size, AddendKernel::kThreads), AddendKernel::kThreads, 0},
+                      AddendKernel{kernel.c, kernel.y, kernel.c_at, kernel.beta});
+}
+
 template <class Queue>
 Outcome<Done> launch_product(Queue& queue, const ProductKernel& kernel, std::size_t batches) {
   constexpr std::size_t kTile = ProductKernel::kTile;
   const std::size_t blocks = (kernel.columns + kTile - 1) / kTile * ((kernel.rows + kTile - 1) / kTile) * batches;
   if (blocks == 0) return Done{};
+  if (queue.has_library()) {
+    if (const auto product = library_product(kernel, batches)) return run_library_product(queue, kernel, *product);
+  }
   return queue.launch({ProductKernel::kName, blocks, kTile * kTile, ProductKernel::kShared}, kernel);
 }
 

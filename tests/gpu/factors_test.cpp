@@ -4,6 +4,7 @@
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 #include "tests/gpu/audited.h"
+#include "tests/gpu/plan.h"
 
 namespace assay::test {
 namespace {
@@ -42,6 +43,21 @@ TEST_CASE("gpu factors: a run is within the model that its device declares, and 
     CHECK(failures_of(trace, 0.01) == std::vector<std::string>{});
     CHECK_FALSE(failures_of(with_factors(trace, Factors::none), 0.01).empty());
     CHECK_FALSE(failures_of(with_factors(plain, factors), 0.01).empty());
+  }
+}
+
+// The stand-in for cuBLAS has its interface: which matrix is which, transposed or not, where rows begin and how far batches lie apart.
+TEST_CASE("gpu factors: products by a library lie within their contracts, rounded or not", "[gpu]") {
+  for (const Factors factors : {Factors::none, Factors::tf32, Factors::bfloat16, Factors::binary16}) {
+    std::mt19937_64 random(44);
+    const Draws draw = [&](const Shape& shape) { return gaussians(random, DType::float32, shape); };
+    const auto device = gpu::emulated_device_with({.factors = factors, .has_library = true});
+    for (const Probe& probe : product_probes(draw)) {
+      CAPTURE(static_cast<int>(factors), op_row(probe.op).name, to_string(probe.operands[0].shape()), to_string(probe.operands[1].shape()));
+      CHECK(fault_of(executed_on(*device, probe.op, probe.attributes, probe.operands), probe.op, probe.attributes, device->model(),
+                     probe.operands) == "");
+    }
+    CHECK(failures_of(trained_on(device), 0.01) == std::vector<std::string>{});
   }
 }
 

@@ -200,6 +200,9 @@ bool Session::infer_result(Op op, std::span<const Ref> operands, const Attribute
 Outcome<Array> Session::computed(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape) {
   if (op == Op::reshape) return operands[0]->reshaped(std::move(shape));
   if (mirror_) return mirror_->run(op, attributes, operands, dtype, std::move(shape));
+  for (const Array* operand : operands) {  // from another session's device: kernels read them from several threads
+    if (auto done = operand->fetch(); !done) return done.rejection();
+  }
   Array result = Array::empty(dtype, std::move(shape));
   if (auto done = run(op, attributes, operands, result); !done) return done.rejection();
   return result;

@@ -246,6 +246,9 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, Progr
     if (device == nullptr) state.values[id] = inputs[i];
   }
   if (device != nullptr) return state.replay_on(*device, inputs, observer);
+  for (const Array& input : inputs) {
+    if (auto done = input.fetch(); !done) return done.rejection();
+  }
   std::vector<bool> shown(state.values.size(), false);
   if (observer != nullptr) state.find_regions();
   for (std::size_t i = 0; i < state.steps.size(); ++i) {

@@ -95,6 +95,17 @@ TEST_CASE("gpu stream: what is written here is here from then on, and is copied 
   CHECK((session.input(sum) + x).to_doubles() == std::vector<double>{11, 6});
 }
 
+TEST_CASE("gpu stream: a session on the CPU takes values of a device, unless that is lost", "[gpu]") {
+  const auto device = gpu::emulated_device_with(EmulatedOptions{.failure = {Failure::At::copy_out, 1}});
+  Session there({.seed = 1, .device = device}), here({.seed = 1});
+  const Value x = there.input(Tensor::of_floats({2}, std::vector<float>{1, 2}));
+  const Value twice = here.input((x + x).array()), other = here.input((x * x).array());
+  CHECK((twice + twice).to_doubles() == std::vector<double>{4, 8});
+  CHECK_FALSE((other + twice).ok());
+  REQUIRE(here.failure());
+  CHECK(here.failure()->code == "gpu.launch");
+}
+
 TEST_CASE("gpu stream: copies that wait keep what they copy", "[gpu]") {
   const auto device = gpu::emulated_device();
   std::vector<std::shared_ptr<void>> there;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/portable.h"
+#include "semantics/graph/execution_model.h"
 #include "semantics/graph/op.h"
 #include "semantics/graph/tensor.h"
 #include "semantics/outcome.h"
@@ -43,7 +44,8 @@ struct Call {
   const Attributes& attributes;
   std::span<const Operand> operands;
   Elements<void> result;
-  const Shape& shape;  // of the result
+  const Shape& shape;                                                           // of the result
+  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
 
   [[nodiscard]] View<const float> data(std::size_t i = 0) const { return operands[i].data; }
   [[nodiscard]] DType dtype(std::size_t i = 0) const { return operands[i].data.dtype; }

@@ -1,4 +1,5 @@
-// Fused chains: a graph of elementwise ops on one device in one pass over its operands, for regions that are recorded as they ran.
+// Fused chains: a graph of elementwise ops on one device in one pass over its operands, for regions that are recorded as they ran, for
+// compiled functions, and for the steps of optimisers.
 #pragma once
 
 #include "gpu/kernels/elementwise.h"
@@ -6,30 +7,20 @@
 
 namespace assay::gpu {
 
-// Runs the graph, whose inputs are the operands, all its other nodes but the last may be needed on the way, and whose only output is
-// the last node. Rejections gpu.op: a node that is no elementwise step of one or two operands, more operands or steps than a kernel holds.
+// The program of a graph: a register for each operand, then one for each other node in order.
+[[nodiscard]] Outcome<Done> write_program(const Graph& graph, ChainKernel& chain);
+
+// Runs the graph, whose inputs are the operands and whose outputs are `results`, all of one shape. Rejections gpu.op: a node that is no
+// elementwise step of one or two operands and no single number, another shape, more operands, steps or results than a kernel holds.
 template <class Queue>
-Outcome<Done> run_chain(Queue& queue, const Graph& graph, std::span<const Operand> operands, View<float> y) {
-  const Node& last = graph.nodes.back();
-  auto kernel = chain_over(last.op, operands, y, last.shape);
+Outcome<Done> run_chain(Queue& queue, const Graph& graph, std::span<const Operand> operands, std::span<const View<float>> results) {
+  if (graph.outputs.empty() || graph.outputs.size() != results.size()) return refused(Op::input, "another number of results");
+  const Node& first = graph.node(graph.outputs[0]);
+  auto kernel = chain_over(first.op, operands, first.shape);
   if (!kernel) return kernel.rejection();
   ChainKernel& chain = kernel.value();
-  std::vector<std::uint8_t> registers(graph.nodes.size());
-  for (std::size_t k = 0; k < graph.inputs.size(); ++k) registers[graph.inputs[k]] = static_cast<std::uint8_t>(k);
-  for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    if (node.op == Op::input) continue;
-    if (node.operands.empty() || node.operands.size() > 2)
-      return refused(node.op, "a step of " + std::to_string(node.operands.size()) + " operands");
-    if (chain.length == ChainKernel::kMostSteps) return refused(node.op, "more than " + std::to_string(ChainKernel::kMostSteps) + " steps");
-    const auto step = instruction_of(node.op, node.attributes, registers[node.operands.front()], registers[node.operands.back()]);
-    if (!step) return refused(node.op, "no elementwise step");
-    registers[id] = static_cast<std::uint8_t>(operands.size() + chain.length);
-    chain.program[chain.length++] = *step;
-  }
-  if (chain.length == 0 || graph.outputs != std::vector<NodeId>{static_cast<NodeId>(graph.nodes.size() - 1)}) {
-    return refused(last.op, "a graph whose last step is not its only output");
-  }
+  if (auto done = write_program(graph, chain); !done) return done;
+  for (std::size_t k = 0; k < results.size(); ++k) chain.results[k] = results[k];
   return launch_chain(queue, chain);
 }
 

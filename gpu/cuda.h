@@ -3,11 +3,16 @@
 
 #include <memory>
 
+#include "gpu/facts.h"
 #include "runtime/device.h"
 
 namespace assay::gpu {
 
-// The first device of the machine. Rejections: gpu.build, built without CUDA; gpu.device, no device or no driver.
-[[nodiscard]] Outcome<std::shared_ptr<runtime::Device>> cuda_device();
+// The first device of the machine, in a stream of its own, whose products round their factors to this. Rejections: gpu.build, built without CUDA; gpu.device, no device, no driver, or one that
+// is too old.
+[[nodiscard]] Outcome<std::shared_ptr<runtime::Device>> cuda_device(
+    ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none);
+// What is known of it, good enough or not.
+[[nodiscard]] Outcome<DeviceFacts> cuda_facts();
 
 }  // namespace assay::gpu

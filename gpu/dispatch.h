@@ -93,13 +93,13 @@ Outcome<Done> run(Queue& queue, const Call& call) {
 // The same on a device's arrays.
 template <class Queue>
 Outcome<Done> run_on(Queue& queue, Op op, const Attributes& attributes, std::span<const runtime::DeviceArray> operands,
-                     runtime::DeviceArray& result) {
+                     runtime::DeviceArray& result, Factors factors) {
   std::vector<Operand> views;
   for (const runtime::DeviceArray& operand : operands) {
     views.push_back({{operand.memory.get(), element_count(*operand.shape), operand.dtype}, operand.shape});
   }
   const Elements<void> y{result.memory.get(), element_count(*result.shape), result.dtype};
-  return run(queue, {op, attributes, views, y, *result.shape});
+  return run(queue, {op, attributes, views, y, *result.shape, factors});
 }
 
 }  // namespace assay::gpu

@@ -1,55 +1,104 @@
 #include "gpu/emulated.h"
 
 #include <cstring>
-#include <utility>
+#include <new>
+#include <string>
 
-#include "gpu/dispatch.h"
+#include "gpu/stream_device.h"
 
 namespace assay::gpu {
 
-namespace {
+EmulatedDriver::~EmulatedDriver() {
+  for (const auto& [memory, bytes] : gone_) ::operator delete(memory);
+}
 
-class EmulatedDevice final : public runtime::Device {
- public:
-  explicit EmulatedDevice(const Schedule& schedule) : schedule_(schedule), model_(kernel_model("glibc-2.36")) {}
+bool EmulatedDriver::fails(Failure::At at) { return options_.failure.at == at && count_++ == options_.failure.after; }
 
-  [[nodiscard]] std::string name() const override { return "emulation of CUDA on the CPU"; }
-  [[nodiscard]] const ExecutionModel& model() const override { return model_; }
+Rejection EmulatedDriver::failed(const char* where) {
+  return {Rejection::Kind::rejected, "gpu.launch", where, "a driver without failures", "a failure that was asked for",
+          "gpu/emulated.h, Failure"};
+}
 
-  [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(std::size_t bytes) override {
-    // Exactly as much as was asked for: a sanitizer sees what lies beyond.
-    auto memory = std::make_shared<std::vector<std::byte>>(bytes, std::byte{0xff});
-    std::byte* const data = memory->data();
-    return std::shared_ptr<void>(std::move(memory), data);
+void* EmulatedDriver::take(std::size_t bytes) {
+  if (bytes > options_.memory - in_use_) return nullptr;
+  // Exactly as much as was asked for: a sanitizer sees what lies beyond.
+  void* const memory = ::operator new(bytes, std::nothrow);
+  if (memory == nullptr) return nullptr;
+  if (bytes > 0) std::memset(memory, 0xff, bytes);
+  in_use_ += bytes;
+  return memory;
+}
+
+void EmulatedDriver::give(void* memory, std::size_t bytes) {
+  make_copies();
+  if (bytes > 0) std::memset(memory, 0xff, bytes);
+  in_use_ -= bytes;
+  gone_.emplace_back(memory, bytes);
+  gone_bytes_ += bytes;
+  while (gone_bytes_ > kMostGone) {
+    gone_bytes_ -= gone_.front().second;
+    ::operator delete(gone_.front().first);
+    gone_.pop_front();
   }
-  [[nodiscard]] Outcome<Done> copy_in(std::span<const std::byte> from, const std::shared_ptr<void>& to) override {
-    if (!from.empty()) std::memcpy(to.get(), from.data(), from.size());
-    return Done{};
+}
+
+void EmulatedDriver::make_copies() {
+  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+  copies_.clear();
+}
+
+// The interface's meaning, from last to first: another order than that of our tiles.
+Outcome<Done> EmulatedDriver::product(const LibraryProduct& product) {
+  if (fails(Failure::At::launch)) return failed("library product");
+  make_copies();
+  const auto at = [](const LibraryFactor& factor, std::int64_t batch, std::int64_t i, std::int64_t k) {
+    return factor.data[batch * factor.distance + (factor.is_transposed ? k + i * factor.leading : i + k * factor.leading)];
+  };
+  for (std::int64_t n = 0; n < product.batches; ++n) {
+    for (std::int64_t j = 0; j < product.columns; ++j) {
+      for (std::int64_t i = 0; i < product.rows; ++i) {
+        float sum = 0;
+        for (std::int64_t k = product.depth; k-- > 0;) sum += at(product.left, n, i, k) * at(product.right, n, k, j);
+        product.y[(n * product.columns + j) * product.rows + i] = product.alpha == 1 ? sum : product.alpha * sum;
+      }
+    }
   }
-  [[nodiscard]] Outcome<Done> copy_out(const std::shared_ptr<void>& from, std::span<std::byte> to) override {
-    if (!to.empty()) std::memcpy(to.data(), from.get(), to.size());
-    return Done{};
-  }
-  [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const runtime::DeviceArray> operands,
-                                  runtime::DeviceArray& result) override {
-    EmulatedQueue queue(schedule_);
-    return run_on(queue, op, attributes, operands, result);
-  }
+  return Done{};
+}
 
- private:
-  Schedule schedule_;
-  ExecutionModel model_;
-};
+Outcome<Done> EmulatedDriver::copy_in(void* to, const void* from, std::size_t bytes) {
+  if (fails(Failure::At::copy_in)) return failed("copy to the device");
+  copies_.push_back({to, from, bytes});
+  return Done{};
+}
 
-}  // namespace
+Outcome<Done> EmulatedDriver::copy_out(void* to, const void* from, std::size_t bytes) {
+  if (fails(Failure::At::copy_out)) return failed("copy from the device");
+  copies_.push_back({to, from, bytes});
+  return Done{};
+}
 
-std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule) { return std::make_shared<EmulatedDevice>(schedule); }
+Outcome<Done> EmulatedDriver::wait() {
+  if (broken_) return failed(*broken_);
+  make_copies();
+  return Done{};
+}
 
-ExecutionModel kernel_model(std::string math_table) {
+std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options) {
+  return std::make_shared<StreamDevice<EmulatedDriver>>(kernel_model("glibc-2.36", options.factors, options.has_library),
+                                                        std::make_shared<Stream<EmulatedDriver>>("emulation of CUDA on the CPU", options));
+}
+
+std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule) { return emulated_device_with({schedule}); }
+
+ExecutionModel kernel_model(std::string math_table, ExecutionModel::InputRounding factors, bool has_library) {
   ExecutionModel model;
   model.kind = ExecutionModel::Kind::floating;
   model.softmax = ExecutionModel::Softmax::online;
   model.math_table = std::move(math_table);
+  model.input_rounding = factors;
+  // The accumulators of tensor cores do not round to nearest.
+  if (has_library && factors != Factors::none) model.accumulator_rounding = ExecutionModel::AccumulatorRounding::toward_zero;
   return model;
 }
 

@@ -1,50 +1,105 @@
 // The emulated device: the kernels of gpu/kernels on the CPU, for machines without a GPU and for finding faults.
 #pragma once
 
+#include <cstddef>
+#include <deque>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "gpu/call.h"
+#include "gpu/emulation.h"
+#include "gpu/stream.h"
 #include "runtime/device.h"
 
 namespace assay::gpu {
 
-// Launches on the emulation, one after the other.
-class EmulatedQueue {
- public:
-  explicit EmulatedQueue(const Schedule& schedule) : schedule_(schedule) {}
-
-  template <class Kernel>
-  [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
-    return emulation::run(
-        launch, schedule_, [](const void* k, emulation::Thread& thread) { (*static_cast<const Kernel*>(k))(thread); }, &kernel);
-  }
-  template <class T>
-  [[nodiscard]] Outcome<View<const T>> upload(std::span<const T> table) {
-    const auto copy = std::make_shared<std::vector<T>>(table.begin(), table.end());
-    tables_.push_back(copy);
-    return View<const T>{copy->data(), copy->size()};
-  }
-  template <class T>
-  [[nodiscard]] Outcome<View<T>> scratch(std::size_t count) {
-    const auto memory = std::make_shared<std::vector<T>>(count);
-    tables_.push_back(memory);
-    return View<T>{memory->data(), count};
-  }
-  template <class T>
-  [[nodiscard]] Outcome<std::vector<T>> download(View<const T> view) {
-    return std::vector<T>(view.data, view.data + view.size);
-  }
-
- private:
-  Schedule schedule_;
-  std::vector<std::shared_ptr<void>> tables_;
+// A failure to try out what follows one.
+struct Failure {
+  enum class At : std::uint8_t {
+    never,
+    launch,  // of a kernel, at once
+    kernel,  // after its launch: the next wait says so, and nothing that was launched from there on has run
+    copy_in,
+    copy_out,
+  } at = At::never;
+  std::size_t after = 0;  // so many of them go well
 };
 
-// Its memory is ours, each byte 0xff when it is handed out: NaN among floats. The C library's functions stand for the device's.
+struct EmulatedOptions {
+  Schedule schedule = {};
+  std::size_t memory = std::numeric_limits<std::size_t>::max();  // bytes that the device has
+  Failure failure = {};
+  ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
+  bool has_library = false;                                                     // a stand-in for cuBLAS computes products
+};
+
+// Memory there is ours: 0xff in each byte, NaN among floats, when it is handed out and when it was given back. Copies are made when the
+// stream has to be done with them, and not before.
+class EmulatedDriver {
+ public:
+  struct Pinned {
+    static void* take(std::size_t bytes) { return ::operator new(bytes, std::nothrow); }
+    static void give(void* memory) { ::operator delete(memory); }
+  };
+
+  explicit EmulatedDriver(EmulatedOptions options) : options_(std::move(options)) {}
+  EmulatedDriver(const EmulatedDriver&) = delete;
+  EmulatedDriver& operator=(const EmulatedDriver&) = delete;
+  ~EmulatedDriver();
+
+  [[nodiscard]] void* take(std::size_t bytes);
+  void give(void* memory, std::size_t bytes);
+  [[nodiscard]] Outcome<Done> copy_in(void* to, const void* from, std::size_t bytes);
+  [[nodiscard]] Outcome<Done> copy_out(void* to, const void* from, std::size_t bytes);
+  [[nodiscard]] Outcome<Done> wait();
+  template <class Kernel>
+  [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
+    if (fails(Failure::At::launch)) return failed(launch.kernel);
+    make_copies();
+    if (fails(Failure::At::kernel)) broken_ = launch.kernel;
+    if (broken_) return Done{};
+    return emulation::run(
+        launch, options_.schedule, [](const void* k, emulation::Thread& thread) { (*static_cast<const Kernel*>(k))(thread); }, &kernel);
+  }
+
+  [[nodiscard]] bool has_library() const { return options_.has_library; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product);
+
+ private:
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t kMostGone = std::size_t{1} << 24;  // bytes of memory that was given back and is watched
+
+  [[nodiscard]] bool fails(Failure::At at);
+  [[nodiscard]] static Rejection failed(const char* where);
+  void make_copies();
+
+  EmulatedOptions options_;
+  std::vector<Copy> copies_;
+  std::deque<std::pair<void*, std::size_t>> gone_;
+  std::size_t in_use_ = 0, gone_bytes_ = 0, count_ = 0;
+  std::optional<const char*> broken_;  // the kernel that failed
+};
+
+// A queue of its own, for kernels without a device.
+class EmulatedQueue : public StreamQueue<EmulatedDriver> {
+ public:
+  explicit EmulatedQueue(const Schedule& schedule)
+      : StreamQueue(std::make_shared<Stream<EmulatedDriver>>("emulation", EmulatedOptions{schedule})) {}
+};
+
+// The C library's functions stand for the device's.
+[[nodiscard]] std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options);
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
-// What kernels keep to with functions of this math table: online softmax, two-pass moments, sums in any order, perhaps fused.
-[[nodiscard]] ExecutionModel kernel_model(std::string math_table);
+// What kernels keep to with functions of this math table and such factors of products, which a library may cut off when it adds them up: online softmax, two-pass moments, sums in any order, perhaps fused.
+[[nodiscard]] ExecutionModel kernel_model(std::string math_table,
+                                          ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none,
+                                          bool has_library = false);
 
 }  // namespace assay::gpu

@@ -37,7 +37,7 @@ namespace emulation {
 // Ends the launch that runs. Called by a kernel's accesses; outside a launch it stops the program.
 [[noreturn]] void fault(const char* what, std::size_t index, std::size_t size);
 
-// What a kernel sees of its thread; gpu/cuda_queue.cuh has the same on a device.
+// What a kernel sees of its thread; gpu/cuda_driver.cuh has the same on a device.
 class Thread {
  public:
   Thread(unsigned index, unsigned count, std::size_t block, std::size_t blocks)

@@ -1,7 +1,7 @@
 // What kernels are written in: the same source is compiled by nvcc for a device and by any C++20 compiler for the emulation.
 //
 // A kernel is a struct of plain numbers and views with a template operator()(Thread&), and the constant kName. Thread is
-// emulation::Thread or CudaThread (gpu/cuda_queue.cuh): index(), count(), block(), blocks(), barrier(), shuffle_xor(), get(), put().
+// emulation::Thread or CudaThread (gpu/cuda_driver.cuh): index(), count(), block(), blocks(), barrier(), shuffle_xor(), get(), put().
 #pragma once
 
 #include <bit>
@@ -114,6 +114,26 @@ ASSAY_BOTH inline std::uint32_t bits_of(float word) {
 #else
   return std::bit_cast<std::uint32_t>(word);
 #endif
+}
+
+// The numbers below `count` that are this thread's when all threads of all blocks share them: for (const std::size_t i : grid_of(t, n)).
+struct GridShare {
+  struct Place {
+    std::size_t at, step;
+    ASSAY_BOTH std::size_t operator*() const { return at; }
+    ASSAY_BOTH Place& operator++() {
+      at += step;
+      return *this;
+    }
+    ASSAY_BOTH bool operator!=(std::size_t end) const { return at < end; }
+  };
+  std::size_t first, step, count;
+  [[nodiscard]] ASSAY_BOTH Place begin() const { return {first, step}; }
+  [[nodiscard]] ASSAY_BOTH std::size_t end() const { return count; }
+};
+template <class Thread>
+ASSAY_BOTH GridShare grid_of(const Thread& t, std::size_t count) {
+  return {t.block() * t.count() + t.index(), t.blocks() * t.count(), count};
 }
 
 // How many blocks of `threads` cover `count` elements; enough for a loop over the grid beyond `most`.

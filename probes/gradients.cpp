@@ -183,27 +183,49 @@ std::vector<std::vector<Tensor>> product_probes(const AdjointCase& one, std::uin
   return probes;
 }
 
+namespace {
+
+// The application on a session's tape, and its gradients.
+Outcome<Done> differentiate_in(runtime::Session& session, runtime::Recorder& recorder, const AdjointCase& one, const Given& at) {
+  std::vector<runtime::Value> values, real;
+  for (const Tensor& operand : at.operands) {
+    values.push_back(session.input(operand, one.name));
+    if (is_float(operand.dtype())) real.push_back(values.back());
+  }
+  std::vector<runtime::Value> of_node(one.graph.nodes.size());
+  for (std::size_t k = 0; k < values.size(); ++k) of_node[one.graph.inputs[k]] = values[k];
+  for (NodeId id = 0; id < one.graph.nodes.size(); ++id) {
+    const Node& node = one.graph.node(id);
+    if (node.op == Op::input) continue;
+    std::vector<runtime::Value> operands;
+    for (const NodeId operand : node.operands) operands.push_back(of_node[operand]);
+    of_node[id] = node.op == Op::constant ? session.input(node.value) : session.apply(node.op, operands, node.attributes);
+  }
+  const runtime::Value y = of_node[one.graph.outputs[0]];
+  const auto bars = recorder.gradients(runtime::sum(y * session.input(at.cotangent, "cotangent")), real);
+  return bars ? Outcome<Done>(Done{}) : Outcome<Done>(bars.rejection());
+}
+
+}  // namespace
+
 Outcome<Trace> eager_gradients(Op op, std::uint64_t seed) {
   runtime::Session session;
   runtime::Recorder recorder(session);
+  const auto done =
+      for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) { return differentiate_in(session, recorder, one, at); });
+  if (!done) return done.rejection();
+  return recorder.take();
+}
+
+Outcome<Trace> device_gradients(Op op, std::uint64_t seed, std::shared_ptr<runtime::Device> device, std::vector<PlanRun::Note>& declined) {
+  runtime::Session session({.device = std::move(device)});
+  runtime::Recorder recorder(session);
   const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) -> Outcome<Done> {
-    std::vector<runtime::Value> values, real;
-    for (const Tensor& operand : at.operands) {
-      values.push_back(session.input(operand, one.name));
-      if (is_float(operand.dtype())) real.push_back(values.back());
-    }
-    std::vector<runtime::Value> of_node(one.graph.nodes.size());
-    for (std::size_t k = 0; k < values.size(); ++k) of_node[one.graph.inputs[k]] = values[k];
-    for (NodeId id = 0; id < one.graph.nodes.size(); ++id) {
-      const Node& node = one.graph.node(id);
-      if (node.op == Op::input) continue;
-      std::vector<runtime::Value> operands;
-      for (const NodeId operand : node.operands) operands.push_back(of_node[operand]);
-      of_node[id] = node.op == Op::constant ? session.input(node.value) : session.apply(node.op, operands, node.attributes);
-    }
-    const runtime::Value y = of_node[one.graph.outputs[0]];
-    const auto bars = recorder.gradients(runtime::sum(y * session.input(at.cotangent, "cotangent")), real);
-    return bars ? Outcome<Done>(Done{}) : Outcome<Done>(bars.rejection());
+    auto fine = differentiate_in(session, recorder, one, at);
+    if (!fine && fine.rejection().kind != Rejection::Kind::unsupported) return fine;
+    if (!fine) declined.push_back({one.name + ", gradient", fine.rejection()});
+    session.clear();
+    return Done{};
   });
   if (!done) return done.rejection();
   return recorder.take();

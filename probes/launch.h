@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "probes/composites.h"
 #include "probes/plan.h"
+#include "runtime/device.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
@@ -43,6 +45,7 @@ using Launcher = std::function<Outcome<Done>(const Launch&)>;
 
 [[nodiscard]] Launcher eager_launcher();     // the runtime's kernels, one op at a time
 [[nodiscard]] Launcher compiled_launcher();  // the runtime's programs
+[[nodiscard]] Launcher device_launcher(std::shared_ptr<runtime::Device> device);
 
 // A region of several ops that a kernel computes at once.
 struct RegionLaunch {
@@ -55,6 +58,7 @@ using RegionLauncher = std::function<Outcome<Done>(const RegionLaunch&)>;
 
 [[nodiscard]] RegionLauncher eager_region_launcher();
 [[nodiscard]] RegionLauncher compiled_region_launcher();
+[[nodiscard]] RegionLauncher device_region_launcher(std::shared_ptr<runtime::Device> device);  // op by op
 
 struct PlanRun {
   struct Note {
@@ -95,6 +99,9 @@ using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const Product
 // Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
 // from a session's tape; compiled, each product as one region. Empty for ops without a derivative.
 [[nodiscard]] Outcome<Trace> eager_gradients(Op op, std::uint64_t seed);
+// The same in a session on a device; applications that it refuses (elements of other types) are noted.
+[[nodiscard]] Outcome<Trace> device_gradients(Op op, std::uint64_t seed, std::shared_ptr<runtime::Device> device,
+                                              std::vector<PlanRun::Note>& declined);
 [[nodiscard]] Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed);
 
 }  // namespace assay::probes

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/buffers.h"
+#include "runtime/device.h"
 
 namespace assay::runtime {
 
@@ -24,6 +25,37 @@ Array Array::over(DType dtype, Shape shape, std::shared_ptr<void> memory) {
   array.shape_ = std::move(shape);
   array.buffer_ = std::move(memory);
   return array;
+}
+
+Array Array::on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distant) {
+  Array array;
+  array.dtype_ = dtype;
+  array.size_ = element_count(shape);
+  array.shape_ = std::move(shape);
+  array.distant_ = std::move(distant);
+  return array;
+}
+
+DeviceFailure::DeviceFailure(Rejection why) : std::runtime_error(why.to_text()), why_(std::move(why)) {}
+
+Outcome<Done> Array::fetch() const {
+  if (distant_ == nullptr || distant_->here != nullptr) return Done{};
+  auto copy = acquire_buffer(bytes());
+  if (auto done = distant_->device->copy_out(distant_->memory, {static_cast<std::byte*>(copy.get()), bytes()}); !done) return done;
+  distant_->here = std::move(copy);
+  return Done{};
+}
+
+void* Array::fetched() const {
+  if (auto done = fetch(); !done) throw DeviceFailure(done.rejection());
+  return distant_->here.get();
+}
+
+void* Array::settled() {
+  (void)fetched();
+  buffer_ = distant_->here;
+  distant_.reset();
+  return buffer_.get();
 }
 
 Array Array::from(const Tensor& tensor) {

@@ -1,4 +1,5 @@
-// Array: the runtime's tensors. Dense, row-major, 64-byte aligned, with a shared buffer that comes from a pool.
+// Array: the runtime's tensors. Dense, row-major, 64-byte aligned, with a shared buffer that comes from a pool; or in the memory of a
+// device, from which the elements are copied when somebody first reads them here.
 #pragma once
 
 #include <complex>
@@ -6,13 +7,34 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "semantics/demand.h"
 #include "semantics/graph/tensor.h"
+#include "semantics/outcome.h"
 
 namespace assay::runtime {
+
+class Device;
+
+// Elements in the memory of a device. All copies of an array share this.
+struct Distant {
+  std::shared_ptr<Device> device;
+  std::shared_ptr<void> memory;  // there
+  std::shared_ptr<void> here;    // a copy, once somebody asked for it
+};
+
+// Thrown where elements are read that a device does not give any more; Array::fetch() says the same as a value.
+class DeviceFailure : public std::runtime_error {
+ public:
+  explicit DeviceFailure(Rejection why);
+  [[nodiscard]] const Rejection& why() const { return why_; }
+
+ private:
+  Rejection why_;
+};
 
 // Whether elements of this type are held as T: booleans as uint8, complex64 as std::complex<float>.
 template <class T>
@@ -40,6 +62,7 @@ class Array {
   static Array from(const Tensor& tensor);
   // Over memory that somebody planned: aligned, large enough, shared with whoever holds the pointer.
   static Array over(DType dtype, Shape shape, std::shared_ptr<void> memory);
+  static Array on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distant);
   [[nodiscard]] Tensor to_tensor() const;
 
   [[nodiscard]] DType dtype() const { return dtype_; }
@@ -50,27 +73,37 @@ class Array {
   [[nodiscard]] Array reshaped(Shape shape) const;
   // Who owns the elements: the same for all copies.
   [[nodiscard]] std::weak_ptr<void> buffer() const { return buffer_; }
-  [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_; }
+  [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_ && distant_ == other.distant_; }
+  // Null for elements that are here.
+  [[nodiscard]] const std::shared_ptr<Distant>& distant() const { return distant_; }
+  // Copies the elements here if they lie on a device; what reads them does so on its own, but throws where that fails.
+  [[nodiscard]] Outcome<Done> fetch() const;
 
-  // T is the type that holds the elements (demanded).
+  // T is the type that holds the elements (demanded). Elements that are written are here from then on.
   template <class T>
   [[nodiscard]] std::span<T> data() {
     demand(holds<T>(dtype_), "Array: elements of another type");
-    return {static_cast<T*>(buffer_.get()), size_};
+    return {static_cast<T*>(own()), size_};
   }
   template <class T>
   [[nodiscard]] std::span<const T> data() const {
     demand(holds<std::remove_const_t<T>>(dtype_), "Array: elements of another type");
-    return {static_cast<const T*>(buffer_.get()), size_};
+    return {static_cast<const T*>(here()), size_};
   }
-  [[nodiscard]] std::byte* raw() { return static_cast<std::byte*>(buffer_.get()); }
-  [[nodiscard]] const std::byte* raw() const { return static_cast<const std::byte*>(buffer_.get()); }
+  [[nodiscard]] std::byte* raw() { return static_cast<std::byte*>(own()); }
+  [[nodiscard]] const std::byte* raw() const { return static_cast<const std::byte*>(here()); }
 
  private:
+  [[nodiscard]] const void* here() const { return distant_ == nullptr ? buffer_.get() : fetched(); }
+  [[nodiscard]] void* own() { return distant_ == nullptr ? buffer_.get() : settled(); }
+  [[nodiscard]] void* fetched() const;
+  [[nodiscard]] void* settled();
+
   DType dtype_ = DType::float32;
   Shape shape_ = {0};
   std::size_t size_ = 0;
-  std::shared_ptr<void> buffer_;
+  std::shared_ptr<void> buffer_;  // null for elements on a device
+  std::shared_ptr<Distant> distant_;
 };
 
 [[nodiscard]] std::string type_of(const Array& array);  // for messages: "float32[2, 3]"

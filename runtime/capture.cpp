@@ -58,6 +58,7 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
       continue;
     }
     if (entry.kind == Entry::Kind::leaf) {
+      if (auto done = entry.value.fetch(); !done) return done.rejection();
       ids[ref] = graph.append_constant(entry.value.to_tensor());
       continue;
     }

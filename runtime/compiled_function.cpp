@@ -26,50 +26,55 @@ class Observed {
 CompiledFunction::CompiledFunction(Session& session, Function function, std::vector<Value> parameters)
     : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
 
+// The drawings of a run are leaves of the tape, which become inputs.
 Outcome<CompiledFunction::Captured> CompiledFunction::capture(std::span<const Value> arguments) {
-  if (session_.options().device != nullptr) {
-    return Rejection{Rejection::Kind::unsupported,
-                     "session.device",
-                     "compiled function",
-                     "a session on the CPU",
-                     session_.options().device->name(),
-                     "programs are replayed on the CPU; run the function itself on the device"};
-  }
   const std::uint64_t drawn = session_.keys_drawn();
+  const Ref first = session_.tape_length();
   GradientNoteTaker notes;  // of the run that is captured nothing else is used than these and the graph
+  std::vector<Session::Drawn> drawings;
   const Observed scope(session_, notes);
+  session_.drawings_ = &drawings;
   const auto results = function_(arguments);
+  session_.drawings_ = nullptr;
   if (!results) return results.rejection();
-  if (session_.keys_drawn() != drawn) {
+  std::vector<Value> inputs(arguments.begin(), arguments.end());
+  for (const Session::Drawn& one : drawings) {
+    for (Ref ref = first; ref < session_.tape_length(); ++ref) {
+      const Entry& entry = session_.tape_[ref];
+      if (entry.kind == Entry::Kind::leaf && entry.value.shares_buffer_with(one.array)) inputs.push_back(session_.value_of(ref));
+    }
+  }
+  if (session_.keys_drawn() != drawn + drawings.size() || inputs.size() != arguments.size() + drawings.size()) {
     return Rejection{Rejection::Kind::unsupported,
                      "session.random",
                      "compiled function",
-                     "a function of its arguments and parameters",
-                     std::to_string(session_.keys_drawn() - drawn) + " draws of random numbers",
-                     "draw outside, and give them as arguments"};
+                     "random numbers that the session draws and that are inputs, each of one value",
+                     std::to_string(session_.keys_drawn() - drawn) + " draws that are used otherwise",
+                     "draw with session.uniform(), normal() or bernoulli(), or outside, and give them as arguments"};
   }
-  std::vector<Value> inputs(arguments.begin(), arguments.end());
   inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
   std::unordered_map<Ref, NodeId> nodes;
   const auto graph = session_.capture(inputs, results.value(), &nodes);
   if (!graph) return graph.rejection();
   const auto program = Program::compile(graph.value());
   if (!program) return program.rejection();
-  Captured captured{{}, program.value(), renamed<NodeId>(notes.notes(), [&](Ref ref) {
-                      const auto found = nodes.find(ref);
-                      return found == nodes.end() ? std::nullopt : std::optional(found->second);
-                    })};
+  Captured captured{{},
+                    program.value(),
+                    renamed<NodeId>(notes.notes(),
+                                    [&](Ref ref) {
+                                      const auto found = nodes.find(ref);
+                                      return found == nodes.end() ? std::nullopt : std::optional(found->second);
+                                    }),
+                    {}};
   for (const Value& value : arguments) captured.types.emplace_back(value.dtype(), value.shape());
+  for (Session::Drawn& one : drawings) captured.drawings.push_back(std::move(one.drawing));
+  session_.drawn_ = drawn;  // the replay draws these
   return captured;
 }
 
 Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> arguments) {
   std::vector<std::pair<DType, Shape>> types;
-  std::vector<Array> inputs;
-  for (const Value& value : arguments) {
-    types.emplace_back(value.dtype(), value.shape());
-    inputs.push_back(value.array());
-  }
+  for (const Value& value : arguments) types.emplace_back(value.dtype(), value.shape());
   auto known = std::ranges::find_if(programs_, [&](const Captured& one) { return one.types == types; });
   if (known == programs_.end()) {
     auto captured = capture(arguments);
@@ -77,22 +82,27 @@ Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> 
     programs_.push_back(std::move(captured).value());
     known = programs_.end() - 1;
   }
-  for (const Value& parameter : parameters_) inputs.push_back(parameter.array());
-  return replay(*known, arguments, inputs);
+  std::vector<Value> inputs(arguments.begin(), arguments.end());
+  for (const Session::Drawing& drawing : known->drawings) inputs.push_back(session_.input(session_.drawn(drawing), "random"));
+  inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
+  return replay(*known, inputs);
 }
 
 // The results are leaves, which an observer of the steps knows where they come from.
-Outcome<std::vector<Value>> CompiledFunction::replay(const Captured& captured, std::span<const Value> arguments,
-                                                     std::span<const Array> inputs) {
+Outcome<std::vector<Value>> CompiledFunction::replay(const Captured& captured, std::span<const Value> inputs) {
   Observer* const observer = session_.observer();
   ProgramObserver* steps = nullptr;
+  std::vector<Array> contents;
+  for (const Value& value : inputs) contents.push_back(value.array());
   if (observer != nullptr) {
     std::vector<Ref> names;
-    for (const Value& value : arguments) names.push_back(value.ref());
-    for (const Value& value : parameters_) names.push_back(value.ref());
-    steps = observer->replaying(captured.program, captured.notes, names, inputs);
+    for (const Value& value : inputs) {
+      if (auto done = value.array().fetch(); !done) return done.rejection();
+      names.push_back(value.ref());
+    }
+    steps = observer->replaying(captured.program, captured.notes, names, contents);
   }
-  const auto results = captured.program.replay(inputs, steps);
+  const auto results = captured.program.replay(contents, steps, session_.mirror());
   if (!results) return results.rejection();
   std::vector<Value> values;
   std::vector<Ref> names;

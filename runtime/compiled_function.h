@@ -26,9 +26,11 @@ class CompiledFunction {
   CompiledFunction(Session& session, Function function, std::vector<Value> parameters);
 
   // The results as leaves: what is to be differentiated is differentiated inside. Captured anew for arguments of other types or shapes.
-  // Rejections: of the function, of Session::capture, and "session.random" for a function that draws random numbers, which would be the
-  // same at each call: give them as arguments; "session.device" in a session on a device. An observer of the session sees the steps of the
-  // replay, but not the run that is captured.
+  // Random numbers that the function draws from the session and makes inputs of (dropout does) are drawn again at each call, in the same
+  // order, as the function itself would. Rejections: of the function, of
+  // Session::capture, and "session.random" for random numbers that are used otherwise, which would be the same at each call: give them as
+  // arguments. An observer of the session sees the steps of the replay, but not the run that is captured. In a session on a device the
+  // replay runs there.
   Outcome<std::vector<Value>> operator()(std::span<const Value> arguments);
   [[nodiscard]] std::size_t captures() const { return programs_.size(); }
 
@@ -37,9 +39,10 @@ class CompiledFunction {
     std::vector<std::pair<DType, Shape>> types;
     Program program;
     GradientNotes<NodeId> notes;
+    std::vector<Session::Drawing> drawings;  // inputs of the program between arguments and parameters
   };
   Outcome<Captured> capture(std::span<const Value> arguments);
-  Outcome<std::vector<Value>> replay(const Captured& captured, std::span<const Value> arguments, std::span<const Array> inputs);
+  Outcome<std::vector<Value>> replay(const Captured& captured, std::span<const Value> inputs);
 
   Session& session_;
   Function function_;

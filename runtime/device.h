@@ -1,7 +1,7 @@
 // Device: what a session needs of a processor that is not this one. SessionOptions::device names one; none: the ops run on the CPU.
 //
 // A device computes float32, and integers and truth values beside it. What it does not compute it refuses: no op goes to another processor
-// than the one that was asked for.
+// than the one that was asked for. What is asked of a device happens in order, in one stream; sessions that share a device share it.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/array.h"
 #include "semantics/graph/execution_model.h"
+#include "semantics/graph/graph.h"
 #include "semantics/graph/op.h"
 #include "semantics/outcome.h"
 
@@ -24,6 +26,15 @@ struct DeviceArray {
   DType dtype = DType::float32;
 };
 
+// What a device was asked for since it was made.
+struct Traffic {
+  std::size_t copies_in = 0, copies_out = 0;  // of arrays
+  std::size_t bytes_in = 0, bytes_out = 0;    // of those
+  std::size_t tables = 0, checks = 0;         // copies for kernels: positions to the device, what was found among operands back
+  std::size_t launches = 0;
+  std::size_t memory = 0, most_memory = 0;  // bytes in use: now, and at most
+};
+
 class Device {
  public:
   Device() = default;
@@ -33,32 +44,52 @@ class Device {
 
   [[nodiscard]] virtual std::string name() const = 0;             // for reports
   [[nodiscard]] virtual const ExecutionModel& model() const = 0;  // what its kernels promise to keep
+  [[nodiscard]] virtual Traffic traffic() const = 0;
 
-  // At least `bytes` bytes, not initialised; goes back to the device when the last owner lets go. Rejection: gpu.memory.
+  // At least `bytes` bytes, not initialised; goes back to the device when the last owner lets go, which may be while kernels that were
+  // launched before still use it. Rejection: gpu.memory, after which the device goes on.
   [[nodiscard]] virtual Outcome<std::shared_ptr<void>> allocate(std::size_t bytes) = 0;
+  // Returns when `from` may be written again, which may be before the copy is made.
   [[nodiscard]] virtual Outcome<Done> copy_in(std::span<const std::byte> from, const std::shared_ptr<void>& to) = 0;
+  // Waits for all that was asked for before.
   [[nodiscard]] virtual Outcome<Done> copy_out(const std::shared_ptr<void>& from, std::span<std::byte> to) = 0;
 
   // As runtime::run, on memory of this device. Rejections: gpu.op, an op or form that the device has no kernel for; gpu.dtype, elements
-  // of a type that it does not hold; gpu.operand, an index or a divisor that has no result; gpu.launch, what the device's driver, or the
-  // emulation, has to say about a kernel.
+  // of a type that it does not hold; gpu.operand, an index or a divisor that has no result; gpu.memory; gpu.launch, what the device's
+  // driver, or the emulation, has to say about a kernel. A kernel may fail after run() has returned. After any failure of the driver
+  // the device is lost: it answers everything with gpu.lost, and results that were not read are never given.
   [[nodiscard]] virtual Outcome<Done> run(Op op, const Attributes& attributes, std::span<const DeviceArray> operands,
                                           DeviceArray& result) = 0;
+  // A graph of elementwise float ops in one pass: its inputs are the operands, its outputs the results, all of one shape. Rejection gpu.op
+  // before anything ran: a node that is no such op, more operands, ops or results than a pass holds.
+  [[nodiscard]] virtual Outcome<Done> run_pass(const Graph& graph, std::span<const DeviceArray> operands,
+                                               std::span<const DeviceArray> results) = 0;
 };
 
-// Arrays with their copies on a device. Every result is copied out at once, so that values and observers read arrays as ever; an operand is
-// copied in once, for as long as its buffer lives. A buffer that a session has seen is not written any more.
+// Arrays and their memory on a device. Results stay there; an operand from here is copied in once, for as long as its buffer lives.
+// A buffer that a session has seen is not written any more.
 class Mirror {
  public:
-  explicit Mirror(Device& device) : device_(device) {}
-  [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, Array& result);
+  explicit Mirror(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  [[nodiscard]] Outcome<Array> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape);
+  // Into a place of this device.
+  [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, const Array& place);
+  // Device::run_pass: one array per output; or into places of this device.
+  [[nodiscard]] Outcome<std::vector<Array>> run_pass(const Graph& graph, std::span<const Array* const> operands);
+  [[nodiscard]] Outcome<Done> run_pass(const Graph& graph, std::span<const Array* const> operands, std::span<const Array> places);
+  // A place for a result: new memory, or memory that somebody planned.
+  [[nodiscard]] Outcome<Array> place_for(DType dtype, Shape shape);
+  [[nodiscard]] Array place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const;
+  [[nodiscard]] Outcome<std::shared_ptr<void>> allocate(
+      std::size_t bytes);  // also after what is held for arrays that are gone was given back
+  [[nodiscard]] const std::shared_ptr<Device>& device() const { return device_; }
   [[nodiscard]] std::size_t copies() const { return copies_.size(); }
+  void sweep();  // copies of arrays that are gone are given back
 
  private:
-  [[nodiscard]] Outcome<std::shared_ptr<void>> copy_of(const Array& array);
-  void keep(const Array& array, std::shared_ptr<void> memory);
+  [[nodiscard]] Outcome<DeviceArray> there(const Array& array);
 
-  Device& device_;
+  std::shared_ptr<Device> device_;
   std::map<std::weak_ptr<void>, std::shared_ptr<void>, std::owner_less<>> copies_;  // by the array's buffer
   std::size_t sweep_at_ = 64;  // copies of buffers that are gone are dropped when there are so many
 };

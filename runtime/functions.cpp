@@ -84,7 +84,7 @@ Value dropout(const Value& x, double p) {
         {Rejection::Kind::malformed, "session.probability", "dropout", "0 <= p < 1", std::to_string(p), "give another p"});
   }
   Session& session = x.session();
-  const Value kept = session.input(bernoulli(session.next_key(), 1 - p, x.dtype(), x.shape()), "dropout");
+  const Value kept = session.input(session.bernoulli(1 - p, x.shape(), x.dtype()), "dropout");
   return x * kept * (1 / (1 - p));
 }
 

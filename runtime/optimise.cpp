@@ -55,10 +55,99 @@ Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
     return misfit("step, parameter " + std::to_string(k), type_of(parameters_[k].array()), type_of(gradients[k]));
   }
   ++steps_;
+  if (Mirror* const device = session_.mirror(); device != nullptr) {
+    auto done = step_on(*device, gradients);
+    if (!done) --steps_;
+    return done;
+  }
   for (std::size_t k = 0; k < gradients.size(); ++k) {
     if (auto done = session_.assign(parameters_[k], next(k, parameters_[k].array(), gradients[k])); !done) return done;
   }
   return Done{};
+}
+
+Outcome<Done> Optimiser::step_on(Mirror& device, std::span<const Array> gradients) {
+  const std::vector<std::vector<Array>*> kept = states();
+  std::vector<std::vector<Array>> made;
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    const Array& parameter = parameters_[k].array();
+    std::vector<const Array*> operands{&parameter, &gradients[k]};
+    for (std::vector<Array>* state : kept) {
+      if (steps_ == 1) (*state)[k] = zeros(parameter);
+      operands.push_back(&(*state)[k]);
+    }
+    auto results = device.run_pass(pass_over(parameter.shape()), operands);
+    if (!results) return results.rejection();
+    made.push_back(std::move(results).value());
+  }
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    if (auto done = session_.assign(parameters_[k], made[k][0]); !done) return done;
+    for (std::size_t s = 0; s < kept.size(); ++s) (*kept[s])[k] = made[k][s + 1];
+  }
+  return Done{};
+}
+
+namespace {
+
+// A graph of elementwise float ops, written as formulas.
+class Pass {
+ public:
+  explicit Pass(const Shape& shape) : shape_(shape) {}
+  NodeId operand() { return graph_.append_input(DType::float32, shape_, "x" + std::to_string(graph_.inputs.size())); }
+  NodeId number(double value) {
+    const auto narrow = static_cast<float>(value);
+    return graph_.append_constant(Tensor::of_floats({}, std::span(&narrow, 1)));
+  }
+  NodeId of(Op op, std::vector<NodeId> operands) { return add(op, std::move(operands), NoAttributes{}); }
+  NodeId times(NodeId x, double factor) { return factor == 1 ? x : add(Op::scale, {x}, ScaleAttributes{factor}); }
+  Graph take(const std::vector<NodeId>& results) {
+    for (const NodeId result : results) graph_.mark_output(result, "y" + std::to_string(graph_.outputs.size()));
+    return std::move(graph_);
+  }
+
+ private:
+  NodeId add(Op op, std::vector<NodeId> operands, Attributes attributes) {
+    const auto node = graph_.append(op, std::move(operands), std::move(attributes));
+    demand(node.ok(), "Optimiser: elementwise ops of one shape");
+    return node.value();
+  }
+
+  Graph graph_;
+  const Shape& shape_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Array>*> Sgd::states() {
+  return options_.momentum == 0 ? std::vector<std::vector<Array>*>{} : std::vector<std::vector<Array>*>{&velocity_};
+}
+
+Graph Sgd::pass_over(const Shape& shape) const {
+  Pass pass(shape);
+  const NodeId p = pass.operand(), g = pass.operand();
+  const NodeId slope = options_.weight_decay == 0 ? g : pass.of(Op::add, {g, pass.times(p, options_.weight_decay)});
+  if (options_.momentum == 0) return pass.take({pass.of(Op::sub, {p, pass.times(slope, rate())})});
+  const NodeId v = pass.of(Op::add, {pass.times(pass.operand(), options_.momentum), slope});
+  const NodeId direction = options_.nesterov ? pass.of(Op::add, {slope, pass.times(v, options_.momentum)}) : v;
+  return pass.take({pass.of(Op::sub, {p, pass.times(direction, rate())}), v});
+}
+
+std::vector<std::vector<Array>*> Adam::states() { return {&first_, &second_}; }
+
+Graph Adam::pass_over(const Shape& shape) const {
+  const auto t = static_cast<double>(steps());
+  const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
+  const double added = options_.decoupled ? 0 : options_.weight_decay;
+  const double stays = options_.decoupled ? 1 - this->rate() * options_.weight_decay : 1;
+  Pass pass(shape);
+  const NodeId p = pass.operand(), g = pass.operand(), m = pass.operand(), v = pass.operand();
+  const NodeId slope = added == 0 ? g : pass.of(Op::add, {g, pass.times(p, added)});
+  const NodeId first = pass.of(Op::add, {pass.times(m, options_.beta1), pass.times(slope, 1 - options_.beta1)});
+  const NodeId second = pass.of(Op::add, {pass.times(v, options_.beta2), pass.times(pass.of(Op::mul, {slope, slope}), 1 - options_.beta2)});
+  const NodeId root = pass.times(pass.of(Op::sqrt, {second}), 1 / std::sqrt(correction2));
+  const NodeId size = pass.of(Op::add, {root, pass.number(options_.epsilon)});
+  const NodeId change = pass.of(Op::div, {pass.times(first, rate() / correction1), size});
+  return pass.take({pass.of(Op::sub, {pass.times(p, stays), change}), first, second});
 }
 
 Sgd::Sgd(Session& session, std::vector<Value> parameters, const SgdOptions& options)

@@ -1,5 +1,6 @@
 // Optimisers: new values for a session's parameters from gradients, in plain loops over their own buffers (no ops, nothing on the tape).
-// Arithmetic is that of the parameter's type, in the order written here.
+// Arithmetic is that of the parameter's type, in the order written here. In a session on a device a step is one pass per parameter there,
+// from which nothing is copied back; products and sums may fuse, and divisions by sqrt(1 - b2^t) are products.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class Optimiser {
   Optimiser& operator=(const Optimiser&) = delete;
   virtual ~Optimiser() = default;
 
-  // One step; gradients in the order of the parameters. Nothing is changed where one does not fit.
+  // One step; gradients in the order of the parameters. Nothing is changed where one does not fit, or the device fails.
   Outcome<Done> step(std::span<const Value> gradients);
   Outcome<Done> step(std::span<const Array> gradients);
   [[nodiscard]] const std::vector<Value>& parameters() const { return parameters_; }
@@ -27,10 +28,16 @@ class Optimiser {
 
  protected:
   [[nodiscard]] std::uint64_t steps() const { return steps_; }  // this one included
+  // What is kept for each parameter from step to step: lists by parameter.
+  virtual std::vector<std::vector<Array>*> states() = 0;
+  // A step as elementwise ops: of the parameter, the gradient and the states; the new parameter and states.
+  [[nodiscard]] virtual Graph pass_over(const Shape& shape) const = 0;
   // The parameter's next value.
   virtual Array next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
 
  private:
+  Outcome<Done> step_on(Mirror& device, std::span<const Array> gradients);
+
   Session& session_;
   std::vector<Value> parameters_;
   double rate_;
@@ -48,6 +55,8 @@ class Sgd final : public Optimiser {
 
  private:
   Array next(std::size_t which, const Array& parameter, const Array& gradient) override;
+  std::vector<std::vector<Array>*> states() override;
+  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   SgdOptions options_;
   std::vector<Array> velocity_;
 };
@@ -64,6 +73,8 @@ class Adam final : public Optimiser {
 
  private:
   Array next(std::size_t which, const Array& parameter, const Array& gradient) override;
+  std::vector<std::vector<Array>*> states() override;
+  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   AdamOptions options_;
   std::vector<Array> first_, second_;
 };

@@ -174,7 +174,9 @@ void Recorder::Replay::held(ProgramValue value, const Array& content) {
 }
 
 void Recorder::Replay::ran(const ProgramRegion& step, std::span<const Array> results) {
-  Region region{step.name, step.graph, recorder_.model_of(step.graph), {}, {}};
+  ExecutionModel model = step.is_folded ? execution_model(is_double(step.graph) ? DType::float64 : DType::float32, step.graph)
+                                        : recorder_.model_of(step.graph);
+  Region region{step.name, step.graph, std::move(model), {}, {}};
   const auto number = static_cast<std::uint32_t>(recorder_.trace_.regions.size());
   for (NodeId id = 0; id < step.graph.nodes.size(); ++id) {
     if (step.graph.node(id).op != Op::input) places_.try_emplace(step.values[id], Place{number, id});

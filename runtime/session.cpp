@@ -28,25 +28,39 @@ const Array& Value::array() const {
 
 double Value::item() const {
   const Array& a = array();
-  if (a.size() != 1) return std::numeric_limits<double>::quiet_NaN();
+  if (a.size() != 1 || !session_->fetched(a)) return std::numeric_limits<double>::quiet_NaN();
   return a.dtype() == DType::float32 ? a.data<float>()[0] : a.to_tensor().as_double(0);
+}
+
+std::vector<double> Value::to_doubles() const {
+  const Array& a = array();
+  if (a.size() > 0 && !session_->fetched(a)) return std::vector<double>(a.size(), std::numeric_limits<double>::quiet_NaN());
+  return a.to_tensor().to_doubles();
+}
+
+bool Session::fetched(const Array& array) {
+  auto done = array.fetch();
+  if (!done) (void)refuse(done.rejection());
+  return done.ok();
 }
 
 Session::Session(const SessionOptions& options) : options_(options), random_(options.seed) {
   demand(is_float(options.dtype), "Session: float32 or float64");
   demand(options.device == nullptr || options.dtype == DType::float32, "Session: a device computes float32");
   fixed_.fill(kNone);
-  if (options_.device != nullptr) mirror_.emplace(*options_.device);
+  if (options_.device != nullptr) mirror_.emplace(options_.device);
   set_thread_count(options.threads);
 }
 
 Ref Session::leaf(Array value, std::string_view name) {
+  if (observer_ != nullptr && !fetched(value)) return kNone;
   const Ref ref = tape_.push(std::move(value));
   if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, name);
   return ref;
 }
 
 Value Session::parameter(std::string name, Array value) {
+  if (observer_ != nullptr && !fetched(value)) return failed();
   const Ref ref = tape_.keep(std::move(value));
   parameter_names_.resize(tape_.kept_size());
   parameter_names_.back() = std::move(name);
@@ -84,6 +98,7 @@ Outcome<Done> Session::assign(const Value& parameter, Array value) {
     return misuse("parameter", "assign to '" + name_of(parameter) + "'", type_of(entry.value), type_of(value),
                   "a parameter keeps its type and shape");
   }
+  if (observer_ != nullptr && !fetched(value)) return refusal();
   entry.value = std::move(value);
   entry.changed_at = tape_.size();
   if (observer_ != nullptr) observer_->given(parameter.ref_, entry.value, name_of(parameter));
@@ -143,7 +158,7 @@ Value Session::detach(const Value& value) {
   std::vector<Ref> ref;
   if (!refs_of(std::span(&value, 1), "detach", ref)) return failed();
   const Ref copy = leaf(Array(tape_[ref[0]].value), "detached");
-  if (recording_) {
+  if (copy != kNone && recording_) {
     tape_[copy].kind = Entry::Kind::detached;
     tape_.set_operands(tape_[copy], ref);
   }
@@ -182,6 +197,17 @@ bool Session::infer_result(Op op, std::span<const Ref> operands, const Attribute
   return true;
 }
 
+Outcome<Array> Session::computed(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape) {
+  if (op == Op::reshape) return operands[0]->reshaped(std::move(shape));
+  if (mirror_) return mirror_->run(op, attributes, operands, dtype, std::move(shape));
+  for (const Array* operand : operands) {  // from another session's device: kernels read them from several threads
+    if (auto done = operand->fetch(); !done) return done.rejection();
+  }
+  Array result = Array::empty(dtype, std::move(shape));
+  if (auto done = run(op, attributes, operands, result); !done) return done.rejection();
+  return result;
+}
+
 Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes) {
   DType dtype{};
   Shape shape;
@@ -197,17 +223,18 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
     contents = many;
   }
   for (std::size_t i = 0; i < operands.size(); ++i) contents[i] = &tape_[operands[i]].value;
-  Array result;
-  if (op == Op::reshape) {
-    result = contents[0]->reshaped(std::move(shape));
-  } else {
-    result = Array::empty(dtype, std::move(shape));
-    if (Outcome<Done> done = mirror_ ? mirror_->run(op, attributes, contents, result) : run(op, attributes, contents, result); !done) {
-      refuse(done.rejection());
-      return kNone;
-    }
+  Outcome<Array> result = computed(op, attributes, contents, dtype, std::move(shape));
+  if (!result) {
+    refuse(result.rejection());
+    return kNone;
   }
-  const Ref ref = tape_.push(std::move(result));
+  if (observer_ != nullptr) {  // it reads what ran
+    for (const Array* content : contents) {
+      if (!fetched(*content)) return kNone;
+    }
+    if (!fetched(result.value())) return kNone;
+  }
+  const Ref ref = tape_.push(std::move(result).value());
   Entry& entry = tape_[ref];
   if (observer_ != nullptr) observer_->ran(op, attributes, operands, contents, ref, entry.value, role_);
   if (!recording_) {
@@ -221,6 +248,15 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   return ref;
 }
 
+Array Session::drawn(Drawing drawing) {
+  const RandomKey key = next_key();
+  Array array = drawing.kind == Drawing::Kind::uniform  ? runtime::uniform(key, drawing.dtype, drawing.shape, drawing.first, drawing.second)
+                : drawing.kind == Drawing::Kind::normal ? runtime::normal(key, drawing.dtype, drawing.shape)
+                                                        : runtime::bernoulli(key, drawing.first, drawing.dtype, drawing.shape);
+  if (drawings_ != nullptr) drawings_->push_back({std::move(drawing), array});
+  return array;
+}
+
 void Session::forget(Ref first) {
   tape_.truncate(first);
   std::erase_if(hooks_, [first](const HookEntry& hook) { return hook.ref >= first && hook.ref < kFirstKept; });
@@ -232,6 +268,7 @@ void Session::clear() {
   for (Ref k = 0; k < tape_.kept_size(); ++k) tape_[kFirstKept + k].changed_at = 0;
   checkpoints_.clear();
   failure_.reset();
+  if (mirror_) mirror_->sweep();
 }
 
 std::size_t Session::on_gradient(const Value& value, Hook hook) {
@@ -268,6 +305,7 @@ Value Session::checkpoint(Loss f, std::vector<Value> values) {
   forget(start);
   checkpoints_.resize(inner);
   const Ref ref = leaf(std::move(content), "checkpoint");
+  if (ref == kNone) return failed();
   Entry& entry = tape_[ref];
   entry.kind = Entry::Kind::checkpoint;
   entry.checkpoint = static_cast<std::uint32_t>(checkpoints_.size());

@@ -45,11 +45,12 @@ class Value {
     return *session_;
   }
   [[nodiscard]] Ref ref() const { return ref_; }
-  // Of a failed value, or one that was cleared: float32 [0].
+  // Of a failed value, or one that was cleared: float32 [0]. On a device elements are copied here when they are first read.
   [[nodiscard]] const Array& array() const;
   [[nodiscard]] const Shape& shape() const { return array().shape(); }
   [[nodiscard]] DType dtype() const { return array().dtype(); }
-  [[nodiscard]] std::vector<double> to_doubles() const { return array().to_tensor().to_doubles(); }
+  // Where a device does not give them, NaN, and the session has a failure.
+  [[nodiscard]] std::vector<double> to_doubles() const;
   [[nodiscard]] double item() const;  // of a value with one element; else NaN
 
  private:
@@ -153,12 +154,16 @@ class Session {
     fixed_.fill(kNone);
   }
 
+  // Ops on the session's device, outside the tape; null: the CPU.
+  [[nodiscard]] Mirror* mirror() { return mirror_ ? &*mirror_ : nullptr; }
+
   // Random numbers: every call takes the next key of the session's seed.
   RandomKey next_key() { return random_.split(drawn_++); }
   [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
-  Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return runtime::uniform(next_key(), options_.dtype, shape, lo, hi); }
-  Array normal(const Shape& shape) { return runtime::normal(next_key(), options_.dtype, shape); }
-  Array bernoulli(double p, const Shape& shape) { return runtime::bernoulli(next_key(), p, options_.dtype, shape); }
+  Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return drawn({Drawing::Kind::uniform, options_.dtype, shape, lo, hi}); }
+  Array normal(const Shape& shape) { return drawn({Drawing::Kind::normal, options_.dtype, shape}); }
+  Array bernoulli(double p, const Shape& shape) { return bernoulli(p, shape, options_.dtype); }
+  Array bernoulli(double p, const Shape& shape, DType dtype) { return drawn({Drawing::Kind::bernoulli, dtype, shape, p}); }
 
  private:
   friend class Value;
@@ -173,6 +178,17 @@ class Session {
     std::vector<Value> values;
     std::uint64_t drawn;
   };
+  // Random numbers that a compiled function has to draw again at each call.
+  struct Drawing {
+    enum class Kind : std::uint8_t { uniform, normal, bernoulli } kind = Kind::uniform;
+    DType dtype = DType::float32;
+    Shape shape;
+    double first = 0, second = 0;  // uniform: its ends; bernoulli: the probability
+  };
+  struct Drawn {
+    Drawing drawing;
+    Array array;
+  };
   struct HookEntry {
     std::size_t number;
     Ref ref;
@@ -180,6 +196,8 @@ class Session {
   };
   struct Sweep;
 
+  [[nodiscard]] Outcome<Array> computed(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype,
+                                        Shape shape);
   Ref execute(Op op, std::span<const Ref> operands, Attributes attributes);
   [[nodiscard]] bool infer_result(Op op, std::span<const Ref> operands, const Attributes& attributes, DType& dtype, Shape& shape);
   Ref leaf(Array value, std::string_view name);
@@ -191,6 +209,8 @@ class Session {
   [[nodiscard]] Value value_of(Ref ref) { return ref == kNone ? failed() : Value(*this, ref, tape_[ref].serial); }
   [[nodiscard]] Value failed() { return {*this, kNone, 0}; }
   Rejection refusal();
+  Array drawn(Drawing drawing);
+  [[nodiscard]] bool fetched(const Array& array);  // false after a refusal
 
   // reverse.cpp. Refs per leaf, kNone where no seed depends on it; entries below `floor` are passed by.
   Outcome<std::vector<Ref>> reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor);
@@ -214,6 +234,7 @@ class Session {
   std::optional<Mirror> mirror_;  // of the device's arrays, if there is one
   RandomKey random_;
   std::uint64_t drawn_ = 0;
+  std::vector<Drawn>* drawings_ = nullptr;  // where drawings are noted, if somebody wants them
   struct KeptNumber {
     double value;
     DType dtype;

@@ -1,9 +1,10 @@
 """Training steps of the eager session beside PyTorch eager, interleaved.
 
     cmake --build --preset release --target bench_session
-    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2]
+    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2] [--device cuda]
 
 The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
+On a device both sides compute in float32 without TF32, and their clocks stop when the last step is done there.
 Prints, per task, the median over the rounds of microseconds per step (wall and CPU, of all threads) and the median ratio.
 """
 import argparse
@@ -84,8 +85,8 @@ def overlap():
     return Overlapping(), torch.randn(16, 64, 32, 32), None
 
 
-def torch_step(task):
-    model, x, target = task
+def torch_step(task, device):
+    model, x, target = (None if part is None else part.to(device) for part in task)
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-5)
 
     def step():
@@ -98,13 +99,19 @@ def torch_step(task):
     return step
 
 
-def timed(step, seconds):
+def timed(step, seconds, device):
+    def wait():
+        if device == "cuda":
+            torch.cuda.synchronize()
+
     for _ in range(3):
         step()
+    wait()
     start, cpu, steps = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - start < seconds:
         step()
         steps += 1
+    wait()
     return (time.perf_counter() - start) * 1e6 / steps, (time.process_time() - cpu) * 1e6 / steps
 
 
@@ -115,13 +122,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv"])
     parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for name in options.tasks:
-        step, ours, theirs = torch_step(globals()[name]()), [], []
+        step, ours, theirs = torch_step(globals()[name](), options.device), [], []
         for _ in range(options.rounds):
-            theirs.append(timed(step, options.seconds))
-            output = subprocess.run([options.program, name, str(options.seconds), str(options.threads)], capture_output=True, text=True, check=True).stdout
+            theirs.append(timed(step, options.seconds, options.device))
+            output = subprocess.run([options.program, name, str(options.seconds), str(options.threads), options.device], capture_output=True, text=True, check=True).stdout
             ours.append(tuple(map(float, output.split())))
         for k, kind in enumerate(["wall", "cpu"]):
             mine, other = [o[k] for o in ours], [t[k] for t in theirs]

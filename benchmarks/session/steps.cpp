@@ -1,6 +1,8 @@
 // Time per training step (forward, backward, SGD) of the eager session.
 //
-//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS]      prints microseconds of wall and of CPU per step
+//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda]]
+//
+// Prints microseconds of wall and of CPU per step. On a device the clock stops when the last step is done there.
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/devices.h"
 #include "runtime/functions.h"
 #include "runtime/optimise.h"
 #include "runtime/session.h"
@@ -114,12 +117,17 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) {
-    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS]\n";
+  if (argc < 3 || argc > 5) {
+    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda]]\n";
     return 2;
   }
   const std::string_view what = argv[1];
-  Session session({.threads = argc == 4 ? std::strtoull(argv[3], nullptr, 10) : 0});
+  const auto device = gpu::device_named(argc == 5 ? argv[4] : "cpu");
+  if (!device) {
+    std::cerr << device.rejection().to_text() << "\n";
+    return 4;
+  }
+  Session session({.threads = argc >= 4 ? std::strtoull(argv[3], nullptr, 10) : 0, .device = device.value()});
   const Task task = what == "small"     ? perceptron_task(session, 1, {16, 32, 10})
                     : what == "mlp"     ? perceptron_task(session, 128, {784, 512, 512, 10})
                     : what == "block"   ? transformer_task(session)
@@ -133,9 +141,11 @@ int main(int argc, char** argv) {
     session.clear();
     return fine;
   };
+  const auto is_done = [&] { return task.parameters[0].array().fetch().ok(); };
   for (int i = 0; i < 3; ++i) {
     if (!step()) return 1;
   }
+  if (!is_done()) return 1;
   const double seconds = std::strtod(argv[2], nullptr), cpu = cpu_seconds();
   const auto start = std::chrono::steady_clock::now();
   std::size_t steps = 0;
@@ -145,6 +155,8 @@ int main(int argc, char** argv) {
     ++steps;
     wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
+  if (!is_done()) return 1;
+  wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::cout << wall * 1e6 / static_cast<double>(steps) << " " << (cpu_seconds() - cpu) * 1e6 / static_cast<double>(steps) << "\n";
   return 0;
 }

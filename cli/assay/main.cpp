@@ -16,6 +16,7 @@
 #include "cli/load.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
+#include "gpu/devices.h"
 #include "kernel/executions/named_models.h"
 
 namespace {
@@ -212,6 +213,16 @@ void add_adjoint(CLI::App& app, AdjointOptions& options, int& exit) {
   verb->callback([&] { exit = adjoint(options); });
 }
 
+void add_device(CLI::App* verb, std::string& device) {
+  verb->add_option(
+          "--device", device,
+          "where ops run: here, on the emulation of a CUDA device, or on the first CUDA device; there the factors of products may be\n"
+          "rounded first, as in cuda:tf32")
+      ->type_name("cpu|emulated|cuda[:tf32|:bfloat16|:float16]")
+      ->check([](const std::string& word) { return assay::gpu::is_device_name(word) ? std::string() : "no such device: " + word; })
+      ->capture_default_str();
+}
+
 // What a model is run on.
 void add_run(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
@@ -225,6 +236,7 @@ void add_run(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
       ->check(CLI::IsMember({"eager", "compiled"}))
       ->capture_default_str();
+  add_device(verb, options.device);
 }
 
 void add_record(CLI::App& app, RecordOptions& options, int& exit) {
@@ -285,6 +297,7 @@ void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {
   verb->add_option("--op", options.op, "one op of the vocabulary, or an ONNX operator, e.g. conv or MaxPool")->type_name("NAME");
   verb->add_flag("--all", options.all, "every op");
   verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
+  add_device(verb, options.device);
   verb->add_option("--dtype", options.dtype, "of reals")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
   verb->add_flag("--small", options.small, "small shapes alone");
   verb->add_flag("--forward-only", options.forward_only, "no gradients");

@@ -123,6 +123,7 @@ struct RecordOptions {
   std::string output;  // whose sum is differentiated; empty: the first real one
   bool forward_only = false;
   std::string backend = "eager";  // or compiled: as a program with fused steps
+  std::string device = "cpu";     // or what else gpu/devices.h names
   std::vector<double> range;      // lo, hi of random inputs; empty: normal ones
   unsigned draws = 24;            // of random inputs at most, until no cotangent is 0 everywhere
   bool weighted = false;          // the loss weighs all real outputs with random cotangents, instead of the sum of one
@@ -146,7 +147,7 @@ struct GradcheckOptions {
 struct ProbeOptions {
   std::string op;
   bool all = false;
-  std::string backend = "eager", dtype = "float32";
+  std::string backend = "eager", device = "cpu", dtype = "float32";
   bool small = false, forward_only = false;
   std::string trace;  // file for the forward runs
   std::uint64_t seed = 1;

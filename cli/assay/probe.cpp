@@ -5,6 +5,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
+#include "gpu/devices.h"
 #include "probes/launch.h"
 #include "runtime/recorder.h"
 
@@ -30,38 +31,58 @@ void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
   }
 }
 
+// One backend: its launchers, and the model that its results are judged by.
 struct Probing {
   const ProbeOptions& options;
+  const std::shared_ptr<runtime::Device>& device;  // null: the CPU
   GateReport& report;
+  std::size_t& not_held;  // probes of elements that the device has no kernel for, which it refuses by name
+
+  [[nodiscard]] bool is_compiled() const { return options.backend == "compiled"; }
+  [[nodiscard]] probes::Launcher launcher() const {
+    if (device != nullptr) return probes::device_launcher(device);
+    return is_compiled() ? probes::compiled_launcher() : probes::eager_launcher();
+  }
+  [[nodiscard]] probes::RegionLauncher region_launcher() const {
+    if (device != nullptr) return probes::device_region_launcher(device);
+    return is_compiled() ? probes::compiled_region_launcher() : probes::eager_region_launcher();
+  }
+  [[nodiscard]] ExecutionModel model() const { return device != nullptr ? device->model() : runtime::execution_model(DType::float32); }
 
   [[nodiscard]] bool forward(Op op) const {
     const bool wide = options.dtype == "float64";
     const auto plan = probes::probe_plan(op, {wide ? DType::float64 : DType::float32, options.seed, !options.small});
-    const bool compiled = options.backend == "compiled";
-    const probes::PlanRun run =
-        run_plan(plan, compiled ? probes::compiled_launcher() : probes::eager_launcher(), runtime::execution_model(DType::float32));
+    const probes::PlanRun run = run_plan(plan, launcher(), model());
     judge(run, std::string(op_row(op).name));
     return options.trace.empty() || write_trace_file(run.trace, options.trace);
   }
 
   [[nodiscard]] bool region(const std::string& name) const {
     const auto plan = probes::region_plan(name, {DType::float32, options.seed, !options.small});
-    const probes::PlanRun run =
-        run_regions(plan, options.backend == "compiled" ? probes::compiled_region_launcher() : probes::eager_region_launcher(),
-                    runtime::execution_model(DType::float32));
+    const probes::PlanRun run = run_regions(plan, region_launcher(), model());
     judge(run, name);
     return options.trace.empty() || write_trace_file(run.trace, options.trace);
   }
 
   void judge(const probes::PlanRun& run, const std::string& name) const {
     for (const auto& fault : run.faults) report.cases.push_back(noted(name, fault, Finding::Kind::failure));
-    for (const auto& declined : run.declined) report.cases.push_back(noted(name, declined, Finding::Kind::undecided));
+    for (const auto& declined : run.declined) note(name, declined);
     if (is_continuous(run.trace, report)) append(report.cases, audit_regions(run.trace, options.jobs));
   }
 
+  void note(const std::string& name, const probes::PlanRun::Note& declined) const {
+    if (device != nullptr && declined.why.code == "gpu.dtype")
+      ++not_held;
+    else
+      report.cases.push_back(noted(name, declined, Finding::Kind::undecided));
+  }
+
   [[nodiscard]] Outcome<Done> gradients(Op op) const {
-    const auto trace =
-        options.backend == "compiled" ? probes::compiled_gradients(op, options.seed) : probes::eager_gradients(op, options.seed);
+    std::vector<probes::PlanRun::Note> refused;
+    const auto trace = device != nullptr ? probes::device_gradients(op, options.seed, device, refused)
+                       : is_compiled()   ? probes::compiled_gradients(op, options.seed)
+                                         : probes::eager_gradients(op, options.seed);
+    for (const auto& declined : refused) note(std::string(op_row(op).name), declined);
     if (!trace) return trace.rejection();
     if (!is_continuous(trace.value(), report)) return Done{};
     append(report.cases, audit_regions(trace.value(), options.jobs));
@@ -78,6 +99,15 @@ std::vector<std::string> asked_regions(const ProbeOptions& options) {
   return regions;
 }
 
+Rejection beyond_device(const ProbeOptions& options) {
+  return {Rejection::Kind::unsupported,
+          "probe.device",
+          "--device " + options.device,
+          "--backend eager and --dtype float32",
+          "--backend " + options.backend + " and --dtype " + options.dtype,
+          "a device runs op by op, in float32"};
+}
+
 }  // namespace
 
 int probe(const ProbeOptions& options) {
@@ -90,13 +120,19 @@ int probe(const ProbeOptions& options) {
                                                    : (unknown_op(options.op) + ", and docs/probes.md the composite regions").c_str());
     return kExitUsage;
   }
+  const auto device = gpu::device_named(options.device);
+  if (!device) return refuse(kProbeSchema, options.gate.json, device.rejection());
+  if (device.value() != nullptr && (options.backend != "eager" || options.dtype != "float32"))
+    return refuse(kProbeSchema, options.gate.json, beyond_device(options));
   GateReport report;
   report.counts_by_op = false;  // probes go where contracts of some ops say little
   report.verb = "probe";
   report.file = options.all ? "every op" : options.op;
   report.facts = {{"backend", options.backend}, {"dtype", options.dtype}, {"seed", std::to_string(options.seed)}};
   const double start = wall_seconds();
-  const Probing probing{options, report};
+  if (device.value() != nullptr) report.facts.emplace_back("device", device.value()->name());
+  std::size_t not_held = 0;
+  const Probing probing{options, device.value(), report, not_held};
   bool written = true;
   for (const Op op : ops) {
     if (is_interrupted()) break;
@@ -108,6 +144,7 @@ int probe(const ProbeOptions& options) {
     if (is_interrupted()) break;
     written = probing.region(name) && written;
   }
+  if (not_held > 0) report.facts.emplace_back("not held by the device", counted(not_held, "probe") + " of elements of other types");
   report.seconds = wall_seconds() - start;
   const int exit = conclude_gate(report, options.gate);
   return written || exit != kExitYes ? exit : kExitUnwritten;

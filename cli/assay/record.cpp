@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "assay/check/cost.h"
 #include "cli/assay/file_kind.h"
@@ -13,6 +15,7 @@
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
+#include "gpu/devices.h"
 #include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
@@ -113,11 +116,11 @@ bool is_parameter(const Node& node) { return node.op == Op::constant && is_float
 
 class Run {
  public:
-  Run(const Graph& graph, const RecordOptions& options, const Draw& draw)
+  Run(const Graph& graph, const RecordOptions& options, const Draw& draw, std::shared_ptr<runtime::Device> device)
       : graph_(graph),
         options_(options),
         draw_(draw),
-        session_({runtime::Backend::eager, DType::float32, draw.seed(), options.threads}),
+        session_({runtime::Backend::eager, DType::float32, draw.seed(), options.threads, std::move(device)}),
         recorder_(session_) {}
 
   Outcome<Trace> record(const EvalRequest& request) {
@@ -247,11 +250,13 @@ kernel::TraceDomain domain_of(const Trace& trace, const Graph& graph, const Reco
 Outcome<ModelTrace> run_alive(const Graph& graph, const RecordOptions& options, const EvalRequest& request) {
   const bool is_random = std::ranges::any_of(graph.input_names, [&](const std::string& name) { return !request.inputs.contains(name); });
   const std::size_t draws = is_random && !options.forward_only ? options.draws : 1;
+  const auto device = gpu::device_named(options.device);
+  if (!device) return device.rejection();
   std::optional<ModelTrace> best;
   std::size_t tried = 0;
   while (tried < draws && (!best || !best->life.dead.empty()) && !(best && is_interrupted())) {
     const Draw draw(tried++, options.seed, options.range);
-    auto trace = Run(graph, options, draw).record(request);
+    auto trace = Run(graph, options, draw, device.value()).record(request);
     if (!trace && !best) return trace.rejection();
     if (!trace) continue;
     auto life = kernel::liveness(trace.value());
@@ -305,6 +310,7 @@ int record(const RecordOptions& options) {
               {"gradients", std::to_string(trace.gradients.size())}};
   if (run.value().draws > 1) facts.emplace_back("inputs", run.value().inputs + ", draw " + std::to_string(run.value().draws));
   if (!run.value().life.dead.empty()) facts.emplace_back("dead cotangents", dead_text(run.value().life));
+  if (options.device != "cpu") facts.emplace_back("device", options.device);
   if (options.json != "-") {
     std::printf("%s: %s, %s, %s\n", options.trace.c_str(), counted(trace.regions.size(), "region").c_str(),
                 counted(trace.tensors.size(), "tensor").c_str(), counted(trace.gradients.size(), "gradient").c_str());

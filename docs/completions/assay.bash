@@ -17,10 +17,10 @@ _assay() {
     lint) options="--help --json -h" ;;
     eval) options="--help --json -h" ;;
     adjoint) options="--all --help --json --op --seed -h" ;;
-    record) options="--backend --draws --forward-only --help --json --output --range --seed --threads --values --weighted -h" ;;
+    record) options="--backend --device --draws --forward-only --help --json --output --range --seed --threads --values --weighted -h" ;;
     audit) options="--baseline --help --jobs --json --junit --markdown --memory --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
-    gradcheck) options="--allow-dead --backend --baseline --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
-    probe) options="--all --backend --baseline --dtype --forward-only --help --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today --trace --waivers --write-baseline -h" ;;
+    gradcheck) options="--allow-dead --backend --baseline --device --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
+    probe) options="--all --backend --baseline --device --dtype --forward-only --help --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today --trace --waivers --write-baseline -h" ;;
     supports) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
     ops) options="--help --json -h" ;;
     capabilities) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
@@ -36,10 +36,13 @@ _assay() {
     "bounds --semantics") choices="real|float32" ;;
     "statement --semantics") choices="real|float32" ;;
     "record --backend") choices="eager compiled" ;;
+    "record --device") choices="cpu|emulated|cuda" ;;
     "audit --rerun") choices="eager compiled" ;;
     "gradcheck --backend") choices="eager compiled" ;;
+    "gradcheck --device") choices="cpu|emulated|cuda" ;;
     "gradcheck --kinks") choices="any pytorch" ;;
     "probe --backend") choices="eager compiled" ;;
+    "probe --device") choices="cpu|emulated|cuda" ;;
     "probe --dtype") choices="float32 float64" ;;
   esac
   if [ -n "$choices" ]; then

@@ -1,15 +1,19 @@
 // Trains a small network to tell the arms of two spirals apart, with the session, the optimiser and the schedule of runtime/.
 //
-//   train_mlp [--steps N] [--seed S] [--below LOSS]      exit status 1 if the last loss is not below LOSS
+//   train_mlp [--steps N] [--seed S] [--below LOSS] [--device cpu|emulated|cuda]
+//
+// Exit status 1 if the last loss is not below LOSS, 4 if there is no such device.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <numbers>
 #include <string_view>
 #include <vector>
 
+#include "gpu/devices.h"
 #include "runtime/functions.h"
 #include "runtime/optimise.h"
 #include "runtime/session.h"
@@ -22,6 +26,7 @@ namespace {
 struct Options {
   std::uint64_t steps = 600, seed = 1;
   double below = std::numeric_limits<double>::infinity();
+  std::string_view device = "cpu";
 };
 
 // A batch of points [B, 2] near one of two arms, and which arm [B].
@@ -50,10 +55,10 @@ Value weight(Session& session, const char* name, std::int64_t out, std::int64_t 
 }
 Value bias(Session& session, const char* name, std::int64_t out) { return session.parameter(name, session.uniform({out}, 0, 0)); }
 
-double train(const Options& options) {
+double train(const Options& options, const std::shared_ptr<Device>& device) {
   constexpr std::int64_t kBatch = 128, kWidth = 48;
   constexpr double kRate = 0.01;
-  Session session({.seed = options.seed});
+  Session session({.seed = options.seed, .device = device});
   const std::vector<Value> p{weight(session, "w1", kWidth, 2), bias(session, "b1", kWidth),      weight(session, "w2", kWidth, kWidth),
                              bias(session, "b2", kWidth),      weight(session, "w3", 2, kWidth), bias(session, "b3", 2)};
   Adam optimiser(session, p, {});
@@ -88,6 +93,12 @@ int main(int argc, char** argv) {
     if (name == "--steps") options.steps = std::strtoull(argv[i + 1], nullptr, 10);
     if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (name == "--below") options.below = std::strtod(argv[i + 1], nullptr);
+    if (name == "--device") options.device = argv[i + 1];
   }
-  return train(options) < options.below ? 0 : 1;
+  const auto device = gpu::device_named(options.device);
+  if (!device) {
+    std::cerr << device.rejection().to_text() << "\n";
+    return 4;
+  }
+  return train(options, device.value()) < options.below ? 0 : 1;
 }

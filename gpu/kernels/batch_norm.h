@@ -25,7 +25,7 @@ struct BatchNormKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t c = i / plane % channels;
       const float factor = scale[c] / ::sqrtf(variance[c] + epsilon);
       y[i] = (x[i] - mean[c]) * factor + bias[c];
@@ -45,7 +45,7 @@ struct LocalResponseKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t c = i / plane % channels;
       const std::size_t first = c < before ? 0 : c - before, last = c + after < channels ? c + after : channels - 1;
       float sum = 0;

@@ -27,8 +27,7 @@ struct CompareKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count())
-      y[i] = holds(a[a_at.offset(i)], b[b_at.offset(i)]) ? 1 : 0;
+    for (const std::size_t i : grid_of(t, y.size)) y[i] = holds(a[a_at.offset(i)], b[b_at.offset(i)]) ? 1 : 0;
   }
 
  private:
@@ -69,7 +68,7 @@ struct WhereKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count())
+    for (const std::size_t i : grid_of(t, y.size))
       y[i] = condition[condition_at.offset(i)] != 0 ? yes[yes_at.offset(i)] : no[no_at.offset(i)];
   }
 };
@@ -97,8 +96,7 @@ struct CastKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count())
-      y[i] = truth ? static_cast<To>(x[i] != 0 ? 1 : 0) : converted<To>(x[i]);
+    for (const std::size_t i : grid_of(t, y.size)) y[i] = truth ? static_cast<To>(x[i] != 0 ? 1 : 0) : converted<To>(x[i]);
   }
 };
 

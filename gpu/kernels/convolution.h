@@ -12,6 +12,7 @@
 // NaN, inf.  As the formula: padding times an infinite weight is no term. Payloads of NaNs are not kept.
 #pragma once
 
+#include "gpu/kernels/factor.h"
 #include "gpu/kernels/window.h"
 
 namespace assay::gpu {
@@ -27,6 +28,7 @@ struct ConvolutionKernel {
   std::size_t batch = 0, groups = 1, channels = 0, rows = 0;  // channels and rows of one group
   std::size_t taps = 1, operand_plane = 1, result_plane = 1;
   bool transposed = false, plus_bias = false;
+  Factors factors = Factors::none;
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
@@ -37,7 +39,8 @@ struct ConvolutionKernel {
     const std::size_t m = tile / across * kTile + row, j = tile % across * kTile + column, x_words = kTile * kPitch;
     float sum = 0;
     for (std::size_t first = 0; first < depth; first += kTile) {
-      t.put(row * kPitch + column, m < rows && first + column < depth ? w[weight_at(group, m, first + column)] : 0.0F);
+      t.put(row * kPitch + column,
+            m < rows && first + column < depth ? rounded_factor(factors, w[weight_at(group, m, first + column)]) : 0.0F);
       t.put(x_words + row * kPitch + column, first + row < depth && j < columns ? element(group, j, first + row) : float_of(kAbsent));
       t.barrier();
       for (std::size_t q = 0; q < kTile; ++q) {
@@ -76,7 +79,7 @@ struct ConvolutionKernel {
     }
     const std::size_t plane = (j / result_plane * groups + group) * channels + q / taps;
     const float value = x[plane * operand_plane + static_cast<std::size_t>(offset)];
-    return is_nan(value) ? kNaN : value;
+    return is_nan(value) ? kNaN : rounded_factor(factors, value);
   }
 };
 
@@ -100,6 +103,7 @@ Outcome<Done> run_convolution(Queue& queue, const Call& call) {
     kernel.operand_plane *= count(axis.operand);
     kernel.result_plane *= count(axis.result);
   }
+  kernel.factors = call.factors;
   kernel.transposed = call.op == Op::conv_transpose;
   kernel.plus_bias = call.operands.size() == 3;
   if (kernel.plus_bias) kernel.bias = call.data(2);

@@ -1,7 +1,7 @@
 // Chains of elementwise ops on floats in one pass: each element goes through all steps before it is written.
 //
 // Meaning.   The steps of gpu/kernels/formulas.h, operands repeated over the result as broadcasting says. A program is a list of steps over
-//            registers: the first hold the operands, each step writes the next one, the last one is the result.
+//            registers: the first hold the operands, each step writes the next one; some of them are results.
 // Layout.    One thread per element, in a loop over the grid; reads of neighbours lie side by side where an operand is not repeated.
 // Order.     None: elements do not meet. Bit-reproducible on one device; functions differ between devices and C libraries.
 // Error.     Each step its own contract.
@@ -16,31 +16,31 @@ namespace assay::gpu {
 struct ChainKernel {
   static constexpr const char* kName = "chain";
   static constexpr unsigned kThreads = 128;
-  static constexpr std::size_t kMostOperands = 6, kMostSteps = 26, kMostRegisters = kMostOperands + kMostSteps;
+  static constexpr std::size_t kMostOperands = 6, kMostSteps = 26, kMostResults = 3, kMostRegisters = kMostOperands + kMostSteps;
 
   View<const float> operands[kMostOperands];
   Strided at[kMostOperands];
-  View<float> y;
-  std::size_t operand_count = 0, length = 0;
+  View<float> results[kMostResults];
+  std::size_t operand_count = 0, length = 0, result_count = 0;
   Instruction program[kMostSteps];
+  std::uint8_t kept[kMostResults] = {};  // registers
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
     float registers[kMostRegisters];
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, results[0].size)) {
       for (std::size_t k = 0; k < operand_count; ++k) registers[k] = operands[k][at[k].offset(i)];
       for (std::size_t s = 0; s < length; ++s)
         registers[operand_count + s] = stepped(program[s], registers[program[s].left], registers[program[s].right]);
-      y[i] = registers[operand_count + length - 1];
+      for (std::size_t k = 0; k < result_count; ++k) results[k][i] = registers[kept[k]];
     }
   }
 };
 
-// The kernel of a program over operands that are repeated over the result; its steps are filled in by the caller.
-inline Outcome<ChainKernel> chain_over(Op op, std::span<const Operand> operands, View<float> y, const Shape& shape) {
+// The kernel of a program over operands that are repeated over the results; its steps and results are filled in by the caller.
+inline Outcome<ChainKernel> chain_over(Op op, std::span<const Operand> operands, const Shape& shape) {
   ChainKernel kernel{};
   if (operands.size() > ChainKernel::kMostOperands) return refused(op, std::to_string(operands.size()) + " operands");
-  kernel.y = y;
   kernel.operand_count = operands.size();
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const auto at = strided(shape, repeating_strides(*operands[k].shape, shape));
@@ -53,14 +53,15 @@ inline Outcome<ChainKernel> chain_over(Op op, std::span<const Operand> operands,
 
 template <class Queue>
 Outcome<Done> launch_chain(Queue& queue, const ChainKernel& kernel) {
-  if (kernel.y.size == 0) return Done{};
-  return queue.launch({ChainKernel::kName, blocks_for(kernel.y.size, ChainKernel::kThreads), ChainKernel::kThreads, 0}, kernel);
+  const std::size_t size = kernel.results[0].size;
+  if (size == 0) return Done{};
+  return queue.launch({ChainKernel::kName, blocks_for(size, ChainKernel::kThreads), ChainKernel::kThreads, 0}, kernel);
 }
 
 // The op over these operands as one program; of many operands each is combined with what there is.
 template <class Queue>
 Outcome<Done> run_chain_of(Queue& queue, const Call& call, std::span<const Operand> operands) {
-  auto kernel = chain_over(call.op, operands, call.result, call.shape);
+  auto kernel = chain_over(call.op, operands, call.shape);
   if (!kernel) return kernel.rejection();
   ChainKernel& chain = kernel.value();
   const std::size_t count = operands.size();
@@ -70,6 +71,9 @@ Outcome<Done> run_chain_of(Queue& queue, const Call& call, std::span<const Opera
     if (!next) return refused(call.op, "no kernel");
     chain.program[chain.length++] = *next;
   }
+  chain.results[0] = call.result;
+  chain.kept[0] = static_cast<std::uint8_t>(count + chain.length - 1);
+  chain.result_count = 1;
   return launch_chain(queue, chain);
 }
 

@@ -73,6 +73,8 @@ ASSAY_BOTH inline float stepped(const Instruction& i, float x, float z) {
       return mod_of(x, z, true);
     case Step::power:
       return power_of(x, static_cast<double>(z));
+    case Step::number:
+      return i.number;
     case Step::neg:
       return -x;
     case Step::scale:

@@ -26,7 +26,7 @@ struct GatherKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t r = i % inner, j = i / inner % positions, o = i / inner / positions;
       y[i] = x[(o * extent + static_cast<std::size_t>(indices[j])) * inner + r];
     }
@@ -47,7 +47,7 @@ struct GatherSumKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t r = i % inner, j = i / inner % positions, o = i / inner / positions;
       T sum = 0;
       const auto end = static_cast<std::size_t>(starts[j + 1]);

@@ -50,8 +50,7 @@ struct IntegerKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count())
-      y[i] = applied(a[a_at.offset(i)], b[b_at.offset(i)]);
+    for (const std::size_t i : grid_of(t, y.size)) y[i] = applied(a[a_at.offset(i)], b[b_at.offset(i)]);
   }
 
  private:
@@ -105,7 +104,7 @@ struct IntegerProductKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t batch = i / (rows * columns), row = i / columns % rows, column = i % columns;
       const std::size_t left = a_batch.offset(batch) + row * depth, right = b_batch.offset(batch) + column;
       T sum = 0;
@@ -127,7 +126,7 @@ struct IntegerReduceKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t first = groups.kept.offset(i);
       T value = start();
       for (std::size_t k = 0; k < groups.size; ++k) {

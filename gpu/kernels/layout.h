@@ -26,7 +26,7 @@ struct LayoutKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       std::size_t rest = i;
       std::int64_t offset = 0;
       bool inside = true;
@@ -53,8 +53,7 @@ struct ConcatKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < x.size; i += t.blocks() * t.count())
-      y[i / run * pitch + start + i % run] = x[i];
+    for (const std::size_t i : grid_of(t, x.size)) y[i / run * pitch + start + i % run] = x[i];
   }
 };
 

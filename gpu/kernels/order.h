@@ -72,7 +72,7 @@ struct SortKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < x.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, x.size)) {
       const std::size_t line = i / lines.extent, k = i % lines.extent, first = lines.start(line);
       const T own = x[first + k * lines.stride];
       std::size_t rank = 0;
@@ -105,7 +105,7 @@ struct TakeKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const auto at = static_cast<std::int64_t>(index[i]);
       const auto position = static_cast<std::size_t>(at < 0 ? at + static_cast<std::int64_t>(extent) : at);
       y[i] = x[i / (wanted * stride) * (extent * stride) + position * stride + i % stride];

@@ -46,7 +46,7 @@ struct MaxPoolKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t plane = i / result_plane * operand_plane;
       bool any = false;
       T greatest = 0;
@@ -72,7 +72,7 @@ struct AveragePoolKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t i = t.block() * t.count() + t.index(); i < y.size; i += t.blocks() * t.count()) {
+    for (const std::size_t i : grid_of(t, y.size)) {
       const std::size_t plane = i / result_plane * operand_plane;
       float sum = 0;
       for_taps(axes, i % result_plane, [&](std::size_t offset) { sum += x[plane + offset]; });

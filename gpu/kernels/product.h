@@ -6,12 +6,15 @@
 //            pass through shared memory, rows of kTile + 1 words, so that neither rows nor columns share a bank. Blocks are
 //            numbered batch by batch, row of tiles by row of tiles.
 // Order.     Each element sums its k products from first to last, whatever the tiles: bit-reproducible, on any device and any launch.
-//            nvcc fuses products and sums. Beyond the ragged end of k products 0 * 0 are added, which change no sum but -0.
+//            nvcc fuses products and sums. A library (gpu/library_product.h) sums in an order of its own. Beyond the ragged end of k products 0 * 0 are added, which change no sum but -0.
 // Error.     That of a sum of k + 1 terms in any order, fused or not: (k + 1) u S + (k + 1) eta (docs/contracts).
+//            Factors are rounded first where the device declares it (gpu/kernels/factor.h).
 // NaN, inf.  As the formula: a NaN or an infinity reaches its row or column of y and nothing else.
 #pragma once
 
+#include "gpu/kernels/factor.h"
 #include "gpu/kernels/integers.h"
+#include "gpu/library_product.h"
 
 namespace assay::gpu {
 
@@ -27,6 +30,7 @@ struct ProductKernel {
   Strided c_at;  // of an index of y
   float alpha = 1, beta = 1;
   bool plus_c = false;
+  Factors factors = Factors::none;
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
@@ -38,8 +42,8 @@ struct ProductKernel {
     float sum = 0;
     for (std::size_t first = 0; first < depth; first += kTile) {
       const bool a_inside = i < rows && first + column < depth, b_inside = first + row < depth && j < columns;
-      t.put(row * kPitch + column, a_inside ? a[a_first + i * a_row + (first + column) * a_step] : 0.0F);
-      t.put(b_words + row * kPitch + column, b_inside ? b[b_first + (first + row) * b_step + j * b_column] : 0.0F);
+      t.put(row * kPitch + column, a_inside ? rounded_factor(factors, a[a_first + i * a_row + (first + column) * a_step]) : 0.0F);
+      t.put(b_words + row * kPitch + column, b_inside ? rounded_factor(factors, b[b_first + (first + row) * b_step + j * b_column]) : 0.0F);
       t.barrier();
       for (std::size_t q = 0; q < kTile; ++q) sum += t.get(row * kPitch + q) * t.get(b_words + q * kPitch + column);
       t.barrier();
@@ -56,11 +60,65 @@ struct ProductKernel {
   }
 };
 
+// What a library leaves to us: factors that are rounded before, and c.
+struct RoundKernel {
+  static constexpr const char* kName = "round_factors";
+  static constexpr unsigned kThreads = 128;
+
+  View<const float> x;
+  View<float> y;
+  Factors factors;
+
+  template <class Thread>
+  ASSAY_BOTH void operator()(Thread& t) const {
+    for (const std::size_t i : grid_of(t, y.size)) y[i] = rounded_factor(factors, x[i]);
+  }
+};
+struct AddendKernel {
+  static constexpr const char* kName = "addend";
+  static constexpr unsigned kThreads = 128;
+
+  View<const float> c;
+  View<float> y;
+  Strided c_at;
+  float beta;
+
+  template <class Thread>
+  ASSAY_BOTH void operator()(Thread& t) const {
+    for (const std::size_t i : grid_of(t, y.size)) y[i] += beta == 1 ? c[c_at.offset(i)] : beta * c[c_at.offset(i)];
+  }
+};
+
+template <class Queue>
+Outcome<View<const float>> rounded(Queue& queue, View<const float> x, Factors factors) {
+  if (factors == Factors::none) return x;
+  const auto y = queue.template scratch<float>(x.size);
+  if (!y) return y.rejection();
+  const Launch launch{RoundKernel::kName, blocks_for(x.size, RoundKernel::kThreads), RoundKernel::kThreads, 0};
+  if (auto done = queue.launch(launch, RoundKernel{x, y.value(), factors}); !done) return done.rejection();
+  return View<const float>{y.value().data, x.size};
+}
+
+template <class Queue>
+Outcome<Done> run_library_product(Queue& queue, const ProductKernel& kernel, LibraryProduct product) {
+  const auto a = rounded(queue, kernel.a, kernel.factors), b = rounded(queue, kernel.b, kernel.factors);
+  if (!a) return a.rejection();
+  if (!b) return b.rejection();
+  product.left.data = b.value().data;
+  product.right.data = a.value().data;
+  if (auto done = queue.product(product); !done || !kernel.plus_c) return done;
+  return queue.launch({AddendKernel::kName, blocks_for(kernel.y.size, AddendKernel::kThreads), AddendKernel::kThreads, 0},
+                      AddendKernel{kernel.c, kernel.y, kernel.c_at, kernel.beta});
+}
+
 template <class Queue>
 Outcome<Done> launch_product(Queue& queue, const ProductKernel& kernel, std::size_t batches) {
   constexpr std::size_t kTile = ProductKernel::kTile;
   const std::size_t blocks = (kernel.columns + kTile - 1) / kTile * ((kernel.rows + kTile - 1) / kTile) * batches;
   if (blocks == 0) return Done{};
+  if (queue.has_library()) {
+    if (const auto product = library_product(kernel, batches)) return run_library_product(queue, kernel, *product);
+  }
   return queue.launch({ProductKernel::kName, blocks, kTile * kTile, ProductKernel::kShared}, kernel);
 }
 
@@ -81,6 +139,7 @@ Outcome<Done> run_gemm(Queue& queue, const Call& call) {
   kernel.a_step = transpose_a ? width_a : 1;
   kernel.b_step = transpose_b ? 1 : width_b;
   kernel.b_column = transpose_b ? width_b : 1;
+  kernel.factors = call.factors;
   kernel.alpha = static_cast<float>(alpha);
   kernel.beta = static_cast<float>(beta);
   if (call.operands.size() == 3) {
@@ -127,6 +186,7 @@ Outcome<Done> run_matmul(Queue& queue, const Call& call) {
   if (!a_batch || !b_batch) return refused(call.op, "a batch of too many axes");
   if (call.result.dtype != DType::float32) return run_integer_product(queue, call, a, y, *a_batch, *b_batch);
   ProductKernel kernel{};
+  kernel.factors = call.factors;
   kernel.a = call.data(0);
   kernel.b = call.data(1);
   kernel.y = call.result;

@@ -67,7 +67,7 @@ struct IntegerScanKernel {
 
   template <class Thread>
   ASSAY_BOTH void operator()(Thread& t) const {
-    for (std::size_t line = t.block() * t.count() + t.index(); line < lines.count; line += t.blocks() * t.count()) {
+    for (const std::size_t line : grid_of(t, lines.count)) {
       T running = product ? 1 : 0;
       for (std::size_t k = 0; k < lines.extent; ++k) {
         const std::size_t at = lines.start(line) + (reverse ? lines.extent - 1 - k : k) * lines.stride;

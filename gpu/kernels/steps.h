@@ -5,7 +5,7 @@
 
 namespace assay::gpu {
 
-// `number` and `more` are the attributes of some: scale's factor, leaky_relu's slope, clip's ends, an activation's alpha and beta.
+// `number` and `more` are the attributes of some: a number itself, scale's factor, leaky_relu's slope, clip's ends, an activation's alpha and beta.
 enum class Step : std::uint8_t {
   add,
   sub,
@@ -17,6 +17,7 @@ enum class Step : std::uint8_t {
   mod,
   truncated_mod,
   power,
+  number,  // reads nothing
   neg,
   scale,
   abs,

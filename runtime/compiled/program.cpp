@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/buffers.h"
+#include "runtime/compiled/device_steps.h"
 #include "runtime/compiled/step_region.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
@@ -20,19 +21,23 @@ using compiled::Step;
 struct Program::State {
   compiled::Items items;
   std::vector<Step> steps;
-  std::vector<ItemId> root;       // whose memory an item uses: its own, or that of what it is another shape of
-  std::vector<Array> values;      // constants, and intermediate values in the planned memory
-  std::vector<bool> is_returned;  // roots that leave with the caller: new memory in every replay
+  std::vector<ItemId> root;         // whose memory an item uses: its own, or that of what it is another shape of
+  std::vector<Array> values;        // constants, and intermediate values in the planned memory
+  std::vector<std::size_t> offset;  // of intermediate values in that memory; else kNowhere
+  std::vector<bool> is_returned;    // roots that leave with the caller: new memory in every replay
   std::shared_ptr<void> memory;
   ProgramSummary summary;
   std::mutex replaying;
 
-  std::vector<ProgramRegion> regions;  // of the steps; made for the first observer
+  std::vector<ProgramRegion> regions;  // of the steps; made for the first observer or device
+  compiled::DeviceMemory on_device;
 
   void find_roots();
   void plan_memory();
+  void find_regions();
   Outcome<Done> execute(const Step& step);
-  void show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown);
+  Outcome<std::vector<Array>> replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer);
+  void show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown, const std::vector<Array>& from);
   void show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown);
 };
 
@@ -91,8 +96,9 @@ std::size_t bytes_of(const Item& item) {
 
 // Results get their places before the operands of the step give theirs back, so that no step writes what it reads.
 void Program::State::plan_memory() {
-  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  std::vector<std::size_t> last_use(root.size(), kNone), offset(root.size(), kNone);
+  constexpr std::size_t kNone = compiled::kNowhere;
+  std::vector<std::size_t> last_use(root.size(), kNone);
+  offset.assign(root.size(), kNone);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (const ItemId operand : steps[i].operands) last_use[root[operand]] = i;
   }
@@ -151,18 +157,57 @@ Outcome<Done> Program::State::execute(const Step& step) {
 }
 
 // What the region reads is shown before it, constants at their first use.
-void Program::State::show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown) {
+void Program::State::show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown,
+                          const std::vector<Array>& from) {
   for (const ItemId id : region.operands) show_constant(id, observer, shown);
   std::vector<Array> results;
-  for (const ItemId id : region.results) results.push_back(values[id]);
+  for (const ItemId id : region.results) results.push_back(from[id]);
   observer.ran(region, results);
 }
 
 void Program::State::show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown) {
   if (!items.items[id].constant || shown[id]) return;
   shown[id] = true;
-  if (items.items[id].folded) return show(compiled::region_of_folded(items, id), observer, shown);
+  if (items.items[id].folded) return show(compiled::region_of_folded(items, id), observer, shown, values);
   observer.held(id, values[id]);
+}
+
+void Program::State::find_regions() {
+  if (!regions.empty()) return;
+  for (const Step& step : steps) regions.push_back(compiled::region_of(items, step));
+}
+
+// Results that an observer reads are copied here before it is told; a copy that fails is the replay's failure.
+Outcome<std::vector<Array>> Program::State::replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer) {
+  find_regions();
+  if (auto done = on_device.prepare(device, summary.memory); !done) return done.rejection();
+  std::vector<Array> there(values.size());
+  for (ItemId id = 0; id < values.size(); ++id) {
+    if (items.items[id].constant) there[id] = *items.items[id].constant;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) there[items.inputs[i]] = inputs[i];
+  std::vector<bool> shown(values.size(), false);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    for (const ItemId result : step.results) {
+      if (step.kind == Step::Kind::alias) continue;
+      auto place = on_device.place_for(device, items.items[result], offset[result]);
+      if (!place) return place.rejection();
+      there[result] = std::move(place).value();
+    }
+    if (auto done = compiled::execute_on(device, items, step, regions[i], there); !done) return done.rejection();
+    if (observer == nullptr) continue;
+    for (const ItemId result : regions[i].results) {
+      if (auto done = there[result].fetch(); !done) return done.rejection();
+    }
+    show(regions[i], *observer, shown, there);
+  }
+  std::vector<Array> outputs;
+  for (const ItemId id : items.outputs) {
+    outputs.push_back(there[id]);
+    if (observer != nullptr) show_constant(id, *observer, shown);
+  }
+  return outputs;
 }
 
 Outcome<Program> Program::compile(const Graph& graph) {
@@ -190,7 +235,7 @@ Outcome<Program> Program::compile(const Graph& graph) {
   return program;
 }
 
-Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, ProgramObserver* observer) const {
+Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, ProgramObserver* observer, Mirror* device) const {
   State& state = *state_;
   const std::lock_guard lock(state.replaying);
   demand(inputs.size() == state.items.inputs.size(), "Program::replay: one array per input");
@@ -198,15 +243,17 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, Progr
     const ItemId id = state.items.inputs[i];
     const Item& item = state.items.items[id];
     demand(inputs[i].dtype() == item.dtype && inputs[i].shape() == item.shape, "Program::replay: inputs of the graph's types and shapes");
-    state.values[id] = inputs[i];
+    if (device == nullptr) state.values[id] = inputs[i];
+  }
+  if (device != nullptr) return state.replay_on(*device, inputs, observer);
+  for (const Array& input : inputs) {
+    if (auto done = input.fetch(); !done) return done.rejection();
   }
   std::vector<bool> shown(state.values.size(), false);
-  if (observer != nullptr && state.regions.empty()) {
-    for (const Step& step : state.steps) state.regions.push_back(compiled::region_of(state.items, step));
-  }
+  if (observer != nullptr) state.find_regions();
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
     if (Outcome<Done> done = state.execute(state.steps[i]); !done) return done.rejection();
-    if (observer != nullptr) state.show(state.regions[i], *observer, shown);
+    if (observer != nullptr) state.show(state.regions[i], *observer, shown, state.values);
   }
   std::vector<Array> outputs;
   for (const ItemId id : state.items.outputs) {

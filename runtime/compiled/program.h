@@ -6,7 +6,8 @@
 // Compiling folds what depends on constants alone, computes equal nodes once, makes chains of elementwise ops one pass over blocks that
 // stay in the cache, computes gradients of convolutions in their weights without laying tensors out anew, and gives every intermediate
 // value a place in one piece of memory. Each op is computed by the kernels of runtime/kernels, so results are those of eager execution, bit
-// for bit, but for sums that a weight gradient takes in another order.
+// for bit, but for sums that a weight gradient takes in another order. On a device the steps are the same: a pass is one launch where a pass
+// of the device holds it, the memory is one piece there, and what is folded was computed on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 
 #include "runtime/array.h"
 #include "runtime/compiled/region.h"
+#include "runtime/device.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 
@@ -40,8 +42,9 @@ class Program {
 
   // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
   // constant, shares its buffer.
-  // An observer sees every step as it ran; nothing runs differently for it.
-  [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr) const;
+  // An observer sees every step as it ran; nothing runs differently for it. With a device the steps run there, and outputs stay there.
+  [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr,
+                                                   Mirror* device = nullptr) const;
   // The program's numbers for its inputs and outputs, and for a node of the graph: none for one that nothing needs.
   [[nodiscard]] const std::vector<ProgramValue>& inputs() const;
   [[nodiscard]] const std::vector<ProgramValue>& outputs() const;

@@ -19,6 +19,7 @@ struct ProgramRegion {
   std::vector<ProgramValue> operands;  // one per input of the graph
   std::vector<ProgramValue> results;   // one per output
   std::vector<ProgramValue> values;    // one per node
+  bool is_folded = false;              // computed on the CPU when the program was compiled
 };
 
 class ProgramObserver {

@@ -63,7 +63,9 @@ ProgramRegion region_of_folded(const Items& items, ItemId id) {
   Builder builder(items);
   for (const ItemId operand : items.items[id].meant) builder.read(operand);
   builder.give(id);
-  return builder.finish(std::string(op_row(items.items[id].op).name).append(", folded"));
+  ProgramRegion region = builder.finish(std::string(op_row(items.items[id].op).name).append(", folded"));
+  region.is_folded = true;
+  return region;
 }
 
 }  // namespace assay::runtime::compiled

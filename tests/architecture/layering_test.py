@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "gpu/devices.h", "explain/"],
     "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }

@@ -174,6 +174,34 @@ def probes(folder):
     check(run("probe").returncode == 2 and run("probe", "--all", "--op", "add").returncode == 2, "probe: one op or all")
 
 
+def devices(folder):
+    """--device: the emulation here; where there is no CUDA device, a refusal that says what to do."""
+    digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
+    emulated = ("--device", "emulated")
+    done = run("record", digits, folder / "emulated.trace", *emulated)
+    check(done.returncode == 0 and "device: emulated" in done.stdout, f"record on the emulation: {done.stdout}{done.stderr}")
+    check("softmax=online" in run("inspect", folder / "emulated.trace").stdout, "the trace names the model of the device")
+    check(run("audit", folder / "emulated.trace", "--model", digits).returncode == 0, "... and is a run within it")
+    for backend in ("eager", "compiled"):
+        done = run("gradcheck", digits, *emulated, "--backend", backend)
+        check(done.returncode == 0 and "this is a run of it" in done.stdout, f"gradcheck on the emulation, {backend}: {done.stdout[-300:]}{done.stderr}")
+    done = run("probe", "--op", "avg_pool", *emulated, "--json")
+    report = json.loads(done.stdout)
+    check(done.returncode == 0 and report["facts"]["device"].startswith("emulation"), f"probe on the emulation: {done.stdout[:300]}{done.stderr}")
+    done = run("probe", "--op", "attention", *emulated, "--small")
+    check(done.returncode in (0, 3) and ", 0 failed" in done.stdout, f"a composite region on the emulation: {done.stdout[-300:]}{done.stderr}")
+    run("record", digits, folder / "tf32.trace", "--device", "emulated:tf32")
+    check("inputs=tf32" in run("inspect", folder / "tf32.trace").stdout and run("audit", folder / "tf32.trace").returncode == 0, "a declared model")
+    for words in (("--dtype", "float64"), ("--backend", "compiled")):
+        done = run("probe", "--op", "relu", *emulated, *words)
+        check(done.returncode == 4 and "probe.device" in done.stderr, f"what a device does not do: {words} {done.returncode} {done.stderr}")
+    check(all(run("probe", "--op", "relu", "--device", word).returncode == 2 for word in ("gpu", "emulated:half")), "no such word")
+    for verb in (("record", digits, folder / "cuda.trace"), ("gradcheck", digits), ("probe", "--op", "relu", "--small")):
+        done = run(*verb, "--device", "cuda")
+        told = "gpu.build" in done.stderr or "gpu.device" in done.stderr
+        check(done.returncode == 0 or (done.returncode == 4 and told and "advice" in done.stderr), f"{verb[0]} on CUDA: {done.returncode} {done.stderr}")
+
+
 def certificates(folder):
     digits = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
     model, holds, fails = digits / "digits.onnx", digits / "digits_holds.vnnlib", digits / "digits_fails.vnnlib"
@@ -384,7 +412,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, openings, memory, one_of_many, shrinking, probes, certificates, models, dead, surrogates, waivers, baseline, vacuous):
+    for part in (reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

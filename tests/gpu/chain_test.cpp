@@ -22,16 +22,17 @@ TEST_CASE("gpu chain: a fused graph lies within the contract of its region", "[g
   }
   for (std::size_t k = 0; k < 2; ++k) operands.push_back({{contents[k].data(), contents[k].size()}, &inputs[k].shape()});
   std::vector<float> y(35, std::numeric_limits<float>::quiet_NaN());
+  const std::vector<gpu::View<float>> to = {{y.data(), y.size()}};
   gpu::EmulatedQueue queue(schedules()[2]);
-  REQUIRE(gpu::run_chain(queue, graph, operands, gpu::View<float>{y.data(), y.size()}).ok());
+  REQUIRE(gpu::run_chain(queue, graph, operands, to).ok());
   const auto sets = contracts::admissible(graph, gpu::kernel_model("glibc-2.36"), inputs);
   REQUIRE(sets.ok());
   CHECK(judged(sets.value()[0], Tensor::of_floats({5, 7}, y)).passed == 35);
   y[3] += 0.001F;
   CHECK(judged(sets.value()[0], Tensor::of_floats({5, 7}, y)).failed == 1);
 
-  REQUIRE(graph.append(Op::softmax, {z}, SoftmaxAttributes{1}).ok());
-  const auto refused = gpu::run_chain(queue, graph, operands, gpu::View<float>{y.data(), y.size()});
+  graph.outputs = {graph.append(Op::softmax, {z}, SoftmaxAttributes{1}).value()};
+  const auto refused = gpu::run_chain(queue, graph, operands, to);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.rejection().code == "gpu.op");
 }

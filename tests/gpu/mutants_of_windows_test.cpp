@@ -2,6 +2,7 @@
 #include "tests/gpu/mutants.h"
 
 #include "mutants/batch_norm_twin.h"
+#include "mutants/batch_of_the_first.h"
 #include "mutants/carry_lost.h"
 #include "mutants/channel_of_the_element.h"
 #include "mutants/channels_beyond.h"
@@ -31,13 +32,16 @@
 #include "mutants/parts_over_each_other.h"
 #include "mutants/pool_twin.h"
 #include "mutants/position_of_the_element.h"
+#include "mutants/product_from_zero.h"
 #include "mutants/product_of_nothing.h"
 #include "mutants/read_before_the_start.h"
 #include "mutants/rounded_cast.h"
 #include "mutants/scan_twin.h"
+#include "mutants/step_of_the_other_factor.h"
 #include "mutants/stride_not_divided.h"
 #include "mutants/ties_by_thread.h"
 #include "mutants/ties_unbroken.h"
+#include "mutants/whole_product_from_zero.h"
 
 namespace assay::test {
 namespace {
@@ -104,7 +108,8 @@ std::vector<Family> movers(const Draws& draw) {
            g::scan_twin::run_scan<Queue>,
            {{"one buffer", g::one_buffer::run_scan<Queue>},
             {"carry lost", g::carry_lost::run_scan<Queue>},
-            {"first one not written", g::first_not_written::run_scan<Queue>}}},
+            {"first one not written", g::first_not_written::run_scan<Queue>},
+            {"product that starts at 0", g::product_from_zero::run_scan<Queue>}}},
           {"order",
            order_probes(draw),
            orders(g::order_twin::run_take<Queue>, g::order_twin::run_sort<Queue>, g::order_twin::run_position<Queue>),
@@ -132,11 +137,51 @@ std::vector<Family> movers(const Draws& draw) {
              either(Op::reduce_prod, g::product_of_nothing::run_integer_reduction<Queue>, g::product_of_nothing::run_integers<Queue>)}}}};
 }
 
+// The kernel of a family on y [2, 3, 4] = a [2, 3, 5] b [5, 4]: matmul of gpu/kernels/product.h launches that of gpu/kernels/integers.h.
+template <template <class> class Kernel>
+Outcome<Done> integer_product(EmulatedQueue& queue, const Call& call) {
+  using T = std::int64_t;
+  const Kernel<T> kernel{call.operands[0].data.as<T>(),
+                         call.operands[1].data.as<T>(),
+                         call.result.as<T>(),
+                         3,
+                         4,
+                         5,
+                         *gpu::strided(std::vector<std::size_t>{2}, std::vector<std::size_t>{15}),
+                         *gpu::strided(std::vector<std::size_t>{2}, std::vector<std::size_t>{0})};
+  return queue.launch({Kernel<T>::kName, 1, Kernel<T>::kThreads, 0}, kernel);
+}
+
+TEST_CASE("gpu: faults of products of integers are caught, and their twin passes", "[gpu]") {
+  const Probe probe = integer_sum_probes().front();
+  check_families({{"integer product",
+                   {probe},
+                   integer_product<g::integers_twin::IntegerProductKernel>,
+                   {{"batch of the first", integer_product<g::batch_of_the_first::IntegerProductKernel>},
+                    {"step of the other factor", integer_product<g::step_of_the_other_factor::IntegerProductKernel>}}}});
+}
+
 TEST_CASE("gpu: classical faults of windows and of what moves elements are caught, and their twins pass", "[gpu]") {
   std::mt19937_64 random(43);
   const Draws draw = [&](const Shape& shape) { return gaussians(random, DType::float32, shape); };
   check_families(windows(draw));
   check_families(movers(draw));
+}
+
+// The contract of integers decides nothing here; the values do.
+TEST_CASE("gpu: faults in running products of integers are seen in the values themselves", "[gpu]") {
+  const std::vector<std::int64_t> whole{2, -3, 4, 5}, products{1, 2, -6, -24};
+  const auto scanned = [&](const Run& run) {
+    std::vector<std::int64_t> y(4, -1);
+    const Shape shape{4};
+    const std::vector<gpu::Operand> operands = {{{whole.data(), whole.size(), DType::int64}, &shape}};
+    EmulatedQueue queue(schedules()[0]);
+    const Attributes attributes = CumulativeAttributes{0, true, false};
+    REQUIRE(run(queue, {Op::cumprod, attributes, operands, {y.data(), y.size(), DType::int64}, shape}).ok());
+    return y == products;
+  };
+  CHECK(scanned(g::scan_twin::run_scan<EmulatedQueue>));
+  CHECK_FALSE(scanned(g::whole_product_from_zero::run_scan<EmulatedQueue>));
 }
 
 TEST_CASE("gpu: the first operand without a result is found, and a search that finds another is noticed", "[gpu]") {

@@ -23,9 +23,12 @@
 #include "mutants/ragged_tail.h"
 #include "mutants/reduce_twin.h"
 #include "mutants/result_forgotten.h"
+#include "mutants/share_of_all.h"
 #include "mutants/softmax_twin.h"
 #include "mutants/stale_tail.h"
+#include "mutants/undivided_weight.h"
 #include "mutants/unguarded_infinity.h"
+#include "mutants/weight_of_nan_lost.h"
 #include "mutants/wrong_sign_of_mod.h"
 #include "mutants/wrong_stride.h"
 
@@ -86,7 +89,8 @@ std::vector<Family> families(const Draws& draw) {
                  reduction_probes(draw),
                  g::reduce_twin::run_reduction<EmulatedQueue>,
                  {{"last group not written", g::stale_tail::run_reduction<EmulatedQueue>},
-                  {"product that starts at 0", g::product_from_nothing::run_reduction<EmulatedQueue>}}});
+                  {"product that starts at 0", g::product_from_nothing::run_reduction<EmulatedQueue>},
+                  {"share of all elements", g::share_of_all::run_reduction<EmulatedQueue>}}});
   return all;
 }
 
@@ -94,6 +98,26 @@ TEST_CASE("gpu: classical faults of kernels are caught, and their twins pass", "
   std::mt19937_64 random(41);
   const Draws draw = [&](const Shape& shape) { return gaussians(random, DType::float32, shape); };
   check_families(families(draw));
+}
+
+// At ties the contract admits any element of the Clarke set; the documented shares do not.
+TEST_CASE("gpu: faults in the shares of a maximum are seen in the values themselves", "[gpu]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x{1, 3, 3, 0, -2, nan, -2, 5}, shares{0, 0.5F, 0.5F, 0};
+  const auto weights = [&](const Run& run) {
+    std::vector<float> y(8, -1);
+    const Shape shape{2, 4};
+    const std::vector<gpu::Operand> operands = {{{x.data(), x.size()}, &shape}};
+    EmulatedQueue queue(schedules()[0]);
+    const Attributes attributes = ReduceAttributes{{1}, true};
+    REQUIRE(run(queue, {Op::max_weight, attributes, operands, {y.data(), y.size()}, shape}).ok());
+    bool right = std::equal(shares.begin(), shares.end(), y.begin());
+    for (std::size_t i = 4; i < 8; ++i) right = right && std::isnan(y[i]);
+    return right;
+  };
+  CHECK(weights(gpu::reduce_twin::run_reduction<EmulatedQueue>));
+  CHECK_FALSE(weights(gpu::undivided_weight::run_reduction<EmulatedQueue>));
+  CHECK_FALSE(weights(gpu::weight_of_nan_lost::run_reduction<EmulatedQueue>));
 }
 
 // Without the search for races a missing barrier shows in results, but not under every schedule: that is what the search is for.

@@ -145,6 +145,9 @@ inline std::vector<Probe> reduction_probes(const Draws& draw) {
     probes.push_back({op, ReduceAttributes{{0, 1}, keeps}, {draw({11, 13})}});
     probes.push_back({op, ReduceAttributes{{1}, keeps}, {draw({0, 3})}});
   }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> ties{1, 3, 3, 0, 3, -2, nan, -2, 5, 4, 7, 7, 7, 7, 7};
+  probes.push_back({Op::max_weight, ReduceAttributes{{1}, true}, {Tensor::of_floats({3, 5}, ties)}});
   return probes;
 }
 

@@ -132,7 +132,8 @@ inline std::vector<Probe> scan_probes(const Draws& draw) {
   for (const bool exclusive : {false, true}) {
     for (const bool reverse : {false, true}) {
       probes.push_back({Op::cumprod, CumulativeAttributes{1, exclusive, reverse}, {draw({2, 37, 2})}});
-      probes.push_back({Op::cumsum, CumulativeAttributes{1, exclusive, reverse}, {whole_numbers({2, 7, 2})}});
+      for (const Op op : {Op::cumsum, Op::cumprod})
+        probes.push_back({op, CumulativeAttributes{1, exclusive, reverse}, {whole_numbers({2, 7, 2})}});
     }
   }
   probes.push_back({Op::cumsum, CumulativeAttributes{1, false, false}, {draw({3, 0})}});

@@ -53,11 +53,45 @@ TEST_CASE("compiled function: training is that of eager execution", "[compiled_f
   for (std::size_t i = 0; i < eager.size(); ++i) CHECK(std::abs(eager[i] - compiled[i]) <= 1e-13);
 }
 
+TEST_CASE("compiled function: random numbers are drawn anew at each call, as the function itself draws them", "[compiled_function]") {
+  std::vector<Reals> runs[2];
+  for (const bool is_compiled : {false, true}) {
+    Session session({.dtype = DType::float64, .seed = 8});
+    const auto f = [&](std::span<const Value> v) -> Results {
+      const Value noise = session.input(session.normal({6})), shift = session.input(session.uniform({6}, -1, 1));
+      return std::vector<Value>{dropout(v[0] + noise, 0.5) * shift, noise};
+    };
+    CompiledFunction compiled(session, f, {});
+    for (int k = 0; k < 3; ++k) {
+      const std::vector<Value> x{session.input(session.normal({6}))};
+      const auto results = is_compiled ? compiled(x) : f(x);
+      REQUIRE(results.ok());
+      for (const Value& value : results.value()) runs[is_compiled ? 1 : 0].push_back(value.to_doubles());
+    }
+    CHECK(compiled.captures() == (is_compiled ? 1 : 0));
+  }
+  CHECK(runs[0] == runs[1]);
+  CHECK(runs[1][1] != runs[1][3]);
+}
+
 TEST_CASE("compiled function: what would be replayed wrongly is refused", "[compiled_function]") {
   Session session(kDouble);
   const std::vector<Value> x{session.input(session.normal({3}))};
-  CompiledFunction random(session, [](std::span<const Value> v) -> Results { return std::vector<Value>{dropout(v[0], 0.5)}; }, {});
+  CompiledFunction random(session,
+                          [&](std::span<const Value> v) -> Results {
+                            const Value mask = session.input(bernoulli(session.next_key(), 0.5, DType::float64, {3}));
+                            return std::vector<Value>{v[0] * mask};
+                          },
+                          {});
   CHECK(random(x).rejection().code == "session.random");
+  CompiledFunction changed(session,
+                           [&](std::span<const Value> v) -> Results {
+                             runtime::Array mask = session.uniform({3});
+                             runtime::Array other = runtime::Array::from(mask.to_tensor());
+                             return std::vector<Value>{v[0] * session.input(other)};
+                           },
+                           {});
+  CHECK(changed(x).rejection().code == "session.random");
   CompiledFunction unrecorded(session,
                               [&](std::span<const Value> v) -> Results {
                                 const NoGrad scope(session);

@@ -1,0 +1,161 @@
+// The driver of a CUDA device: the other half of gpu/emulation.h and gpu/emulated.h. One stream, memory from the pool that the device
+// orders by its streams, pinned memory of the host for copies.
+#pragma once
+
+#include <cuda_runtime.h>
+#if defined(ASSAY_CUBLAS)
+#include <cublas_v2.h>
+#endif
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "gpu/stream.h"
+
+namespace assay::gpu {
+
+extern __shared__ float shared_words[];
+
+// What a kernel sees of its thread.
+class CudaThread {
+ public:
+  __device__ unsigned index() const { return threadIdx.x; }
+  __device__ unsigned count() const { return blockDim.x; }
+  __device__ std::size_t block() const { return blockIdx.x; }
+  __device__ std::size_t blocks() const { return gridDim.x; }
+  __device__ void barrier() { __syncthreads(); }
+  __device__ float shuffle_xor(float value, unsigned mask) { return __shfl_xor_sync(0xffffffffU, value, static_cast<int>(mask)); }
+  __device__ float get(std::size_t word) const { return shared_words[word]; }
+  __device__ void put(std::size_t word, float value) { shared_words[word] = value; }
+};
+
+template <class Kernel>
+__global__ void run_kernel(const Kernel kernel) {
+  CudaThread thread;
+  kernel(thread);
+}
+
+inline Outcome<Done> checked(cudaError_t error, const std::string& place) {
+  if (error == cudaSuccess) return Done{};
+  return Rejection{Rejection::Kind::rejected, "gpu.launch", place, "cudaSuccess", cudaGetErrorString(error), "see gpu/README.md"};
+}
+
+#if defined(ASSAY_CUBLAS)
+// cuBLAS in a stream. Its compute types may round factors; those that it gets are rounded already, so that it makes no difference whether it
+// does. Where it cannot be opened, there is none.
+class CudaLibrary {
+ public:
+  explicit CudaLibrary(cudaStream_t stream) {
+    if (cublasCreate(&handle_) != CUBLAS_STATUS_SUCCESS) {
+      handle_ = nullptr;
+    } else if (cublasSetStream(handle_, stream) != CUBLAS_STATUS_SUCCESS) {
+      close();
+    }
+  }
+  void close() {
+    if (handle_ != nullptr) (void)cublasDestroy(handle_);
+    handle_ = nullptr;
+  }
+  [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& p) {
+    const float beta = 0;
+    const auto turned = [](const LibraryFactor& factor) { return factor.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto whole = [](std::int64_t n) { return static_cast<int>(n); };
+    const cublasStatus_t status = cublasGemmStridedBatchedEx(
+        handle_, turned(p.left), turned(p.right), whole(p.rows), whole(p.columns), whole(p.depth), &p.alpha, p.left.data, CUDA_R_32F,
+        whole(p.left.leading), p.left.distance, p.right.data, CUDA_R_32F, whole(p.right.leading), p.right.distance, &beta, p.y, CUDA_R_32F,
+        whole(p.rows), p.rows * p.columns, whole(p.batches), compute_type(p.factors), CUBLAS_GEMM_DEFAULT);
+    if (status == CUBLAS_STATUS_SUCCESS) return Done{};
+    return Rejection{Rejection::Kind::rejected,     "gpu.launch",       "cuBLAS", "CUBLAS_STATUS_SUCCESS",
+                     cublasGetStatusString(status), "see gpu/README.md"};
+  }
+
+ private:
+  static cublasComputeType_t compute_type(Factors factors) {
+    switch (factors) {
+      case Factors::none:
+        return CUBLAS_COMPUTE_32F_PEDANTIC;
+      case Factors::tf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case Factors::bfloat16:
+        return CUBLAS_COMPUTE_32F_FAST_16BF;
+      case Factors::binary16:
+        return CUBLAS_COMPUTE_32F_FAST_16F;
+    }
+    return CUBLAS_COMPUTE_32F_PEDANTIC;
+  }
+
+  cublasHandle_t handle_ = nullptr;
+};
+#else
+class CudaLibrary {
+ public:
+  explicit CudaLibrary(cudaStream_t) {}
+  void close() {}
+  [[nodiscard]] bool is_open() const { return false; }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct&) { return Done{}; }
+};
+#endif
+
+class CudaDriver {
+ public:
+  struct Pinned {
+    static void* take(std::size_t bytes) {
+      void* memory = nullptr;
+      if (cudaMallocHost(&memory, bytes) == cudaSuccess) return memory;
+      (void)cudaGetLastError();  // out of memory is an answer, not a state
+      return nullptr;
+    }
+    static void give(void* memory) { (void)cudaFreeHost(memory); }
+  };
+
+  CudaDriver(int device, cudaStream_t stream) : device_(device), stream_(stream), library_(stream) {}
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+  ~CudaDriver() {
+    library_.close();
+    (void)cudaStreamDestroy(stream_);
+  }
+  [[nodiscard]] bool has_library() const { return library_.is_open(); }
+  [[nodiscard]] Outcome<Done> product(const LibraryProduct& product) { return library_.product(product); }
+
+  // Where the pool has no more: what it keeps goes back to the device first.
+  [[nodiscard]] void* take(std::size_t bytes) {
+    const std::size_t size = bytes == 0 ? 1 : bytes;
+    void* memory = nullptr;
+    if (cudaMallocAsync(&memory, size, stream_) == cudaSuccess) return memory;
+    (void)cudaGetLastError();
+    cudaMemPool_t pool{};
+    if (cudaStreamSynchronize(stream_) == cudaSuccess && cudaDeviceGetDefaultMemPool(&pool, device_) == cudaSuccess &&
+        cudaMemPoolTrimTo(pool, 0) == cudaSuccess && cudaMallocAsync(&memory, size, stream_) == cudaSuccess) {
+      return memory;
+    }
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  void give(void* memory, std::size_t) { (void)cudaFreeAsync(memory, stream_); }
+  [[nodiscard]] Outcome<Done> copy_in(void* to, const void* from, std::size_t bytes) {
+    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copy to the device");
+  }
+  [[nodiscard]] Outcome<Done> copy_out(void* to, const void* from, std::size_t bytes) {
+    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copy from the device");
+  }
+  // What went wrong in a kernel before is said here.
+  [[nodiscard]] Outcome<Done> wait() { return checked(cudaStreamSynchronize(stream_), "kernels before a copy"); }
+  template <class Kernel>
+  [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
+    run_kernel<<<static_cast<unsigned>(launch.blocks), launch.threads, launch.shared * sizeof(float), stream_>>>(kernel);
+    const cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) return Done{};
+    return checked(error, std::string("kernel ") + launch.kernel + ", " + std::to_string(launch.blocks) + " blocks of " +
+                              std::to_string(launch.threads) + " threads");
+  }
+
+ private:
+  int device_;
+  cudaStream_t stream_;
+  CudaLibrary library_;
+};
+
+}  // namespace assay::gpu

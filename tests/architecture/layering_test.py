@@ -35,9 +35,10 @@ MAY_INCLUDE = {
     "probes": ["semantics/", "kernel/", "runtime/"],
     "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
     "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
+    "assay/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "assay/reports/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],
     "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }
@@ -61,6 +62,7 @@ PACKAGES = {
     "runtime": ["hwy/", "oneapi/dnnl/", "omp.h", "immintrin.h", "xmmintrin.h"],
     "gpu": ["cuda", "cublas", "ucontext.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],
+    "assay/reports": ["nlohmann/"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],
     "cli": ["unistd.h", "sys/", "boost/version.hpp", "gmp.h", "mpfr.h", "zlib.h"],  # --version names them

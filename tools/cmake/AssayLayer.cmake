@@ -22,6 +22,7 @@ set(ASSAY_MAY_USE_runtime semantics formats)
 set(ASSAY_MAY_USE_gpu runtime)
 set(ASSAY_MAY_USE_probes semantics kernel gradients audit runtime)
 set(ASSAY_MAY_USE_testing semantics kernel gradients audit runtime probes explain)
+set(ASSAY_MAY_USE_reports semantics kernel audit explain)
 set(ASSAY_MAY_USE_explain semantics kernel gradients audit)
 
 set(ASSAY_MAY_PACKAGE_semantics Boost::headers PkgConfig::MPFR PkgConfig::GMP)
@@ -42,6 +43,7 @@ set(ASSAY_MAY_PACKAGE_runtime Threads::Threads PkgConfig::HWY DNNL::dnnl OpenMP:
 set(ASSAY_MAY_PACKAGE_gpu "")
 set(ASSAY_MAY_PACKAGE_probes "")
 set(ASSAY_MAY_PACKAGE_testing "")
+set(ASSAY_MAY_PACKAGE_reports nlohmann_json::nlohmann_json)
 set(ASSAY_MAY_PACKAGE_explain "")
 
 # Packages without a library: whoever links an installed layer does not need them.

@@ -60,7 +60,7 @@ PACKAGES = {
     "certificates/format": ["sys/stat.h", "unistd.h"],
     "certificates/search": ["Clp", "Coin", "cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],
     "runtime": ["hwy/", "oneapi/dnnl/", "omp.h", "immintrin.h", "xmmintrin.h"],
-    "gpu": ["cuda", "cublas", "ucontext.h"],
+    "gpu": ["cuda", "cublas", "ucontext.h", "setjmp.h", "elf.h", "link.h", "cxxabi.h", "unistd.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],
     "assay/reports": ["nlohmann/"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],

@@ -81,7 +81,8 @@ Outcome<Done> Machine::run() {
     const std::size_t block = schedule_.order == Schedule::Order::reverse ? launch_.blocks - 1 - i : i;
     run_block(block);
     if (fault_)
-      return Rejection{Rejection::Kind::rejected, code_, place_, "a kernel without faults", *fault_, "gpu/README.md lists the faults"};
+      return Rejection{Rejection::Kind::rejected, code_,   place_,
+                       "a kernel without faults", *fault_, "docs/cuda-testing.md lists the faults"};
   }
   return Done{};
 }

@@ -3,9 +3,8 @@
 #
 # Every access of the kernels is watched: -fsanitize=thread has the compiler call a function before each, and no sanitizer is linked. One
 # level of optimisation is enough for that; more would only move what is watched.
-set(ASSAY_EMULATE_CUDA_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/emulate_cuda.cmake)
-
 function(assay_emulate_cuda TARGET)
+  set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/emulate_cuda.cmake)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
     message(FATAL_ERROR "assay_emulate_cuda: GCC or Clang, not ${CMAKE_CXX_COMPILER_ID}")
   endif()
@@ -14,8 +13,8 @@ function(assay_emulate_cuda TARGET)
     get_filename_component(folder ${source} DIRECTORY)
     get_filename_component(name ${source} NAME)
     set(emulated ${CMAKE_CURRENT_BINARY_DIR}/emulated/${TARGET}/${name}.cpp)
-    add_custom_command(OUTPUT ${emulated} DEPENDS ${source} ${ASSAY_EMULATE_CUDA_SCRIPT} VERBATIM
-                       COMMAND ${CMAKE_COMMAND} -DIN=${source} -DOUT=${emulated} -P ${ASSAY_EMULATE_CUDA_SCRIPT})
+    add_custom_command(OUTPUT ${emulated} DEPENDS ${source} ${script} VERBATIM
+                       COMMAND ${CMAKE_COMMAND} -DIN=${source} -DOUT=${emulated} -P ${script})
     target_sources(${TARGET} PRIVATE ${emulated})
     set_source_files_properties(${emulated} PROPERTIES INCLUDE_DIRECTORIES ${folder} SKIP_UNITY_BUILD_INCLUSION ON
       COMPILE_OPTIONS "-O1;-g;-fno-sanitize=all;-fsanitize=thread,bounds;-Wno-unknown-pragmas;-ffp-contract=off")

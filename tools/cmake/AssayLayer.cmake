@@ -97,7 +97,7 @@ function(assay_layer NAME TRUST)
   endif()
   if(TRUST STREQUAL "TRUSTED")
     # IEEE double semantics as written: no contraction, no fast-math, no link-time optimisation.
-    target_compile_options(assay_${NAME} INTERFACE -ffp-contract=off)
+    target_compile_options(assay_${NAME} INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)  # nvcc does not know the option
     target_compile_options(assay_${NAME} PRIVATE -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-lto)
   endif()
   foreach(used IN LISTS LAYER_USES)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "gpu/cuda_emulation.h"
@@ -16,6 +17,7 @@ namespace {
 using namespace assay::gpu;
 
 void touch(const void* address, std::size_t bytes, shadow::Kind kind, const void* pc) {
+  if (bytes == 0) return;
   if (emulation::Machine* const machine = emulation::running(); machine != nullptr) {
     machine->touch({reinterpret_cast<std::uintptr_t>(address), bytes, kind, pc});
     return;
@@ -73,6 +75,21 @@ void __tsan_unaligned_write8(void* p) { touch(p, 8, shadow::Kind::write, __built
 void __tsan_unaligned_write16(void* p) { touch(p, 16, shadow::Kind::write, __builtin_return_address(0)); }
 void __tsan_read_range(void* p, unsigned long bytes) { touch(p, bytes, shadow::Kind::read, __builtin_return_address(0)); }
 void __tsan_write_range(void* p, unsigned long bytes) { touch(p, bytes, shadow::Kind::write, __builtin_return_address(0)); }
+// Clang has these called where C++ copies or fills memory.
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+  touch(from, bytes, shadow::Kind::read, __builtin_return_address(0));
+  touch(to, bytes, shadow::Kind::write, __builtin_return_address(0));
+  return std::memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+  touch(from, bytes, shadow::Kind::read, __builtin_return_address(0));
+  touch(to, bytes, shadow::Kind::write, __builtin_return_address(0));
+  return std::memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int byte, unsigned long bytes) {
+  touch(to, bytes, shadow::Kind::write, __builtin_return_address(0));
+  return std::memset(to, byte, bytes);
+}
 void __tsan_vptr_update(void** p, void*) { touch(static_cast<void*>(p), sizeof(void*), shadow::Kind::write, __builtin_return_address(0)); }
 void __tsan_vptr_read(void** p) { touch(static_cast<void*>(p), sizeof(void*), shadow::Kind::read, __builtin_return_address(0)); }
 

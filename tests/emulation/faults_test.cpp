@@ -72,7 +72,7 @@ const std::vector<Case> cases = {
     {"beyond the end", beyond_the_end, "gpu.bounds", "element 128 of x, which has 128", same},
     {"before the beginning", before_the_beginning, "gpu.bounds", "element -1 of x", [](int i) { return i == 0 ? 0 : same(i - 1); }},
     {"writes beyond the end", writes_beyond, "gpu.bounds", "of y, which has 128", same},
-    {"beyond a row of a shared array", beyond_a_row, "gpu.bounds", "float [8]", same},
+    {"beyond a row of a shared array", beyond_a_row, "gpu.bounds", "[8]'", same},
     {"beyond dynamic shared memory", beyond_dynamic, "gpu.bounds", "dynamic shared memory, which has 128", same},
     {"shared memory that nobody wrote", unwritten_shared, "gpu.uninitialised", "shared variable words", same},
     {"a buffer that nobody wrote", unwritten_buffer, "gpu.uninitialised", "of y", same},

@@ -407,10 +407,28 @@ Outcome<Done> KernelReport::write_sarif(const std::string& path) const {
   return write(path, [&](std::ofstream& file) { file << reports::sarif_json(report); });
 }
 
+namespace {
+
+// Several probes of an application are of one kind: "softmax: dense float32", "softmax, draw 2: dense float32".
+class Draws {
+ public:
+  [[nodiscard]] std::string of(const std::string& name) {
+    const std::size_t draw = ++seen_[name];
+    return draw == 1 ? "" : ", draw " + std::to_string(draw);
+  }
+
+ private:
+  std::map<std::string, std::size_t> seen_;
+};
+
+}  // namespace
+
 KernelReport audit_kernel_on(KernelDevice& device, Op op, const Attributes& attributes, const KernelLauncher& launcher,
                              const KernelPlan& plan) {
   std::vector<probes::Probe> wanted = probes::probe_plan(op, plan.probes);
   std::erase_if(wanted, [&](const probes::Probe& one) { return !is_with(one, attributes) || (plan.only && !plan.only(one.name())); });
+  Draws draws;
+  for (probes::Probe& one : wanted) one.application += draws.of(one.name());
   const Run run = [&](bool is_first, const probes::RegionLauncher& launch, const ExecutionModel& model, std::size_t& count) {
     std::vector<probes::Probe> some = wanted;
     if (!is_first) std::erase_if(some, [](const probes::Probe& one) { return !is_for_other_shapes(one.name()); });
@@ -429,6 +447,8 @@ KernelReport audit_kernel_on(KernelDevice& device, Op op, const Attributes& attr
 KernelReport audit_kernel_on(KernelDevice& device, const std::string& region, const KernelLauncher& launcher, const KernelPlan& plan) {
   std::vector<probes::RegionProbe> wanted = probes::region_plan(region, plan.probes);
   std::erase_if(wanted, [&](const probes::RegionProbe& one) { return plan.only && !plan.only(one.name); });
+  Draws draws;
+  for (probes::RegionProbe& one : wanted) one.name += draws.of(one.name);
   const Run run = [&](bool is_first, const probes::RegionLauncher& launch, const ExecutionModel& model, std::size_t& count) {
     std::vector<probes::RegionProbe> some = wanted;
     if (!is_first) std::erase_if(some, [](const probes::RegionProbe& one) { return !is_for_other_shapes(one.name); });

@@ -8,6 +8,9 @@
 //   * some threads of a block wait at a barrier, or of a warp at a shuffle, that others never reach;
 //   * a launch is one that no device accepts: no block or thread, more than 1024 threads, 2^31 blocks or 48 KiB of shared memory.
 // Not found: races in the device's memory (kernels here write each element from one thread), and what warps do without a shuffle.
+//
+// Kernels in CUDA's own words (gpu/cuda/cuda_runtime.h) run on the same machine. Each of their accesses is seen, and what is found is more:
+// gpu/shadow.h.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +31,12 @@ struct Schedule {
 struct Launch {
   const char* kernel = "";  // for messages
   std::size_t blocks = 0;
-  unsigned threads = 0;    // of each block
-  std::size_t shared = 0;  // words of shared memory, one float each
+  unsigned threads = 0;                  // of each block
+  std::size_t shared = 0;                // words of shared memory, one float each
+  std::size_t dynamic = 0;               // bytes of it, of kernels in CUDA's own words (gpu/cuda/cuda_runtime.h)
+  std::size_t arguments = 0;             // bytes of them behind the kernel's address, which every thread may read
+  void (*enter)(unsigned) = nullptr;     // sees the number of each thread that goes on
+  void (*begin)(std::size_t) = nullptr;  // sees the number of each block that begins
 };
 
 namespace emulation {

@@ -97,8 +97,17 @@ Cases normalisations(Op op) {
   return cases;
 }
 
+// Sums of several elements, whose order shows, and a place in between that nothing goes to.
+PlaceAttributes many_to_one() {
+  PlaceAttributes attributes{{}, {6}};
+  for (std::int64_t i = 0; i < 96; ++i) attributes.indices.push_back(i * i % 5 + (i % 7 == 0 ? 1 : 0));
+  return attributes;
+}
+
 Cases layouts(Op op) {
   switch (op) {
+    case Op::place:
+      return {{"place, many to one", op, {{96}}, many_to_one()}};
     case Op::permute:
       return {{"permute, 2-D", op, {{33, 17}}, PermuteAttributes{{1, 0}}},
               {"permute, inner pair", op, {{3, 20, 5, 16}}, PermuteAttributes{{0, 2, 1, 3}}},

@@ -4,7 +4,6 @@
 #include <new>
 #include <system_error>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "assay/check/cost.h"
@@ -13,7 +12,6 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
-#include "explain/explain.h"
 #include "formats/trace.h"
 #include "frontends/files.h"
 #include "frontends/onnx/import.h"
@@ -32,62 +30,10 @@ std::string hex(const kernel::Digest& digest) {
   return text;
 }
 
-// Words joined by a separator.
-class Joined {
- public:
-  explicit Joined(const char* separator) : separator_(separator) {}
-  void add(std::string_view word) {
-    if (!text_.empty()) text_ += separator_;
-    text_ += word;
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  const char* separator_;
-  std::string text_;
-};
-
 // The runtime tries them, on operands of a bounded size.
 std::vector<std::string> known_faults(const Trace& trace, const Region& region) {
   const LiftedLimit lifted;
   return probes::explanations(trace, region);
-}
-
-void add_violations(const Trace& trace, std::size_t index, const kernel::RegionAudit& audit, GateCase& one) {
-  const Region& region = trace.regions[index];
-  for (std::size_t i = 0; i < audit.results.size(); ++i) {
-    if (audit.results[i].failed == 0) continue;
-    Finding finding{
-        Finding::Kind::failure, "contract." + one.op, trace.tensors[region.results[i]].name, {}, {}, audit.results[i].failed, {}};
-    finding.message = std::to_string(audit.results[i].failed) + " of " + std::to_string(trace.tensors[region.results[i]].value.size()) +
-                      " elements of '" + finding.subject + "' are outside their contract";
-    const std::vector<std::size_t>& failed = audit.failed_at[i];
-    finding.failed_at.assign(failed.begin(), failed.begin() + static_cast<std::ptrdiff_t>(std::min(failed.size(), kMostFailedAt)));
-    finding.details = {"shapes " + shapes_of(trace, region)};
-    for (const std::string& line : known_faults(trace, region)) finding.details.push_back("the result " + line);
-    for (const auto& [name, violation] : {std::pair("first", &audit.first), std::pair("worst", &audit.worst)}) {
-      if (!*violation || (*violation)->result != i) continue;
-      finding.places.push_back(
-          {name, explain::index_of(trace.tensors[region.results[i]].value.shape(), (*violation)->element), **violation});
-    }
-    for (std::string& line : explain::failure_lines(trace, index, audit, i)) finding.details.push_back(std::move(line));
-    one.findings.push_back(std::move(finding));
-  }
-}
-
-// Result by result: one of whose elements more than half are vacuous was not judged.
-void add_vacuous(const Trace& trace, const Region& region, const kernel::RegionAudit& audit, GateCase& one) {
-  for (std::size_t i = 0; i < audit.results.size(); ++i) {
-    const kernel::RegionAudit::Counts& counts = audit.results[i];
-    if (counts.vacuous == 0) continue;
-    const std::size_t judged = counts.passed + counts.failed + counts.vacuous;
-    const auto kind = counts.vacuous > judged / 2 ? Finding::Kind::undecided : Finding::Kind::vacuous;
-    const std::string& name = trace.tensors[region.results[i]].name;
-    Finding finding{kind, kVacuousRule, name, {}, {}, counts.vacuous, {}};
-    finding.message =
-        std::to_string(counts.vacuous) + " of " + std::to_string(judged) + " elements of '" + name + "' have sets too wide to say anything";
-    one.findings.push_back(std::move(finding));
-  }
 }
 
 // Of a region whose judgement asks for more memory than there is.
@@ -97,62 +43,15 @@ GateCase too_large(GateCase one) {
   return one;
 }
 
-GateCase judged_region(const Trace& trace, std::size_t index, const kernel::Sampling& sampling, GateCase one) {
-  const Region& region = trace.regions[index];
-  const double start = thread_cpu_seconds();
-  const auto audit = kernel::audit_region(trace, index, sampling);
-  one.seconds = thread_cpu_seconds() - start;
-  if (!audit) {
-    one.findings.push_back({Finding::Kind::undecided, audit.rejection().code, one.name, audit.rejection().to_text(), {}, 1, {}});
-    return one;
-  }
-  const kernel::RegionAudit::Counts counts = audit.value().total();
-  std::tie(one.passed, one.failed, one.vacuous, one.unsupported) =
-      std::tie(counts.passed, counts.failed, counts.vacuous, counts.unsupported);
-  one.unsampled = counts.unsampled;
-  one.head_room_used = audit.value().head_room_used;
-  add_violations(trace, index, audit.value(), one);
-  add_vacuous(trace, region, audit.value(), one);
-  if (audit.value().unsupported)
-    one.findings.push_back({Finding::Kind::unsupported,
-                            audit.value().unsupported->code,
-                            one.name,
-                            audit.value().unsupported->to_text(),
-                            {},
-                            counts.unsupported,
-                            {}});
-  return one;
-}
-
 GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
-  const Region& region = trace.regions[index];
-  GateCase one;
-  one.name = "region " + std::to_string(index) + (region.name.empty() ? "" : " (" + region.name + ")");
-  one.op = ops_of(region.graph);
-  one.model = to_string(region.model);
   try {
-    return judged_region(trace, index, sampling, one);
+    return reports::judged_region(trace, index, {sampling, known_faults, thread_cpu_seconds});
   } catch (const std::bad_alloc&) {
-    return too_large(std::move(one));
+    return too_large(reports::case_of(trace, index));
   }
 }
 
 }  // namespace
-
-std::string shapes_of(const Trace& trace, const Region& region) {
-  Joined operands(", "), results(", ");
-  for (const TraceTensorId id : region.operands) operands.add(to_string(trace.tensors[id].value.shape()));
-  for (const TraceTensorId id : region.results) results.add(to_string(trace.tensors[id].value.shape()));
-  return operands.text() + " -> " + results.text();
-}
-
-std::string ops_of(const Graph& graph) {
-  Joined ops("+");
-  for (const Node& node : graph.nodes) {
-    if (node.op != Op::input && node.op != Op::constant) ops.add(op_row(node.op).name);
-  }
-  return ops.text().empty() ? "none" : ops.text();
-}
 
 std::vector<GateCase> opaque_cases(const Trace& trace) {
   std::vector<GateCase> cases;
@@ -246,11 +145,11 @@ Outcome<Done> add_model(const Trace& trace, const std::string& path, const Limit
   one.seconds = thread_cpu_seconds() - start;
   if (run) {
     one.passed = run.value().nodes;
-    Joined names(", ");
+    std::string names;
     const Graph& graph = model.value().graph;
     for (std::size_t i = 0; i < run.value().outputs.size(); ++i)
-      names.add(graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'");
-    report.facts.emplace_back("model", path + ", sha256 " + hex(file.value().sha256) + ": this is a run of it; " + names.text());
+      names += (i == 0 ? "" : ", ") + graph.output_names[i] + " is '" + trace.tensors[run.value().outputs[i]].name + "'";
+    report.facts.emplace_back("model", path + ", sha256 " + hex(file.value().sha256) + ": this is a run of it; " + names);
   } else {
     one.findings.push_back({Finding::Kind::undecided, run.rejection().code, path, run.rejection().to_text(), {}, 1, {}});
   }

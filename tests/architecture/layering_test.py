@@ -33,11 +33,12 @@ MAY_INCLUDE = {
     "runtime": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "semantics/numbers/rational.h", "formats/"],
     "gpu": ["semantics/outcome.h", "semantics/demand.h", "semantics/graph/", "runtime/"],
     "probes": ["semantics/", "kernel/", "runtime/"],
-    "assay": ["semantics/", "kernel/", "runtime/", "probes/", "explain/"],
+    "assay": ["assay/reports/", "semantics/", "kernel/", "formats/", "runtime/", "gpu/cuda/", "gpu/cuda_emulation.h", "probes/", "explain/"],
     "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
+    "assay/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "gpu/devices.h", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "assay/reports/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "gpu/devices.h", "explain/"],
     "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }
@@ -59,8 +60,10 @@ PACKAGES = {
     "certificates/format": ["sys/stat.h", "unistd.h"],
     "certificates/search": ["Clp", "Coin", "cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],
     "runtime": ["hwy/", "oneapi/dnnl/", "omp.h", "immintrin.h", "xmmintrin.h"],
-    "gpu": ["cuda", "cublas", "ucontext.h"],
+    "gpu": ["cuda", "cublas", "ucontext.h", "setjmp.h", "elf.h", "link.h", "cxxabi.h", "unistd.h"],
+    "assay": ["cuda_runtime.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],
+    "assay/reports": ["nlohmann/"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],
     "cli": ["unistd.h", "sys/", "boost/version.hpp", "gmp.h", "mpfr.h", "zlib.h"],  # --version names them

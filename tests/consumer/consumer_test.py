@@ -6,18 +6,20 @@
 A part whose tool or framework is not installed prints a line "skipped: ..." first.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 TARGETS = ["decide", "write_trace", "with_catch2", "with_googletest"]
 # What the programs are made of.
-LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "kernel", "probes", "runtime", "semantics"]
+LAYERS = ["assay", "certificates", "cli", "explain", "formats", "frontends", "gpu", "kernel", "probes", "runtime", "semantics"]
 PROGRAMS = ["bin/assay", "bin/assay-check", "share/man/man1/assay.1", "share/man/man1/assay-check.1", "share/bash-completion/completions/assay",
-            "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/kernel/kernel.h"]
+            "share/bash-completion/completions/assay-check", "share/doc/assay/LICENSE", "include/assay/assay/testing.h", "include/assay/assay/cuda_testing.h", "include/assay/gpu/cuda/cuda_runtime.h", "include/assay/kernel/kernel.h"]
 PRIVATE = ["cli/load.h", "certificates/search/search.h", "formats/trace_nodes.h", "semantics/numbers/mpfr_functions.h", "tests/catch.h"]
 
 
@@ -105,6 +107,37 @@ class Consumer:
         if f"with_{name}" not in (where / "targets").read_text().split(";"):
             raise Skipped(f"{name} is not installed")
         require(re.search(r"All tests passed|PASSED", run(where / f"with_{name}")), f"{name}: no word of success")
+
+    def kernels(self, where, *options):
+        """The project of examples/cuda_kernels against the installed package -> its build folder."""
+        cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        run("cmake", *generator, "-S", self.root / "examples/cuda_kernels", "-B", where, f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={self.cxx}",
+            "-DCMAKE_BUILD_TYPE=Release", *cache, *options)
+        run("cmake", "--build", where, "--parallel", os.environ.get("ASSAY_JOBS", "2"))
+        return where
+
+    def cuda_kernels(self):
+        """Kernels in CUDA on the emulation: right ones pass, wrong twins are named; JUnit, SARIF and a trace that assay audits."""
+        where = self.kernels(self.folder / "kernels")
+        text = run(where / "audit_emulated", "--files", where)
+        require(text.count("ok ") == len(text.splitlines()) == 20 and "races" in text, text)
+        right = run(self.build / "bin/assay", "audit", where / "layer norm.safetensors", "--most-undecided", "0.05")
+        require(", 0 failed" in right, right[-2000:])
+        run(self.build / "bin/assay", "audit", where / "attention backward, no scale.safetensors", exit=1)
+        cases = xml.etree.ElementTree.parse(where / "softmax, missing barrier.xml").getroot()
+        require(int(cases.get("failures")) > 0 and "softmax.cu:" in (where / "softmax, missing barrier.xml").read_text(), "JUnit without the race")
+        results = json.loads((where / "softmax, missing barrier.sarif").read_text())["runs"][0]["results"]
+        require(results and all(one["ruleId"] == "gpu.race" for one in results), "SARIF without the race")
+
+    def nvcc_kernels(self):
+        """The same files by nvcc, linked; run where there is a device."""
+        if not shutil.which("nvcc") and "CUDACXX" not in os.environ:
+            raise Skipped("no nvcc")
+        where = self.kernels(self.folder / "kernels_nvcc", "-DWITH_CUDA=ON")
+        done = subprocess.run([where / "audit_on_device"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        require(done.returncode in (0, 77), done.stdout[-4000:])
+        print(done.stdout if done.returncode == 0 else "compiled and linked; there is no device to run on")
 
     # What is installed beside the libraries.
 
@@ -195,7 +228,7 @@ def main():
     options = parser.parse_args()
     consumer = Consumer(options.root.resolve(), options.build.resolve(), options.cxx)
     ways = {"installed": consumer.folder / "installed", "subdirectory": consumer.folder / "tree/build/consumer"}
-    parts = {name: getattr(consumer, name) for name in ("install", "subdirectory", "files", "headers", "pkg_config", "components", "debian")}
+    parts = {name: getattr(consumer, name) for name in ("install", "subdirectory", "files", "headers", "pkg_config", "components", "debian", "cuda_kernels", "nvcc_kernels")}
     for way, where in ways.items():
         parts[f"{way}_decides"] = lambda where=where: consumer.decides(where)
         parts[f"{way}_traces"] = lambda where=where: consumer.traces(where)

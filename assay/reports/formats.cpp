@@ -1,0 +1,120 @@
+// A report as JUnit XML and SARIF.
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "assay/reports/report.h"
+
+namespace assay::reports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostResults = 5000;  // SARIF: what code scanning services take in
+
+std::string xml(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f) ? c : '?';
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3f", seconds))};
+}
+
+std::string junit_xml(const GateReport& report) {
+  std::size_t failures = report.troubles.size(), skipped = 0;
+  std::string cases;
+  for (const GateCase& one : report.cases) {
+    cases += "    <testcase classname=\"assay." + report.verb + "." + xml(one.op) + "\" name=\"" + xml(one.name) + "\" time=\"" +
+             seconds_text(one.seconds) + "\">\n";
+    std::string body;
+    for (const std::string& line : one.statement) body += line + "\n";
+    for (const Finding& finding : one.findings) {
+      body += finding.rule + ": " + finding.headline() + "\n";
+      for (const std::string& line : finding.below()) body += "  " + line + "\n";
+    }
+    const bool only_unsupported = one.passed == 0 && one.unsupported > 0;
+    if (one.is_failed()) {
+      ++failures;
+      cases += "      <failure message=\"" + xml(one.findings.front().headline()) + "\" type=\"" + xml(one.findings.front().rule) + "\">" +
+               xml(body) + "</failure>\n";
+    } else if (only_unsupported) {
+      ++skipped;
+      cases += "      <skipped message=\"" + xml(one.findings.front().message) + "\"/>\n";
+    } else if (!body.empty()) {
+      cases += "      <system-out>" + xml(body) + "</system-out>\n";
+    }
+    cases += "    </testcase>\n";
+  }
+  for (const std::string& trouble : report.troubles)
+    cases += "    <testcase classname=\"assay." + report.verb + "\" name=\"waivers and baseline\"><failure message=\"" + xml(trouble) +
+             "\"/></testcase>\n";
+  const std::string counts = "tests=\"" + std::to_string(report.cases.size() + report.troubles.size()) + "\" failures=\"" +
+                             std::to_string(failures) + "\" errors=\"0\" skipped=\"" + std::to_string(skipped) + "\" time=\"" +
+                             seconds_text(report.seconds) + "\"";
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites " + counts + ">\n  <testsuite name=\"assay " + report.verb + " " +
+         xml(report.file) + "\" " + counts + ">\n" + cases + "  </testsuite>\n</testsuites>\n";
+}
+
+std::string sarif_json(const GateReport& report) {
+  std::set<std::string> rules;
+  Json results = Json::array();
+  for (const GateCase& one : report.cases) {
+    for (const Finding& finding : one.findings) {
+      if (finding.kind == Finding::Kind::vacuous || results.size() == kMostResults) continue;
+      rules.insert(finding.rule);
+      const bool serious = finding.kind == Finding::Kind::failure || finding.kind == Finding::Kind::undecided;
+      std::string text = finding.headline();
+      for (const std::string& detail : finding.below()) text += "\n" + detail;
+      Json result{{"ruleId", finding.rule},
+                  {"level", serious ? "error" : "note"},
+                  {"message", {{"text", text}}},
+                  {"locations",
+                   {{{"physicalLocation",
+                      {{"artifactLocation", {{"uri", one.file.empty() ? report.file : one.file}}}, {"region", {{"startLine", 1}}}}},
+                     {"logicalLocations", {{{"name", finding.subject}, {"fullyQualifiedName", one.name + " / " + finding.subject}}}}}}},
+                  {"partialFingerprints", {{"assay/v1", fingerprint(one, finding)}}}};
+      if (!finding.waiver.empty())
+        result["suppressions"] = Json::array({{{"kind", "external"}, {"justification", finding.details.back()}}});
+      results.push_back(std::move(result));
+    }
+  }
+  for (const std::string& trouble : report.troubles) {
+    rules.insert("gate.upkeep");
+    results.push_back({{"ruleId", "gate.upkeep"},
+                       {"level", "error"},
+                       {"message", {{"text", trouble}}},
+                       {"locations", {{{"physicalLocation", {{"artifactLocation", {{"uri", report.file}}}}}}}}});
+  }
+  Json ids = Json::array();
+  for (const std::string& rule : rules) ids.push_back({{"id", rule}});
+  Json driver{{"name", "Assay"}, {"version", ASSAY_VERSION}, {"rules", std::move(ids)}};
+  Json run{{"tool", {{"driver", std::move(driver)}}}, {"results", std::move(results)}};
+  return Json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}}
+             .dump(2, ' ', true, Json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace assay::reports

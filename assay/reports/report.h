@@ -1,0 +1,102 @@
+// What gates report: cases with findings, from an audited run or from a kernel's probes. `assay` and assay::testing write the same files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/audit/audit.h"
+#include "semantics/graph/trace.h"
+
+namespace assay::reports {
+
+struct Finding {
+  enum class Kind : std::uint8_t { failure, undecided, vacuous, unsupported } kind = Kind::failure;
+  std::string rule;     // the clause that was broken, stable: "contract.softmax", "audit.operand", "gradient.accumulation"
+  std::string subject;  // the tensor
+  std::string message;  // one line: required and found
+  std::vector<std::string> details;
+  std::size_t elements = 1;
+  std::string waiver;  // id of the waiver that covers it; empty: none
+  struct Place {
+    std::string name;  // "first", "worst"
+    Shape index;
+    kernel::Violation violation;
+  };
+  std::vector<Place> places = {};
+  std::size_t opening = 0;                  // so many of the details, the first ones, say in a reader's words what the message says exactly
+  std::vector<std::size_t> failed_at = {};  // the failed elements, row-major, or the first kMostFailedAt of them
+
+  [[nodiscard]] std::string headline() const;            // the opening in one line; without one, the message
+  [[nodiscard]] std::vector<std::string> below() const;  // what follows the headline: the other details, and the message if it was not it
+};
+
+// More elements than these are counted, but not listed.
+inline constexpr std::size_t kMostFailedAt = std::size_t{1} << 16;
+
+// The rule of findings about elements that are within sets too wide to mean anything. Of a kind of operation with so many elements or more,
+// a single one is no share.
+inline constexpr const char* kVacuousRule = "contract.vacuous";
+inline constexpr std::size_t kShareOfOne = 20;
+
+struct GateCase {
+  std::string name;   // place in the run
+  std::string op;     // "gemm", or the ops of a fused region joined by "+"
+  std::string model;  // execution model
+  double seconds = 0;
+  std::size_t passed = 0, failed = 0, vacuous = 0, unsupported = 0;  // elements
+  std::size_t unsampled = 0;                                         // elements that were not looked at, as asked
+  double head_room_used = 0;
+  std::vector<Finding> findings;
+  std::string file;                    // the report's, if empty
+  std::vector<std::string> statement;  // what was shown, in lines: of certificates
+
+  [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
+};
+
+// rule, op and model: what stays the same when regions are renamed or shapes change.
+[[nodiscard]] std::string fingerprint(const GateCase& one, const Finding& finding);
+
+struct GateReport {
+  [[nodiscard]] std::string schema_name() const { return schema.empty() ? "assay." + verb + "/1" : schema; }
+
+  std::string verb;    // "audit"
+  std::string schema;  // of the JSON form; empty: "assay.<verb>/1"
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> facts;  // about the run: writer, digest, ...
+  std::vector<GateCase> cases;
+  std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
+  std::size_t waived = 0;             // findings
+  double seconds = 0;
+  bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of all together
+
+  [[nodiscard]] GateCase totals() const;  // elements of all cases, the greatest head-room
+  // Kinds of op of whose elements more than this share are vacuous or unsupported and not waived.
+  [[nodiscard]] std::vector<std::string> undecided_ops(double most_undecided) const;
+  // The word of the last line: "passed", "passed with waivers", "failed", "undecided".
+  [[nodiscard]] std::string verdict(double most_undecided) const;
+};
+
+// "gemm+relu": what it computes, constants apart; "[128, 784], [512, 784] -> [128, 512]".
+[[nodiscard]] std::string ops_of(const Graph& graph);
+[[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);
+
+// What a caller lends to the judgement of a region.
+struct Judging {
+  kernel::Sampling sampling = {};
+  std::function<std::vector<std::string>(const Trace&, const Region&)> known_faults = {};  // of the bank (probes/faults.h); none: not asked
+  std::function<double()> seconds = {};                                                    // of the processor; none: not measured
+};
+// The name, ops and model of a region of a continuous trace, and those with its judgement.
+[[nodiscard]] GateCase case_of(const Trace& trace, std::size_t region);
+[[nodiscard]] GateCase judged_region(const Trace& trace, std::size_t region, const Judging& judging);
+
+// "0.125"
+[[nodiscard]] std::string seconds_text(double seconds);
+[[nodiscard]] std::string junit_xml(const GateReport& report);
+[[nodiscard]] std::string sarif_json(const GateReport& report);
+
+}  // namespace assay::reports

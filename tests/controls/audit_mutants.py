@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Controls of the audit's tests: the contracts without one premise of storage in 16 bits at a time.
 
-    audit_mutants.py BUILD_DIR [--only TEXT]
+    audit_mutants.py BUILD_DIR [--only TEXT] [--changed COMMIT]
 
 As kernel_mutants.py, for kernel/audit and test_audit: each mutant is one replaced piece of one file. The layer is compiled several files at a time, so
 that a mutant is compiled in the unit that holds its file, and linked before the library. Exit code 0: every mutant was caught, and the
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutants import flags_of, passes
+from mutants import changed_since, flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "kernel" / "audit"
@@ -67,9 +67,13 @@ def link(build, objects, binary):
     subprocess.run([words[0], *map(str, objects), "-Wl,--allow-multiple-definition", *words[1:]], check=True, cwd=build)
 
 
+def places(text):
+    return [path for path in sorted(FOLDER.rglob("*.*")) if path.suffix in (".cpp", ".h") and text in path.read_text()]
+
+
 def check(build, folder, number, mutant):
     old, new, tests = mutant
-    files = [path for path in sorted(FOLDER.rglob("*.*")) if path.suffix in (".cpp", ".h") and old in path.read_text()]
+    files = places(old)
     if len(files) != 1 or files[0].read_text().count(old) != 1:
         return f"stale: found in {[str(path.relative_to(ROOT)) for path in files]}"
     place = folder / str(number)
@@ -102,9 +106,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="mutants whose text or test contains this")
+    parser.add_argument("--changed", help="mutants of the files that differ from this commit, and those that are found in no file")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     chosen = [m for m in MUTANTS if any(arguments.only in part for part in m)]
+    if arguments.changed:
+        changed = changed_since(ROOT, arguments.changed, [str(FOLDER)])
+        chosen = [m for m in chosen if not places(m[0]) or changed & set(places(m[0]))]
     failures = 0
     with tempfile.TemporaryDirectory() as name:
         if not passes(build / "bin" / "test_audit", "*stor*"):

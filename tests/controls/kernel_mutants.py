@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutants import flags_of, passes
+from mutants import changed_since, flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["kernel/proof", "kernel/executions", "semantics/functions", "semantics/statement", "certificates/replay"]
@@ -341,8 +341,7 @@ def main():
     arguments = parser.parse_args()
     chosen = [m for m in MUTANTS if any(arguments.only in part for part in m)]
     if arguments.changed:
-        differ = subprocess.run(["git", "-C", str(ROOT), "diff", "--name-only", arguments.changed, "--", *FOLDERS], check=True, capture_output=True, text=True)
-        changed = {ROOT / name for name in differ.stdout.split()}
+        changed = changed_since(ROOT, arguments.changed, FOLDERS)
         chosen = [m for m in chosen if not places(m[0]) or changed & set(places(m[0]))]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

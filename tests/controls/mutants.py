@@ -16,6 +16,12 @@ def flags_of(entry):
     return kept
 
 
+def changed_since(root, commit, folders):
+    """The files of these folders that differ from the commit."""
+    done = subprocess.run(["git", "-C", str(root), "diff", "--name-only", commit, "--", *folders], check=True, capture_output=True, text=True)
+    return {root / name for name in done.stdout.split()}
+
+
 def passes(binary, tests):
     """A test binary, on the tests of that pattern."""
     try:

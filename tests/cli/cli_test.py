@@ -7,10 +7,10 @@ import json
 import math
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import onnx_files
@@ -471,12 +471,16 @@ class CommandLine(unittest.TestCase):
     def test_start_up_is_quick(self):
         if INSTRUMENTED:
             self.skipTest("programs with sanitizers")
+        def spent():  # by programs that have ended, whatever else the machine does
+            children = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return children.ru_utime + children.ru_stime
+
         best = 1.0
         for _ in range(30):
-            start = time.perf_counter()
+            before = spent()
             Run("assay", "--version")
-            best = min(best, time.perf_counter() - start)
-        self.assertLess(best, 0.030, "seconds, best of 30")
+            best = min(best, spent() - before)
+        self.assertLess(best, 0.030, "processor seconds, best of 30")
 
 
 if __name__ == "__main__":

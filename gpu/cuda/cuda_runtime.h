@@ -199,89 +199,32 @@ __attribute__((noinline, no_sanitize("thread"))) T AssayUpdate(T* address, T ope
   *address = change(before, operand);
   return before;
 }
-__attribute__((noinline)) inline int atomicAdd(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return before + by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicAdd(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before + by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned long long atomicAdd(unsigned long long* address, unsigned long long operand) {
-  return AssayUpdate<unsigned long long>(
-      address, operand, [](unsigned long long before, unsigned long long by) -> unsigned long long { return before + by; },
-      __builtin_return_address(0));
-}
-__attribute__((noinline)) inline float atomicAdd(float* address, float operand) {
-  return AssayUpdate<float>(
-      address, operand, [](float before, float by) -> float { return before + by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline double atomicAdd(double* address, double operand) {
-  return AssayUpdate<double>(
-      address, operand, [](double before, double by) -> double { return before + by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicSub(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return before - by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicSub(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before - by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicExch(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, []([[maybe_unused]] int before, int by) -> int { return by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicExch(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, []([[maybe_unused]] unsigned before, unsigned by) -> unsigned { return by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned long long atomicExch(unsigned long long* address, unsigned long long operand) {
-  return AssayUpdate<unsigned long long>(
-      address, operand, []([[maybe_unused]] unsigned long long before, unsigned long long by) -> unsigned long long { return by; },
-      __builtin_return_address(0));
-}
-__attribute__((noinline)) inline float atomicExch(float* address, float operand) {
-  return AssayUpdate<float>(
-      address, operand, []([[maybe_unused]] float before, float by) -> float { return by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicMin(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return by < before ? by : before; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicMin(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return by < before ? by : before; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicMax(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return before < by ? by : before; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicMax(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before < by ? by : before; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicAnd(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return before & by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicAnd(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before & by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline int atomicOr(int* address, int operand) {
-  return AssayUpdate<int>(
-      address, operand, [](int before, int by) -> int { return before | by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicOr(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before | by; }, __builtin_return_address(0));
-}
-__attribute__((noinline)) inline unsigned atomicInc(unsigned* address, unsigned operand) {
-  return AssayUpdate<unsigned>(
-      address, operand, [](unsigned before, unsigned by) -> unsigned { return before >= by ? 0U : before + 1; },
-      __builtin_return_address(0));
-}
+#define ASSAY_ATOMIC(name, T, after)                                                                                \
+  __attribute__((noinline)) inline T name(T* address, T operand) {                                                  \
+    return AssayUpdate<T>(                                                                                          \
+        address, operand, []([[maybe_unused]] T before, T by) -> T { return after; }, __builtin_return_address(0)); \
+  }
+ASSAY_ATOMIC(atomicAdd, int, before + by)
+ASSAY_ATOMIC(atomicAdd, unsigned, before + by)
+ASSAY_ATOMIC(atomicAdd, unsigned long long, before + by)
+ASSAY_ATOMIC(atomicAdd, float, before + by)
+ASSAY_ATOMIC(atomicAdd, double, before + by)
+ASSAY_ATOMIC(atomicSub, int, before - by)
+ASSAY_ATOMIC(atomicSub, unsigned, before - by)
+ASSAY_ATOMIC(atomicExch, int, by)
+ASSAY_ATOMIC(atomicExch, unsigned, by)
+ASSAY_ATOMIC(atomicExch, unsigned long long, by)
+ASSAY_ATOMIC(atomicExch, float, by)
+ASSAY_ATOMIC(atomicMin, int, by < before ? by : before)
+ASSAY_ATOMIC(atomicMin, unsigned, by < before ? by : before)
+ASSAY_ATOMIC(atomicMax, int, before < by ? by : before)
+ASSAY_ATOMIC(atomicMax, unsigned, before < by ? by : before)
+ASSAY_ATOMIC(atomicAnd, int, (before & by))
+ASSAY_ATOMIC(atomicAnd, unsigned, (before & by))
+ASSAY_ATOMIC(atomicOr, int, before | by)
+ASSAY_ATOMIC(atomicOr, unsigned, before | by)
+ASSAY_ATOMIC(atomicInc, unsigned, before >= by ? 0U : before + 1)
+#undef ASSAY_ATOMIC
 template <class T>
 __attribute__((noinline, no_sanitize("thread"))) T atomicCAS(T* address, T expected, T value) {
   assay::gpu::cuda::touch_atomically(address, sizeof(T), __builtin_return_address(0));

@@ -213,24 +213,12 @@ class GradientCheck {
   // cotangent here is composed of what it was computed from, and integers are those of the run. That says the same of the run: the region and
   // those before it together compute the same result, and all that flows through such an operand is in the product.
   [[nodiscard]] Contributions composed(const Region& region, const Trace::Vjp& vjp) const {
-    std::vector<bool> ends(trace_.tensors.size(), false), seen(trace_.tensors.size(), false);
-    for (const auto& [operand, id] : vjp.cotangents) ends[region.operands[operand]] = true;
-    for (const TraceTensorId id : trace_.detached) ends[id] = true;
-    Contributions inputs, open = region.operands;
-    while (!open.empty()) {
-      const TraceTensorId id = open.back();
-      open.pop_back();
-      if (seen[id]) continue;
-      seen[id] = true;
-      const std::uint32_t producer = producers_.region_of(id);
-      if (ends[id] || producer == Producers::kNone) {
-        if (is_real(trace_, id)) inputs.push_back(id);
-        continue;
-      }
-      const Contributions& above = trace_.regions[producer].operands;
-      open.insert(open.end(), above.begin(), above.end());
-    }
-    return different(std::move(inputs));
+    std::vector<bool> stops(trace_.tensors.size(), false);
+    for (const auto& [operand, id] : vjp.cotangents) stops[region.operands[operand]] = true;
+    for (const TraceTensorId id : trace_.detached) stops[id] = true;
+    Contributions inputs = producers_.ends_of(region.operands, [&](TraceTensorId id) { return stops[id]; });
+    std::erase_if(inputs, [&](TraceTensorId id) { return !is_real(trace_, id); });
+    return inputs;
   }
 
   // The recorded product of region r, as a graph from tensors (different operands, or what they are composed of) and the cotangent.

@@ -2,6 +2,7 @@
 
 #include "kernel/audit/slice.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -84,10 +85,29 @@ Region meant_by(const Trace& trace, const Trace::Vjp& vjp) {
   return region;
 }
 
-Producers::Producers(const Trace& trace) : region_(trace.tensors.size(), kNone) {
+Producers::Producers(const Trace& trace) : trace_(trace), region_(trace.tensors.size(), kNone) {
   for (std::uint32_t r = 0; r < trace.regions.size(); ++r) {
     for (const TraceTensorId id : trace.regions[r].results) region_[id] = r;
   }
+}
+
+std::vector<TraceTensorId> Producers::ends_of(std::vector<TraceTensorId> from, const std::function<bool(TraceTensorId)>& stops) const {
+  std::vector<TraceTensorId> ends;
+  std::vector<bool> seen(region_.size(), false);
+  while (!from.empty()) {
+    const TraceTensorId id = from.back();
+    from.pop_back();
+    if (seen[id]) continue;
+    seen[id] = true;
+    if (stops(id) || region_[id] == kNone) {
+      ends.push_back(id);
+    } else {
+      const std::vector<TraceTensorId>& above = trace_.regions[region_[id]].operands;
+      from.insert(from.end(), above.begin(), above.end());
+    }
+  }
+  std::ranges::sort(ends);
+  return ends;
 }
 
 void Slice::add_input(TraceTensorId id) {

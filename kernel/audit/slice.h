@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,8 +18,11 @@ class Producers {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   explicit Producers(const Trace& trace);
   [[nodiscard]] std::uint32_t region_of(TraceTensorId id) const { return region_[id]; }
+  // Where the ways back from these tensors end: at those that `stops` names, and at what the run was given. Ascending, each once.
+  [[nodiscard]] std::vector<TraceTensorId> ends_of(std::vector<TraceTensorId> from, const std::function<bool(TraceTensorId)>& stops) const;
 
  private:
+  const Trace& trace_;
   std::vector<std::uint32_t> region_;
 };
 

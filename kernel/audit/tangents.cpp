@@ -90,26 +90,15 @@ class TangentCheck {
 
   // The tensors at which the way back from `wanted` ends: known ones (but the first), detached ones, and what the run was given.
   [[nodiscard]] std::set<TraceTensorId> ends_of(TraceTensorId wanted, const Known& known, bool with_tangents) const {
-    std::set<TraceTensorId> ends, seen, stops;
+    std::set<TraceTensorId> stops;
     for (const auto& [tensor, tangent] : known) {
       stops.insert(tensor);
       if (with_tangents) stops.insert(tangent);
     }
-    std::vector<TraceTensorId> open = {wanted};
-    while (!open.empty()) {
-      const TraceTensorId id = open.back();
-      open.pop_back();
-      if (!seen.insert(id).second) continue;
-      const std::uint32_t producer = producers_.region_of(id);
-      const bool is_detached = detached_.contains(id) && is_float(trace_.tensors[id].value.dtype());
-      if (stops.contains(id) || is_detached || producer == Producers::kNone) {
-        ends.insert(id);
-        continue;
-      }
-      const Region& region = trace_.regions[producer];
-      open.insert(open.end(), region.operands.begin(), region.operands.end());
-    }
-    return ends;
+    const auto ends = producers_.ends_of({wanted}, [&](TraceTensorId id) {
+      return stops.contains(id) || (detached_.contains(id) && is_float(trace_.tensors[id].value.dtype()));
+    });
+    return {ends.begin(), ends.end()};
   }
 
   // Real tensors become inputs; integers and truth values are those of the run.

@@ -63,6 +63,18 @@ class Run {
   Trace trace;
 };
 
+// The region runs another op on the same operands; its recorded result is of no interest then.
+inline void replace_op(Region& region, Op op) {
+  Graph graph;
+  std::vector<NodeId> inputs;
+  for (const NodeId input : region.graph.inputs)
+    inputs.push_back(graph.append_input(region.graph.node(input).dtype, region.graph.node(input).shape, "x"));
+  auto node = graph.append(op, inputs);
+  if (!node) FAIL(node.rejection().to_text());
+  graph.mark_output(node.value(), "y");
+  region.graph = std::move(graph);
+}
+
 // Element i of a tensor moved by `steps` numbers of float32.
 inline Tensor moved(const Tensor& tensor, std::size_t i, int steps) {
   std::vector<std::byte> bytes(tensor.bytes().begin(), tensor.bytes().end());

@@ -55,17 +55,9 @@ std::vector<std::string> failures(const Trace& trace) {
   return codes;
 }
 
-// The op of the region that gave a tensor, replaced; what was recorded is of no interest here.
+// As run.h has it, for the region that gave a tensor.
 void replace_op(Trace& trace, TraceTensorId result, Op op) {
-  Region& region = *std::ranges::find_if(trace.regions, [&](const Region& one) { return one.results[0] == result; });
-  Graph graph;
-  std::vector<NodeId> inputs;
-  for (const NodeId input : region.graph.inputs)
-    inputs.push_back(graph.append_input(region.graph.node(input).dtype, region.graph.node(input).shape, "x"));
-  auto node = graph.append(op, inputs);
-  if (!node) FAIL(node.rejection().to_text());
-  graph.mark_output(node.value(), "y");
-  region.graph = std::move(graph);
+  test::replace_op(*std::ranges::find_if(trace.regions, [&](const Region& one) { return one.results[0] == result; }), op);
 }
 
 std::string name(const Trace& trace, TraceTensorId id) { return "'" + trace.tensors[id].name + "'"; }

@@ -36,13 +36,6 @@ std::vector<std::string> known_faults(const Trace& trace, const Region& region) 
   return probes::explanations(trace, region);
 }
 
-// Of a region whose judgement asks for more memory than there is.
-GateCase too_large(GateCase one) {
-  const Rejection why = beyond_memory(one.name);
-  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
-  return one;
-}
-
 GateCase judged(const Trace& trace, std::size_t index, const kernel::Sampling& sampling) {
   try {
     return reports::judged_region(trace, index, {sampling, known_faults, thread_cpu_seconds});

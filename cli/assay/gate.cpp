@@ -162,6 +162,12 @@ Rejection beyond_memory(const std::string& place) {
           "allow more with --memory, judge a part with `assay audit --sample N`, or use fewer --jobs"};
 }
 
+GateCase too_large(GateCase one) {
+  const Rejection why = beyond_memory(one.name);
+  one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
+  return one;
+}
+
 Rejection unread(const Rejection& why, const std::string& path) { return why.code == "files.memory" ? beyond_memory(path) : why; }
 
 int within_memory(const std::string& schema, const JsonTarget& json, const std::string& place, const Limits& limits,

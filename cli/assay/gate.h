@@ -36,6 +36,8 @@ using reports::shapes_of;
 [[nodiscard]] int within_memory(const std::string& schema, const JsonTarget& json, const std::string& place, const Limits& limits,
                                 const std::function<int()>& body);
 [[nodiscard]] Rejection beyond_memory(const std::string& place);
+// A case whose judgement asks for more memory than there is: undecided.
+[[nodiscard]] GateCase too_large(GateCase one);
 // Why a file was not read, as that where it was for want of memory.
 [[nodiscard]] Rejection unread(const Rejection& why, const std::string& path);
 

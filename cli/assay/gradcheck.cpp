@@ -69,13 +69,10 @@ std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed, ker
     try {
       for (const kernel::GradientStep& step : kernel::check_gradient(trace, g, seed, convention)) cases.push_back(case_of(trace, g, step));
     } catch (const std::bad_alloc&) {
-      const std::string& output = trace.tensors[trace.gradients[g].output].name;
-      const Rejection why = beyond_memory("gradient of '" + output + "'");
       GateCase one;
-      one.name = why.place;
+      one.name = "gradient of '" + trace.tensors[trace.gradients[g].output].name + "'";
       one.op = "gradient";
-      one.findings.push_back({Finding::Kind::undecided, why.code, output, why.to_text(), {}, 1, {}});
-      cases.push_back(std::move(one));
+      cases.push_back(too_large(std::move(one)));
     }
   }
   return cases;
@@ -135,12 +132,10 @@ std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool
         if (step.is_dead) cases.push_back(dead_case(trace, step, allow_dead));
       }
     } catch (const std::bad_alloc&) {
-      const Rejection why = beyond_memory("tangents " + std::to_string(k));
       GateCase one;
-      one.name = why.place;
+      one.name = "tangents " + std::to_string(k);
       one.op = "jvp";
-      one.findings.push_back({Finding::Kind::undecided, why.code, one.name, why.to_text(), {}, 1, {}});
-      cases.push_back(std::move(one));
+      cases.push_back(too_large(std::move(one)));
     }
   }
   return cases;

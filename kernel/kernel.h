@@ -85,7 +85,8 @@ class Problem {
   [[nodiscard]] bool group_is_empty(std::size_t group) const { return group_is_empty_[group]; }
 
   [[nodiscard]] bool is_constant(NodeId node) const { return is_constant_[node]; }  // depends on no input
-  // Set for every linear or layout node that is not constant; with the affine nodes before it that only it reads folded in.
+  // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
+  // nothing else reads in a floating semantics.
   [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
   // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
   [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }

@@ -56,7 +56,8 @@ Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
   return as_intervals(graph().node(node).shape, *boxes[source]);
 }
 
-// Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact joins a formula only between steps.
+// Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact
+// joins a formula only between steps.
 void Problem::mark_rewritten() {
   readers_.assign(graph().nodes.size(), 0);
   for (const Node& node : graph().nodes) {

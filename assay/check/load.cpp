@@ -59,8 +59,15 @@ Outcome<Loaded> load_problem(const std::string& named_model, const std::string& 
     loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
   auto semantics = options.semantics ? Outcome<ExecutionModel>(*options.semantics) : declared_semantics(loaded.property, property_path);
   if (!semantics) return semantics.rejection();
-  kernel::Statement statement{std::move(loaded.model.graph), std::move(loaded.property.property), std::move(semantics).value(),
-                              loaded.model.sources};
+  if (loaded.property.graph && semantics.value().kind == ExecutionModel::Kind::floating)
+    return Rejection{Rejection::Kind::unsupported,
+                     "semantics.polynomial",
+                     property_path,
+                     "rows without products of variables",
+                     "products, which the property means exactly, and values of float executions",
+                     "state real arithmetic: --semantics real"};
+  kernel::Statement statement{std::move(loaded.property.graph ? *loaded.property.graph : loaded.model.graph),
+                              std::move(loaded.property.property), std::move(semantics).value(), loaded.model.sources};
   statement.sources.push_back(loaded.property.source);
   auto problem = opened(std::move(statement), options);
   if (!problem) return problem.rejection();

@@ -26,7 +26,7 @@ struct LoadOptions {
   // What the statement is about; nothing: what the element types of the property say (VNN-LIB 1 means real numbers).
   std::optional<ExecutionModel> semantics;
   bool exact = false;  // KernelOptions::exact
-  vnnlib::Polynomials polynomials = vnnlib::Polynomials::refuse;
+  vnnlib::Polynomials polynomials = vnnlib::Polynomials::state;
   Limits limits;
   // Called with the bytes that the run may hold, each time that more of the files is known. A program of its own has the system enforce
   // them; inside another program nobody may want that.

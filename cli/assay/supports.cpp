@@ -44,7 +44,7 @@ std::vector<std::string> answer(const std::string& question) {
       {"multiple-input-output-theories", {"SIO", "MIO"}},
       {"multiple-network-theories", {"SNET"}},
       {"multiple-node-comparison-theories", {"SNC", "MNC"}},
-      {"arithmetic-complexity-theories", {"BND", "OUTC", "LIN"}},
+      {"arithmetic-complexity-theories", {"BND", "OUTC", "LIN", "POLY"}},
       {"optimised-disjunctive-reasoning", {"true"}},
       {"serialise-assignments", {"false"}},
       {"unsat-proofs", {"false"}},  // in the VNN-LIB format; `verify --proof` writes this project's own

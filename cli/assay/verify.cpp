@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -106,7 +107,7 @@ std::string sentence(const VerifyReport& report) {
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
   std::vector<double> outputs;
-  for (const Interval& output : theorem.outputs()) outputs.push_back(output.midpoint());
+  for (const Interval& output : std::span(theorem.outputs()).first(property.network_outputs)) outputs.push_back(output.midpoint());
   const std::vector<Rational>& inputs = theorem.witness().inputs;
   return property.version.starts_with("1") ? vnnlib::write_assignment_v1(inputs, outputs)
                                            : vnnlib::write_assignment_v2(property, inputs, outputs);

@@ -131,11 +131,9 @@ bool ExpressionReader::read_product(LinearExpression& result, Position at, unsig
 bool ExpressionReader::multiply(LinearExpression& target, LinearExpression& factor, Position at) {
   target.collect();
   factor.collect();
-  target.is_polynomial = target.is_polynomial || factor.is_polynomial || (!target.terms.empty() && !factor.terms.empty());
-  if (target.is_polynomial && polynomials_ == Polynomials::refuse) {
-    return diagnostics_.unsupported(at, "polynomial", "products with at most one factor that is not constant",
-                                    "the theory of polynomial arithmetic", "only linear constraints can be stated");
-  }
+  const bool of_variables = !target.terms.empty() && !factor.terms.empty();
+  if (of_variables && polynomials_ == Polynomials::state) return multiply_out(target, factor, at);
+  target.is_polynomial = target.is_polynomial || factor.is_polynomial || of_variables;
   if (target.is_polynomial) {
     target.terms.clear();
     return true;
@@ -145,6 +143,27 @@ bool ExpressionReader::multiply(LinearExpression& target, LinearExpression& fact
   if (!charge(target.terms.size(), target.digits, at)) return false;
   target.constant *= factor.constant;
   for (LinearExpression::Term& term : target.terms) term.coefficient *= factor.constant;
+  return true;
+}
+
+bool ExpressionReader::multiply_out(LinearExpression& target, const LinearExpression& factor, Position at) {
+  constexpr std::size_t kWorkPerProduct = 100;  // to find it among the others
+  const std::size_t products = target.terms.size() * factor.terms.size();
+  const std::uint32_t digits = target.digits + factor.digits + static_cast<std::uint32_t>(std::to_string(products + 2).size());
+  if (!charge(kWorkPerProduct * products, digits, at)) return false;
+  LinearExpression result;
+  result.constant = target.constant * factor.constant;
+  result.digits = digits;
+  for (const LinearExpression::Term& a : target.terms) {
+    for (const LinearExpression::Term& b : factor.terms) {
+      result.terms.push_back({0, a.coefficient * b.coefficient});
+      if (!products_.multiply(a.scalar, b.scalar, at, result.terms.back().scalar)) return false;
+    }
+  }
+  for (const LinearExpression::Term& a : target.terms) result.terms.push_back({a.scalar, a.coefficient * factor.constant});
+  for (const LinearExpression::Term& b : factor.terms) result.terms.push_back({b.scalar, b.coefficient * target.constant});
+  result.collect();
+  target = std::move(result);
   return true;
 }
 

@@ -1,10 +1,11 @@
-// Linear arithmetic: decimals, variables, + - * with exact coefficients.
+// Arithmetic that is linear in variables and their products: decimals, variables, + - * with exact coefficients.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "frontends/vnnlib/lexer.h"
+#include "frontends/vnnlib/products.h"
 #include "frontends/vnnlib/signature.h"
 #include "semantics/numbers/rational.h"
 
@@ -32,8 +33,8 @@ inline constexpr unsigned kMaxNesting = 500;
 
 class ExpressionReader {
  public:
-  ExpressionReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Polynomials polynomials)
-      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), polynomials_(polynomials) {}
+  ExpressionReader(Lexer& lexer, Diagnostics& diagnostics, const Signature& signature, Products& products, Polynomials polynomials)
+      : lexer_(lexer), diagnostics_(diagnostics), signature_(signature), products_(products), polynomials_(polynomials) {}
 
   // The expression that comes next.
   bool read(LinearExpression& result, unsigned depth);
@@ -46,11 +47,13 @@ class ExpressionReader {
   bool read_sum(LinearExpression& result, Position at, bool subtract, unsigned depth);
   bool read_product(LinearExpression& result, Position at, unsigned depth);
   bool multiply(LinearExpression& target, LinearExpression& factor, Position at);
+  bool multiply_out(LinearExpression& target, const LinearExpression& factor, Position at);
   bool charge(std::size_t terms, std::uint32_t digits, Position at);
 
   Lexer& lexer_;
   Diagnostics& diagnostics_;
   const Signature& signature_;
+  Products& products_;
   Polynomials polynomials_;
   std::uint64_t work_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "frontends/vnnlib/formula.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -131,6 +132,7 @@ bool FormulaReader::read_comparison(Conjunction& target, const Token& op) {
     return conjoin(target, Dnf::always(), op.at);
   }
   left_.collect();
+  std::ranges::sort(left_.terms, [&](const auto& a, const auto& b) { return products_.comes_before(a.scalar, b.scalar); });
   const std::uint64_t digits = std::uint64_t{left_.digits} * (left_.terms.size() + 1);
   if (!room_.take(digits, kBytesPerDigit, op.at, "digits of the numbers")) return false;
   if (literals_.size() > kMaxLiterals)
@@ -170,7 +172,7 @@ void FormulaReader::add_at_most_zero(const LinearExpression& difference, bool st
   }
   if (is_bound && !strict) return;
   kernel::Row row;
-  for (const LinearExpression::Term& term : difference.terms) row.terms.push_back({term.coefficient, signature_.variable(term.scalar)});
+  for (const LinearExpression::Term& term : difference.terms) row.terms.push_back({term.coefficient, products_.variable(term.scalar)});
   row.bound = limit;
   row.strict = strict;
   result.push_back(literals_.add(std::move(row), bytes * (difference.terms.size() + 1)));

@@ -6,6 +6,7 @@
 
 #include "frontends/vnnlib/expression.h"
 #include "frontends/vnnlib/lexer.h"
+#include "frontends/vnnlib/products.h"
 #include "frontends/vnnlib/signature.h"
 #include "semantics/statement/statement.h"
 
@@ -63,11 +64,13 @@ class FormulaReader {
         diagnostics_(diagnostics),
         signature_(signature),
         room_(room),
-        expressions_(lexer, diagnostics, signature, polynomials) {}
+        products_(signature, diagnostics, room),
+        expressions_(lexer, diagnostics, signature, products_, polynomials) {}
 
   // target := target AND the formula that comes next.
   bool read_into(Conjunction& target, unsigned depth = 0);
   [[nodiscard]] const Literals& literals() const { return literals_; }
+  [[nodiscard]] const Products& products() const { return products_; }
   [[nodiscard]] std::size_t left_out() const { return left_out_; }  // comparisons
 
  private:
@@ -83,6 +86,7 @@ class FormulaReader {
   Diagnostics& diagnostics_;
   const Signature& signature_;
   Room& room_;
+  Products products_;
   ExpressionReader expressions_;
   Literals literals_;
   LinearExpression left_, right_;

@@ -105,6 +105,11 @@ bool QueryReader::read(PropertyFile& file) {
     file.notes.push_back(std::to_string(formulas_.left_out()) + (formulas_.left_out() == 1 ? " comparison" : " comparisons") +
                          " of polynomials left out: what is said holds on the larger region that the others describe");
   }
+  if (const Products& products = formulas_.products(); !products.empty()) {
+    auto graph = products.graph();
+    if (!graph) return diagnostics_.unsupported_file(graph.rejection().code, graph.rejection().required, graph.rejection().found);
+    file.graph = std::move(graph).value();
+  }
   return build_cases(region_, formulas_.literals(), signature_, diagnostics_, room_, file.property, file.notes);
 }
 

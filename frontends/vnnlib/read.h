@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,24 +43,26 @@ struct PropertyFile {
   std::string declared_type;                           // the element type as written; several are joined by ", "
   std::vector<std::string> input_names, output_names;  // declared names, in the network's order
   std::vector<TensorDeclaration> declarations;         // in order of declaration
+  std::size_t network_outputs = 0;                     // elements; behind them the rows' variables are products (`graph`)
+  std::optional<Graph> graph;                          // the network with products of variables as further outputs, where rows name such
   std::vector<std::string> notes;                      // what a reader should know: boxes that are empty, contradictory assertions
   std::uint64_t stored = 0;                            // bytes on disk
 };
 
 // What becomes of a comparison in which variables are multiplied with each other.
 enum class Polynomials : std::uint8_t {
-  refuse,
+  state,      // as outputs of a graph that computes the products, too
   leave_out,  // the region grows: for bounds over it, never for a statement
 };
 
 // Reads a .vnnlib or .vnnlib.gz file against the networks it speaks about. Rejections are `malformed` or
 // `unsupported` and carry file, line and column.
 Outcome<PropertyFile> read_property(const std::string& path, std::span<const NetworkShape> networks,
-                                    Polynomials polynomials = Polynomials::refuse, const MemoryRule& memory = {});
+                                    Polynomials polynomials = Polynomials::state, const MemoryRule& memory = {});
 
 // The same for text in memory; `file` appears in messages and as the source's name.
 Outcome<PropertyFile> read_property_text(std::string_view text, const std::string& file, std::span<const NetworkShape> networks,
-                                         Polynomials polynomials = Polynomials::refuse, const MemoryRule& memory = {});
+                                         Polynomials polynomials = Polynomials::state, const MemoryRule& memory = {});
 
 // A witness in the form of VNN-LIB 1.0: "((X_0 0.5)\n (X_1 -2)\n (Y_0 1.25))\n". Inputs are printed exactly where they have
 // a finite decimal expansion, otherwise as the nearest double below; outputs as the shortest decimal that reads

@@ -396,6 +396,7 @@ void Signature::describe_to(PropertyFile& file) const {
       file.declared_type += (file.declared_type.empty() ? "" : ", ") + type;
   };
   file.declared_real = true;
+  file.network_outputs = output_count_;
   if (version_1_) {
     file.declarations = {{Side::input, 0, "X", "Real", {input_count_}}, {Side::output, 0, "Y", "Real", {output_count_}}};
     file.declared_type = "Real";

@@ -22,6 +22,7 @@ class Signature {
 
   [[nodiscard]] const Graph& graph() const { return *graph_; }
   [[nodiscard]] std::uint32_t input_count() const { return input_count_; }
+  [[nodiscard]] std::uint32_t scalar_count() const { return input_count_ + output_count_; }
   [[nodiscard]] bool is_input(Scalar scalar) const { return scalar < input_count_; }
   [[nodiscard]] kernel::Variable variable(Scalar scalar) const;
   // "X_3" or "X[0,3]": as the query writes it.

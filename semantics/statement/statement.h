@@ -24,6 +24,9 @@ struct Variable {
   std::uint64_t element = 0;
 };
 
+// How the names of outputs begin whose elements are products of elements of inputs and of other outputs: a property multiplies them.
+inline constexpr std::string_view kProductsName = "of the property: ";
+
 struct Term {
   Rational coefficient;
   Variable variable;

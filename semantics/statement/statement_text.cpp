@@ -17,11 +17,69 @@ struct Shown {
 };
 constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
 
+// The variable that an element of a node is a copy of, or the node itself.
+struct Element {
+  NodeId node = 0;
+  std::uint64_t element = 0;
+};
+
+Element copied_from(const Graph& graph, Element e) {
+  for (;;) {
+    const Node& node = graph.node(e.node);
+    const bool is_vector = node.shape.size() == 1;
+    if (std::ranges::count(graph.outputs, e.node) > 0) return e;
+    if (node.op == Op::reshape) {
+      e.node = node.operands[0];
+    } else if (node.op == Op::gather && is_vector && graph.node(node.operands[0]).shape.size() == 1) {
+      e = {node.operands[0], static_cast<std::uint64_t>(std::get<GatherAttributes>(node.attributes).indices[e.element])};
+    } else if (node.op == Op::concat && is_vector) {
+      std::size_t part = 0;
+      for (; e.element >= graph.size(node.operands[part]); ++part) e.element -= graph.size(node.operands[part]);
+      e.node = node.operands[part];
+    } else {
+      return e;
+    }
+  }
+}
+
+bool holds_products(const Graph& graph, std::size_t output) {
+  return graph.output_names[output].starts_with(kProductsName) && graph.node(graph.outputs[output]).op == Op::mul;
+}
+
+std::string tensor_name(const std::vector<std::string>& names, std::size_t count, std::size_t tensor, const char* only) {
+  return count == 1 ? only : printable(names[tensor]);
+}
+
+// Of a product its factors, as long as there are `left` to be named.
+std::string variable_text(const Graph& graph, const Variable& v, std::size_t& left) {
+  const std::string element = "_" + std::to_string(v.element);
+  if (v.side == Variable::Side::input) return tensor_name(graph.input_names, graph.input_names.size(), v.tensor, "X") + element;
+  if (holds_products(graph, v.tensor) && left > 0) {
+    --left;
+    std::string text;
+    for (const NodeId factor : graph.node(graph.outputs[v.tensor]).operands) {
+      const Element one = copied_from(graph, {factor, v.element});
+      const auto place = [&](const std::vector<NodeId>& ids) {
+        return static_cast<std::uint32_t>(std::ranges::find(ids, one.node) - ids.begin());
+      };
+      text += text.empty() ? "" : " * ";
+      if (place(graph.inputs) < graph.inputs.size())
+        text += variable_text(graph, {Variable::Side::input, place(graph.inputs), one.element}, left);
+      else if (place(graph.outputs) < graph.outputs.size())
+        text += variable_text(graph, {Variable::Side::output, place(graph.outputs), one.element}, left);
+      else
+        text += "node " + std::to_string(one.node) + " [" + std::to_string(one.element) + "]";
+    }
+    return text;
+  }
+  std::size_t count = graph.output_names.size();
+  while (count > 1 && holds_products(graph, count - 1)) --count;
+  return tensor_name(graph.output_names, count, v.tensor, "Y") + element;
+}
+
 std::string variable_text(const Graph& graph, const Variable& v) {
-  const bool input = v.side == Variable::Side::input;
-  const auto& names = input ? graph.input_names : graph.output_names;
-  const std::string prefix = names.size() == 1 ? (input ? "X" : "Y") : printable(names[v.tensor]);
-  return prefix + "_" + std::to_string(v.element);
+  std::size_t most = 32;
+  return variable_text(graph, v, most);
 }
 
 std::string row_text(const Graph& graph, const Row& row) {

@@ -36,6 +36,8 @@ CLAIMED = {
     "OUTC": ("two", BY_NAME, "(assert (> H[0,0] T[0,0])) (assert (>= H[0,1] 0.1))", "(assert (< H[0,0] T[0,0]))"),
     "LIN": ("two", SEVERAL, "(assert (<= (+ (* 0.5 A[0,0]) (* 0.25 A[0,1])) -0.7)) (assert (>= H[0,0] 0.01))",
             "(assert (<= (+ (* 0.5 A[0,0]) (* 0.25 A[0,1])) -0.7)) (assert (>= H[0,1] 0.01))"),
+    "POLY": ("two", SEVERAL, "(assert (<= (+ (* A[0,0] A[0,0]) (* A[0,1] A[0,1])) 0.25)) (assert (>= (* T[0,0] T[0,0] T[0,0]) 8))",
+             "(assert (<= (+ (* A[0,0] A[0,0]) (* A[0,1] A[0,1])) 0.25)) (assert (>= (* T[0,0] (+ 1 A[0,1])) 1))"),
 }
 # theory -> model, query, code of the refusal
 NOT_CLAIMED = {
@@ -47,7 +49,7 @@ NOT_CLAIMED = {
               "vnnlib.multiple_networks"),
     "MNET": ("one", SINGLE.format(type="real").replace("(assert", SECOND.format(relation=""), 1) + "(assert (>= Y[0,0] D[0,0]))",
              "vnnlib.multiple_networks"),
-    "POLY": ("two", SEVERAL + "(assert (>= (* T[0,0] A[0,0]) 1))", "vnnlib.polynomial"),
+    "POLY of float32": ("one", SINGLE.format(type="float32") + "(assert (>= (* Y[0,0] X[0,0]) 1))", "semantics.polynomial"),
 }
 # The same query on a network of one element of each type: y = x + x.
 INTEGER = """(vnnlib-version <2.0>)

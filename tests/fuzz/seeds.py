@@ -227,6 +227,8 @@ def properties():
     two = "(vnnlib-version <2.0>)\n(declare-network n (declare-input A real [2])(declare-input B int64 [1,2])(declare-output P real [2])(declare-output Q real [1,2]))\n"
     seed("vnnlib", "v2_one", one + "(assert (and (>= X[0,0] 0) (<= X[0,0] 1) (>= X[0,1] -1) (<= X[0,1] 1)))\n(assert (or (>= Y[0,0] Y[0,1]) (> Y[0,1] 2.5)))\n")
     seed("vnnlib", "v2_not_equal", one + "(assert (and (>= X[0,0] 0) (<= X[0,0] 1) (== X[0,1] 0.5) (!= Y[0,0] 0)))\n")
+    seed("vnnlib", "v2_products", one + "(assert (and (>= X[0,0] 0) (<= X[0,0] 1) (>= X[0,1] -1) (<= X[0,1] 1)))\n"
+         "(assert (or (<= (* X[0,0] X[0,0] Y[0,1]) (* 0.5 Y[0,0] Y[0,0])) (< (* (- X[0,1] 1) (- X[0,1] 1)) 0.25)))\n")
     seed("vnnlib", "v2_two", two + "(assert (and (>= A[0] 0) (<= A[0] 1) (>= A[1] 2) (<= A[1] 3) (>= B[0,0] 4) (<= B[0,0] 5) (>= B[0,1] 6) (<= B[0,1] 7)))\n(assert (<= (+ P[0] (* 2 Q[0,1])) B[0,1]))\n")
     seed("vnnlib", "v2_hidden", one.replace("(declare-output", "(declare-hidden H real [1,2] \"h\")\n(declare-output") + "(assert (>= H[0,0] 0))\n")
 

@@ -461,6 +461,11 @@ def property_text(rng, samples, bounds, sizes):
     else:
         middle = decimal(sum(bounds[0]) / 2)
         lines.append(f"(assert (or (and (<= X_0 {middle}) {row()}) (and (>= X_0 {middle}) {row()})))")
+    own = random.Random("\n".join(lines))  # the draws above stay those of other corpora
+    if own.random() < 0.25:
+        x, y = f"X_{own.randrange(inputs)}", f"Y_{own.randrange(outputs)}"
+        square, product = f"(- {x} {decimal(own.random())})", own.choice((f"(* {x} {y})", f"(* 0.5 {y} {y} {x})", f"(* {y} {y} X_0 X_0)"))
+        lines.append(f"(assert ({own.choice(('<=', '<'))} (+ (* {square} {square}) {product}) {decimal(own.choice((0.1, 1, 10, 100)))}))")
     return "\n".join(lines) + "\n"
 
 

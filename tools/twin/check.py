@@ -20,6 +20,7 @@ from wire import Declined, Malformed, Refusal, Rejected, require  # noqa: E402
 def read_statement(model_path, property_path):
     model = Model(model_path)
     property_ = Property(property_path, model.input_types, model.output_types)
+    property_.extend(model)
     return model, property_, Statement(model, property_.cases)
 
 

@@ -3,7 +3,7 @@ import json
 import re
 from fractions import Fraction
 
-from graph import FLOATS, indices_of
+from graph import FLOATS, Node, indices_of
 from wire import Declined, Malformed, read_bytes, require
 
 TOKEN = re.compile(r';[^\n]*|([()]|"[^"]*"|\[[^\]()";]*\]|[^\s()\[\];"]+(?:\[[^\]()";]*\])?)|\S')
@@ -24,7 +24,7 @@ class Property:
     """`inputs`, `outputs`: lists of (name, dtype, shape) of the model."""
 
     def __init__(self, path, inputs, outputs):
-        self.sides, self.names, self.literals_left, asserted = (inputs, outputs), {}, 2_000_000, []
+        self.sides, self.names, self.literals_left, self.places, self.products, asserted = (inputs, outputs), {}, 2_000_000, {}, {}, []
         self.elements = [[(side, t, e) for t, (_, _, shape) in enumerate(tensors) for e, _ in enumerate(indices_of(shape))]
                          for side, tensors in enumerate(self.sides)]
         old = {f"{letter}_{i}": variable for letter, elements in zip("XY", self.elements) for i, variable in enumerate(elements)}
@@ -39,7 +39,7 @@ class Property:
                 self.name(form[0], old[form[0]])
             else:
                 require(word == "assert" and len(form) == 1, Malformed, "vnnlib.unknown_command", str(word)[:60])
-                asserted.append(self.formula(form[0]))
+                asserted += [self.formula(f) for f in self.conjuncts(form[0])]
         whole = asserted and len(self.names) == sum(map(len, self.elements))
         require(whole, Malformed, "vnnlib.size_mismatch", "nothing is asserted, or other elements are declared than the model has")
         self.cases = [self.case(c) for c in self.conjunction(asserted)]
@@ -72,42 +72,93 @@ class Property:
                 Malformed, "vnnlib.onnx_name")
 
     def term(self, form):
-        """A linear expression: ({variable: coefficient}, constant)."""
+        """A polynomial: ({factors, ascending: coefficient}, constant)."""
         if isinstance(form, str) and NUMBER.match(form) and len(form) <= 1200:
             return {}, Fraction(form)
         if isinstance(form, str) and form in self.names:
-            return {self.names[form]: Fraction(1)}, Fraction(0)
+            return {(self.names[form],): Fraction(1)}, Fraction(0)
         require(isinstance(form, list) and len(form) > 1 and form[0] in ("+", "-", "*"), Malformed, "vnnlib.unknown_variable", str(form)[:60])
         (terms, constant), *others = [self.term(f) for f in form[1:]]
         if form[0] == "-" and not others:
             return {k: -v for k, v in terms.items()}, -constant
         for more, c in others:
             if form[0] == "*":
-                require(not (terms and more), Malformed, "vnnlib.polynomial")
-                terms, constant = {k: v * (c if terms else constant) for k, v in (terms or more).items()}, constant * c
+                left, right, terms = [*terms.items(), ((), constant)], [*more.items(), ((), c)], {}
+                for key, value in ((tuple(sorted(a + b)), v * w) for a, v in left for b, w in right):
+                    terms[key] = terms.get(key, 0) + value
+                constant = terms.pop(())
+                terms = {k: v for k, v in terms.items() if v}
+                require(all(len(k) <= 32 for k in terms), Declined, "vnnlib.polynomial_degree")
             else:
                 sign = 1 if form[0] == "+" else -1
                 terms, constant = {k: terms.get(k, 0) + sign * more.get(k, 0) for k in terms | more}, constant + sign * c
         return terms, constant
 
+    def conjuncts(self, form):
+        if isinstance(form, list) and form[:1] == ["and"] and len(form) > 1:
+            return [one for f in form[1:] for one in self.conjuncts(f)]
+        return [form]
+
     def formula(self, form):
         """Disjunction of conjunctions of rows (terms, bound, strict)."""
         word = form[0] if isinstance(form, list) and form and isinstance(form[0], str) else ""
         if word in ("and", "or") and len(form) > 1:
-            parts = [self.formula(f) for f in form[1:]]
+            parts = [self.formula(f) for f in (self.conjuncts(form) if word == "and" else form[1:])]
             return self.conjunction(parts) if word == "and" else [c for part in parts for c in part]
         require(word in COMPARISONS and len(form) == 3, Malformed, "vnnlib.unknown_operator", str(form)[:60])
         (left, a), (right, b) = self.term(form[1]), self.term(form[2])
         terms = {k: left.get(k, 0) - right.get(k, 0) for k in left | right}
-        terms = {k: v for k, v in terms.items() if v}
+        terms = {self.place(k): terms[k] for k in sorted(terms, key=lambda k: (len(k), k)) if terms[k]}
         strict = word in ("<", ">", "!=")
         below, above = (terms, b - a, strict), ({k: -v for k, v in terms.items()}, a - b, strict)
         result = [[below], [above]] if word == "!=" else [[below]] if "<" in word else [[above]] if ">" in word else [[below, above]]
         return result if terms else [[] for c in result if all(0 < bound or 0 == bound and not strict for _, bound, _ in c)]
 
+    def place(self, factors):
+        """Of a product: the element of a further output that it is."""
+        if len(factors) == 1:
+            return factors[0]
+        if factors not in self.places:
+            types = {self.sides[side][tensor][1] for side, tensor, _ in factors}
+            require(len(types) == 1 and types < set(FLOATS), Declined, "vnnlib.polynomial", f"factors of types {types}")
+            square = factors[::2] == factors[1::2]
+            operands = self.place(factors[::2] if square else factors[:-1]), None if square else factors[-1]
+            group = self.products.setdefault((len(factors), square), [])
+            group.append(operands)
+            self.places[factors] = 1, len(self.sides[1]) + list(self.products).index((len(factors), square)), len(group) - 1
+        return self.places[factors]
+
+    def extend(self, model):
+        """The products become nodes and outputs of the model."""
+        def append(op, operands, attributes, shape):
+            node = Node(op, operands, attributes, model.nodes[operands[0]].dtype, shape, number=len(model.nodes))
+            model.nodes.append(node)
+            for operand in operands:
+                model.nodes[operand].users.append(node.number)
+            return node.number
+
+        def gathered(places):
+            starts, flat, end = {(model.inputs, outputs)[side][tensor]: 0 for side, tensor, _ in places}, [], 0
+            for number in sorted(starts):
+                size = model.nodes[number].size
+                starts[number], end = end, end + size
+                flat.append(append("reshape", [number], {"shape": [size]}, (size,)))
+            joined = flat[0] if len(flat) == 1 else append("concat", flat, {"axis": 0}, (end,))
+            indices = [starts[(model.inputs, outputs)[side][tensor]] + element for side, tensor, element in places]
+            return append("gather", [joined], {"axis": 0, "indices": indices, "index_shape": [len(places)]}, (len(places),))
+
+        groups, own = list(self.products), len(model.outputs)
+        outputs = [*model.outputs] + [None] * len(groups)
+        for key in sorted(groups, key=lambda key: key[0]):
+            left, right = ([one[k] for one in self.products[key]] for k in (0, 1))
+            left = gathered(left)
+            outputs[own + groups.index(key)] = append("mul", [left, left if key[1] else gathered(right)], {}, (len(self.products[key]),))
+        model.outputs = outputs
+
     def conjunction(self, parts):
+        """What holds whatever is chosen comes first."""
         result = [[]]
-        for part in parts:
+        for part in sorted(parts, key=lambda part: len(part) != 1):
             self.literals_left -= len(result) * len(part)
             require(self.literals_left >= 0, Declined, "vnnlib.too_many_cases")
             result = [a + b for a in result for b in part]

@@ -52,6 +52,7 @@ Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, 
   if (!result) return result.rejection();
   verified.answer = word_of(result.value().answer);
   verified.reason = std::move(result.value().reason);
+  verified.unfinished = std::move(result.value().unfinished);
   verified.theorem = std::move(result.value().theorem);
   verified.statistics = result.value().statistics;
   verified.nearest = std::move(result.value().nearest);

@@ -20,7 +20,8 @@ struct Verified {
   search::Statistics statistics;
   std::optional<kernel::Witness> nearest;  // as search::Result has it
   bool disputed = false;
-  std::optional<Rejection> unwritten;  // why there is no certificate; the theorem stands all the same
+  std::optional<Rejection> unwritten;            // why there is no certificate; the theorem stands all the same
+  std::optional<search::Unfinished> unfinished;  // as search::Result has it
 };
 
 // search::search. Memory that runs out and networks without a value somewhere in the box are the answer unknown, with the reason.

@@ -98,6 +98,7 @@ class Search {
     const bool asked = options_.stop.stop_requested();
     result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
+    result.unfinished = unfinished_;
     if (network_.problem()->floating() && !network_.nearest_point()) try_middles();
     if (const auto nearest = network_.nearest_point()) {
       result.nearest = nearest->point;
@@ -180,6 +181,7 @@ class Search {
     auto scope = kernel::Scope::root(problem_, group);
     if (!scope) return scope.rejection();
     RootBounds root(*problem_, std::move(scope).value(), options_.threads);
+    unfinished_.reset();
     GroupResult result;  // of the root alone
     std::vector<std::uint32_t> open(problem_->group_cases(group).size());
     std::iota(open.begin(), open.end(), 0U);
@@ -206,6 +208,7 @@ class Search {
       auto branched = branch(root, open, until);
       if (!branched) return branched;
       GroupResult& deep = branched.value();
+      if (deep.unfinished) unfinished_ = deep.unfinished;
       const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && until.has_passed() && !limit().reached();
       if (goes_on) continue;
       if (deep.refutation && result.refutation) {
@@ -240,13 +243,17 @@ class Search {
     std::vector<CaseMultipliers> refuted;
     std::vector<std::uint32_t> left;
     double worst = INFINITY;
+    Frontier frontier;
+    frontier.add(0);
     for (CaseBound& bound : cases.best_rows(scope, diagnosis)) {
+      if (!(bound.margin > 0)) frontier.add_case(problem_->group_cases(scope.group())[bound.multipliers.position], bound.margin);
       worst = std::min(worst, bound.margin);
       if (bound.margin > 0)
         refuted.push_back(std::move(bound.multipliers));
       else
         left.push_back(bound.multipliers.position);
     }
+    unfinished_ = frontier.unfinished();
     if (options_.on_progress) options_.on_progress({seconds_since(start_), "root bounds", refuted.size(), left.size(), worst});
     if (refuted.empty()) return Done{};
     if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
@@ -329,6 +336,7 @@ class Search {
   Deadline cheap_end_;  // of the bounds before the first attack
   bool attacked_ = false;
   Statistics statistics_;
+  std::optional<Unfinished> unfinished_;  // of the group in work
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> forward_{options_.stop, [this] { stop_.request_stop(); }};
   std::vector<Proved> proved_;

@@ -10,6 +10,7 @@
 
 #include "certificates/format/writer.h"
 #include "certificates/search/deadline.h"
+#include "certificates/search/unfinished.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -44,6 +45,7 @@ struct Result {
   enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out } answer = Answer::unknown;
   std::optional<kernel::Theorem> theorem;  // set for the first two
   std::string reason;                      // for the last two: what ran out, and how far the search came
+  std::optional<Unfinished> unfinished;    // for the last two, once some bound of a case is known
   // In a floating semantics, for the last two: the point nearest to the unsafe set, and whether some executions may violate there.
   std::optional<kernel::Witness> nearest;
   bool disputed = false;

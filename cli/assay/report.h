@@ -36,13 +36,14 @@ struct VerifyReport {
   search::Statistics statistics;
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused
   std::optional<kernel::Theorem> theorem;
-  std::optional<FloatRun> float_run;         // sat only
-  bool disputed = false;                     // at the nearest point some executions may violate, and not all are shown to
-  std::optional<kernel::Witness> nearest;    // where executions may differ
-  OrderRuns orders;                          // at that point
-  std::optional<search::Progress> progress;  // of an undecided search, the last that was heard of it
-  std::vector<std::string> notes;            // what reading the files decided
-  std::optional<Rejection> why;              // the input was refused, or the certificate of the answer could not be written
+  std::optional<FloatRun> float_run;             // sat only
+  bool disputed = false;                         // at the nearest point some executions may violate, and not all are shown to
+  std::optional<kernel::Witness> nearest;        // where executions may differ
+  OrderRuns orders;                              // at that point
+  std::optional<search::Progress> progress;      // of an undecided search, the last that was heard of it
+  std::optional<search::Unfinished> unfinished;  // of an undecided search that ended by itself
+  std::vector<std::string> notes;                // what reading the files decided
+  std::optional<Rejection> why;                  // the input was refused, or the certificate of the answer could not be written
   const VerifyOptions* options = nullptr;
 };
 

@@ -179,6 +179,13 @@ Json progress_json(const search::Progress& progress) {
       {"phase", progress.phase}, {"closed", progress.closed}, {"open", progress.open}, {"worst_bound", double_json(progress.worst_bound)}};
 }
 
+Json unfinished_json(const search::Unfinished& unfinished) {
+  Json json{{"closed_share", double_json(unfinished.closed_share)}, {"cases", Json::array()}};
+  for (const search::Unfinished::Left& one : unfinished.cases)
+    json["cases"].push_back({{"case", one.case_index}, {"bound", double_json(one.bound)}});
+  return json;
+}
+
 Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) {
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
@@ -223,6 +230,7 @@ std::string to_json(const VerifyReport& report) {
     json["notes"] = report.notes;
   }
   if (report.progress) json["progress"] = progress_json(*report.progress);
+  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished);
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
   if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);

@@ -102,7 +102,7 @@ class ProgressLine {
 };
 
 std::string sentence(const VerifyReport& report) {
-  return queries::sentence({report.answer, report.reason, report.theorem, {}, {}, false, {}});
+  return queries::sentence({report.answer, report.reason, report.theorem, {}, {}, false, {}, {}});
 }
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
@@ -120,8 +120,23 @@ void print_answer(const VerifyReport& report, const Loaded& loaded) {
   std::fflush(stdout);
 }
 
+// "closed: 43.2 % of the tree; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
+std::string left_text(const search::Unfinished& unfinished) {
+  constexpr std::size_t kMost = 8;
+  std::array<char, 80> piece{};
+  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree; open:", 100 * unfinished.closed_share);
+  std::string text = piece.data();
+  for (std::size_t k = 0; k < std::min(kMost, unfinished.cases.size()); ++k) {
+    (void)std::snprintf(piece.data(), piece.size(), "%s case %u (bound %.4g)", k == 0 ? "" : ",", unfinished.cases[k].case_index,
+                        unfinished.cases[k].bound);
+    text += piece.data();
+  }
+  return text + (unfinished.cases.size() > kMost ? " and " + std::to_string(unfinished.cases.size() - kMost) + " more" : "");
+}
+
 void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
+  if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished).c_str());
   const bool full = is_full(options.statement);
   if (report.theorem)
     std::fputs(kernel::theorem_text(*report.theorem, full).c_str(), stderr);
@@ -259,6 +274,7 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
   report.statistics = verified.value().statistics;
   report.theorem = verified.value().theorem;
   report.disputed = verified.value().disputed;
+  report.unfinished = verified.value().unfinished;
   report.nearest = verified.value().nearest;
   if (!report.theorem) report.progress = last.get();
   if (is_interrupted() && !report.theorem)

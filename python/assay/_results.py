@@ -83,7 +83,8 @@ class Check:
 class Result:
     """The answer to a property, with what it rests on.
 
-    `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`).
+    `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
+    the share of the search's tree that is closed, and `open_cases` has the smallest bound of each case that is open.
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
@@ -97,6 +98,8 @@ class Result:
         self.digests: dict[str, str] = found["digests"]
         self.times: dict[str, float] = found["times"]
         self.notes: list[str] = found["notes"]
+        self.closed_share: Optional[float] = found.get("closed_share")
+        self.open_cases: dict[int, float] = found.get("open_cases", {})
         self.nodes: int = found["nodes"]
         self.leaves: int = found["leaves"]
         self.vacuous: bool = found["vacuous"]

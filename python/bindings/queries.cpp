@@ -174,6 +174,12 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
   dict["answer"] = searched.verified.answer;
   dict["reason"] = searched.verified.reason;
   dict["sentence"] = queries::sentence(searched.verified);
+  if (const auto& left = searched.verified.unfinished) {
+    nb::dict cases;
+    for (const search::Unfinished::Left& one : left->cases) cases[nb::int_(one.case_index)] = one.bound;
+    dict["closed_share"] = left->closed_share;
+    dict["open_cases"] = cases;
+  }
   dict["notes"] = to_list(searched.loaded.notes());
   dict["certificate_bytes"] = searched.certificate_bytes;
   const search::Statistics& s = searched.verified.statistics;

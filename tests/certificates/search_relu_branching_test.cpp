@@ -162,4 +162,31 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
   CHECK(result.rejection().code == "search.lines");
 }
 
+TEST_CASE("what a branch and bound leaves open shrinks as it goes on", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  BranchingOptions options;
+  options.threads = 1;
+  options.deadline = Deadline::in(120);
+  const Run whole = branch(graph, options);
+  REQUIRE(whole.result.refutation.has_value());
+  CHECK_FALSE(whole.result.unfinished);
+  REQUIRE(whole.statistics.nodes > 8);
+  double before = -1;
+  for (std::uint64_t most = 1; most < whole.statistics.nodes / 2; most *= 2) {
+    options.most_nodes = most;
+    const Run part = branch(graph, options);
+    if (part.result.refutation) break;  // a last batch beyond the limit
+    REQUIRE(part.result.unfinished);
+    const Unfinished& left = *part.result.unfinished;
+    CHECK(left.closed_share >= before);
+    CHECK(left.closed_share < 1);
+    CHECK_FALSE(left.cases.empty());
+    for (const Unfinished::Left& one : left.cases) CHECK(one.bound <= 0);
+    before = left.closed_share;
+  }
+  CHECK(before > 0);
+}
+
 }  // namespace assay::search

@@ -81,6 +81,7 @@ class Branching {
   };
 
   void work();
+  void work_with(Worker& worker);
   bool pop(Worker& worker);
   void push(std::vector<OpenNode> nodes);
   void load(Treated& treated) const;
@@ -109,6 +110,8 @@ class Branching {
   [[nodiscard]] std::uint32_t most_active(const DualResult& result) const;
   void run_round(std::span<const std::uint32_t> positions, Clock::time_point start);
   void finish(std::string reason);
+  void leave(Worker& worker);
+  [[nodiscard]] Unfinished unfinished() const;
   void report(double seconds) const;
   [[nodiscard]] bool is_root(const Treated& treated) const { return treated.node.record == tree_->root(); }
 
@@ -128,6 +131,7 @@ class Branching {
   mutable std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
   std::vector<OpenNode> open_;
+  std::vector<OpenNode> left_;  // by workers that ended
   std::size_t in_work_ = 0;
   bool finished_ = false;
   bool restart_ = false;

@@ -29,7 +29,9 @@ struct Branch {
   std::uint32_t tree_node = ProofTree::kRoot;
   std::optional<kernel::Scope> scope;  // context and inherited facts; dropped after processing
   std::size_t depth = 0;
-  bool in_region = false;  // the split that led here was one of a relu
+  bool in_region = false;                                     // the split that led here was one of a relu
+  bool is_done = false;                                       // closed, or split
+  std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
   std::mutex mutex;
   std::optional<kernel::Refutation> children[2];
 };
@@ -47,7 +49,8 @@ class Engine {
         statistics_(statistics),
         box_(network_, group),
         cases_(network_, group, positions),
-        regions_(RegionForms::supports(network_)) {
+        regions_(RegionForms::supports(network_)),
+        under_way_(static_cast<std::size_t>(std::max(1, options.threads))) {
     auto first = std::make_shared<Branch>();
     first->scope = root;
     first->scope->stop_when([this] { return halt_ || limit_.reached(); });
@@ -58,16 +61,38 @@ class Engine {
   GroupResult run() {
     {
       std::vector<std::jthread> workers;
-      for (int i = 0; i < std::max(1, options_.threads); ++i) workers.emplace_back([this] { work_within_memory(); });
+      for (std::size_t i = 0; i < under_way_.size(); ++i) workers.emplace_back([this, i] { work_within_memory(i); });
       report();
     }
     statistics_.nodes += nodes_;
     statistics_.leaves += leaves_;
+    if (!result_.refutation && !result_.witness) result_.unfinished = unfinished();
     if (!result_.refutation && !result_.witness && result_.reason.empty()) result_.reason = "input splitting ended without an answer";
     return std::move(result_);
   }
 
  private:
+  // Of the branches that wait, and of those that were under way. Once the workers have ended.
+  [[nodiscard]] Unfinished unfinished() const {
+    Frontier frontier;
+    const auto add = [&](const Branch& branch) {
+      frontier.add(branch.depth);
+      if (branch.left == nullptr) return;
+      for (const Unfinished::Left& one : *branch.left) frontier.add_case(one.case_index, one.bound);
+    };
+    for (const std::shared_ptr<Branch>& branch : queue_) add(*branch);
+    for (const std::shared_ptr<Branch>& branch : under_way_)
+      if (branch && !branch->is_done) add(*branch);
+    return frontier.unfinished();
+  }
+
+  [[nodiscard]] std::shared_ptr<const std::vector<Unfinished::Left>> left_of(const std::vector<CaseBound>& bounds) const {
+    std::vector<Unfinished::Left> left;
+    for (const CaseBound& one : bounds)
+      if (!(one.margin > 0)) left.push_back({problem_.group_cases(group_)[one.multipliers.position], one.margin});
+    return std::make_shared<const std::vector<Unfinished::Left>>(std::move(left));
+  }
+
   void report() {
     const auto start = Clock::now();
     std::unique_lock lock(mutex_);
@@ -91,16 +116,16 @@ class Engine {
     changed_.notify_all();
   }
 
-  void work_within_memory() {
+  void work_within_memory(std::size_t worker) {
     try {
-      work();
+      work(worker);
     } catch (const std::bad_alloc&) {
       const std::lock_guard lock(mutex_);
       give_up("out of memory");
     }
   }
 
-  void work() {
+  void work(std::size_t worker) {
     Workspace workspace;
     workspace.limit = limit_;
     InputLosses losses(graph_, limit_);
@@ -110,7 +135,7 @@ class Engine {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return finished_ || !queue_.empty(); });
         if (finished_) return;
-        branch = std::move(queue_.back());
+        under_way_[worker] = branch = std::move(queue_.back());
         queue_.pop_back();
       }
       process(branch, workspace, losses);
@@ -142,6 +167,7 @@ class Engine {
     double worst = INFINITY;
     for (const CaseBound& bound : bounds) worst = std::min(worst, bound.margin);
     worst_ = worst;
+    branch->left = left_of(bounds);
     if (all_closed(bounds)) {
       refutation = conclude(scope, bounds, steps);
       if (refutation) return close(branch, steps, std::move(refutation).value());
@@ -246,12 +272,14 @@ class Engine {
       child->in_region = in_region;
       child->tree_node = first + (at_least ? 1 : 0);
       child->depth = branch->depth + 1;
+      child->left = branch->left;
       child->scope = *branch->scope;
       const auto assumed = child->scope->assume({where.node, where.element, at_least, where.threshold});
       if (!assumed) return give_up(assumed.rejection().to_text());
       queue_.push_back(std::move(child));
     }
     branch->scope.reset();
+    branch->is_done = true;
     changed_.notify_all();
   }
 
@@ -264,6 +292,7 @@ class Engine {
     ++leaves_;
     result_.tree->append(branch->tree_node, steps);
     branch->scope.reset();
+    branch->is_done = true;
     while (branch->parent) {
       const std::shared_ptr<Branch> parent = branch->parent;
       std::unique_lock lock(parent->mutex);
@@ -296,6 +325,7 @@ class Engine {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Branch>> queue_;
+  std::vector<std::shared_ptr<Branch>> under_way_;  // by worker, the last one that it took
   bool finished_ = false;
   GroupResult result_;
   std::atomic<std::uint64_t> nodes_ = 0, leaves_ = 0;

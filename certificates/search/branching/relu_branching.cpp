@@ -342,8 +342,37 @@ void Branching::close(const Record& record, std::optional<kernel::Refutation> re
   changed_.notify_all();
 }
 
+// What is left of a worker's batch when it ends: all but what was closed.
+void Branching::leave(Worker& worker) {
+  const std::lock_guard lock(mutex_);
+  for (Treated& treated : worker.batch)
+    if (!treated.node.cases.empty()) left_.push_back(std::move(treated.node));
+}
+
+Unfinished Branching::unfinished() const {
+  Frontier frontier;
+  for (const std::vector<OpenNode>* nodes : {&open_, &left_}) {
+    for (const OpenNode& node : *nodes) {
+      if (tree_->is_void(node.record)) continue;
+      frontier.add(node.record->depth);
+      for (const OpenCase& one : node.cases) frontier.add_case(network_.problem()->group_cases(group_)[one.position], one.bound);
+    }
+  }
+  return frontier.unfinished();
+}
+
 void Branching::work() {
   Worker worker(graph_, limit_);
+  try {
+    work_with(worker);
+  } catch (const std::bad_alloc&) {
+    leave(worker);
+    throw;
+  }
+  leave(worker);
+}
+
+void Branching::work_with(Worker& worker) {
   while (pop(worker)) {
     if (!limit_.reached()) evaluate(worker);
     for (Treated& treated : worker.batch) {
@@ -380,6 +409,7 @@ void Branching::work() {
     choose_and_split(worker);
     const std::lock_guard lock(mutex_);
     in_work_ -= worker.batch.size();
+    worker.batch.clear();
     if (learning_ && round_leaves_ >= round_limit_ && !finished_) restart_ = finished_ = true;
     changed_.notify_all();
   }
@@ -407,6 +437,7 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   OpenNode first{tree_->root(), {}, relaxation_ != nullptr};
   for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr, 0});
   open_.clear();
+  left_.clear();
   open_.push_back(std::move(first));
   in_work_ = 0;
   round_leaves_ = 0;
@@ -444,6 +475,7 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   result.refutation = tree_->refutation();
   result.witness = std::move(witness_);
   result.tree = tree_->take_proof();
+  if (!result.refutation && !result.witness) result.unfinished = unfinished();
   if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;
   return result;
 }

@@ -34,8 +34,9 @@ struct BranchingOptions {
 struct GroupResult {
   std::optional<kernel::Refutation> refutation;  // of the cases asked for, in the root scope's context
   std::optional<kernel::Theorem> witness;
-  std::unique_ptr<ProofTree> tree;  // steps below the root scope; complete iff refutation is set
-  std::string reason;               // neither: what ran out
+  std::unique_ptr<ProofTree> tree;       // steps below the root scope; complete iff refutation is set
+  std::string reason;                    // neither: what ran out
+  std::optional<Unfinished> unfinished;  // neither: what is open
 };
 
 // `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs

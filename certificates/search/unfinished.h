@@ -1,0 +1,43 @@
+// What a search leaves that ends without an answer: how much of its tree is closed, and how far each case is from being refuted.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+namespace assay::search {
+
+struct Unfinished {
+  struct Left {
+    std::uint32_t case_index = 0;
+    double bound =
+        0;  // of the margin by which the case misses being reached, wherever the tree is open; at most 0, minus infinity without one
+  };
+  double closed_share = 0;  // of the tree, where each split halves what it splits
+  std::vector<Left> cases;  // of one group, in the statement's order; other groups may be open as a whole
+};
+
+// The open nodes of a tree, one after the other.
+class Frontier {
+ public:
+  void add(std::size_t depth) { open_ += std::ldexp(1.0, -static_cast<int>(depth)); }
+  // A bound of the case at the node that was added last, or of the node above it.
+  void add_case(std::uint32_t case_index, double bound) {
+    const auto [found, is_new] = least_.emplace(case_index, bound);
+    if (!is_new) found->second = std::min(found->second, bound);
+  }
+  [[nodiscard]] Unfinished unfinished() const {
+    Unfinished result;
+    result.closed_share = std::max(0.0, 1 - open_);
+    for (const auto& [case_index, bound] : least_) result.cases.push_back({case_index, std::min(bound, 0.0)});
+    return result;
+  }
+
+ private:
+  double open_ = 0;
+  std::map<std::uint32_t, double> least_;
+};
+
+}  // namespace assay::search

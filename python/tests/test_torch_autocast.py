@@ -144,7 +144,7 @@ def test_gradcheck_under_autocast() -> None:
 
 NORMS = {"batch": lambda: nn.BatchNorm1d(12), "batch, no parameters": lambda: nn.BatchNorm1d(12, affine=False), "group": lambda: nn.GroupNorm(3, 12),
          "group, no parameters": lambda: nn.GroupNorm(3, 12, affine=False), "instance": lambda: nn.InstanceNorm1d(12, affine=True),
-         "layer, no parameters": lambda: nn.LayerNorm(5, elementwise_affine=False), "root mean square": lambda: nn.RMSNorm(5)}
+         "layer": lambda: nn.LayerNorm(5), "layer, no parameters": lambda: nn.LayerNorm(5, elementwise_affine=False), "root mean square": lambda: nn.RMSNorm(5)}
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
@@ -181,12 +181,79 @@ def test_a_wrong_statistic_in_sixteen_bits_is_found() -> None:
         assert _programs.gate("audit", with_tensor(right.trace, name, bytes(data)))[0] == 1, name
 
 
-def test_sums_that_are_kept_in_sixteen_bits_are_opaque() -> None:
-    """The gradients of a layer normalisation's parameters, where these are kept in bfloat16: undecided, not wrong; the rest is judged."""
+def layer(rows: int) -> Any:
+    torch.manual_seed(4)
     model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 2)).bfloat16()
-    report = recorder.step(model, lambda: model(torch.randn(4, 6).bfloat16()).float().square().mean())
+    x, c = torch.randn(rows, 6).bfloat16(), torch.randn(rows, 2)
+    return recorder.step(model, lambda: (model(x).float() * c).sum())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_sums_that_are_kept_in_sixteen_bits_are_judged(threads: int) -> None:
+    """The gradients of a layer normalisation's parameters, each thread's rows one after the other."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        report = layer(40)
+    finally:
+        torch.set_num_threads(before)
+    assert report.passed, summary(report)
+    text, tensors = contents(report.trace)
+    sums = [name for region in text["regions"] if "layer_norm_backward" in region["name"] for name in region["results"] if tensors[name]["shape"] == [8]]
+    assert len(sums) == 2 * 40 + 2
+    size, = struct.unpack_from("<Q", report.trace)
+    for name in sums[1::27]:
+        begin, end = tensors[name]["data_offsets"]
+        data = bytearray(report.trace[8 + size + begin:8 + size + end])
+        data[6] ^= 2
+        assert _programs.gate("audit", with_tensor(report.trace, name, bytes(data)))[0] == 1, name
+
+
+def test_longer_sums_in_sixteen_bits_are_opaque() -> None:
+    """Undecided, not wrong; the rest is judged."""
+    report = layer(600)
     assert report.exit_code == 3 and not report.failed, summary(report)
     opaque, = [one for one in report.findings if one["kind"] == "undecided"]
     assert opaque["rule"] == "audit.opaque" and "layer_norm_backward" in opaque["message"]
     assert report.counts["unsupported"] == 16  # the two gradients, of 8 elements each
     assert any("native_layer_norm" in case["name"] and "vjp" in case["op"] and case["passed"] for case in report.json["cases"]), summary(report)
+
+
+PRODUCTS: dict[str, tuple[tuple[int, ...], int | None]] = {"a line": ((5,), 0), "rows": ((3, 7), 1), "columns": ((60, 6), 0), "in the middle": ((2, 5, 6), 1), "all": ((6, 20), None),
+                                                           "in vectors": ((3, 130), 1), "one factor": ((3, 1), 1)}
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_many_factors_are_judged(name: str, dtype: Any) -> None:
+    shape, axis = PRODUCTS[name]
+    torch.manual_seed(5)
+    x = (1 + 0.2 * torch.randn(shape)).to(dtype).requires_grad_()
+    with recorder.record({"x": x}) as run:
+        y = x.prod() if axis is None else x.prod(axis)
+        (y.float() * torch.randn(y.shape)).sum().backward()
+    report = recorder.judge(run)
+    assert report.passed, summary(report)
+    text, tensors = contents(report.trace)
+    region = next(one for one in text["regions"] if one["name"].startswith("prod"))
+    size, = struct.unpack_from("<Q", report.trace)
+    for result in region["results"][:1] + region["results"][1::40]:
+        begin, end = tensors[result]["data_offsets"]
+        data = bytearray(report.trace[8 + size + begin:8 + size + end])
+        data[0] ^= 4
+        code, _, words = _programs.gate("audit", with_tensor(report.trace, result, bytes(data)))
+        assert code == 1 and "prod" in words, (result, words)
+
+
+def test_products_with_a_zero_or_too_many_factors() -> None:
+    for zeros in (1, 2):
+        x = torch.randn(2, 6).bfloat16()
+        x[0, :zeros] = 0
+        x.requires_grad_()
+        with recorder.record({"x": x}) as run:
+            (x.prod(1).float() * torch.randn(2)).sum().backward()
+        report = recorder.judge(run)
+        assert not report.failed, summary(report)
+    with recorder.record() as run:
+        torch.ones(600).bfloat16().prod()
+    assert recorder.judge(run, "audit").exit_code == 3

@@ -169,6 +169,23 @@ class Joins(Moving):
         for other in [one, *self.passes]:
             other.position += 1
 
+    def keep_apart(self, values: list[int]) -> dict[int, int]:
+        node = torch._C._current_autograd_node()
+        region = self.made.get(node._sequence_nr()) if node is not None else None
+        copies: dict[int, int] = {}
+        for value in values if region is not None else []:
+            assert region is not None
+            known, at = self.memory.values[value], self.regions.index(region)
+            copies[value] = copy = self.memory.loose(known.tensor.to(known.kind), known.name + ".copy")
+            nodes = [{"op": "reshape", "operands": [0], "attributes": {"shape": list(known.tensor.shape)}}]
+            self.regions.insert(at, Region(region.name + ".copy", region.is_double, [value], [copy], nodes, [1]))
+            region.operands = [copy if v == value else v for v in region.operands]
+            region.apart.add(value)
+            self.cut_for_good.add(copy)
+            for one in self.passes:
+                one.position += 1 if at < one.position else 0
+        return copies
+
     def joined_ends(self, one: Pass) -> tuple[int, int]:
         """The output and its cotangent; of several ends at once, all of them one after the other."""
         ends = one.outputs + one.broken

@@ -132,6 +132,7 @@ class Nodes:
         self.results = results
         self.given: list[Ref] = []  # operands that are no tensors of the program's: infinities
         self.late: Callable[[Ref, Ref], Ref] | None = None  # the first result from the second and third, where these are regions of their own
+        self.partial: list[tuple[torch.Tensor, Ref]] = []  # what the kernel stored on the way: results that nobody reads
         self.marks: dict[str, Ref] = {}  # values inside that products are about
         self.storing = ""  # "steps": the kernel may store what it computes on the way, in the type of its results; "attention": as the region says
 

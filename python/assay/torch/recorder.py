@@ -12,6 +12,7 @@ from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
 from .rules_layout import replaced
+from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, Values, taken
 
 # The same tensor again, memory that nobody wrote, or numbers for Python.
@@ -24,7 +25,7 @@ GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_
          "unique_dim", "_unique2", "unique_consecutive", "bincount", "searchsorted", "bucketize", "hann_window", "hamming_window"}
 EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
 # Of these kernels the statistics in 16 bits are no steps: what is made of them is made of x.
-UNSTAGED = ("native_layer_norm", "native_group_norm", "native_layer_norm_backward", "native_group_norm_backward")
+UNSTAGED = ("native_layer_norm", "native_group_norm", "native_group_norm_backward")
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
@@ -39,6 +40,7 @@ class Call:
     base: tuple[Any, int, torch.Tensor] | None
     operands: list[tuple[Ref, int]]
     hidden: list[torch.Tensor]
+    statistics: list[torch.Tensor] | None = None  # in float32, of a normalisation that stores them in 16 bits
 
 
 def differs(tensor: torch.Tensor) -> bool:
@@ -139,12 +141,13 @@ class Tape(Values):
         flat, spec = tree_flatten((args, kwargs))
         given = tree_unflatten([of[id(one)] if isinstance(one, torch.Tensor) else one for one in flat], spec)
         if call.op == "native_layer_norm_backward" and any(one is not None and one.dtype in HALVES for one in results[1:]):
-            sums = [self.memory.add(one, call.number, self.label(call.op)) for one in results[1:] if one is not None]
-            self.inputs += sums  # they are kept in 16 bits, one row after the other
-            self.opaque.append((str(call.function), sums))
+            copies = self.note_row_sums(call, refs, results[1:])
+            call.operands = [(ref, copies.get(value, value)) for ref, value in call.operands]  # it reads what the forward operation read
             results = results[:1]
             if results[0] is None:
                 return
+        if call.op == "native_layer_norm" and results[1] is not None and results[1].dtype in HALVES:
+            call.statistics = self.in_float32(args, results[1:])
         nodes = Nodes([*results, *call.hidden])
         try:
             found = meaning(call.function, nodes, *given)
@@ -175,7 +178,7 @@ class Tape(Values):
         for one in call.hidden:
             self.memory.overwrite(one)
         values = [self.memory.add(tensor, call.number if differs(tensor) else None, self.label(call.op)) for tensor, _ in pairs]
-        if call.op in UNSTAGED and all(one.dtype in HALVES for one in results if one is not None):
+        if call.statistics is None and call.op in UNSTAGED and all(one.dtype in HALVES for one in results if one is not None):
             return self.note_parts(call, pairs, values, 0 if results[0] is None else 1)
         if nodes.late is not None:
             return self.note_staged(call, nodes, pairs, values)
@@ -184,7 +187,8 @@ class Tape(Values):
         for ref in nodes.marks.values():
             assert ref.node is not None
             ref.node["name"] = self.memory.fresh(f"inside {self.label(call.op)}")
-        region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs], values)
+        inside = [(self.memory.loose(tensor, f"inside {self.label(call.op)}"), ref) for tensor, ref in nodes.partial]
+        region = self.append(call.op, call.operands + extra, [ref for _, ref in pairs] + [ref for _, ref in inside], values + [v for v, _ in inside])
         region.storing = nodes.storing
         region.marks = {what: str(ref.node["name"]) for what, ref in nodes.marks.items() if ref.node is not None}
         self.seen_again(call, region, graph)
@@ -203,14 +207,27 @@ class Tape(Values):
         value = self.memory.marked(call.target, self.history(call.target))
         return value is not None and bits(self.memory.values[value].tensor) == bits(call.target)
 
+    def in_float32(self, args: Any, stored: list[torch.Tensor | None]) -> list[torch.Tensor] | None:
+        """The statistics of a layer normalisation before they are stored, by the kernel that gives them, if those are stored as these are."""
+        with self.aside():
+            found = torch.ops.aten.native_layer_norm(args[0], args[1], torch.ones(args[1]), torch.zeros(args[1]), args[4])[1:]
+            if all(one.dtype == torch.float32 and old is not None and bits(one.to(old.dtype)) == bits(old) for one, old in zip(found, stored)):
+                return list(found)
+        return None
+
     def note_staged(self, call: Call, nodes: Nodes, pairs: list[tuple[torch.Tensor, Ref]], values: list[int]) -> None:
         """A normalisation: the region of its statistics, and one that reads them."""
-        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:3]], values[1:3])
+        given = values[1:3]
+        if call.statistics is not None:  # what is made of them reads them as they were before they were stored
+            given = [self.memory.loose(one, f"{self.label(call.op)} in float32") for one in call.statistics]
+        statistics = self.append(call.op + " statistics", call.operands, [ref for _, ref in pairs[1:3]], given)
         statistics.storing = nodes.storing
         if len(pairs) > 3:
             running = self.append(call.op + " running statistics", call.operands, [ref for _, ref in pairs[3:]], values[3:])
             running.storing = nodes.storing
-        read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], values[1:3])]
+        read = [(operand(tensor), value) for (tensor, _), value in zip(pairs[1:3], given)]
+        if call.statistics is not None:
+            self.append(call.op + " stored statistics", read, [ref for ref, _ in read], values[1:3])
         assert nodes.late is not None
         region = self.append(call.op, call.operands + read, [nodes.late(read[0][0], read[1][0])], values[:1])
         region.statistics = statistics
@@ -218,27 +235,49 @@ class Tape(Values):
 
     def note_parts(self, call: Call, pairs: list[tuple[torch.Tensor, Ref]], values: list[int], first: int) -> None:
         """A normalisation that keeps its statistics in 16 bits and does not read them, or its gradients."""
-        operands = list(call.operands)
-        if call.op == "native_layer_norm":  # the gradients of its parameters are opaque
-            operands = operands[:1] + [(ref, self.apart(value)) for ref, value in operands[1:]]
-        elif call.op == "native_layer_norm_backward":  # it reads what the forward operation read
-            operands = [(ref, self.copies.get(value, value)) for ref, value in operands]
         if first:
-            region = self.append(call.op, operands, [pairs[0][1]], values[:1])
-            region.apart = {value for _, value in call.operands[1:]} if call.op == "native_layer_norm" else set()
+            region = self.append(call.op, call.operands, [pairs[0][1]], values[:1])
             self.register(call.number, region, values[:1])
         if pairs[first:]:
-            self.append(call.op, operands, [ref for _, ref in pairs[first:]], values[first:])
+            self.append(call.op, call.operands, [ref for _, ref in pairs[first:]], values[first:])
 
-    def apart(self, value: int) -> int:
-        """A copy of a value, through which no gradient flows."""
-        known = self.memory.values[value]
-        copy = self.memory.loose(known.tensor.to(known.kind), known.name + ".copy")
-        ref = operand(known.tensor)
-        self.append("copy", [(ref, value)], [ref], [copy])
-        self.cut_for_good.add(copy)
-        self.copies[value] = copy
-        return copy
+    def note_row_sums(self, call: Call, refs: list[Ref], results: list[torch.Tensor | None]) -> dict[int, int]:
+        """The gradients of a layer normalisation's parameters in 16 bits: each thread's sum is stored row after row. One region for each row.
+
+        Where they are not found again they are opaque, and what the forward operation reads of the parameters are copies.
+        """
+        of = {id(ref): value for ref, value in call.operands}
+        g, x, mean, inverse = (of[id(ref)] for ref in refs[:4])
+        held = [self.memory.values[v].tensor for v in (g, x, mean, inverse)]
+        rows = held[2].numel()
+        flat = held[0].reshape(rows, -1), held[1].reshape(rows, -1), held[2].flatten(), held[3].flatten()
+        steps = None
+        if rows <= MOST_STEPS and not self.differentiates_products():
+            steps = next((found for threads in sorted({1, torch.get_num_threads()}) if (found := row_sums(*flat, results, threads)) is not None), None)
+        if steps is None:
+            sums = [self.memory.add(one, call.number, self.label(call.op)) for one in results if one is not None]
+            self.inputs += sums
+            self.opaque.append((str(call.function), sums))
+            return self.keep_apart([of[id(ref)] for ref in refs[4:]])
+        wanted = [k for k, one in enumerate(results) if one is not None]
+        kind = next(one.dtype for one in results if one is not None)
+        last: list[list[int]] = []  # what each thread has
+        for row in steps:
+            read = [(Ref(self.memory.values[v].tensor.shape, torch.float32), v) for v in (g, x, mean, inverse)]
+            before = [] if row.is_first else [(Ref([flat[0].shape[1]], torch.float32), v) for v in last.pop()]
+            after = row_sum(Nodes(results), [ref for ref, _ in read], [ref for ref, _ in before], row.number, rows, wanted)
+            last.append([self.memory.loose(row.sums[k].to(kind), f"inside {self.label(call.op)}") for k in wanted])
+            self.append(call.op, read + before, after, last[-1])
+        for i, k in enumerate(wanted):
+            one = results[k]
+            assert one is not None
+            parts = [(Ref([flat[0].shape[1]], torch.float32), found[i]) for found in last]
+            n = Nodes([one])
+            total: Ref = n.constant(0.0, torch.float32)
+            for ref, _ in parts:
+                total = n("add", total, ref)
+            self.append(call.op, parts, [n.reshape(total, list(one.shape))], [self.memory.add(one, call.number, self.label(call.op))])
+        return {}
 
     def register(self, number: int | None, region: Region, values: list[int]) -> None:
         if number is not None:

@@ -6,6 +6,7 @@ from typing import Any, Callable
 import torch
 
 from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+from .stored_steps import stored_product
 
 Rule = Callable[..., Any]
 
@@ -45,7 +46,7 @@ def place_of_extremum(op: str) -> Rule:
 
 def product(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False, **_: Any) -> Ref:
     if n.is_half:
-        raise Unknown("a product of many factors, each of which is stored in 16 bits")
+        return stored_product(n, x, axis)
     return n.reduce("reduce_prod", n.cast(x, n.dtype), axes_of(x, axis), keep_dims)
 
 

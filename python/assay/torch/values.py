@@ -43,7 +43,6 @@ class Values(TorchDispatchMode):
         self.parameters: list[int] = []
         self.cut: set[int] = set()  # values that were made without gradients
         self.cut_for_good: set[int] = set()  # values through which nothing flows, though nodes lead to them
-        self.copies: dict[int, int] = {}  # of values whose cotangents are opaque in one operation, which reads the copy
         self.inside: set[int] = set()  # what a torch.autograd.Function computed of its arguments
         self.opaque: list[tuple[str, list[int]]] = []
         self.made: dict[int, Region | None] = {}  # a node's number -> the region whose product it computes; None: an opaque one
@@ -221,6 +220,10 @@ class Values(TorchDispatchMode):
 
     def adopt(self, node: Any, known: dict[Any, int]) -> None:
         """What was recorded without a history is an output of the Function that made this node."""
+        raise NotImplementedError
+
+    def keep_apart(self, values: list[int]) -> dict[int, int]:
+        """The region whose product is being computed reads copies of these operands from now on: their cotangents are opaque. The copies."""
         raise NotImplementedError
 
 

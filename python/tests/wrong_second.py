@@ -52,3 +52,27 @@ pair("a detached cotangent", RIGHT, cube(lambda g, x: g.detach() * 3 * x * x), (
 pair("a wrong function inside", cube(lambda g, x: g * triple(6)(x)), cube(lambda g, x: g * triple(3)(x)), (4, 3))
 pair("a product with one factor detached", function(lambda x, w: x @ w, lambda g, x, w: (g @ w.t(), x.t() @ g), lambda x, w, y: (x, w)),
      function(lambda x, w: x @ w, lambda g, x, w: (g @ w.detach().t(), x.t() @ g), lambda x, w, y: (x, w)), (4, 3), (3, 5))
+
+
+class TwoResults(torch.autograd.Function):
+    """sin x and x^3: two results of one function."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x), x * x * x
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, = ctx.saved_tensors
+        return g * torch.cos(x) + h * 3 * x * x
+
+
+class OneDetached(TwoResults):
+    @staticmethod
+    def backward(ctx, g, h):
+        x, = ctx.saved_tensors
+        return g * torch.cos(x) + h * 3 * x.detach() * x
+
+
+pair("one of two results", lambda x: torch.mul(*TwoResults.apply(x)), lambda x: torch.mul(*OneDetached.apply(x)), (4, 3))

@@ -14,6 +14,7 @@ from .nodes import PLACES, TRUTHS
 from .values import Region
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
+FLOWING = ("NativeGroupNormBackward0",)  # whose products, where they can be differentiated, go through the statistics
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
@@ -104,14 +105,19 @@ class Recorder(Joins):
                 arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None})
             flows = [i for i, g in enumerate(given) if g is not None]
             region = self.made.get(node._sequence_nr())
-            if region is None or not flows or len(flows) < 2 and region.whole is None:
+            if region is None or not flows:
                 return None
-            with self.aside():
-                return self.join(node, given, joined)
+            if self.passes[-1].creates and region.statistics is not None and node.name() in FLOWING:
+                region = self.made[node._sequence_nr()] = self.merged(region, region.statistics)
+            if len(flows) < 2 and region.whole is None:
+                return None
+            return self.join(node, given, joined)
         def after(out: Any, given: Any) -> Any:
+            flows = dict(arrived)
+            arrived.clear()
+            if self.is_split(node, flows, joined):
+                return self.one_by_one(node, given, flows)
             with self.aside():
-                flows = dict(arrived)
-                arrived.clear()
                 return self.claim(node, out, flows, joined)
         return [node.register_prehook(before), node.register_hook(after)]
 
@@ -153,6 +159,26 @@ class Recorder(Joins):
             assert y is not None
             self.product(region, y, y_bar, found)
         return None
+
+    def is_split(self, node: Any, flows: dict[int, int], joined: dict[int, int]) -> bool:
+        """Whether several results have cotangents, and had others in a pass before."""
+        region = self.made.get(node._sequence_nr())
+        return (len(flows) > 1 and not joined and region is not None and node._sequence_nr() not in self.broken and not isinstance(node, BackwardCFunction)
+                and all(self.edges.get((node._sequence_nr(), i)) in region.results for i in flows))
+
+    def one_by_one(self, node: Any, given: Any, flows: dict[int, int]) -> Any:
+        """The product of each result by itself, and their sum in place of what the node gave."""
+        total: list[torch.Tensor | None] = [None] * len(node.next_functions)
+        with self.in_hook():
+            for i, bar in flows.items():
+                found = node(*[g if k == i or g is None else torch.zeros_like(g) for k, g in enumerate(given)])
+                found = found if isinstance(found, tuple) else (found,)
+                with self.aside():
+                    self.claim(node, found, {i: bar}, {})
+                for k, one in enumerate(found):
+                    before = total[k]
+                    total[k] = one if before is None or one is None else before + one
+        return tuple(total)
 
     def staged(self, region: Region, statistics: Region, flow: tuple[int | None, int], found: list[tuple[int, int]]) -> bool:
         """The products of a normalisation, and of its statistics."""
@@ -264,7 +290,21 @@ class Recorder(Joins):
         if region is not None and known.get(None) in region.results:
             known[number] = known.pop(None)
 
+    def merged(self, region: Region, statistics: Region) -> Region:
+        """A normalisation and its statistics as one region of several results."""
+        if any(one.of in (region, statistics) for one in self.products):
+            raise Refused(f"a second derivative of {region.name}, after a pass that was not to be differentiated")
+        start, known = self.regions.index(statistics), len(self.regions)
+        kept, self.inside = self.inside, set(self.inside)
+        found = self.fused(region.name.rpartition(".")[2], start, self.regions.index(region) + 1, region.operands[:1])
+        self.inside = kept
+        found.storing = region.storing
+        for one in self.passes:
+            one.position -= known - len(self.regions)
+        return found
+
     def fused(self, name: str, start: int, end: int, arguments: list[int]) -> Region:
+        """What ran between two places as one region of all its results."""
         regions = self.regions[start:end]
         given = {v for one in regions for v in one.results}
         operands = [v for v in arguments if v not in given]

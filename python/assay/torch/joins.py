@@ -57,20 +57,27 @@ class Joins(Moving):
         number = node._sequence_nr()
         region = self.made[number]
         assert region is not None
-        if self.passes[-1].creates:
-            raise Refused(f"a second derivative through {node.name()}, which has several results")
         flows = [(i, self.edges.get((number, i)), g) for i, g in enumerate(given) if g is not None]
         ys = [y for _, y, _ in flows]
         if any(y is None or y not in (region.real or region.results) for y in ys) or len({self.memory.values[y].kind for y in ys if y is not None}) > 1:
             return None
-        whole = self.whole_of(region)
+        if region.whole is None and any(one.of is region for one in self.products):
+            return None  # one after the other
+        if region.whole is not None and set(ys) != set(region.real):
+            raise Refused(f"{node.name()}: cotangents of other results than in a pass before")
+        with self.aside():
+            whole = self.whole_of(region, [y for y in ys if y is not None])
         parts = self.parts_of(region)
+        if self.passes[-1].creates:
+            return self.join_with_history(whole, parts, given, flows, joined)
+        with self.aside():
+            return self.join_apart(whole, parts, given, flows, joined)
+
+    def join_apart(self, whole: int, parts: dict[int, tuple[int, int]], given: Any, flows: list[tuple[int, int | None, Any]], joined: dict[int, int]) -> Any:
         bars = [(y, self.value(g)) for _, y, g in flows]
         z_bar, names = self.sum_of_parts(whole, parts, bars)
-        for (y, _), name in zip(bars, names):
-            assert y is not None
-            part = next(one for one in self.regions if one.results == [y] and one.operands == [whole])
-            self.products.append(Product(part, 0, next(b for v, b in bars if v == y), {0: name}))
+        for (y, bar), name in zip(bars, names):
+            self.products.append(Product(self.part_of(whole, y), 0, bar, {0: name}))
         fresh = list(given)
         for i, y, g in flows:
             assert y is not None
@@ -80,12 +87,35 @@ class Joins(Moving):
         joined[-1], joined[-2] = whole, z_bar
         return tuple(fresh)
 
-    def whole_of(self, region: Region) -> int:
-        """The value that holds all real results of a region, one after the other; they become slices of it."""
+    def join_with_history(self, whole: int, parts: dict[int, tuple[int, int]], given: Any, flows: list[tuple[int, int | None, Any]], joined: dict[int, int]) -> Any:
+        """The same by operations that are recorded as all others are: a second derivative goes through them."""
+        size = self.memory.values[whole].tensor.numel()
+        padded = []
+        with torch.enable_grad(), self.in_hook():
+            for _, y, g in flows:
+                start, extent = parts[y or 0]
+                padded.append(torch.nn.functional.pad(g.reshape(-1), (start, size - start - extent), value=-0.0))
+            total = padded[0]
+            for one in padded[1:]:
+                total = total + one
+            fresh = list(given)
+            for i, y, g in flows:
+                start, extent = parts[y or 0]
+                fresh[i] = total[start:start + extent].reshape(g.shape)
+        with self.aside():
+            for (_, y, g), one in zip(flows, padded):
+                self.products.append(Product(self.part_of(whole, y), 0, self.value(g), {0: self.value(one)}))
+            joined[-1], joined[-2] = whole, self.value(total)
+        return tuple(fresh)
+
+    def part_of(self, whole: int, y: int | None) -> Region:
+        return next(one for one in self.regions if one.results == [y] and one.operands == [whole])
+
+    def whole_of(self, region: Region, real: list[int]) -> int:
+        """The value that holds these results of a region, one after the other; they become slices of it."""
         if region.whole is not None:
             return region.whole
-        kind = next(self.memory.values[v].kind for v in region.results if self.memory.values[v].tensor.is_floating_point())
-        real = [v for v in region.results if self.memory.values[v].kind == kind]
+        real, kind = [v for v in region.results if v in real], self.memory.values[real[0]].kind
         flat = torch.cat([self.memory.values[v].tensor.flatten() for v in real])
         whole = self.memory.loose(flat.to(kind), region.name + ".results")
         numbers = [region.outputs[region.results.index(v)] for v in real]

@@ -5,6 +5,7 @@ import math
 from typing import Any, Callable
 
 import torch
+from torch._prims_common import suggest_memory_format
 
 from .nodes import HALVES, Nodes, Ref, Unknown, counted
 
@@ -94,7 +95,10 @@ def group_norm(n: Nodes, x: Ref, w: Ref | None, b: Ref | None, batch: int, chann
     def late(m: Ref, r: Ref) -> Ref:
         shape, column = [batch, groups, channels // groups, extent], [batch, groups, 1, 1]
         by_channel = [None if one is None else n.reshape(one, [1, groups, channels // groups, 1]) for one in (w, b)]
-        return n.reshape(affine(n, n.reshape(x, shape), n.reshape(m, column), n.reshape(r, column), *by_channel), x.shape)
+        rows, centre, turn = n.reshape(x, shape), n.reshape(m, column), n.reshape(r, column)
+        if w is None and b is None and suggest_memory_format(n.first) == torch.contiguous_format:  # then the difference comes first
+            return n.reshape(n("mul", n("sub", rows, centre), turn), x.shape)
+        return n.reshape(affine(n, rows, centre, turn, *by_channel), x.shape)
     n.late = late
     return [late(mean, inverse), mean, inverse]
 

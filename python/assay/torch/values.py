@@ -50,6 +50,7 @@ class Values(TorchDispatchMode):
         self.broken: set[int] = set()  # nodes in which something opaque ran
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
         self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
+        self.hooks = 0
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
         is_module = isinstance(model, torch.nn.Module)
@@ -94,9 +95,17 @@ class Values(TorchDispatchMode):
         node = tensor.grad_fn
         return node._sequence_nr() if node is not None else LEAF if tensor.requires_grad else None
 
-    @staticmethod
-    def in_backward() -> bool:
-        return torch._C._current_autograd_node() is not None
+    def in_backward(self) -> bool:
+        return self.hooks > 0 or torch._C._current_autograd_node() is not None
+
+    @contextlib.contextmanager
+    def in_hook(self) -> Iterator[None]:
+        """What a hook on a node computes is recorded as what the node computes is."""
+        self.hooks += 1
+        try:
+            yield
+        finally:
+            self.hooks -= 1
 
     def differentiates_products(self) -> bool:
         """Whether the backward pass that runs makes nodes of its own: what it computes again has a derivative of its own."""

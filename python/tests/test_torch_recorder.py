@@ -94,6 +94,17 @@ def test_a_second_derivative_is_told() -> None:
         assert judged({}, lambda: body(function)).passed
 
 
+def test_comparisons_with_infinities() -> None:
+    infinity = float("inf")
+    a = torch.tensor([1.0, infinity, -infinity, float("nan"), 0.0])
+    with recorder.record({"a": a}) as run:
+        for sign in (1, -1):
+            found = [a == sign * infinity, a.eq(torch.tensor(sign * infinity)), torch.ne(a, sign * infinity), torch.tensor([[sign * infinity]]) == a]
+    assert found[0].tolist() == [False, False, True, False, False]
+    report = recorder.judge(run)
+    assert report.passed and not run.opaque, summary(report)
+
+
 PLAIN = {"group": lambda: torch.nn.GroupNorm(3, 6, affine=False), "group, one": lambda: torch.nn.GroupNorm(1, 6), "batch": lambda: torch.nn.BatchNorm2d(6, affine=False),
          "instance": lambda: torch.nn.InstanceNorm2d(6), "layer": lambda: torch.nn.LayerNorm(5, elementwise_affine=False), "layer, no bias": lambda: torch.nn.LayerNorm(5, bias=False),
          "root mean square": lambda: torch.nn.RMSNorm(5, elementwise_affine=False)}

@@ -92,11 +92,23 @@ def compared(op: str, swap: bool = False, negate: bool = False) -> Rule:
         if any(isinstance(v, float) and v != int(v) for v in (a, b) if not isinstance(v, Ref) and math.isfinite(v)) and not wide.is_floating_point:
             wide = torch.float32
         a, b = (n.cast(v, wide) for v in ((b, a) if swap else (a, b)))
+        infinite = infinity_of(b)
+        if op == "equal" and wide.is_floating_point and infinite and a.rank >= b.rank:  # no graph of real numbers has an infinity
+            side = n("less", a, 0.0) if infinite < 0 else n("less", n.constant(0.0, wide), a)
+            truth = n("logical_and", n("is_inf", a), side)
+            return n("logical_not", truth) if negate else truth
         truth = n("logical_xor", a, b) if op == "equal" and wide == torch.bool else n(op, a, b)
         if op == "equal" and wide == torch.bool:
             return truth if negate else n("logical_not", truth)
         return n("logical_not", truth) if negate else truth
     return rule
+
+
+def infinity_of(x: Ref) -> float:
+    """The infinity that a tensor of one element is; 0 for all others."""
+    if x.tensor is None or x.tensor.numel() != 1 or not x.dtype.is_floating_point or not bool(torch.isinf(x.tensor)):
+        return 0.0
+    return float(x.tensor.item())
 
 
 def unary(op: str, **attributes: Any) -> Rule:

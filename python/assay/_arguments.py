@@ -5,7 +5,7 @@ import decimal
 import fractions
 import math
 import os
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 from .errors import wrong
 
@@ -26,6 +26,18 @@ def path(where: str, value: object) -> str:
     except Exception:  # whatever a stranger's __fspath__ raises
         raise wrong(where, "a path", value) from None
     return text(where, found)
+
+
+def arrays(where: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise wrong(where, "arrays by name: a mapping", value)
+    return value
+
+
+def function(where: str, value: object) -> Callable[..., Any]:
+    if not callable(value):
+        raise wrong(where, "a function", value)
+    return value
 
 
 def flag(where: str, value: object) -> bool:

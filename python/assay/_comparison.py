@@ -4,8 +4,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
+from assay import _arguments
 from assay._arrays import bits_of
 from assay._reports import Case, Report
+from assay.errors import wrong
 from assay.onnxruntime import AnyRunner, Recording, recorded, runner_of
 
 
@@ -67,9 +69,11 @@ class Comparison:
 
 def compared(model: Any, inputs: Mapping[str, Any], runners: Sequence[AnyRunner]) -> Comparison:
     """Each runner is recorded and audited by its own contract; one that cannot run the model is an entry with its error."""
-    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in inputs.items()}
+    arrays = {name: bits_of(value, f"input '{name}'").numpy() for name, value in _arguments.arrays("inputs", inputs).items()}
+    if not isinstance(runners, (list, tuple)):
+        raise wrong("runners", "a list of runners", runners)
     entries, order = [], list[str]()
-    for runner in map(runner_of, runners):
+    for runner in [runner_of(one) for one in runners]:
         try:
             one = recorded(runner, model, arrays)
         except Exception as why:  # a runtime may raise whatever it likes

@@ -6,7 +6,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import torch
 from torch.autograd import forward_ad
 
-from .errors import Rejected, UsageError
+from . import _arguments
+from .errors import Rejected, UsageError, wrong
 from .torch import Refused, Report, judge, record
 
 
@@ -93,7 +94,13 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
     With `check_forward_ad` the function is also run in forward mode, along random tangents of its inputs (parameters stay where they are),
     and the tangents that it gives are judged.
     """
-    named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params or [])}
+    _arguments.function("func", func)
+    if params is not None and (not isinstance(params, Iterable) or isinstance(params, torch.Tensor)):
+        raise wrong("params", "tensors, or tensors by name", params)
+    params = params if isinstance(params, Mapping) else [] if params is None else list(params)
+    if not all(isinstance(one, torch.Tensor) for one in (params.values() if isinstance(params, Mapping) else params)):
+        raise wrong("params", "tensors, or tensors by name", params)
+    named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params)}
     drawn = any(is_shape(one) for one in (inputs if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]))
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:

@@ -4,7 +4,7 @@ A trace says what ran, so that `rewrites` of a graph, which a theorem about `onn
 """
 from __future__ import annotations
 
-from assay.errors import UsageError
+from assay.errors import UsageError, wrong
 
 _ANY = "binary32 accumulator=any_order"
 NAMED = {
@@ -25,6 +25,8 @@ def spelling(model: str | None, *, wide: bool = False) -> str:
 
     "any-order accumulator=tree tree_height=64" is a named model with fields of its own.
     """
+    if model is not None and not isinstance(model, str):
+        raise wrong("model", "the name or the spelling of an execution model (docs/contracts/execution-models.md)", model)
     name, _, fields = (model or DEFAULT).strip().partition(" ")
     text = f"{name} {fields}".strip() if name in ("binary32", "binary64") else _named(name, fields)
     return text.replace("binary32", "binary64", 1) if wide else text

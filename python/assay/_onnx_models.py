@@ -15,7 +15,7 @@ from assay._arrays import Bits
 from assay._checks import Check, Node, Refused
 from assay._safetensors import read_trace
 from assay._shapes import Misfit
-from assay.errors import UsageError
+from assay.errors import MalformedInput, UsageError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,11 @@ class Imported:
 def model_bytes(model: Any, shapes: Mapping[str, Sequence[int]] | None = None) -> bytes:
     """The model as a file's bytes, its inputs fixed to these shapes where it leaves extents open."""
     if isinstance(model, (str, os.PathLike)) and not shapes:
-        with open(model, "rb") as file:
-            return file.read()
+        try:
+            with open(model, "rb") as file:
+                return file.read()
+        except (OSError, ValueError) as error:
+            raise MalformedInput("the model cannot be read", where=os.fspath(model), why=str(error)) from None
     proto = proto_of(model)
     for value in proto.graph.input:
         shape = proto_shape(value)
@@ -80,10 +83,14 @@ def proto_of(model: Any) -> Any:
         import onnx
     except ImportError:
         raise UsageError("the package onnx reads ONNX models", advice="pip install onnx") from None
-    if isinstance(model, (str, os.PathLike)):
-        return onnx.load(os.fspath(model))
-    if isinstance(model, (bytes, bytearray)):
-        return onnx.load_from_string(bytes(model))
+    try:
+        if isinstance(model, (str, os.PathLike)):
+            return onnx.load(os.fspath(model))
+        if isinstance(model, (bytes, bytearray)):
+            return onnx.load_from_string(bytes(model))
+    except Exception as error:  # of files, or of protobuf
+        where = "the model" if isinstance(model, (bytes, bytearray)) else os.fspath(model)
+        raise MalformedInput("no ONNX model can be read", where=where, why=f"{type(error).__name__}: {error}") from None
     if not hasattr(model, "SerializeToString"):
         raise UsageError(f"an ONNX model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     copy = onnx.ModelProto()

@@ -12,7 +12,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, Union
 
-from assay import _models, _onnx_models, _programs
+from assay import _arguments, _models, _onnx_models, _programs
 from assay._arrays import Bits, bits_of
 from assay._onnx_models import Imported
 from assay._reports import Case, Report, case_of
@@ -152,7 +152,7 @@ def record(model: Any, inputs: Arrays, providers: Sequence[Any] | None = None, o
 def recorded(runner: AnyRunner, model: Any, inputs: Arrays) -> Recording:
     """The same with any runner; a callable is one too."""
     one = runner_of(runner)
-    given = {name: bits_of(value, f"input '{name}'") for name, value in inputs.items()}
+    given = {name: bits_of(value, f"input '{name}'") for name, value in _arguments.arrays("inputs", inputs).items()}
     data = _onnx_models.model_bytes(model, {name: bits.shape for name, bits in given.items()})
     found = _onnx_models.imported(data, given, intermediates=True)
     return _recording(one, data, found, given)
@@ -217,4 +217,4 @@ def compare(model: Any, inputs: Arrays | None = None, runners: Sequence[AnyRunne
     """Runs the model by every runner, and says which leaves its contract first, and where. Without inputs they are random."""
     from assay._comparison import compared
 
-    return compared(model, random_inputs(model) if inputs is None else inputs, runners or [OnnxRuntime("disabled"), OnnxRuntime("all"), Reference()])
+    return compared(model, random_inputs(model) if inputs is None else inputs, runners if not isinstance(runners, (list, tuple)) or runners else [OnnxRuntime("disabled"), OnnxRuntime("all"), Reference()])

@@ -1,15 +1,21 @@
-"""What an installed package does at least: smoke.py FOLDER_OF_THE_DIGITS. Prints a line per thing that works."""
+"""What an installed package does at least: smoke.py FOLDER_OF_THE_DIGITS [FOLDER_OF_NOTEBOOKS]. Prints a line per thing that works.
+
+The code of each notebook runs in an interpreter of its own, in the notebooks' folder; one that needs what is not installed is left out.
+"""
+import importlib.util
+import json
+import os
 import pathlib
 import subprocess
 import sys
 import time
 
-start = time.perf_counter()
+start = time.process_time()
 import assay  # noqa: E402
 
 assay.verify  # the native half too
-seconds = time.perf_counter() - start
-print(f"imported in {seconds:.3f} s, without {', '.join(sorted({'numpy', 'torch'} - set(sys.modules)))}")
+seconds = time.process_time() - start
+print(f"imported in {seconds:.3f} s of the processor, without {', '.join(sorted({'numpy', 'torch'} - set(sys.modules)))}")
 assert seconds < 0.3
 
 digits = pathlib.Path(sys.argv[1])
@@ -48,3 +54,15 @@ program = pathlib.Path(assay.__file__).parent / "bin" / "assay"
 done = subprocess.run([program, "probe", "--op", "conv", "--small", "--forward-only"], capture_output=True, text=True)
 assert done.returncode == 0, done.stdout + done.stderr  # oneDNN and OpenMP
 print("ran: assay probe --op conv")
+
+for path in sorted(pathlib.Path(sys.argv[2]).glob("*.ipynb")) if len(sys.argv) > 2 else []:
+    code = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code")
+    needed = {"matplotlib": "import plots" in code, "torch": "import torch" in code}
+    missing = [name for name, is_needed in needed.items() if is_needed and importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"left out: {path.stem}, without {', '.join(missing)}")
+        continue
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], cwd=path.parent, env={**os.environ, "MPLBACKEND": "agg"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(f"ran: {path.stem} in {time.perf_counter() - start:.1f} s; it says", repr(done.stdout.splitlines()[0]))

@@ -9,7 +9,7 @@ from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import Report
 from assay._vocabulary import attributes_of, leading, row_of
-from assay.errors import UsageError
+from assay.errors import UsageError, wrong
 
 
 class ContractViolation(AssertionError):
@@ -33,6 +33,8 @@ def check(reference: Any, inputs: Any, output: Any, *, attributes: Mapping[str, 
     """The check of `assert_within_contract`, not yet judged."""
     operands = [bits_of(one, f"input {i}") for i, one in enumerate(_several(inputs))]
     results = [bits_of(one, f"output {i}") for i, one in enumerate(_several(output))]
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise wrong("attributes", "values by name: a mapping", attributes)
     if isinstance(reference, str) and not _is_onnx(reference):
         return _of_operation(reference, operands, results, dict(attributes or {}), model, name or reference)
     if attributes:

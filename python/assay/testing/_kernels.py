@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
+from assay import _arguments
 from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import VACUOUS, Case, Finding, Report
@@ -62,6 +63,7 @@ def audit_kernel(op: str, kernel: Callable[..., Any], *, attributes: Mapping[str
     with `raises=False` only the report says so.
     """
     __tracebackhide__ = True
+    _arguments.text("op", op), _arguments.function("kernel", kernel), _arguments.whole("repeats", repeats, 1, 1000)
     wanted = list(plan) if plan is not None else probes(op, attributes=attributes, dtype=dtype, seed=seed, blocks=blocks, strided=strided)
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
     if out and callable(arrays):

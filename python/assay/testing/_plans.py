@@ -9,11 +9,12 @@ import tempfile
 from fractions import Fraction
 from typing import Any, Iterator, Mapping, Sequence
 
-from assay import _programs, _shapes
+from assay import _arguments, _programs, _shapes
 from assay._arrays import Bits
 from assay._checks import Node, Refused
 from assay._safetensors import read_trace
 from assay._vocabulary import ROWS, UnknownOperation, WrongAttributes, attributes_of, leading
+from assay.errors import wrong
 
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
 # Attributes that may be set to any value on the operands of a probe; others only select among the probes.
@@ -53,6 +54,9 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: str =
     that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone,
     unless `dtypes` names more ("int64", "uint8", "bool", ...).
     """
+    _arguments.text("op", op), _arguments.text("dtype", dtype), _arguments.whole("seed", seed, 0, 2**64 - 1)
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise wrong("attributes", "values by name: a mapping", attributes)
     found = [_probe(*one) for one in _regions(op, dtype, seed, blocks)]
     kept = _of_types(found, tuple(dtypes) if dtypes else (dtype,))
     if attributes:

@@ -8,6 +8,7 @@ import torch
 
 from .._programs import gate
 from .._trace import Trace
+from ..errors import wrong
 from .backward import Recorder
 from .memory import Value, bits
 from .nodes import HALVES
@@ -107,6 +108,10 @@ class Report:
 
 def judge(run: Recorder, verb: str = "gradcheck", *options: str) -> Report:
     """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated."""
+    if not isinstance(run, Recorder):
+        raise wrong("run", "what assay.torch.record gave", run)
+    if verb not in ("gradcheck", "audit") or not all(isinstance(one, str) for one in options):
+        raise wrong("verb", "'gradcheck' or 'audit', and options of the program as texts", (verb, *options))
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     code, report, text = gate(verb, trace, *options)

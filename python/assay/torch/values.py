@@ -9,6 +9,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..errors import wrong
 from .memory import LEAF, PENDING, Block, Memory, Refused, address, bits, held, place, positions
 from .nodes import Nodes, Ref, Unknown, complexly, finished, operand
 
@@ -37,6 +38,9 @@ class Values(TorchDispatchMode):
 
     def __init__(self, model: torch.nn.Module | Mapping[str, torch.Tensor] | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        if model is not None and not isinstance(model, torch.nn.Module) and not (
+                isinstance(model, Mapping) and all(isinstance(name, str) and isinstance(one, torch.Tensor) for name, one in model.items())):
+            raise wrong("model", "a torch.nn.Module, tensors by name, or nothing", model)
         self.memory = Memory()
         self.regions: list[Region] = []
         self.inputs: list[int] = []

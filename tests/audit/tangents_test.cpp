@@ -146,6 +146,33 @@ TEST_CASE("tangents: what something opaque gave leaves a difference undecided", 
   CHECK(failures(run.trace) == std::vector<std::string>{"(tangent.product at tangent of " + name(run.trace, y) + ")"});
 }
 
+TEST_CASE("tangents: a difference beside what nobody knows is undecided", "[tangents]") {
+  Run run;  // h is known to move; composed down to x, y reads what something opaque gave
+  const auto x = run.given("x", {2}, {0.5F, -2}), x_dot = run.given("x_dot", {2}, {1, 2}), z = run.given("z", {2}, {3, 4});
+  const auto h = run.apply(Op::mul, {x, z});
+  const auto h_dot = run.apply(Op::mul, {x_dot, z});
+  const auto y = run.apply(Op::mul, {h, x});
+  const auto y_dot = run.apply(Op::mul, {h, x_dot});
+  run.trace.outputs = {y, y_dot};
+  run.trace.tangents = {{{{x, x_dot}}, {{h, h_dot}, {y, y_dot}}, {}}};
+  CHECK(failures(run.trace) == std::vector<std::string>{"tangent.product at tangent of " + name(run.trace, y)});
+  run.trace.opaque = {{"lib::solve", {z}}};
+  CHECK(failures(run.trace) == std::vector<std::string>{"(tangent.product at tangent of " + name(run.trace, y) + ")"});
+}
+
+TEST_CASE("tangents: a rule that reads what something opaque gave is undecided", "[tangents]") {
+  Run run;
+  const auto x = run.given("x", {2}, {0.5F, -2}), x_dot = run.given("x_dot", {2}, {1, 2}), factor = run.given("factor", {}, {3});
+  const auto y = run.apply(Op::mul, {x, x});
+  const auto part = run.apply(Op::mul, {x, x_dot});
+  const auto y_dot = run.apply(Op::mul, {part, factor});
+  run.trace.outputs = {y, y_dot};
+  run.trace.tangents = {{{{x, x_dot}}, {{y, y_dot}}, {}}};
+  CHECK(failures(run.trace) == std::vector<std::string>{"tangent.product at tangent of " + name(run.trace, y)});
+  run.trace.opaque = {{"lib::factor", {factor}}};
+  CHECK(failures(run.trace) == std::vector<std::string>{"(tangent.product at tangent of " + name(run.trace, y) + ")"});
+}
+
 TEST_CASE("tangents: a tensor that is its own tangent is undecided", "[tangents]") {
   Run run;
   const auto x = run.given("x", {2}, {0.5F, -2});
@@ -206,6 +233,13 @@ TEST_CASE("tangents: claims that do not fit the trace are refused", "[tangents]"
   CHECK(refused({from, {{m.y, m.y_dot}, {m.y, m.y_dot}}, {}}) == "audit.tangent");  // twice
   CHECK(refused({from, to, {m.x}}) == "audit.tangent");                             // detached, and moves
   CHECK(refused({from, to, {1000}}) == "audit.tangent");
+  Run truths;  // no real numbers
+  const auto x = truths.given("x", {2}, {1, 2});
+  const auto less = truths.apply(Op::less, {x, x});
+  truths.trace.outputs = {less};
+  truths.trace.tangents = {{{}, {{less, less}}, {}}};
+  const auto whole = kernel::check_continuity(truths.trace);
+  CHECK((whole ? std::string("accepted") : whole.rejection().code) == "audit.tangent");
 }
 
 TEST_CASE("tangents: the file has the claims", "[tangents]") {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Controls of the audit's tests: the contracts without one premise of storage in 16 bits at a time.
+"""Controls of the audit's tests: contracts without one premise of storage in 16 bits at a time, claims of forward mode without one of theirs.
 
     audit_mutants.py BUILD_DIR [--only TEXT] [--changed COMMIT]
 
-As kernel_mutants.py, for kernel/audit and test_audit: each mutant is one replaced piece of one file. The layer is compiled several files at a time, so
-that a mutant is compiled in the unit that holds its file, and linked before the library. Exit code 0: every mutant was caught, and the
-unchanged audit passes. The working tree is never changed.
+As kernel_mutants.py, for kernel/audit with test_audit and kernel/gradients with test_gradients: each mutant is one replaced piece of one file. The layer is compiled several files at a time, so
+that a mutant is compiled in the unit that holds its file, and linked before the library; one of a file that only tests call is compiled alone. Exit code 0: every mutant was caught, and the
+unchanged layers pass. The working tree is never changed.
 """
 
 import argparse
@@ -19,9 +19,10 @@ import tempfile
 from mutants import changed_since, flags_of, passes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "kernel" / "audit"
+TESTS = {ROOT / "kernel" / "audit": "test_audit", ROOT / "kernel" / "gradients": "test_gradients"}
+ALONE = ("tangents.cpp", "tangent.cpp", "continuity.cpp")  # nothing in their units calls them
 
-# (text that occurs once in the folder, replacement, names of tests of which one must fail)
+# (text that occurs once in the folders, replacement, names of tests of which one must fail)
 MUTANTS = [
     ("std::nearbyint(std::fabs(x) / unit) * unit, x)", "std::trunc(std::fabs(x) / unit) * unit, x)", "storage: all 65,536*"),
     ("if (std::fabs(x) >= format.overflow) return", "if (std::fabs(x) > format.overflow) return", "storage: all 65,536*"),
@@ -47,18 +48,57 @@ MUTANTS = [
     ("executions::precision_of(shortest());", "executions::precision_of(contracts::Storage::same);", "kinks: cotangents that were stored*"),
     ("if (product_.is_stored_short)", "if (false)", "point: a cotangent that overflows in 16 bits*"),
     ("stored.push_back(cotangent.storage);", "stored.push_back(contracts::Storage::same);", "point: a cotangent that overflows in 16 bits*"),
+    # Tangents of a run: F1 by the regions back to what moves, F2 at the recorded point.
+    ("stops.insert(tensor);\n", "", "tangents: a wrong one is found where it is*"),
+    ("detached_.contains(id) && is_float(trace_.tensors[id].value.dtype());\n      if (stops", "false;\n      if (stops", "tangents: what is detached*"),
+    ("std::ranges::sort(to, {}, [&](const auto& pair) { return std::pair(producers_.region_of(pair.first), pair.first); });", "", "tangents: a right forward pass*"),
+    ("if (!outcome && outcome.rejection().kind == Rejection::Kind::rejected && known != from)", "if (false)", "tangents: a value that is computed again*"),
+    ("if (whole) outcome = std::move(whole);", "outcome = Adjointness{};", "tangents: a wrong one is found where it is*"),
+    ("outcome = undecided(outcome.rejection());  //", "//", "tangents: a difference beside what nobody knows*"),
+    ("known.insert_or_assign(tensor, tangent);", "", "tangents: a wrong one is found where it is*"),
+    ("if (!tangents.contains(id) && !is_given) ends.insert(id);", "if (!is_given) ends.insert(id);", "tangents: a right forward pass*"),
+    ("if (!tangents.contains(id) && !is_given) ends.insert(id);\n      made.reads_opaque = made.reads_opaque || opaque_.contains(id);", "if (!tangents.contains(id) && !is_given) ends.insert(id);", "tangents: a rule that reads what something opaque gave*"),
+    ("\"record a copy of it as the tangent\"};\n      made.reads_opaque = made.reads_opaque || opaque_.contains(id);", "\"record a copy of it as the tangent\"};", "tangents: what something opaque gave*"),
+    ("if (tangents.contains(id) && is_float(trace_.tensors[id].value.dtype()))", "if (false)", "tangents: a tensor that is its own tangent*"),
+    ("position.try_emplace(found->second, position.size()).second)", "position.try_emplace(found->second, 0).second)", "tangents: a right forward pass*"),
+    ("found == known.end() ? std::nullopt : std::optional(position.at(found->second))", "std::nullopt", "tangents: a right forward pass*"),
+    ("made.is_closed = rule.is_closed();", "made.is_closed = true;", "tangents: a tensor that moves and is left out*"),
+    ("if (made.value().reads_opaque || !made.value().is_closed) why", "if (made.value().reads_opaque) why", "tangents: a tensor that moves and is left out*"),
+    ("if (made.value().reads_opaque || !made.value().is_closed) why", "if (!made.value().is_closed) why", "tangents: what something opaque gave*"),
+    ("why = at_the_point(made.value(), tensor, tangent, step.place);", "", "tangents: right at random points*"),
+    ("step.is_dead = outcome.value().moves && is_zero", "step.is_dead = is_zero", "tangents: zeros that the derivative*"),
+    ("step.is_dead = outcome.value().moves && is_zero_everywhere(trace_.tensors[tangent].value);", "", "tangents: zeros that the derivative*"),
+    ("if (auto fine = check_tangents(claim); !fine) return fine;", "", "tangents: claims that do not fit*"),
+    ("if (!same_type(entry.value, trace_.tensors[tangent].value))", "if (false)", "tangents: claims that do not fit*"),
+    ("if (moves[tensor]) return wrong", "if (false) return wrong", "tangents: claims that do not fit*"),
+    ("if (pairs == &claim.to && entry.origin != Trace::Origin::result) return wrong", "if (false) return wrong", "tangents: claims that do not fit*"),
+    ("if (!is_float(entry.value.dtype())) return wrong(name_of(tensor), \"real elements\"", "if (false) return wrong(name_of(tensor), \"real elements\"", "tangents: claims that do not fit*"),
+    ("if (moves[id]) return wrong", "if (false) return wrong", "tangents: claims that do not fit*"),
+    # J1 and J2, and graphs that fit.
+    ("if (has_value(meaning) && !has_value(rule))\n    return wrong_tangent", "if (false)\n    return wrong_tangent", "tangent: a rule without a real value*"),
+    ("if (!differ && (!usable || is_same(rule, meaning))) return usable;\n  return wrong_tangent(", "if (!differ) return usable;\n  return wrong_tangent(", "tangent: every element*"),
+    ("if (!differ && (!usable || is_same(rule, meaning))) return usable;\n  return wrong_tangent(", "if (!usable || is_same(rule, meaning)) return usable;\n  return wrong_tangent(", "tangent: certainly different*"),
+    ("if (one.tangent_of[k]) x_dot[k] = tangent[*one.tangent_of[k]];", "", "tangent: polynomials are probed*"),
+    ("|| !std::ranges::all_of(covered, [](bool each) { return each; }); ++tries)", "; ++tries)", "tangent: every element*"),
+    ("const auto fine = check_element(one, j, sides.value().rule[j], sides.value().meaning[j]);\n      if (!fine) return fine.rejection();\n      if (!fine.value()) continue;",
+     "const auto fine = check_element(one, j, sides.value().rule[j], sides.value().meaning[j]);\n      if (!fine) return fine.rejection();", "tangent: every element*"),
+    ("result.moves = result.moves || !is_zero(sides.value().meaning[j]);", "result.moves = true;", "tangent: a tensor that does not move*"),
+    ("graph.outputs.size() == 1 && rule.outputs.size() == 1 && is_float(graph.node(graph.outputs[0]).dtype)", "rule.outputs.size() == 1", "tangent: graphs that do not fit*"),
+    ("one.one.domains.size() == inputs && one.tangent_of.size() == inputs", "one.tangent_of.size() == inputs", "tangent: graphs that do not fit*"),
+    ("fine = fine && type_of(graph, graph.outputs[0]) == type_of(rule, rule.outputs[0]);", "", "tangent: graphs that do not fit*"),
+    ("fine = at < rule.inputs.size() && is_float", "fine = is_float", "tangent: graphs that do not fit*"),
 ]
 
 
-def units(build):
-    """The compile commands of the layer: its units of several files, and the files that are compiled alone."""
-    marker = str(pathlib.Path("kernel") / "audit")
+def units(build, folder):
+    """The compile commands of a layer: its units of several files, and the files that are compiled alone."""
+    marker = str(folder.relative_to(ROOT))
     return [entry for entry in json.loads((build / "compile_commands.json").read_text()) if marker in entry["file"]]
 
 
-def link(build, objects, binary):
-    """The command that linked test_audit, with these objects first."""
-    command = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "-s", "bin/test_audit"], check=True, capture_output=True, text=True).stdout
+def link(build, objects, test, binary):
+    """The command that linked a test, with these objects first."""
+    command = subprocess.run(["ninja", "-C", str(build), "-t", "commands", "-s", f"bin/{test}"], check=True, capture_output=True, text=True).stdout
     words = shlex.split(command.strip().splitlines()[-1])
     start = next(i for i, word in enumerate(words) if word.endswith("++"))
     end = next((i for i in range(start, len(words)) if words[i] == "&&"), len(words))
@@ -68,7 +108,7 @@ def link(build, objects, binary):
 
 
 def places(text):
-    return [path for path in sorted(FOLDER.rglob("*.*")) if path.suffix in (".cpp", ".h") and text in path.read_text()]
+    return [path for folder in TESTS for path in sorted(folder.rglob("*.*")) if path.suffix in (".cpp", ".h") and text in path.read_text()]
 
 
 def check(build, folder, number, mutant):
@@ -76,19 +116,20 @@ def check(build, folder, number, mutant):
     files = places(old)
     if len(files) != 1 or files[0].read_text().count(old) != 1:
         return f"stale: found in {[str(path.relative_to(ROOT)) for path in files]}"
+    layer = next(one for one in TESTS if one in files[0].parents)
     place = folder / str(number)
     changed = place / files[0].relative_to(ROOT)
     changed.parent.mkdir(parents=True)
     changed.write_text(files[0].read_text().replace(old, new))
     objects = []
-    for entry in units(build):
+    for entry in units(build, layer):
         source = pathlib.Path(entry["file"])
         text = source.read_text()
         is_header = files[0].suffix == ".h"
         if not is_header and str(files[0]) not in text and source.resolve() != files[0]:
             continue
         unit = place / f"unit{len(objects)}.cpp"
-        unit.write_text(f'#include "{changed}"\n' if source.resolve() == files[0] else
+        unit.write_text(f'#include "{changed}"\n' if source.resolve() == files[0] or files[0].name in ALONE else
                         text.replace(str(files[0]), str(changed)) if "Unity" in str(source) else f'#include "{source}"\n')
         objects.append(unit.with_suffix(".o"))
         compiler, *flags = flags_of(entry)
@@ -96,7 +137,7 @@ def check(build, folder, number, mutant):
         done = subprocess.run([compiler, f"-I{place}", *flags, "-w", "-O1", "-c", str(unit), "-o", str(objects[-1])], cwd=entry["directory"], capture_output=True, text=True)
         if done.returncode != 0:
             return "does not compile: " + done.stderr[:300]
-    link(build, objects, place / "test")
+    link(build, objects, TESTS[layer], place / "test")
     caught = any(not passes(place / "test", test) for test in tests.split(","))
     (place / "test").unlink()
     return "" if caught else f"survives {tests!r}"
@@ -111,12 +152,13 @@ def main():
     build = arguments.build.resolve()
     chosen = [m for m in MUTANTS if any(arguments.only in part for part in m)]
     if arguments.changed:
-        changed = changed_since(ROOT, arguments.changed, [str(FOLDER)])
+        changed = changed_since(ROOT, arguments.changed, [str(one) for one in TESTS])
         chosen = [m for m in chosen if not places(m[0]) or changed & set(places(m[0]))]
     failures = 0
     with tempfile.TemporaryDirectory() as name:
-        if not passes(build / "bin" / "test_audit", "*stor*"):
-            sys.exit("the unchanged audit fails its tests")
+        for test, some in (("test_audit", "*stor*"), ("test_audit", "tangents:*"), ("test_gradients", "tangent:*")):
+            if not passes(build / "bin" / test, some):
+                sys.exit(f"the unchanged {test} fails")
         for number, mutant in enumerate(chosen):
             problem = check(build, pathlib.Path(name), number, mutant)
             print(("CAUGHT   " if not problem else "SURVIVES ") + f"{mutant[0][:80]!r} -> {mutant[1][:60]!r}" + (f" ({problem})" if problem else ""), flush=True)

@@ -88,4 +88,77 @@ TEST_CASE("tangent: graphs that do not fit together are refused", "[gradients]")
   one = made(times_itself, rule);
   one.rule.outputs.clear();
   CHECK(code(one) == "tangent.graph");
+  one = made(times_itself, rule);
+  one.rule = made(times_itself, [](Graph& g, NodeId x, NodeId) { return added(g, Op::less, {x, x}); }).rule;  // truth values
+  CHECK(code(one) == "tangent.graph");
+  one = made(times_itself, rule);
+  one.one.graph.mark_output(one.one.graph.inputs[0], "x");  // two results
+  CHECK(code(one) == "tangent.graph");
+}
+
+namespace {
+
+NodeId constant(Graph& graph, const Shape& shape, const std::vector<float>& values) {
+  return graph.append_constant(Tensor::of_floats(shape, values));
+}
+
+// The first element is x, the second one a product of x and many roots of others, of which few points have residues.
+NodeId seldom(Graph& graph, NodeId x) {
+  NodeId y = x;
+  for (int k = 1; k <= 7; ++k) {
+    const auto shift = static_cast<float>(k);
+    const NodeId moved =
+        added(graph, Op::add, {added(graph, Op::mul, {x, constant(graph, kShape, {0, 1})}), constant(graph, kShape, {1, shift})});
+    y = added(graph, Op::mul, {y, added(graph, Op::sqrt, {moved})});
+  }
+  return y;
+}
+
+// Its derivative by the quotient: y (1 / x + sum of 1 / 2 (x + k)).
+NodeId slope_of_seldom(Graph& graph, NodeId x) {
+  NodeId sum = added(graph, Op::reciprocal, {x});
+  for (int k = 1; k <= 7; ++k) {
+    const auto shift = static_cast<float>(k);
+    const NodeId moved =
+        added(graph, Op::add, {added(graph, Op::mul, {x, constant(graph, kShape, {0, 1})}), constant(graph, kShape, {1, shift})});
+    const NodeId half = added(graph, Op::mul, {added(graph, Op::reciprocal, {moved}), constant(graph, kShape, {0, 0.5F})});
+    sum = added(graph, Op::add, {sum, half});
+  }
+  return added(graph, Op::mul, {seldom(graph, x), sum});
+}
+
+}  // namespace
+
+TEST_CASE("tangent: every element is compared, however seldom it has a residue", "[gradients]") {
+  CHECK(code(made(seldom, [](Graph& g, NodeId x, NodeId x_dot) { return added(g, Op::mul, {slope_of_seldom(g, x), x_dot}); })) == "right");
+  // Too small a difference for an enclosure in double.
+  for (const std::vector<float>& wrong : {std::vector{0.0F, 1e-30F}, std::vector{1e-30F, 0.0F}}) {
+    CHECK(code(made(seldom, [&](Graph& g, NodeId x, NodeId x_dot) {
+            const NodeId slope = added(g, Op::add, {slope_of_seldom(g, x), constant(g, kShape, wrong)});
+            return added(g, Op::mul, {slope, x_dot});
+          })) == "tangent.entry");
+  }
+}
+
+TEST_CASE("tangent: a rule without a real value where the meaning has one", "[gradients]") {
+  const auto exponential = [](Graph& g, NodeId x) { return added(g, Op::exp, {x}); };
+  CHECK(code(made(exponential, [](Graph& g, NodeId x, NodeId x_dot) {
+          const NodeId root = added(g, Op::sqrt, {added(g, Op::sub, {constant(g, kShape, {0, -9}), x})});  // of a negative number
+          const NodeId none = added(g, Op::sub, {root, root});
+          return added(g, Op::mul, {added(g, Op::add, {added(g, Op::exp, {x}), none}), x_dot});
+        })) == "tangent.domain");
+}
+
+TEST_CASE("tangent: certainly different numbers are wrong without residues, too", "[gradients]") {
+  const auto roots = [](Graph& g, NodeId x) {  // of so many that no point has a residue
+    NodeId y = x;
+    for (int k = 1; k <= 24; ++k) {
+      const auto shift = static_cast<float>(k);
+      y = added(g, Op::add, {y, added(g, Op::sqrt, {added(g, Op::add, {x, constant(g, kShape, {shift, shift})})})});
+    }
+    return y;
+  };
+  CHECK(code(made(roots, [](Graph& g, NodeId x, NodeId x_dot) {
+          return added(g, Op::mul, {added(g, Op::add, {x, constant(g, kShape, {9, 9})}), x_dot});
+        })) == "tangent.entry");
 }

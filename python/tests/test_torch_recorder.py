@@ -105,6 +105,42 @@ def test_comparisons_with_infinities() -> None:
     assert report.passed and not run.opaque, summary(report)
 
 
+def pairs(a: Any) -> Any:
+    return torch.view_as_complex(a.reshape(-1, 2))
+
+
+# Programs whose constants, truth values or complex numbers were once recorded as something else.
+COMMON = {
+    "polar": lambda a: torch.polar(a.abs(), a), "sizes of complex numbers": lambda a: pairs(a).abs(), "directions": lambda a: pairs(a).sgn(),
+    "complex by real": lambda a: pairs(a) * a.flatten()[:4] / (a.flatten()[:4].abs() + 1), "constants of doubles": lambda a: (a.double() * 0.1 + 1e-7) / 3.3,
+    "products of truth values": lambda a: a * ((a.detach() > 0) * (a.detach() < 1) + (a.detach() < -1)), "quantiles": lambda a: a.quantile(0.3, 1),
+    "numbers in place of NaN": lambda a: torch.nan_to_num(a / a.detach().sign().clamp(0)), "a divergence": lambda a: torch.distributions.kl_divergence(
+        torch.distributions.Normal(a, a.exp()), torch.distributions.Normal(0.0, 1.0)),
+    "a category": lambda a: torch.distributions.Categorical(logits=a).log_prob(torch.tensor([0, 1])), "a zero of the program's": lambda a: torch.where(a > 0, a * a, torch.zeros(())),
+    "a zero of a checkpoint": lambda a: torch.utils.checkpoint.checkpoint(lambda z: torch.where(z > 0, z.tanh(), torch.zeros(())), a, use_reentrant=False)}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_common_programs(name: str) -> None:
+    torch.manual_seed(7)
+    a = torch.randn(2, 4, dtype=torch.float64 if "doubles" in name else torch.float32, requires_grad=True)
+    def body() -> None:
+        y = COMMON[name](a)
+        y = torch.view_as_real(y) if y.is_complex() else y
+        (y * torch.randn(y.shape, dtype=y.dtype)).sum().backward()
+    report = judged({"a": a}, body)
+    assert report.passed, summary(report)
+
+
+def test_a_decomposition_that_writes_a_part_is_opaque() -> None:
+    """And no function is accused of what was not understood."""
+    with recorder.record() as run:
+        torch.renorm(torch.randn(3, 4), 2, 0, 1.0)
+        torch.special.bessel_j0(torch.randn(3))
+        torch.linalg.cross(torch.randn(3), torch.randn(3))
+    assert not recorder.judge(run, "audit").failed
+
+
 PLAIN = {"group": lambda: torch.nn.GroupNorm(3, 6, affine=False), "group, one": lambda: torch.nn.GroupNorm(1, 6), "batch": lambda: torch.nn.BatchNorm2d(6, affine=False),
          "instance": lambda: torch.nn.InstanceNorm2d(6), "layer": lambda: torch.nn.LayerNorm(5, elementwise_affine=False), "layer, no bias": lambda: torch.nn.LayerNorm(5, bias=False),
          "root mean square": lambda: torch.nn.RMSNorm(5, elementwise_affine=False)}

@@ -55,6 +55,8 @@ class Decomposed(TorchDispatchMode):
         if known and not hasattr(function, "_schema"):
             raise Unknown(str(function))
         refs = tree_map(lambda t: self.refs.get(id(t), t) if isinstance(t, torch.Tensor) else t, (args, kwargs)) if known else None
+        if hasattr(function, "_schema") and written(function) and args and isinstance(args[0], torch.Tensor) and self.is_view(args[0]):
+            raise Unknown(f"{function}: a decomposition that writes a part of a tensor")
         results = function(*args, **kwargs)
         self.kept.append((args, kwargs, results))
         if refs is not None:
@@ -65,6 +67,12 @@ class Decomposed(TorchDispatchMode):
                     ref.tensor = tensor if ref.tensor is None else ref.tensor
                     self.refs[id(tensor)] = ref
         return results
+
+
+    def is_view(self, target: torch.Tensor) -> bool:
+        """Whether another tensor of the decomposition has a part of this one, or this one of it."""
+        others = [one for one in tree_flatten(self.kept)[0] if isinstance(one, torch.Tensor) and one is not target and id(one) in self.refs]
+        return any(one.untyped_storage()._cdata == target.untyped_storage()._cdata for one in others)
 
 
 def with_constants(nodes: Nodes, args: Any) -> Any:

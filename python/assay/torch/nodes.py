@@ -125,6 +125,11 @@ def shape_of(op: str, values: list[Ref], attributes: dict[str, Any]) -> list[int
     return list(SHAPES[op](values, attributes)) if op in SHAPES else broadcast(*[one.shape for one in values])
 
 
+def is_real(value: Any) -> bool:
+    """Whether it is a float, or a list with one: a double, which is rounded once, to the type that is wanted."""
+    return isinstance(value, float) or isinstance(value, (list, tuple)) and any(is_real(one) for one in value)
+
+
 class Nodes:
     """Writes nodes. `results` are the tensors that the operation gave."""
 
@@ -163,7 +168,7 @@ class Nodes:
 
     def constant(self, value: Any, dtype: torch.dtype) -> Ref:
         """A number, a list or a tensor, as it is rounded to this type."""
-        data = (value if isinstance(value, torch.Tensor) else torch.tensor(value)).to(dtype)
+        data = (value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=torch.float64 if is_real(value) else None)).to(dtype)
         if dtype not in NAMES:
             raise Unknown(f"a constant of type {dtype}")
         if dtype.is_floating_point and not bool(torch.isfinite(data).all()):

@@ -293,7 +293,7 @@ class Tape(Values):
         if call.base is not None or call.hidden or not self.in_backward() or self.differentiates_products():
             return False
         of = {id(ref): value for ref, value in call.operands}
-        if any(id(ref) not in of for ref in used):
+        if any(id(ref) not in of for ref in used) or not used and not torch.is_grad_enabled():  # a constant of a formula is no constant of the program's
             return False
         known = self.seen.get(self.key(call, [of[id(ref)] for ref in used], graph))
         if known is None or len(known) != len(results) or any(bits(self.memory.values[v].tensor) != bits(t) for v, t in zip(known, results)):

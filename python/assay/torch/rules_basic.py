@@ -22,6 +22,8 @@ def combined(n: Nodes, op: str, a: Value, b: Value) -> Ref:
     if any(complexes):
         a, b = (v if is_complex else as_complex(n, v) for v, is_complex in zip((a, b), complexes))
         return complexly(n(op, a, b))
+    if n.dtype == torch.bool:
+        return n({"add": "logical_or", "sub": "logical_xor"}[op], n.cast(a, n.dtype), n.cast(b, n.dtype))
     return n(op, n.cast(a, n.dtype), n.cast(b, n.dtype))
 
 
@@ -49,11 +51,13 @@ def multiplied(n: Nodes, a: Value, b: Value) -> Ref:
     """A product; of complex numbers by their parts."""
     complexes = [isinstance(v, complex) or isinstance(v, Ref) and v.is_complex for v in (a, b)]
     if not any(complexes):
+        if n.dtype == torch.bool:
+            return n("logical_and", n.cast(a, n.dtype), n.cast(b, n.dtype))
         return n("mul", n.number(a, n.dtype), n.number(b, n.dtype))
     if not all(complexes):
         z, r = (a, b) if complexes[0] else (b, a)
-        if isinstance(z, complex):
-            return complex_product(n, as_complex(n, z), as_complex(n, r))
+        if isinstance(z, complex) or isinstance(r, Ref) and r.rank:  # the zero that a tensor gets as its other part is multiplied, too
+            return complex_product(n, z if isinstance(z, Ref) else as_complex(n, z), as_complex(n, r))
         factor = n.number(r, n.dtype)
         return complexly(n("mul", z, n.reshape(factor, [*factor.shape, 1]) if factor.rank else factor))
     return complex_product(n, *(v if isinstance(v, Ref) else as_complex(n, v) for v in (a, b)))
@@ -68,7 +72,8 @@ def complex_product(n: Nodes, a: Ref, b: Ref) -> Ref:
 def divided(n: Nodes, a: Value, b: Value, rounding_mode: str | None = None) -> Ref:
     """A quotient, perhaps rounded to an integer."""
     if isinstance(a, Ref) and a.is_complex and not (isinstance(b, complex) or isinstance(b, Ref) and b.is_complex):
-        return complexly(n("div", a, n.reshape(b, [*b.shape, 1]) if isinstance(b, Ref) and b.rank else n.cast(b, n.dtype)))
+        quotient = complexly(n("div", a, n.reshape(b, [*b.shape, 1]) if isinstance(b, Ref) and b.rank else n.cast(b, n.dtype)))
+        return complexly(n.loose(quotient)) if isinstance(b, Ref) and b.rank else quotient  # by a number whose other part is 0
     if any(isinstance(v, Ref) and v.is_complex for v in (a, b)):
         raise Unknown("a quotient by a complex number")
     quotient = n("div", n.number(a, n.dtype), n.number(b, n.dtype))
@@ -109,6 +114,36 @@ def infinity_of(x: Ref) -> float:
     if x.tensor is None or x.tensor.numel() != 1 or not x.dtype.is_floating_point or not bool(torch.isinf(x.tensor)):
         return 0.0
     return float(x.tensor.item())
+
+
+def special(op: str) -> Rule:
+    """Whether an element is NaN, or infinite: no integer is."""
+    def rule(n: Nodes, x: Ref) -> Ref:
+        if x.is_complex:
+            raise Unknown(f"{op} of complex numbers")
+        return n(op, x if x.dtype.is_floating_point else n.cast(x, torch.float32))
+    return rule
+
+
+def polar(n: Nodes, size: Ref, angle: Ref) -> Ref:
+    """size (cos angle + i sin angle)."""
+    return n.pair(n("mul", size, n("cos", angle)), n("mul", size, n("sin", angle)))
+
+
+def size(n: Nodes, x: Ref) -> Ref:
+    """The absolute value; of a complex number the root of the sum of squares."""
+    if not x.is_complex:
+        return n("abs", n.cast(x, n.dtype))
+    return n("sqrt", n("add", *(n("mul", n.part(x, k), n.part(x, k)) for k in (0, 1))))
+
+
+def direction(n: Nodes, x: Ref) -> Ref:
+    """The sign; of a complex number itself by its absolute value, and 0 of 0."""
+    if not x.is_complex:
+        return n("sign", n.cast(x, n.dtype))
+    length = size(n, x)
+    column = n.expand(n.reshape(length, [*length.shape, 1]), x.shape)
+    return complexly(n("where", n("equal", column, 0.0), n.constant(0.0, n.dtype), n("div", x, column), dtype=n.dtype))
 
 
 def unary(op: str, **attributes: Any) -> Rule:
@@ -243,7 +278,7 @@ FUNCTIONS = ("neg", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "
 FULL = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
 BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lambda n, *_, value=value, **__: filled(n, value))
                                                                        for name, value in FULL.items()} | {
-    "sgn": unary("sign"), "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
+    "sgn": direction, "abs": size, "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
     "square": lambda n, x: n("mul", x, x), "log2": logarithm(2.0), "log10": logarithm(10.0),
     "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": log1p,
     "expm1": lambda n, x: n("sub", n("exp", x), 1.0), "exp2": lambda n, x: n("exp", n("mul", x, n.log_of_2(n.dtype))),
@@ -255,7 +290,7 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "remainder": lambda n, a, b: n("mod", n.cast(a, n.dtype), n.cast(b, n.dtype)), "pow": power, "clamp": clamp,
     "clamp_min": lambda n, x, lo: clamp(n, x, lo), "clamp_max": lambda n, x, hi: clamp(n, x, None, hi), "hardtanh": lambda n, x, lo=-1, hi=1: clamp(n, x, lo, hi),
     "eq": compared("equal"), "ne": compared("equal", negate=True), "lt": compared("less"), "le": compared("less_equal"),
-    "gt": compared("less", swap=True), "ge": compared("less_equal", swap=True), "isnan": unary("is_nan"), "isinf": unary("is_inf"),
+    "gt": compared("less", swap=True), "ge": compared("less_equal", swap=True), "polar": polar, "isnan": special("is_nan"), "isinf": special("is_inf"),
     "logical_and": logical("logical_and"), "logical_or": logical("logical_or"), "logical_xor": logical("logical_xor"),
     "logical_not": lambda n, x: n("logical_not", n.cast(x, torch.bool)), "bitwise_and": bitwise("and"), "bitwise_or": bitwise("or"),
     "bitwise_xor": bitwise("xor"), "where": where, "masked_fill": lambda n, x, mask, value: where(n, mask, value, x), "lerp": lerp,

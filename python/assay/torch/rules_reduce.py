@@ -174,5 +174,5 @@ REDUCE: dict[str, Rule] = {
     "logsumexp": logsumexp, "_softmax": softmax("softmax"), "_safe_softmax": safe_softmax, "_log_softmax": softmax("log_softmax"),
     "_softmax_backward_data": softmax_backward, "_log_softmax_backward_data": log_softmax_backward, "cumsum": running("cumsum"),
     "cumprod": running("cumprod"), "sort": ordered, "topk": top, "median": median,
-    "kthvalue": lambda n, x, k, axis=-1, keep=False: ranked(n, x, k - 1, axis, keep), "any": any_of, "all": all_of, "trace": diagonal_sum,
+    "kthvalue": lambda n, x, k, axis=-1, keep=False: ranked(n, x, k - 1, axis, keep), "any": any_of, "all": all_of, "_is_any_true": any_of, "_is_all_true": all_of, "trace": diagonal_sum,
 }

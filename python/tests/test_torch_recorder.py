@@ -132,6 +132,11 @@ def test_common_programs(name: str) -> None:
     assert report.passed, summary(report)
 
 
+def test_transformations_of_functions_are_refused() -> None:
+    with pytest.raises(recorder.Refused, match="torch.func"), recorder.record():
+        torch.func.grad(lambda z: (z**3).sum())(torch.randn(3))
+
+
 def test_a_decomposition_that_writes_a_part_is_opaque() -> None:
     """And no function is accused of what was not understood."""
     with recorder.record() as run:

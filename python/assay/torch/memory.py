@@ -48,7 +48,10 @@ def place(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 
 def address(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        raise Refused("a tensor without memory: one of torch.func's (grad, vjp, vmap), or of a subclass; see docs/pytorch.md for what is recorded") from None
 
 
 def bits(tensor: torch.Tensor) -> bytes:

@@ -132,6 +132,31 @@ def test_common_programs(name: str) -> None:
     assert report.passed, summary(report)
 
 
+def test_a_step_with_scaled_gradients() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    optimizer, scaler = torch.optim.Adamax(model.parameters(), 0.1), torch.amp.GradScaler("cpu", growth_interval=2)
+    for factor, scale in ((1.0, 2.0**16), (1.0, 2.0**17), (float("inf"), 2.0**16)):  # the last step is left out
+        before = [one.detach().clone() for one in model.parameters()]
+        with recorder.record(model) as run:
+            with torch.autocast("cpu", dtype=torch.float16):
+                loss = F.cross_entropy(model(torch.randn(4, 6)), torch.tensor([0, 1, 2, 1]))
+            scaler.scale(loss * factor).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        optimizer.zero_grad()
+        assert scaler.get_scale() == scale
+        report = recorder.judge(run)
+        assert not run.opaque and not report.failed, summary(report)
+        assert report.passed or factor != 1, summary(report)
+        assert any(bool((one != old).any()) for one, old in zip(model.parameters(), before)) == (factor == 1)
+
+
+def test_conversions_between_float32_and_float64() -> None:
+    a = leaf(5)
+    report = judged({"a": a}, lambda: (a.double() * 0.1).float().square().sum().backward())
+    assert report.passed and report.counts["unsupported"] == 0, summary(report)
+
+
 def test_transformations_of_functions_are_refused() -> None:
     with pytest.raises(recorder.Refused, match="torch.func"), recorder.record():
         torch.func.grad(lambda z: (z**3).sum())(torch.randn(3))

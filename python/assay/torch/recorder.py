@@ -62,6 +62,10 @@ class Tape(Values):
             return function(*args, **kwargs)
         if short_name(function) == "rrelu_with_noise" and args[4]:
             return self.run_drawing(function, args, kwargs)
+        if short_name(function) == "_amp_foreach_non_finite_check_and_unscale":
+            return self.run_unscaling(*args)
+        if short_name(function) == "_amp_update_scale":
+            return self.run_rescaling(*args)
         if short_name(function).startswith("_foreach_") and not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors)):
             name = str(function).split(".")[1].removeprefix("_foreach_")
             if hasattr(torch.ops.aten, EACH.get(name, name)):
@@ -80,6 +84,30 @@ class Tape(Values):
         finally:
             TorchDispatchMode.__exit__(self, None, None, None)  # type: ignore[no-untyped-call]
         return found if returns else None
+
+    def run_unscaling(self, gradients: Any, found: torch.Tensor, inverse: torch.Tensor) -> None:
+        """What a GradScaler does to gradients, one after the other: whether one is not finite, and each times a factor."""
+        TorchDispatchMode.__enter__(self)  # type: ignore[no-untyped-call]
+        try:
+            for one in gradients:
+                is_bad = torch.logical_or(torch.isnan(one), torch.isinf(one)).any()
+                torch.maximum(found, is_bad.to(found.dtype), out=found)
+                one.mul_(inverse)
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)  # type: ignore[no-untyped-call]
+
+    def run_rescaling(self, scale: torch.Tensor, steps: torch.Tensor, found: torch.Tensor, growth: float, backoff: float, interval: int) -> torch.Tensor:
+        """A GradScaler's next factor: smaller after a step that was left out, larger after as many good ones as `interval`."""
+        TorchDispatchMode.__enter__(self)  # type: ignore[no-untyped-call]
+        try:
+            is_bad, good, larger = found > 0, steps + 1, scale * growth
+            is_due = torch.logical_and(good == interval, torch.logical_not(is_bad))
+            grown = torch.where(torch.logical_and(is_due, torch.logical_not(torch.isinf(larger))), larger, scale)
+            scale.copy_(torch.where(is_bad, scale * backoff, grown))
+            steps.copy_(torch.where(torch.logical_or(is_bad, is_due), torch.zeros_like(steps), good))
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)  # type: ignore[no-untyped-call]
+        return scale
 
     def run_drawing(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A leaky relu with random slopes, which it writes into its second argument."""
@@ -111,7 +139,7 @@ class Tape(Values):
         if writes and (target is None or len(writes) > 1):
             return self.opaque_write(function, args, kwargs, tensors)
         base = self.base_of(target) if target is not None else None
-        skips = op in OVERWRITING or op in GIVEN or target is out
+        skips = op in OVERWRITING or op in GIVEN or target is out and not any(one is out for one in tree_flatten(args)[0])
         refs = [operand(one) for one in tensors]
         values = [None if one is target and (skips or base) or one.numel() == 0 else self.value(one) for one in tensors]
         for ref, value in zip(refs, values):

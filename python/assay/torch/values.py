@@ -224,7 +224,7 @@ class Values(TorchDispatchMode):
         of = {id(ref): value for ref, value in operands}
         ids = [of[id(ref)] for ref in used]
         reals = {self.memory.values[v].tensor.dtype for v in ids + results if self.memory.values[v].tensor.is_floating_point()}
-        if len(reals) > 1:
+        if len(reals) > 1 and any(node["op"] not in ("cast", "reshape") for node in nodes):
             raise Unknown("float32 and float64 in one operation")
         plain = not torch.is_grad_enabled() and (not self.in_backward() or self.differentiates_products())
         after = torch._C._autograd._get_sequence_nr() - 1 if plain else None

@@ -50,7 +50,7 @@ MUTANTS = [
     ("stored.push_back(cotangent.storage);", "stored.push_back(contracts::Storage::same);", "point: a cotangent that overflows in 16 bits*"),
     # Tangents of a run: F1 by the regions back to what moves, F2 at the recorded point.
     ("stops.insert(tensor);\n", "", "tangents: a wrong one is found where it is*"),
-    ("detached_.contains(id) && is_float(trace_.tensors[id].value.dtype());\n      if (stops", "false;\n      if (stops", "tangents: what is detached*"),
+    ("return stops.contains(id) || (detached_.contains(id) && is_float(trace_.tensors[id].value.dtype()));", "return stops.contains(id);", "tangents: what is detached*"),
     ("std::ranges::sort(to, {}, [&](const auto& pair) { return std::pair(producers_.region_of(pair.first), pair.first); });", "", "tangents: a right forward pass*"),
     ("if (!outcome && outcome.rejection().kind == Rejection::Kind::rejected && known != from)", "if (false)", "tangents: a value that is computed again*"),
     ("if (whole) outcome = std::move(whole);", "outcome = Adjointness{};", "tangents: a wrong one is found where it is*"),

@@ -1,4 +1,4 @@
-// assay: the command line. The only file that knows the option parser.
+// assay: the command line. This file and run_verbs.cpp alone know the option parser.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -13,6 +13,7 @@
 #include "cli/assay/names.h"
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
+#include "cli/assay/run_verbs.h"
 #include "cli/load.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
@@ -124,7 +125,7 @@ void add_gate(CLI::App* verb, GateOptions& gate) {
 
 void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
-  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, or STATEMENT CERTIFICATE");
+  verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, or the folder of a run");
   verb->add_option("--list", options.list, "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
@@ -133,9 +134,18 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);
+  verb->add_option("--model", options.model, "of a run: the model, where it is not where the run says")->type_name("FILE");
+  verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
+  verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] {
+    if (options.files.size() == 1 && options.list.empty()) {
+      exit = check_run_verb(options);
+      return;
+    }
     if ((options.files.size() % 3 != 0 && options.files.size() != 2) || options.files.empty() == options.list.empty())
-      throw CLI::ValidationError("check", "name MODEL PROPERTY CERTIFICATE, once or more, or STATEMENT CERTIFICATE, or a --list");
+      throw CLI::ValidationError("check",
+                                 "name MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, the folder of a run, or a --list");
     if (options.files.size() == 2) options.files.insert(options.files.begin() + 1, "");  // a statement file holds both
     exit = check_verb(options);
   });
@@ -331,11 +341,12 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 15> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 16> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
      "         assay check --list certificates.csv --junit report.xml"},
+    {"robust", "assay robust MODEL.onnx images.npz --eps 2/255,4/255 --clip 0,1 --run FOLDER && assay check FOLDER"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect", "assay inspect examples/digits/digits.onnx"},
     {"statement",
@@ -421,6 +432,7 @@ int run(int argc, char** argv) {
   JsonTarget supports_json;
   add_verify(app, verify_options, exit);
   add_check(app, check_options, exit);
+  add_run_verbs(app, exit);
   add_bounds(app, bounds_options, exit);
   add_inspect(app, inspect_options, exit);
   add_statement_verb(app, statement_options, exit);

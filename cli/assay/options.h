@@ -95,9 +95,11 @@ struct GateOptions {
 };
 
 struct CheckOptions {
-  std::vector<std::string> files;  // MODEL PROPERTY CERTIFICATE, once or more
-  std::string list;                // a file of such lines
-  std::string expect;              // sat, unsat: the answer that every certificate has to prove; empty: either
+  std::vector<std::string> files;   // MODEL PROPERTY CERTIFICATE, once or more; or the folder of a run
+  std::string model, data, labels;  // of a run, where they are not where it says
+  unsigned jobs = 1;                // certificates of a run at the same time
+  std::string list;                 // a file of such lines
+  std::string expect;               // sat, unsat: the answer that every certificate has to prove; empty: either
   bool exact = false;
   std::optional<ExecutionModel> semantics;
   Limits limits;

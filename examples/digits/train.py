@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the demo network and its two properties: digits.onnx, digits_holds.vnnlib, digits_fails.vnnlib.
+"""Makes the demo network, its two properties and its test images: digits.onnx, digits_holds.vnnlib, digits_fails.vnnlib, digits_test.npz.
 
     python3 -m venv /tmp/digits && /tmp/digits/bin/pip install scikit-learn
     /tmp/digits/bin/python examples/digits/train.py
@@ -265,6 +265,7 @@ def main():
     fails = property_text(pixels, label, FAILS, "Expected answer: sat (the property fails).")
     (HERE / "digits_holds.vnnlib").write_text(holds)
     (HERE / "digits_fails.vnnlib").write_text(fails)
+    np.savez_compressed(HERE / "digits_test.npz", x=held_x.astype(np.float32), y=held_y.astype(np.uint8))
 
 
 if __name__ == "__main__":

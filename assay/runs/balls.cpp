@@ -1,0 +1,275 @@
+#include "assay/runs/balls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <utility>
+
+#include "assay/check/cost.h"
+#include "assay/queries/evaluate.h"
+#include "frontends/onnx/import.h"
+#include "frontends/vnnlib/read.h"
+
+namespace assay::runs {
+namespace {
+
+Rejection wrong_option(const char* code, std::string place, std::string required, std::string found, std::string advice = "") {
+  return {Rejection::Kind::malformed, std::string("robust.") + code, std::move(place), std::move(required), std::move(found),
+          std::move(advice)};
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + "]";
+}
+
+std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+// Decimal text of the number, or of one just below (above).
+std::string outward_decimal(const Rational& value, bool up) {
+  constexpr std::size_t kMostCharacters = 43, kDigits = 30;  // 40 digits, a sign, a zero and a point
+  static const Rational kUnit = *Rational::parse("1e" + std::to_string(kDigits));
+  std::string text = value.to_decimal();
+  if (text.size() <= kMostCharacters && text.find('/') == std::string::npos) return text;
+  const Rational steps = up ? -floor(-(value * kUnit)) : floor(value * kUnit);
+  return (steps / kUnit).to_decimal();
+}
+
+std::string files_digest(const std::string& path) {
+  const std::vector<std::string> files = formats::dataset_files(path);
+  if (files.size() == 1 && !std::filesystem::is_directory(path)) return file_digest(files[0]);
+  std::string all;  // as `sha256sum` lists them
+  for (const std::string& file : files) all += file_digest(file) + "  " + std::filesystem::relative(file, path).string() + "\n";
+  return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(all))));
+}
+
+// Numbers of an option, one or one per channel.
+Outcome<std::vector<Rational>> per_channel(const char* option, const std::vector<std::string>& texts, std::size_t channels) {
+  std::vector<Rational> numbers;
+  for (const std::string& text : texts) {
+    const auto number = Rational::parse(text);
+    if (!number) return wrong_option("number", option, "numbers such as 0.5 or 1/2", text);
+    numbers.push_back(*number);
+  }
+  if (numbers.size() > 1 && numbers.size() != channels)
+    return wrong_option("channels", option, "one number, or one for each of " + std::to_string(channels) + " channels",
+                        std::to_string(numbers.size()));
+  return numbers;
+}
+
+}  // namespace
+
+Json to_json(const BallSetting& setting) {
+  return {{"model", setting.model},
+          {"data", setting.data},
+          {"labels", setting.labels},
+          {"scale", setting.scale},
+          {"mean", setting.mean},
+          {"std", setting.std},
+          {"clip", setting.clip_lo.empty() ? Json() : Json{setting.clip_lo, setting.clip_hi}},
+          {"semantics", setting.semantics}};
+}
+
+BallSetting setting_of(const Json& claim) {
+  BallSetting setting;
+  setting.model = text_of(claim, "model");
+  setting.data = text_of(claim, "data");
+  setting.labels = text_of(claim, "labels");
+  setting.scale = text_of(claim, "scale");
+  setting.semantics = text_of(claim, "semantics");
+  setting.mean = texts_of(claim, "mean");
+  setting.std = texts_of(claim, "std");
+  if (const auto clip = texts_of(claim, "clip"); clip.size() == 2) {
+    setting.clip_lo = clip[0];
+    setting.clip_hi = clip[1];
+  }
+  return setting;
+}
+
+Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions& options) {
+  Balls balls;
+  balls.memory_ = check::memory_rule(options.limits);
+  if (options.limit_memory) options.limit_memory(balls.memory_.most);
+  const std::string path = check::existing(setting.model);
+  auto model = onnx::import_model(path, balls.memory_);
+  if (!model) return check::in_file(model.rejection(), path);
+  auto size = check::check_size(model.value().graph, options.limits, model.value().stored);
+  if (!size) return check::in_file(size.rejection(), path);
+  balls.bytes_ = size.value();
+  balls.stored_ = model.value().stored;
+  balls.graph_ = std::move(model.value().graph);
+  balls.sources_ = model.value().sources;
+  balls.semantics_ = options.semantics.value_or(ExecutionModel{});
+  for (const std::string& note : model.value().notes) balls.notes_.push_back("model: " + note);
+  auto data = formats::read_dataset({setting.data, setting.labels, true});
+  if (!data) return data.rejection();
+  balls.data_ = std::move(data).value();
+  for (const std::string& note : balls.data_.notes) balls.notes_.push_back("data: " + note);
+  if (auto fits = balls.fit(); !fits) return fits.rejection();
+  if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
+  balls.digests_["model"] = kernel::to_hex(balls.sources_.front().sha256);
+  for (std::size_t i = 1; i < balls.sources_.size(); ++i)
+    balls.digests_["external data"].push_back(kernel::to_hex(balls.sources_[i].sha256));
+  balls.digests_["graph"] = kernel::to_hex(kernel::graph_digest(balls.graph_));
+  balls.digests_["data"] = files_digest(setting.data);
+  const bool label_file = !setting.labels.empty() && std::filesystem::exists(formats::dataset_files(setting.labels).front());
+  if (label_file) balls.digests_["labels"] = files_digest(setting.labels);
+  return balls;
+}
+
+Outcome<Done> Balls::fit() {
+  if (graph_.inputs.size() != 1 || graph_.outputs.size() != 1)
+    return Rejection{Rejection::Kind::unsupported,
+                     "robust.model",
+                     sources_.front().name,
+                     "a model with one input and one output",
+                     std::to_string(graph_.inputs.size()) + " and " + std::to_string(graph_.outputs.size()),
+                     "write properties instead: assay batch"};
+  const Node& input = graph_.node(graph_.inputs[0]);
+  for (const auto extent : input.shape) input_shape_.push_back(static_cast<std::int64_t>(extent));
+  classes_ = graph_.size(graph_.outputs[0]);
+  if (!is_float(input.dtype) || classes_ < 2)
+    return wrong_option("model", sources_.front().name, "a float input and at least two scores", std::to_string(classes_) + " scores");
+  const std::size_t count = graph_.size(graph_.inputs[0]);
+  const std::vector<std::int64_t> item = data_.items.item_shape();
+  if (data_.items.item_size() != count)
+    return wrong_option("shape", "data", "items of " + std::to_string(count) + " numbers, for an input " + shape_text(input_shape_),
+                        "items " + shape_text(item));
+  order_.resize(count);
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  const auto core = input_shape_.size() == 4 ? std::vector<std::int64_t>(input_shape_.begin() + 1, input_shape_.end()) : input_shape_;
+  if (core.size() == 3) {
+    channels_ = static_cast<std::size_t>(core[0]);
+    inside_ = count / channels_;
+  } else {
+    channels_ = count;
+    inside_ = 1;
+  }
+  const bool colours_last =
+      item.size() == 3 && core.size() == 3 && item != core && core[0] == item[2] && core[1] == item[0] && core[2] == item[1];
+  if (colours_last && channels_ > 1) {
+    for (std::size_t i = 0; i < count; ++i) order_[i] = i % inside_ * channels_ + i / inside_;
+    notes_.push_back("data: items are " + shape_text(item) + ", the input " + shape_text(input_shape_) +
+                     ": channels were moved to the front");
+  } else if (item.size() > 1 && without_ones(item) != without_ones(input_shape_)) {
+    notes_.push_back("data: items are " + shape_text(item) + ", the input " + shape_text(input_shape_) +
+                     ": taken in the order of their elements");
+  }
+  for (std::size_t i = 0; i < data_.labels.size(); ++i) {
+    if (data_.labels[i] < static_cast<std::int64_t>(classes_)) continue;
+    return wrong_option("label", "item " + std::to_string(i), "a label below " + std::to_string(classes_) + ", the number of scores",
+                        std::to_string(data_.labels[i]));
+  }
+  return Done{};
+}
+
+Outcome<Done> Balls::read_numbers(const BallSetting& setting) {
+  const auto type = data_.items.type;
+  std::string scale = setting.scale;
+  if (scale.empty()) {
+    scale = type == formats::ElementType::uint8 ? "1/255" : type == formats::ElementType::uint16 ? "1/65535" : "1";
+    if (scale != "1") notes_.push_back("data: numbers are " + std::string(formats::name_of(type)) + " and were multiplied by " + scale);
+  }
+  const auto factor = Rational::parse(scale);
+  if (!factor || factor->sign() <= 0) return wrong_option("number", "--scale", "a number above 0, such as 1/255", scale);
+  scale_ = *factor;
+  auto mean = per_channel("--mean", setting.mean, channels_), deviation = per_channel("--std", setting.std, channels_);
+  if (!mean) return mean.rejection();
+  if (!deviation) return deviation.rejection();
+  mean_ = std::move(mean).value();
+  std_ = std::move(deviation).value();
+  for (const Rational& one : std_) {
+    if (one.sign() <= 0) return wrong_option("number", "--std", "numbers above 0", one.to_string());
+  }
+  if (!setting.clip_lo.empty()) {
+    clip_lo_ = Rational::parse(setting.clip_lo);
+    clip_hi_ = Rational::parse(setting.clip_hi);
+    if (!clip_lo_ || !clip_hi_ || *clip_lo_ > *clip_hi_)
+      return wrong_option("number", "--clip", "two numbers in order, such as 0,1", setting.clip_lo + "," + setting.clip_hi);
+  }
+  return Done{};
+}
+
+Rational Balls::pixel(std::size_t item, std::size_t coordinate) const {
+  const auto number = Rational::from_double(data_.items.number(item * order_.size() + order_[coordinate]));
+  return number ? *number * scale_ : Rational();
+}
+
+Rational Balls::normalised(const Rational& pixel, std::size_t coordinate) const {
+  const std::size_t channel = coordinate / inside_;
+  Rational value = pixel;
+  if (!mean_.empty()) value = value - mean_[mean_.size() == 1 ? 0 : channel];
+  if (!std_.empty()) value = value / std_[std_.size() == 1 ? 0 : channel];
+  return value;
+}
+
+std::vector<Rational> Balls::input(std::size_t item) const {
+  std::vector<Rational> values;
+  for (std::size_t i = 0; i < order_.size(); ++i) values.push_back(normalised(pixel(item, i), i));
+  return values;
+}
+
+Outcome<Balls::Scores> Balls::scores(std::size_t item) const {
+  queries::EvaluationRequest request;
+  std::vector<Interval>& values = request.inputs[graph_.input_names[0]];
+  for (const Rational& value : input(item)) values.emplace_back(value.double_down(), value.double_up());
+  auto evaluated = queries::evaluate_sets(graph_, request);
+  if (!evaluated) return evaluated.rejection();
+  const std::vector<Interval>& outputs = evaluated.value().outputs[0].values;
+  Scores scores;
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < outputs.size(); ++k) best = outputs[k].lo() > outputs[best].lo() ? k : best;
+  const bool clear =
+      std::ranges::all_of(outputs, [&](const Interval& one) { return &one == &outputs[best] || one.hi() < outputs[best].lo(); });
+  scores.predicted = clear ? static_cast<std::int64_t>(best) : -1;
+  const std::size_t subject = has_labels() ? static_cast<std::size_t>(label(item)) : best;
+  double other = -HUGE_VAL;
+  for (std::size_t k = 0; k < outputs.size(); ++k) other = k == subject ? other : std::max(other, outputs[k].midpoint());
+  scores.margin = outputs[subject].midpoint() - other;
+  return scores;
+}
+
+Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps, bool exact) const {
+  Instance result;
+  std::string text, bounds;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const double stored = data_.items.number(item * order_.size() + order_[i]);
+    if (!std::isfinite(stored)) return wrong_option("number", "item " + std::to_string(item), "finite numbers", std::to_string(stored));
+    const Rational centre = pixel(item, i);
+    Rational lo = centre - eps, hi = centre + eps;
+    if (clip_lo_) lo = min(max(lo, *clip_lo_), *clip_hi_);
+    if (clip_hi_) hi = max(min(hi, *clip_hi_), *clip_lo_);
+    result.lo.push_back(normalised(lo, i));
+    result.hi.push_back(normalised(hi, i));
+    result.mid.push_back(normalised(min(max(centre, lo), hi), i));
+    const std::string name = "X_" + std::to_string(i);
+    text += "(declare-const " + name + " Real)\n";
+    bounds += "(assert (>= " + name + " " + outward_decimal(result.lo[i], false) + "))\n(assert (<= " + name + " " +
+              outward_decimal(result.hi[i], true) + "))\n";
+  }
+  std::string unsafe;
+  for (std::size_t k = 0; k < classes_; ++k) {
+    text += "(declare-const Y_" + std::to_string(k) + " Real)\n";
+    if (static_cast<std::int64_t>(k) != label) unsafe += " (and (>= Y_" + std::to_string(k) + " Y_" + std::to_string(label) + "))";
+  }
+  result.property = text + bounds + "(assert (or" + unsafe + "))\n";
+  const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
+  auto property =
+      vnnlib::read_property_text(result.property, "item " + std::to_string(item), networks, vnnlib::Polynomials::refuse, memory_);
+  if (!property) return property.rejection();
+  kernel::Statement statement{graph_, std::move(property.value().property), semantics_, sources_};
+  statement.sources.push_back(property.value().source);
+  kernel::KernelOptions options;
+  options.exact = exact;
+  auto problem = kernel::Problem::open(std::move(statement), options);
+  if (!problem) return problem.rejection();
+  result.problem = std::move(problem).value();
+  return result;
+}
+
+}  // namespace assay::runs

@@ -1,0 +1,276 @@
+#include "assay/runs/check_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "assay/check/check.h"
+#include "assay/check/cost.h"
+#include "assay/runs/balls.h"
+#include "assay/runs/robust.h"
+#include "certificates/format/replay.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One line of results.jsonl.
+struct Line {
+  std::size_t number = 0, item = 0;
+  std::string eps, answer, certificate, follows, model, property, category;
+  std::int64_t label = -1;
+  bool accepted = false;
+};
+
+Line line_of(std::size_t number, const Json& result) {
+  Line line;
+  line.number = number;
+  line.item = count_of(result, "item");
+  line.label = whole_of(result, "label", -1);
+  line.eps = text_of(result, "eps");
+  line.answer = text_of(result, "answer");
+  line.certificate = text_of(result, "certificate");
+  line.follows = text_of(result, "follows_from");
+  line.model = text_of(result, "model");
+  line.property = text_of(result, "property");
+  line.category = text_of(result, "category");
+  return line;
+}
+
+bool is_digest(const std::string& text) { return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos; }
+
+// The path as the claim has it, seen from here or from the folder.
+std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {
+  if (!given.empty()) return given;
+  const std::string beside = (fs::path(folder) / fs::path(claimed).filename()).string();
+  const bool is_here =
+      claimed.empty() || fs::exists(formats::dataset_files(claimed).empty() ? claimed : formats::dataset_files(claimed).front());
+  return is_here || !fs::exists(beside) ? claimed : beside;
+}
+
+class Checker {
+ public:
+  Checker(std::string folder, const RunCheckRequest& request, RunCheck& check)
+      : folder_(std::move(folder)), request_(request), check_(check) {}
+
+  Outcome<Done> read() {
+    return for_each_result(folder_, [this](std::size_t number, const Json& result) {
+      ++check_.results;
+      if (result.is_null())
+        find(RunFault::damaged, "results.jsonl, line " + std::to_string(number), "the line is not JSON");
+      else
+        lines_.push_back(line_of(number, result));
+    });
+  }
+
+  void replay_all(const std::stop_token& stop, const std::function<Outcome<check::Report>(const Line&)>& replay,
+                  const std::function<void(std::size_t, std::size_t)>& on_progress) {
+    std::size_t done = 0;
+    for_each_in_parallel(lines_.size(), request_.jobs, [&](std::size_t i, unsigned) {
+      if (stop.stop_requested()) return false;
+      Line& line = lines_[i];
+      if (line.answer != "undecided" && line.answer != "unknown" && line.answer != "timed-out" && line.follows.empty())
+        check_line(line, replay);
+      const std::lock_guard lock(mutex_);
+      if (on_progress) on_progress(++done, lines_.size());
+      return true;
+    });
+    if (stop.stop_requested()) find(RunFault::declined, folder_, "the check was interrupted");
+  }
+
+  // Results that follow from another one of the same item, whose certificate was accepted.
+  void follow() {
+    std::map<std::pair<std::size_t, std::string>, const Line*> own;
+    for (const Line& line : lines_) {
+      if (line.accepted) own[{line.item, line.eps}] = &line;
+    }
+    for (Line& line : lines_) {
+      if (line.follows.empty() || line.answer == "undecided") continue;
+      const auto found = own.find({line.item, line.follows});
+      const auto radius = Rational::parse(line.eps), other = Rational::parse(line.follows);
+      if (found == own.end() || !radius || !other)
+        find(RunFault::missing, place(line), "no accepted result of radius " + line.follows + " from which it follows");
+      else if (found->second->answer != line.answer || (line.answer == "certified" ? !(*other >= *radius) : !(*other <= *radius)))
+        find(RunFault::rejected, place(line), "it does not follow from the result of radius " + line.follows);
+      else
+        line.accepted = true;
+      check_.follow += line.accepted ? 1 : 0;
+    }
+  }
+
+  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
+  void find(RunFault fault, std::string where, std::string why) {
+    const std::lock_guard lock(mutex_);
+    check_.findings.push_back({fault, std::move(where), std::move(why)});
+  }
+  [[nodiscard]] static std::string place(const Line& line) {
+    const std::string what =
+        line.eps.empty() ? line.model + " " + line.property : "item " + std::to_string(line.item) + ", radius " + line.eps;
+    return "line " + std::to_string(line.number) + ", " + what;
+  }
+
+ private:
+  void check_line(Line& line, const std::function<Outcome<check::Report>(const Line&)>& replay) {
+    if (!is_digest(line.certificate)) return find(RunFault::missing, place(line), line.answer + " without a certificate");
+    const std::string path = certificate_path(folder_, line.certificate);
+    if (!fs::exists(path)) return find(RunFault::missing, place(line), "there is no certificate " + path);
+    if (file_digest(path) != line.certificate) return find(RunFault::damaged, place(line), path + " has another digest than its name says");
+    auto report = replay(line);
+    if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
+    const std::lock_guard lock(mutex_);
+    ++check_.accepted;
+    ++check_.certificates;
+    check_.cpu_seconds += report.value().cpu_seconds;
+    check_.certificate_bytes += report.value().certificate_bytes;
+    for (const std::string& one : report.value().theorem->assumptions()) {
+      if (std::ranges::find(check_.assumptions, one) == check_.assumptions.end()) check_.assumptions.push_back(one);
+    }
+    line.accepted = true;
+  }
+
+  static RunFault fault_of(const Rejection& why) {
+    return why.kind == Rejection::Kind::declined || why.kind == Rejection::Kind::unsupported ? RunFault::declined
+           : why.kind == Rejection::Kind::malformed                                          ? RunFault::damaged
+                                                                                             : RunFault::rejected;
+  }
+
+  const std::string folder_;
+  const RunCheckRequest& request_;
+  RunCheck& check_;
+  std::mutex mutex_;
+  std::vector<Line> lines_;
+};
+
+Rejection not_shown(const std::string& required, const std::string& found) {
+  return {Rejection::Kind::rejected, "run.answer", "result", required, found, ""};
+}
+
+// The theorem of the certificate, about the statement of item and radius as model and data make it now.
+Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, const Balls& balls, const check::LoadOptions& options) {
+  if (line.item >= balls.size()) return not_shown("an item of the data", std::to_string(line.item));
+  if (balls.has_labels() && balls.label(line.item) != line.label)
+    return not_shown("label " + std::to_string(balls.label(line.item)), std::to_string(line.label));
+  if (line.label < 0 || line.label >= static_cast<std::int64_t>(balls.classes())) return not_shown("a class", std::to_string(line.label));
+  const auto radius = Rational::parse(line.eps);
+  if (!radius || radius->sign() < 0) return not_shown("a radius", line.eps);
+  const double start = check::thread_cpu_seconds();
+  auto instance = balls.instance(line.item, line.label, *radius, options.exact);
+  if (!instance) return instance.rejection();
+  check::Loaded loaded;
+  loaded.problem = instance.value().problem;
+  loaded.bytes = balls.bytes();
+  loaded.model.stored = balls.stored() + instance.value().property.size();
+  const std::string path = certificate_path(folder, line.certificate);
+  auto reader = certificate::Reader::open(path);
+  if (!reader) return check::in_file(reader.rejection(), path);
+  check::Report report;
+  const auto limits = check::replay_limits(loaded, options.limits, check::file_bytes(path));
+  auto theorem = certificate::replay(*reader.value(), loaded.problem, &report.statistics, limits);
+  if (!theorem) return check::in_file(theorem.rejection(), path);
+  const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+  if (line.answer != (holds ? "certified" : "falsified"))
+    return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
+  const std::vector<Rational> none, &point = holds ? none : theorem.value().witness().inputs;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    if (!(point[i] >= instance.value().lo[i] && point[i] <= instance.value().hi[i]))
+      return not_shown("a witness in the ball", "one outside");
+  }
+  report.verdict = check::Verdict::accepted;
+  report.theorem = std::move(theorem).value();
+  report.certificate_bytes = reader.value()->bytes_read();
+  report.cpu_seconds = check::thread_cpu_seconds() - start;
+  return report;
+}
+
+void count_radii(const std::vector<Line>& lines, RunCheck& check) {
+  std::map<Rational, CheckedCount> radii;
+  for (const Line& line : lines) {
+    CheckedCount& count = radii[Rational::parse(line.eps).value_or(Rational())];
+    count.name = line.eps;
+    check.undecided += line.answer == "undecided" ? 1 : 0;
+    ++(!line.accepted ? count.undecided : line.answer == "certified" ? count.proved : count.refuted);
+  }
+  for (const auto& [radius, count] : radii) check.counts.push_back(count);
+}
+
+// What is asked for twice is counted once, and what is not there is open.
+void count_open(const std::vector<Line>& lines, const Json& claim, std::size_t all, RunCheck& check) {
+  const std::size_t every = std::max<std::size_t>(1, count_of(claim, "every")), first = count_of(claim, "first");
+  const std::size_t items = (all + every - 1) / every;
+  check.items = first == 0 ? items : std::min(items, first);
+  std::set<std::pair<std::size_t, std::string>> there;
+  std::set<std::size_t> touched;
+  for (const Line& line : lines) {
+    there.emplace(line.item, line.eps);
+    touched.insert(line.item);
+  }
+  if (!text_of(claim, "largest").empty()) {
+    check.open = check.items - std::min(check.items, touched.size());
+    return;
+  }
+  const std::vector<std::string> radii = texts_of(claim, "eps");
+  for (std::size_t i = 0; i < check.items; ++i) {
+    for (const std::string& eps : radii) check.open += there.contains({i * every, eps}) ? 0 : 1;
+  }
+}
+
+Outcome<Done> check_digests(const Json& claim, const Json& now) {
+  const Json claimed = member_of(claim, "sha256");
+  if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
+  for (const auto& [name, digest] : claimed.items()) {
+    if (member_of(now, name.c_str()) == digest) continue;
+    return Rejection{Rejection::Kind::malformed,
+                     "run.digest",
+                     name,
+                     "the " + name + " with sha256 " + digest.dump(),
+                     member_of(now, name.c_str()).dump(),
+                     "name the files of the run: --model, --data, --labels"};
+  }
+  return Done{};
+}
+
+}  // namespace
+
+const char* word(RunFault fault) {
+  switch (fault) {
+    case RunFault::rejected:
+      return "rejected";
+    case RunFault::damaged:
+      return "damaged";
+    case RunFault::missing:
+      return "missing";
+    case RunFault::declined:
+      return "declined";
+  }
+  return "declined";
+}
+
+Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
+                            const std::function<void(std::size_t, std::size_t)>& on_progress) {
+  auto manifest = read_manifest(folder);
+  if (!manifest) return manifest.rejection();
+  RunCheck check;
+  check.kind = manifest.value()["kind"].get<std::string>();
+  check.claim = manifest.value()["claim"];
+  if (check.kind != "robust") return Rejection{Rejection::Kind::unsupported, "run.kind", folder, "a run of assay robust", check.kind, ""};
+  BallSetting setting = setting_of(check.claim);
+  setting.model = located(request.model, setting.model, folder);
+  setting.data = located(request.data, setting.data, folder);
+  if (!setting.labels.empty()) setting.labels = located(request.labels, setting.labels, folder);
+  auto balls = Balls::load(setting, request.load);
+  if (!balls) return balls.rejection();
+  if (auto same = check_digests(check.claim, balls.value().digests()); !same) return same.rejection();
+  Checker checker(folder, request, check);
+  if (auto read = checker.read(); !read) return read.rejection();
+  checker.replay_all(
+      stop, [&](const Line& line) { return replay_ball(folder, line, balls.value(), request.load); }, on_progress);
+  checker.follow();
+  count_radii(checker.lines(), check);
+  count_open(checker.lines(), check.claim, balls.value().size(), check);
+  return check;
+}
+
+}  // namespace assay::runs

@@ -1,0 +1,60 @@
+// Replays every certificate of a run: what the results say is made again from model and data, and nothing of the run is believed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "assay/check/load.h"
+#include "assay/runs/store.h"
+#include "semantics/outcome.h"
+
+namespace assay::runs {
+
+struct RunCheckRequest {
+  std::string model, data, labels;  // where these files are now; empty: where the run's claim says, seen from here or from the folder
+  unsigned jobs = 1;
+  check::LoadOptions load;  // the semantics have to be those that the claim names
+};
+
+enum class RunFault : std::uint8_t {
+  rejected,  // the certificate does not show what the result says
+  damaged,   // a file or line is not what it was
+  missing,   // a certificate, or the result that another one follows from
+  declined,  // undecided within the limits
+};
+[[nodiscard]] const char* word(RunFault fault);
+
+struct RunFinding {
+  RunFault fault = RunFault::rejected;
+  std::string place;  // line of results.jsonl, what the result is about, file
+  std::string why;
+};
+
+// By radius, or by category of a list.
+struct CheckedCount {
+  std::string name;
+  std::size_t proved = 0, refuted = 0, undecided = 0;  // with accepted certificates, but for the last
+};
+
+struct RunCheck {
+  std::string kind;  // of the run: robust, batch
+  std::size_t results = 0, accepted = 0, follow = 0, undecided = 0;
+  std::size_t items = 0, open = 0;  // items of the claim; results that it asks for and that are not there
+  std::vector<RunFinding> findings;
+  std::vector<CheckedCount> counts;
+  std::vector<std::string> assumptions;  // of the theorems
+  double cpu_seconds = 0;                // of the replays
+  std::size_t certificates = 0;
+  std::uint64_t certificate_bytes = 0;
+  Json claim;
+};
+
+// Rejected where run, model or data cannot be read, or are others than the manifest says.
+[[nodiscard]] Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
+                                          const std::function<void(std::size_t done, std::size_t all)>& on_progress);
+
+}  // namespace assay::runs

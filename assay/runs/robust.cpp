@@ -1,0 +1,316 @@
+#include "assay/runs/robust.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "assay/queries/verify.h"
+#include "certificates/format/writer.h"
+
+namespace assay::runs {
+namespace {
+
+enum class Answer : std::uint8_t { open, certified, falsified, undecided };
+
+Answer answer_of(const Json& result) {
+  const std::string word = text_of(result, "answer");
+  return word == "certified" ? Answer::certified : word == "falsified" ? Answer::falsified : Answer::undecided;
+}
+
+bool is_inside(const std::vector<Rational>& point, const Instance& instance) {
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    if (!(point[i] >= instance.lo[i] && point[i] <= instance.hi[i])) return false;
+  }
+  return true;
+}
+
+// One item with its radii. The next radius halves what is still open; in the order of the radii certified ones come first.
+class Item {
+ public:
+  Item(std::size_t radii, bool each, bool largest) : answers_(radii, Answer::open), each_(each), largest_(largest) {}
+
+  [[nodiscard]] std::optional<std::size_t> next() const {
+    if (largest_) {  // between the largest certified one and the smallest that is not
+      std::size_t lo = 0, hi = answers_.size();
+      for (std::size_t i = 0; i < answers_.size(); ++i) {
+        if (answers_[i] == Answer::certified) lo = i + 1;
+      }
+      for (std::size_t i = answers_.size(); i-- > lo;) {
+        if (answers_[i] != Answer::open) hi = i;
+      }
+      return lo < hi ? std::optional((lo + hi) / 2) : std::nullopt;
+    }
+    std::size_t best = 0, length = 0, start = 0;
+    for (std::size_t i = 0; i <= answers_.size(); ++i) {
+      if (i < answers_.size() && answers_[i] == Answer::open) continue;
+      if (i - start > length) {
+        length = i - start;
+        best = start + length / 2;
+      }
+      start = i + 1;
+    }
+    if (length == 0) return std::nullopt;
+    return each_ ? std::ranges::find(answers_, Answer::open) - answers_.begin() : best;
+  }
+
+  void set(std::size_t radius, Answer answer) { answers_[radius] = answer; }
+
+  // The open radii whose answer follows from this one's.
+  [[nodiscard]] std::vector<std::size_t> followers(std::size_t radius) const {
+    std::vector<std::size_t> list;
+    if (each_ || largest_ || answers_[radius] == Answer::undecided) return list;
+    const bool certified = answers_[radius] == Answer::certified;
+    for (std::size_t i = certified ? 0 : radius + 1; i < (certified ? radius : answers_.size()); ++i) {
+      if (answers_[i] == Answer::open) list.push_back(i);
+    }
+    return list;
+  }
+
+ private:
+  std::vector<Answer> answers_;
+  bool each_, largest_;
+};
+
+class RobustWork {
+ public:
+  RobustWork(const Balls& balls, const RobustRequest& request, std::vector<Rational> radii, std::vector<std::string> texts, Store* store,
+             const std::stop_token& stop, const RobustEvents& events)
+      : balls_(balls), request_(request), radii_(std::move(radii)), texts_(std::move(texts)), store_(store), stop_(stop), events_(events) {
+    const std::size_t all = (balls.size() + request.every - 1) / request.every;
+    count_ = request.first == 0 ? all : std::min(all, request.first);
+  }
+
+  Outcome<Done> run(const std::vector<Json>& known) {
+    const Item fresh(radii_.size(), request_.each, !request_.largest.empty());
+    states_.assign(count_, fresh);
+    for (const Json& result : known) {
+      const auto number = count_of(result, "item") / request_.every;
+      const auto radius = std::ranges::find(texts_, text_of(result, "eps"));
+      if (number < count_ && radius != texts_.end())
+        states_[number].set(static_cast<std::size_t>(radius - texts_.begin()), answer_of(result));
+    }
+    for_each_in_parallel(count_, request_.jobs, [this](std::size_t number, unsigned worker) { return decide_item(number, worker); });
+    if (failure_) return *failure_;
+    return Done{};
+  }
+
+ private:
+  // False: the run ends.
+  bool decide_item(std::size_t number, unsigned worker) {
+    const std::size_t item = number * request_.every;
+    Item& state = states_[number];
+    if (!state.next()) return true;
+    auto scores = balls_.scores(item);
+    if (!scores) return fail(scores.rejection());
+    const std::int64_t label = balls_.has_labels() ? balls_.label(item) : scores.value().predicted;
+    Json about{{"item", item}, {"eps", ""}, {"label", label}, {"predicted", scores.value().predicted}};
+    about["correct"] = label >= 0 && scores.value().predicted == label;
+    about["margin"] = scores.value().margin;
+    for (auto radius = state.next(); radius; radius = state.next()) {
+      if (stop_.stop_requested()) return false;
+      if (events_.on_start) events_.on_start(worker, item, texts_[*radius]);
+      Json result = about;
+      result["eps"] = texts_[*radius];
+      if (label < 0) {
+        result["answer"] = "undecided";
+        result["reason"] = "two classes may have equal scores, and there is no label";
+      } else if (auto decided = decide(item, label, *radius, result); !decided) {
+        return fail(decided.rejection());
+      }
+      if (stop_.stop_requested() && result["answer"] == "undecided") return false;
+      state.set(*radius, answer_of(result));
+      if (!tell(result, worker)) return false;
+      for (const std::size_t other : state.followers(*radius)) {
+        state.set(other, answer_of(result));
+        Json follower = about;
+        follower["eps"] = texts_[other];
+        follower["answer"] = result["answer"];
+        follower["follows_from"] = texts_[*radius];
+        if (!tell(follower, worker)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool fail(const Rejection& why) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = why;
+    return false;
+  }
+
+  bool tell(const Json& result, unsigned worker) {
+    if (store_ != nullptr) {
+      if (auto appended = store_->append(result); !appended) return fail(appended.rejection());
+    }
+    const std::lock_guard lock(mutex_);
+    if (events_.on_result) events_.on_result(worker, result);
+    return true;
+  }
+
+  // The answer of one item and radius. Rejections concern the store only.
+  Outcome<Done> decide(std::size_t item, std::int64_t label, std::size_t radius, Json& result) {
+    const auto start = search::Clock::now();
+    const auto undecided = [&result](const std::string& reason) {
+      result["answer"] = "undecided";
+      result["reason"] = reason;
+      return Done{};
+    };
+    auto instance = balls_.instance(item, label, radii_[radius]);
+    if (!instance) return undecided(instance.rejection().to_text());
+    const auto& problem = instance.value().problem;
+    std::unique_ptr<certificate::Writer> writer;
+    const std::string scratch = store_ == nullptr ? "" : store_->scratch();
+    if (store_ != nullptr) {
+      auto opened = certificate::Writer::open(scratch, *problem);
+      if (!opened) return unwritten(scratch, opened.rejection());
+      writer = std::move(opened).value();
+    }
+    queries::Verified verified = result["correct"] == true ? queries::Verified() : at_the_item(instance.value(), writer.get());
+    if (!verified.theorem && !verified.unwritten) {
+      auto searched = queries::verify(problem, options(), writer.get());
+      if (!searched) return undecided(searched.rejection().to_text());
+      verified = std::move(searched).value();
+    }
+    result["answer"] = verified.answer == "unsat" ? "certified" : verified.answer == "sat" ? "falsified" : "undecided";
+    result["seconds"] = search::seconds_since(start);
+    result["nodes"] = verified.statistics.nodes;
+    if (!verified.theorem) return undecided(verified.answer == "timed-out" ? "timed out" : verified.reason);
+    if (verified.answer == "sat" && !is_inside(verified.theorem->witness().inputs, instance.value()))
+      return undecided("the witness that was found lies outside the ball, inside the decimals around it");
+    if (verified.unwritten) return unwritten(scratch, *verified.unwritten);
+    if (store_ == nullptr) return Done{};
+    auto kept = store_->keep(scratch);
+    if (!kept) return kept.rejection();
+    result["certificate"] = kept.value();
+    result["bytes"] = writer->bytes_written();
+    result["statement"] = kernel::to_hex(problem->digest());
+    return Done{};
+  }
+
+  static Rejection unwritten(const std::string& path, const Rejection& why) {
+    return {Rejection::Kind::declined,      "store.write", path,
+            "a certificate can be written", why.found,     "what was written before is kept; make room, then go on with --resume"};
+  }
+
+  // The item itself as the witness, where another class scores as high as the label.
+  static queries::Verified at_the_item(const Instance& instance, certificate::Writer* writer) {
+    queries::Verified verified;
+    const std::size_t cases = instance.problem->statement().property.cases.size();
+    for (std::uint32_t i = 0; i < cases; ++i) {
+      const kernel::Witness witness{i, instance.mid};
+      auto theorem = kernel::satisfiable(instance.problem, witness);
+      if (!theorem) continue;
+      verified.answer = "sat";
+      verified.theorem = std::move(theorem).value();
+      if (writer == nullptr) break;
+      writer->witness(verified.theorem->witness());
+      if (auto written = writer->finish(); !written) verified.unwritten = written.rejection();
+      break;
+    }
+    return verified;
+  }
+
+  [[nodiscard]] search::Options options() const {
+    search::Options options;
+    options.deadline = search::Deadline::in(request_.timeout);
+    options.threads = static_cast<int>(request_.threads);
+    options.memory_limit_bytes = queries::search_memory(request_.memory / std::max(1u, request_.jobs));
+    options.seed = request_.seed;
+    options.stop = stop_;
+    return options;
+  }
+
+  const Balls& balls_;
+  const RobustRequest& request_;
+  const std::vector<Rational> radii_;
+  const std::vector<std::string> texts_;
+  Store* store_;
+  std::stop_token stop_;
+  const RobustEvents& events_;
+  std::size_t count_ = 0;
+  std::vector<Item> states_;
+  std::mutex mutex_;
+  std::optional<Rejection> failure_;
+};
+
+Rejection wrong_radius(std::string found) {
+  return {Rejection::Kind::malformed, "robust.eps", "--eps", "numbers from 0, such as 2/255 or 0.01", std::move(found), ""};
+}
+
+// With the texts by which results name them.
+Outcome<std::pair<std::vector<Rational>, std::vector<std::string>>> radii_and_texts(const RobustRequest& request) {
+  constexpr std::size_t kMost = 100'000;
+  std::map<Rational, std::string> radii;
+  for (const std::string& text : request.eps) {
+    const auto radius = Rational::parse(text);
+    if (!radius || radius->sign() < 0) return wrong_radius(text);
+    radii.emplace(*radius, text);
+  }
+  if (radii.empty()) return wrong_radius("none");
+  if (!request.largest.empty()) {
+    const auto step = Rational::parse(request.largest);
+    const Rational most = radii.rbegin()->first;
+    if (!step || step->sign() <= 0) return wrong_radius(request.largest);
+    if (most / *step > Rational(static_cast<std::int64_t>(kMost)))
+      return wrong_radius("more than " + std::to_string(kMost) + " multiples of " + request.largest);
+    radii.clear();
+    const std::int64_t count = *floor(most / *step).to_int64();
+    for (std::int64_t i = 1; i <= count; ++i) {
+      const Rational radius = *step * Rational(i);
+      radii.emplace(radius, radius.to_decimal());
+    }
+    if (radii.empty()) return wrong_radius("a step above " + most.to_string());
+  }
+  std::pair<std::vector<Rational>, std::vector<std::string>> result;
+  for (auto& [radius, text] : radii) {
+    result.first.push_back(radius);
+    result.second.push_back(text);
+  }
+  return result;
+}
+
+}  // namespace
+
+Json to_json(const RobustRequest& request) {
+  return {{"eps", request.eps}, {"largest", request.largest}, {"first", request.first}, {"every", request.every}, {"each", request.each}};
+}
+
+Outcome<std::vector<Rational>> radii_of(const RobustRequest& request) {
+  auto both = radii_and_texts(request);
+  if (!both) return both.rejection();
+  return std::move(both.value().first);
+}
+
+void RobustTotals::add(const Json& result) {
+  const auto radius = Rational::parse(text_of(result, "eps"));
+  if (!radius) return;
+  RobustCount& count = radii_[*radius];
+  if (count.eps.empty()) count.eps = text_of(result, "eps");
+  const Answer answer = answer_of(result);
+  ++(answer == Answer::certified ? count.certified : answer == Answer::falsified ? count.falsified : count.undecided);
+  correct_[count_of(result, "item")] = flag_of(result, "correct");
+  seconds_ += number_of(result, "seconds");
+  ++results_;
+}
+
+RobustTally RobustTotals::tally() const {
+  RobustTally tally;
+  tally.items = correct_.size();
+  tally.correct = static_cast<std::size_t>(std::ranges::count_if(correct_, [](const auto& one) { return one.second; }));
+  tally.results = results_;
+  tally.seconds = seconds_;
+  for (const auto& [radius, count] : radii_) tally.radii.push_back(count);
+  return tally;
+}
+
+Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store* store, const std::vector<Json>& known,
+                         const std::stop_token& stop, const RobustEvents& events) {
+  auto radii = radii_and_texts(request);
+  if (!radii) return radii.rejection();
+  RobustWork work(balls, request, std::move(radii.value().first), std::move(radii.value().second), store, stop, events);
+  return work.run(known);
+}
+
+}  // namespace assay::runs

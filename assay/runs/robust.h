@@ -1,0 +1,69 @@
+// Robustness of a data set: every item and every radius decided, each answer with a certificate, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "assay/runs/balls.h"
+#include "assay/runs/store.h"
+
+namespace assay::runs {
+
+struct RobustRequest {
+  std::vector<std::string> eps;        // radii, such as 2/255 or 0.01
+  std::string largest;                 // a step: for each item the largest certified multiple of it up to the largest radius; empty: no
+  std::size_t first = 0;               // items; 0: all
+  std::size_t every = 1;               // each so-manieth item
+  bool each = false;                   // no answer of one radius follows from another's
+  unsigned jobs = 1, threads = 1;      // items at the same time; threads of one search
+  double timeout = 60;                 // seconds per item and radius
+  std::uint64_t seed = 1, memory = 0;  // of the attack; bytes for all searches together
+};
+
+// The answers of one radius so far. Of wrong items no radius is certified.
+struct RobustCount {
+  std::string eps;
+  std::size_t certified = 0, falsified = 0, undecided = 0;
+};
+
+struct RobustTally {
+  std::size_t items = 0, correct = 0, results = 0;  // items looked at; their prediction is the label
+  double seconds = 0;                               // of all searches
+  std::vector<RobustCount> radii;                   // ascending; with `largest` by multiples
+};
+
+// Counts the lines of a run.
+class RobustTotals {
+ public:
+  void add(const Json& result);
+  [[nodiscard]] RobustTally tally() const;
+
+ private:
+  std::map<Rational, RobustCount> radii_;
+  std::map<std::size_t, bool> correct_;
+  std::size_t results_ = 0;
+  double seconds_ = 0;
+};
+
+// What the request adds to the claim of a manifest.
+[[nodiscard]] Json to_json(const RobustRequest& request);
+[[nodiscard]] Outcome<std::vector<Rational>> radii_of(const RobustRequest& request);
+
+struct RobustEvents {
+  std::function<void(unsigned worker, std::size_t item, const std::string& eps)> on_start;  // from the worker's thread
+  std::function<void(unsigned worker, const Json& result)> on_result;                       // one at a time
+};
+
+// Each result: {"item", "eps", "label", "predicted", "correct", "margin", "answer": certified, falsified or undecided, "seconds", "nodes",
+// "certificate", "bytes", "statement"}, or {..., "follows_from": eps}: certified for a larger radius, falsified for a smaller one. Undecided
+// ones have "reason". `known` are the results of an earlier run. Without a store no certificate is written. Ends early, without a complaint,
+// when it is asked to stop, and with one where nothing more can be stored.
+[[nodiscard]] Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store* store, const std::vector<Json>& known,
+                                       const std::stop_token& stop, const RobustEvents& events);
+
+}  // namespace assay::runs

@@ -1,0 +1,269 @@
+#include "assay/runs/store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "semantics/statement/statement.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kFlushSeconds = 1;  // between calls that wait for the disk
+
+Rejection unwritable(const std::string& path, int error) {
+  return {Rejection::Kind::declined,
+          "store.write",
+          path,
+          "the folder of the run can be written",
+          std::strerror(error),
+          "what was written before is kept; make room, then go on with --resume"};
+}
+
+Rejection no_run(const std::string& folder, std::string found) {
+  return {Rejection::Kind::malformed, "store.run", folder, "the folder of a run, with run.json", std::move(found), ""};
+}
+
+// Beside its place, then renamed.
+Outcome<Done> write_manifest(const fs::path& path, const Json& manifest) {
+  const std::string text = manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", name = path.string() + ".part";
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int error = file < 0 ? errno : 0;
+  if (file >= 0) {
+    if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) error = errno == 0 ? ENOSPC : errno;
+    if (error == 0 && ::fsync(file) != 0) error = errno;
+    if (::close(file) != 0 && error == 0) error = errno;
+    if (error == 0 && ::rename(name.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) (void)::unlink(name.c_str());
+  }
+  if (error != 0) return unwritable(path.string(), error);
+  return Done{};
+}
+
+// What an interrupted write left behind the last complete line is cut off.
+Outcome<Done> drop_torn_line(int file, const std::string& path) {
+  const off_t size = ::lseek(file, 0, SEEK_END);
+  constexpr off_t kStep = 4096;
+  off_t end = size;
+  while (end > 0) {
+    std::array<char, kStep> buffer{};
+    const off_t start = end > kStep ? end - kStep : 0;
+    if (::pread(file, buffer.data(), static_cast<std::size_t>(end - start), start) != end - start) return unwritable(path, errno);
+    off_t i = end - start;
+    while (i > 0 && buffer[static_cast<std::size_t>(i - 1)] != '\n') --i;
+    end = start + i;
+    if (i > 0) break;
+  }
+  if (end != size && ::ftruncate(file, end) != 0) return unwritable(path, errno);
+  return Done{};
+}
+
+Outcome<Done> check_same(const std::string& folder, const Json& manifest) {
+  auto before = read_manifest(folder);
+  if (!before) return before.rejection();
+  for (const char* part : {"kind", "claim"}) {
+    const Json was = member_of(before.value(), part), is = member_of(manifest, part);
+    if (was == is) continue;
+    std::string which = part;
+    for (const auto& [key, value] : is.items()) {
+      if (!is.is_object() || member_of(was, key.c_str()) == value) continue;
+      which = key + " " + member_of(was, key.c_str()).dump();
+      break;
+    }
+    return Rejection{
+        Rejection::Kind::malformed,      "store.other_run", folder, "a run of the same claim", "one with " + which.substr(0, 200),
+        "name another folder with --run"};
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Json& manifest, bool resume) {
+  std::error_code error;
+  const fs::path root(folder);
+  fs::create_directories(root, error);
+  if (error) return unwritable(folder, error.value());
+  std::unique_ptr<Store> store(new Store);
+  store->folder_ = folder;
+  store->lock_ = ::open((root / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (store->lock_ < 0) return unwritable(folder, errno);
+  if (::flock(store->lock_, LOCK_EX | LOCK_NB) != 0)
+    return Rejection{Rejection::Kind::declined,
+                     "store.locked",
+                     folder,
+                     "a folder on which no other program works",
+                     "one that is locked",
+                     "wait for the other run, or name another folder with --run"};
+  const bool exists = is_run(folder);
+  if (exists && !resume)
+    return Rejection{Rejection::Kind::malformed, "store.exists", folder, "a new folder", "one that holds a run",
+                     "go on with it by --resume"};
+  if (exists) {
+    if (auto same = check_same(folder, manifest); !same) return same.rejection();
+  }
+  fs::create_directories(root / "certificates", error);
+  fs::remove_all(root / "scratch", error);
+  fs::create_directories(root / "scratch", error);
+  if (error) return unwritable(folder, error.value());
+  if (!exists) {
+    if (auto written = write_manifest(root / "run.json", manifest); !written) return written.rejection();
+  }
+  const std::string results = (root / "results.jsonl").string();
+  store->results_ = ::open(results.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (store->results_ < 0) return unwritable(results, errno);
+  if (auto dropped = drop_torn_line(store->results_, results); !dropped) return dropped.rejection();
+  return store;
+}
+
+Store::~Store() {
+  if (results_ >= 0) {
+    (void)::fdatasync(results_);
+    (void)::close(results_);
+    std::error_code error;
+    fs::remove_all(fs::path(folder_) / "scratch", error);
+  }
+  if (lock_ >= 0) (void)::close(lock_);
+}
+
+Outcome<Done> Store::append(const Json& result) {
+  const std::string line = result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::lock_guard lock(mutex_);
+  const off_t before = ::lseek(results_, 0, SEEK_END);
+  errno = 0;
+  if (::write(results_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    const int error = errno == 0 ? ENOSPC : errno;
+    (void)!::ftruncate(results_, before);
+    return unwritable((fs::path(folder_) / "results.jsonl").string(), error);
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ > std::chrono::duration<double>(kFlushSeconds)) {
+    flushed_ = now;
+    if (::fdatasync(results_) != 0) return unwritable((fs::path(folder_) / "results.jsonl").string(), errno);
+  }
+  return Done{};
+}
+
+std::string Store::scratch() {
+  const std::lock_guard lock(mutex_);
+  return (fs::path(folder_) / "scratch" / std::to_string(next_++)).string();
+}
+
+Outcome<std::string> Store::keep(const std::string& scratch) {
+  const std::string digest = file_digest(scratch);
+  if (digest.empty()) return unwritable(scratch, errno);
+  const std::string place = certificate_path(folder_, digest);
+  std::error_code error;
+  fs::create_directories(fs::path(place).parent_path(), error);
+  if (!error) fs::rename(scratch, place, error);
+  if (error) {
+    (void)::unlink(scratch.c_str());
+    return unwritable(place, error.value());
+  }
+  return digest;
+}
+
+void Store::flush() {
+  const std::lock_guard lock(mutex_);
+  (void)::fdatasync(results_);
+}
+
+bool is_run(const std::string& folder) {
+  std::error_code error;
+  return fs::is_regular_file(fs::path(folder) / "run.json", error);
+}
+
+Outcome<Json> read_manifest(const std::string& folder) {
+  if (!is_run(folder)) return no_run(folder, "no run.json there");
+  std::ifstream file(fs::path(folder) / "run.json");
+  Json manifest = Json::parse(file, nullptr, false);
+  if (!manifest.is_object() || !member_of(manifest, "kind").is_string() || !member_of(manifest, "claim").is_object())
+    return no_run(folder, "a run.json that is damaged");
+  return manifest;
+}
+
+Outcome<Done> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take) {
+  std::ifstream file(fs::path(folder) / "results.jsonl");
+  if (!file) return no_run(folder, "no results.jsonl there");
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    if (file.eof()) break;  // without its end: a write was cut off
+    const Json result = Json::parse(line, nullptr, false);
+    take(number, result.is_object() ? result : Json());
+  }
+  return Done{};
+}
+
+std::string certificate_path(const std::string& folder, const std::string& digest) {
+  return (fs::path(folder) / "certificates" / digest.substr(0, 2) / (digest + ".assay")).string();
+}
+
+Json member_of(const Json& object, const char* key) { return object.is_object() && object.contains(key) ? object[key] : Json(); }
+
+std::string text_of(const Json& object, const char* key, const std::string& otherwise) {
+  const Json member = member_of(object, key);
+  return member.is_string() ? member.get<std::string>() : otherwise;
+}
+
+std::int64_t whole_of(const Json& object, const char* key, std::int64_t otherwise) {
+  const Json member = member_of(object, key);
+  return member.is_number_integer() ? member.get<std::int64_t>() : otherwise;
+}
+
+std::size_t count_of(const Json& object, const char* key) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, whole_of(object, key)));
+}
+
+double number_of(const Json& object, const char* key) {
+  const Json member = member_of(object, key);
+  return member.is_number() ? member.get<double>() : 0;
+}
+
+bool flag_of(const Json& object, const char* key) { return member_of(object, key) == Json(true); }
+
+std::vector<std::string> texts_of(const Json& object, const char* key) {
+  std::vector<std::string> list;
+  const Json member = member_of(object, key);
+  for (std::size_t i = 0; member.is_array() && i < member.size(); ++i)
+    list.push_back(member[i].is_string() ? member[i].get<std::string>() : "");
+  return list;
+}
+
+std::string file_digest(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "";
+  std::vector<char> bytes;
+  std::error_code error;
+  bytes.resize(fs::file_size(path, error));
+  if (error || !file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return "";
+  return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(bytes))));
+}
+
+void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t, unsigned)>& body) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> ended{false};
+  const auto work = [&](unsigned worker) {
+    for (std::size_t i = next++; i < count && !ended; i = next++) {
+      if (!body(i, worker)) ended = true;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned worker = 1; worker < std::min<std::size_t>(jobs, count); ++worker) threads.emplace_back(work, worker);
+  work(0);
+}
+
+}  // namespace assay::runs

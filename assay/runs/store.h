@@ -1,0 +1,75 @@
+// The folder of a run: what was asked, what was found so far, and the certificates.
+//
+//   run.json           the manifest: what is claimed about what, by digests; options; versions
+//   results.jsonl      one line per result, appended when it is known
+//   certificates/      by the SHA-256 of their bytes: ab/abcdef....assay
+//   lock, scratch/     of the program that works on the folder
+//
+// A result's certificate is in its place before its line is appended with one write, so a run that is killed at any moment loses at most the
+// results in work, and an incomplete last line is dropped. One program works on a folder at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "semantics/outcome.h"
+
+namespace assay::runs {
+
+using Json = nlohmann::ordered_json;
+
+class Store {
+ public:
+  // A new run in a folder that is not there or empty, or with `resume` the one that it holds, whose manifest must have the same "kind" and
+  // "claim". Codes store.*; `declined` where another program holds the lock or nothing can be written.
+  [[nodiscard]] static Outcome<std::unique_ptr<Store>> open(const std::string& folder, const Json& manifest, bool resume);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // From any thread. A line that could not be written whole is taken back; nothing that was written before is lost.
+  [[nodiscard]] Outcome<Done> append(const Json& result);
+  // The name of a file to write a certificate to; keep() moves it to its place and gives its digest.
+  [[nodiscard]] std::string scratch();
+  [[nodiscard]] Outcome<std::string> keep(const std::string& scratch);
+  // The times since the last results reached the disk; called at the end, and now and then by append.
+  void flush();
+
+ private:
+  Store() = default;
+  std::string folder_;
+  int lock_ = -1, results_ = -1;
+  std::mutex mutex_;
+  std::uint64_t next_ = 0;
+  std::chrono::steady_clock::time_point flushed_{};
+};
+
+// Of a run's folder; `malformed` where there is none.
+[[nodiscard]] Outcome<Json> read_manifest(const std::string& folder);
+// Every complete line in order; `take` gets the line's number and the result, or null where the line is damaged.
+[[nodiscard]] Outcome<Done> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take);
+[[nodiscard]] std::string certificate_path(const std::string& folder, const std::string& digest);
+[[nodiscard]] bool is_run(const std::string& folder);
+
+// Members of an object that somebody else wrote: what they would be without them where they are not there or of another type.
+[[nodiscard]] std::string text_of(const Json& object, const char* key, const std::string& otherwise = "");
+[[nodiscard]] std::int64_t whole_of(const Json& object, const char* key, std::int64_t otherwise = 0);
+[[nodiscard]] std::size_t count_of(const Json& object, const char* key);  // from 0
+[[nodiscard]] double number_of(const Json& object, const char* key);
+[[nodiscard]] bool flag_of(const Json& object, const char* key);
+[[nodiscard]] Json member_of(const Json& object, const char* key);  // null where there is none
+[[nodiscard]] std::vector<std::string> texts_of(const Json& object, const char* key);
+
+// SHA-256 of a file as text; empty where it cannot be read.
+[[nodiscard]] std::string file_digest(const std::string& path);
+
+// Body with each number below `count`, in order of their starts, on so many threads, until it says false.
+void for_each_in_parallel(std::size_t count, unsigned jobs, const std::function<bool(std::size_t number, unsigned worker)>& body);
+
+}  // namespace assay::runs

@@ -1,0 +1,241 @@
+// `assay robust`: a data set and radii, with a folder that keeps the evidence.
+#include "assay/runs/robust.h"
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "assay/check/cost.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/libraries.h"
+#include "cli/assay/report.h"
+#include "cli/assay/run_progress.h"
+#include "cli/assay/run_verbs.h"
+#include "cli/semantics.h"
+
+namespace assay::cli {
+namespace {
+
+using runs::Json;
+
+constexpr const char* kRobustSchema = "assay.robust/1";
+
+std::string percent(std::size_t part, std::size_t whole) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%.1f %%",
+                      whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return text.data();
+}
+
+std::string short_tally(const runs::RobustTally& tally) {
+  std::string text = std::to_string(tally.correct) + "/" + std::to_string(tally.items) + " right";
+  constexpr std::size_t kMost = 4;
+  for (std::size_t i = 0; i < tally.radii.size() && i < kMost; ++i) {
+    const runs::RobustCount& one = tally.radii[i];
+    text += ", " + one.eps + ": " + percent(one.certified, one.certified + one.falsified + one.undecided);
+  }
+  return text;
+}
+
+Json json_of(const runs::RobustTally& tally) {
+  Json radii = Json::array();
+  for (const runs::RobustCount& one : tally.radii)
+    radii.push_back({{"eps", one.eps}, {"certified", one.certified}, {"falsified", one.falsified}, {"undecided", one.undecided}});
+  return {{"items", tally.items}, {"correct", tally.correct}, {"results", tally.results}, {"seconds", tally.seconds}, {"radii", radii}};
+}
+
+void print_table(const runs::RobustTally& tally) {
+  std::printf("%zu items, %zu of them classified as labelled (%s)\n", tally.items, tally.correct,
+              percent(tally.correct, tally.items).c_str());
+  std::printf("%-14s %10s %10s %10s  %s\n", "eps", "certified", "falsified", "undecided", "certified share");
+  for (const runs::RobustCount& one : tally.radii) {
+    const std::size_t all = one.certified + one.falsified + one.undecided;
+    std::printf("%-14s %10zu %10zu %10zu  %s\n", one.eps.c_str(), one.certified, one.falsified, one.undecided,
+                percent(one.certified, all).c_str());
+  }
+}
+
+// Of the results of --largest: how many items are certified up to some radius is read off the table of all its results.
+void print_largest(const std::vector<std::pair<std::size_t, std::string>>& largest) {
+  for (const auto& [item, eps] : largest) std::printf("item %zu: %s\n", item, eps.c_str());
+}
+
+// The largest certified radius of each item that was looked at; "0" where there is none.
+class Largest {
+ public:
+  void add(const Json& result) {
+    const auto radius = Rational::parse(runs::text_of(result, "eps"));
+    auto& [best, text] = items_[runs::count_of(result, "item")];
+    if (text.empty()) text = "0";
+    if (radius && runs::text_of(result, "answer") == "certified" && best < *radius) {
+      best = *radius;
+      text = runs::text_of(result, "eps");
+    }
+  }
+  [[nodiscard]] std::vector<std::pair<std::size_t, std::string>> list() const {
+    std::vector<std::pair<std::size_t, std::string>> all;
+    for (const auto& [item, best] : items_) all.emplace_back(item, best.second);
+    return all;
+  }
+
+ private:
+  std::map<std::size_t, std::pair<Rational, std::string>> items_;
+};
+
+int required(const RobustOptions& options, const runs::RobustTally& tally) {
+  if (!options.require) return kExitYes;
+  int exit = kExitYes;
+  for (const runs::RobustCount& one : tally.radii) {
+    const auto all = static_cast<double>(one.certified + one.falsified + one.undecided);
+    if (static_cast<double>(one.certified) >= *options.require * all) continue;
+    if (static_cast<double>(one.certified + one.undecided) < *options.require * all) return kExitNo;
+    exit = kExitUndecided;
+  }
+  return exit;
+}
+
+int usage_of_robust(const std::string& what) {
+  std::fprintf(stderr, "assay robust: %s\nRun `assay robust --help` for the command line.\n", what.c_str());
+  return kExitUsage;
+}
+
+runs::BallSetting setting_of(const RobustOptions& options) {
+  runs::BallSetting setting{options.model,    options.data, options.labels, options.scale, options.mean, options.std, "", "",
+                            options.semantics};
+  if (options.clip.size() == 2) {
+    setting.clip_lo = options.clip[0];
+    setting.clip_hi = options.clip[1];
+  }
+  return setting;
+}
+
+Json manifest_of(const RobustOptions& options, const runs::BallSetting& setting, const runs::RobustRequest& request,
+                 const runs::Balls& balls) {
+  Json claim = runs::to_json(setting);
+  claim["norm"] = options.norm;
+  claim.update(runs::to_json(request));
+  claim["sha256"] = balls.digests();
+  return {{"schema", "assay.run/1"},
+          {"kind", "robust"},
+          {"claim", std::move(claim)},
+          {"options", {{"jobs", request.jobs}, {"timeout", request.timeout}, {"seed", request.seed}}},
+          {"items", balls.size()},
+          {"input", balls.input_shape()},
+          {"classes", balls.classes()},
+          {"notes", balls.notes()},
+          {"version", version_text("assay", libraries())}};
+}
+
+}  // namespace
+
+int robust(const RobustOptions& options) {
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
+  const RunOptions& run = options.run;
+  double timeout = 0;
+  if (!(parse_seconds(run.timeout, timeout) && timeout > 0))
+    return usage_of_robust("--timeout is no time above 0, such as 60, 90s or 5m: " + run.timeout);
+  if (run.resume && run.folder.empty()) return usage_of_robust("--resume goes with --run FOLDER");
+  if (run.stream && run.json == "-") return usage_of_robust("--stream and --json both write to stdout; say --json=FILE");
+  runs::RobustRequest request{options.eps,
+                              options.largest,
+                              options.first,
+                              options.every,
+                              options.each,
+                              run.jobs,
+                              1,
+                              timeout,
+                              run.seed,
+                              check::memory_rule(run.limits).most};
+  auto radii = runs::radii_of(request);
+  if (!radii) return usage_of_robust(radii.rejection().place + " takes " + radii.rejection().required + ", not " + radii.rejection().found);
+  const runs::BallSetting setting = setting_of(options);
+  LoadOptions load;
+  load.limits = run.limits;
+  load.semantics = parse_semantics(options.semantics).value();
+  set_progress("reading the files");
+  auto balls = runs::Balls::load(setting, limiting(load));
+  if (!balls) return refuse(kRobustSchema, run.json, balls.rejection());
+  const std::size_t all_items = (balls.value().size() + request.every - 1) / request.every;
+  const std::size_t items = request.first == 0 ? all_items : std::min(all_items, request.first);
+  if (items < request.jobs) request.threads = std::max(1u, request.jobs / static_cast<unsigned>(items));
+
+  std::unique_ptr<runs::Store> store;
+  std::vector<Json> known;
+  runs::RobustTotals totals;
+  Largest largest;
+  if (!run.folder.empty()) {
+    auto opened = runs::Store::open(run.folder, manifest_of(options, setting, request, balls.value()), run.resume);
+    if (!opened) return refuse(kRobustSchema, run.json, opened.rejection());
+    store = std::move(opened).value();
+    auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {
+      if (result.is_null()) return;
+      totals.add(result);
+      largest.add(result);
+      known.push_back(
+          {{"item", runs::count_of(result, "item")}, {"eps", runs::text_of(result, "eps")}, {"answer", runs::text_of(result, "answer")}});
+    });
+    if (!read) return refuse(kRobustSchema, run.json, read.rejection());
+  }
+  print_notes(stderr, run.quiet ? std::vector<std::string>() : balls.value().notes());
+  const std::size_t all = options.largest.empty() ? items * radii.value().size() : items;
+  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(items)), all);
+  const auto done = [&] { return options.largest.empty() ? totals.tally().results : totals.tally().items; };
+  progress.set_known(done());
+  runs::RobustEvents events;
+  events.on_start = [&](unsigned worker, std::size_t item, const std::string& eps) {
+    progress.set_worker(worker, "item " + std::to_string(item) + ", radius " + eps);
+  };
+  events.on_result = [&](unsigned, const Json& result) {
+    totals.add(result);
+    largest.add(result);
+    if (run.stream) {
+      std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+      std::fflush(stdout);
+    }
+    progress.set_done(done(), short_tally(totals.tally()));
+  };
+  const std::string again = run.folder.empty() ? "" : "go on with: the same command and --resume";
+  set_last_words([&run, again](const Rejection& why) {
+    print_rejection(stderr, "assay", why);
+    if (!again.empty()) std::fprintf(stderr, "results are in %s; %s\n", run.folder.c_str(), again.c_str());
+  });
+  const double start = wall_seconds();
+  auto ran = runs::run_robust(balls.value(), request, store.get(), known, interruption_token(), events);
+  store.reset();
+  conclude();
+  progress.clear();
+  const runs::RobustTally tally = totals.tally();
+  Json report{{"schema", kRobustSchema},
+              {"model", options.model},
+              {"data", options.data},
+              {"run", run.folder},
+              {"complete", ran.ok() && !is_interrupted()},
+              {"wall_seconds", wall_seconds() - start}};
+  report.update(json_of(tally));
+  if (!options.largest.empty()) {
+    for (const auto& [item, eps] : largest.list()) report["largest"].push_back({{"item", item}, {"eps", eps}});
+  }
+  if (!run.stream && run.json != "-") {
+    if (options.largest.empty())
+      print_table(tally);
+    else
+      print_largest(largest.list());
+  }
+  if (!run.quiet) {
+    std::fprintf(stderr, "%zu results in %.1f s\n", tally.results, wall_seconds() - start);
+    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
+  }
+  int exit = required(options, tally);
+  if (!ran) {
+    print_rejection(stderr, "assay", ran.rejection());
+    report["why"] = ran.rejection().to_text();
+    exit = exit_code(ran.rejection().kind);
+  } else if (is_interrupted()) {
+    print_rejection(stderr, "assay", interruption());
+    if (!again.empty()) std::fprintf(stderr, "results are in %s; %s\n", run.folder.c_str(), again.c_str());
+    exit = kExitUndecided;
+  }
+  return write_json(run.json, report.dump(2, ' ', false, Json::error_handler_t::replace)) ? exit : kExitUnwritten;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,83 @@
+// The command lines of robust and batch.
+#include "cli/assay/run_verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/semantics.h"
+
+namespace assay::cli {
+namespace {
+
+void add_run(CLI::App* verb, RunOptions& run) {
+  verb->add_option("--run", run.folder, "keep results and certificates in this folder, for `assay check FOLDER`")->type_name("FOLDER");
+  verb->add_flag("--resume", run.resume, "go on with the run that the folder holds");
+  verb->add_option("--jobs", run.jobs, "instances at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb->add_option("--seed", run.seed, "seed of the attack")->capture_default_str();
+  const auto memory = [&run](const std::string& text) {
+    if (!parse_bytes(text, run.limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
+  };
+  verb->add_option_function<std::string>("--memory", memory,
+                                         "memory that all instances together may take, e.g. 4G; without the option 8GiB")
+      ->type_name("SIZE");
+  verb->add_flag("--stream", run.stream, "each result on stdout as soon as it is known, one line of JSON");
+  verb->add_flag("-q,--quiet", run.quiet, "no progress on stderr");
+  verb->add_option("--json", run.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+}
+
+void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("robust", "Certify a data set: which items keep their class in a ball of each radius");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("DATA", options.data,
+                   "items and labels: NPY, NPZ, safetensors, IDX, CSV, CIFAR-10, or a folder of PNG files; FILE:NAME takes one array of\n"
+                   "several")
+      ->required();
+  verb->add_option("--eps", options.eps, "radii, such as 2/255,4/255, in units of the data after --scale")
+      ->required()
+      ->delimiter(',')
+      ->type_name("EPS,...");
+  verb->add_option("--norm", options.norm, "of the ball")->check(CLI::IsMember({"linf"}))->capture_default_str();
+  verb->add_option("--labels", options.labels,
+                   "labels where DATA has none: a file, FILE:NAME, or numbers 3,1,4; without any, the model's own")
+      ->type_name("FILE");
+  verb->add_option("--scale", options.scale, "of the data's numbers; without it 1/255 for uint8, 1/65535 for uint16, else 1")
+      ->type_name("NUMBER");
+  verb->add_option("--mean", options.mean, "taken off the scaled data, one number or one per channel")
+      ->delimiter(',')
+      ->type_name("NUMBER,...");
+  verb->add_option("--std", options.std, "by which the rest is divided")->delimiter(',')->type_name("NUMBER,...");
+  verb->add_option("--clip", options.clip, "where the scaled data's numbers end, e.g. 0,1")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("LO,HI");
+  verb->add_option("--first", options.first, "only so many items")->type_name("N");
+  verb->add_option("--every", options.every, "only each so-manieth item")->check(CLI::Range(1, 1'000'000'000))->type_name("K");
+  verb->add_option("--largest", options.largest,
+                   "for each item the largest certified multiple of STEP up to the largest radius, by bisection")
+      ->type_name("STEP");
+  verb->add_flag("--each", options.each, "a certificate of its own for every radius; else smaller balls follow from larger ones");
+  verb->add_option("--require", options.require,
+                   "exit 1 where less than this share of the items can be certified at some radius, 3 where it\nis open")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("SHARE");
+  const auto named = [&options](const std::string& text) {
+    if (auto model = parse_semantics(text); !model)
+      throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
+    options.semantics = text;
+  };
+  verb->add_option_function<std::string>("--semantics", named, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda")
+      ->type_name("real|float32[:MODEL]");
+  add_run(verb, options.run);
+  verb->callback([&] { exit = robust(options); });
+}
+
+}  // namespace
+
+void add_run_verbs(CLI::App& app, int& exit) {
+  static RobustOptions robust_options;
+  add_robust(app, robust_options, exit);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,47 @@
+// The verbs that answer many questions at once and keep what they find in a folder: robust, batch, and check of such a folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/assay/options.h"
+#include "semantics/graph/execution_model.h"
+
+namespace CLI {
+class App;
+}
+
+namespace assay::cli {
+
+// Of every run.
+struct RunOptions {
+  std::string folder;  // --run; empty: nothing is kept
+  bool resume = false;
+  unsigned jobs = 2;
+  std::string timeout = "60";  // of each instance, with a unit
+  std::uint64_t seed = 1;
+  Limits limits;
+  bool stream = false;  // each result as one line of JSON on stdout
+  bool quiet = false;
+  JsonTarget json;
+};
+
+struct RobustOptions {
+  std::string model, data, labels, scale, largest, norm = "linf";
+  std::vector<std::string> eps, mean, std, clip;
+  std::size_t first = 0, every = 1;
+  bool each = false;
+  std::optional<double> require;  // certified share at every radius, else exit 1 or 3
+  std::string semantics = "real";
+  RunOptions run;
+};
+
+void add_run_verbs(CLI::App& app, int& exit);
+
+int robust(const RobustOptions& options);
+// `assay check RUN/`.
+int check_run_verb(const CheckOptions& options);
+
+}  // namespace assay::cli

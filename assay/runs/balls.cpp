@@ -110,6 +110,11 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   if (!data) return data.rejection();
   balls.data_ = std::move(data).value();
   for (const std::string& note : balls.data_.notes) balls.notes_.push_back("data: " + note);
+  for (std::size_t i = 0; formats::is_float(balls.data_.items.type) && i < balls.data_.items.size(); ++i) {
+    if (!std::isfinite(balls.data_.items.number(i)))
+      return wrong_option("number", setting.data + ", item " + std::to_string(i / balls.data_.items.item_size()), "finite numbers",
+                          "another");
+  }
   if (auto fits = balls.fit(); !fits) return fits.rejection();
   if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
   balls.digests_["model"] = kernel::to_hex(balls.sources_.front().sha256);

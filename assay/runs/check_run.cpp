@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "assay/check/check.h"
 #include "assay/check/cost.h"
 #include "assay/runs/balls.h"
+#include "assay/runs/batch.h"
 #include "assay/runs/robust.h"
 #include "certificates/format/replay.h"
 
@@ -20,7 +22,7 @@ namespace fs = std::filesystem;
 // One line of results.jsonl.
 struct Line {
   std::size_t number = 0, item = 0;
-  std::string eps, answer, certificate, follows, model, property, category;
+  std::string eps, answer, certificate, follows, model, property, folder, category, model_digest, property_digest;
   std::int64_t label = -1;
   bool accepted = false;
 };
@@ -37,6 +39,10 @@ Line line_of(std::size_t number, const Json& result) {
   line.model = text_of(result, "model");
   line.property = text_of(result, "property");
   line.category = text_of(result, "category");
+  line.folder = text_of(result, "folder");
+  line.model_digest = text_of(member_of(result, "sha256"), "model");
+  line.property_digest = text_of(member_of(result, "sha256"), "property");
+  if (line.eps.empty()) line.item = count_of(result, "instance");
   return line;
 }
 
@@ -72,7 +78,8 @@ class Checker {
     for_each_in_parallel(lines_.size(), request_.jobs, [&](std::size_t i, unsigned) {
       if (stop.stop_requested()) return false;
       Line& line = lines_[i];
-      if (line.answer != "undecided" && line.answer != "unknown" && line.answer != "timed-out" && line.follows.empty())
+      if (line.answer != "undecided" && line.answer != "unknown" && line.answer != "timed-out" && line.answer != "error" &&
+          line.follows.empty())
         check_line(line, replay);
       const std::lock_guard lock(mutex_);
       if (on_progress) on_progress(++done, lines_.size());
@@ -149,7 +156,8 @@ Rejection not_shown(const std::string& required, const std::string& found) {
 }
 
 // The theorem of the certificate, about the statement of item and radius as model and data make it now.
-Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, const Balls& balls, const check::LoadOptions& options) {
+Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, const Balls& balls, const check::LoadOptions& options,
+                                   const std::string& properties) {
   if (line.item >= balls.size()) return not_shown("an item of the data", std::to_string(line.item));
   if (balls.has_labels() && balls.label(line.item) != line.label)
     return not_shown("label " + std::to_string(balls.label(line.item)), std::to_string(line.label));
@@ -159,6 +167,11 @@ Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, 
   const double start = check::thread_cpu_seconds();
   auto instance = balls.instance(line.item, line.label, *radius, options.exact);
   if (!instance) return instance.rejection();
+  if (!properties.empty()) {
+    std::ofstream file(fs::path(properties) / (line.certificate + ".vnnlib"));
+    if (!(file << instance.value().property).flush())
+      return Rejection{Rejection::Kind::declined, "run.properties", properties, "a folder that can be written", "an error", ""};
+  }
   check::Loaded loaded;
   loaded.problem = instance.value().problem;
   loaded.bytes = balls.bytes();
@@ -183,6 +196,39 @@ Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, 
   report.certificate_bytes = reader.value()->bytes_read();
   report.cpu_seconds = check::thread_cpu_seconds() - start;
   return report;
+}
+
+// The theorem of the certificate, about the files of the list.
+Outcome<check::Report> replay_listed(const std::string& folder, const Line& line, const check::LoadOptions& options) {
+  const std::string model = path_from(line.folder, line.model), property = path_from(line.folder, line.property);
+  for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
+    if (file_digest(check::existing(path)) != digest)
+      return Rejection{Rejection::Kind::malformed, "run.digest", path, "the file with sha256 " + digest, "another, or none", ""};
+  }
+  check::Report report = check::check_certificate(model, property, certificate_path(folder, line.certificate), options);
+  if (report.why) return *report.why;
+  const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
+  if (line.answer != (holds ? "unsat" : "sat"))
+    return not_shown("a proof of " + line.answer, holds ? "a proof of unsat" : "a witness of sat");
+  return report;
+}
+
+void count_categories(const std::vector<Line>& lines, RunCheck& check) {
+  std::map<std::string, CheckedCount> categories;
+  for (const Line& line : lines) {
+    CheckedCount& count = categories[line.category];
+    count.name = line.category;
+    check.undecided += line.answer == "unsat" || line.answer == "sat" ? 0 : 1;
+    ++(!line.accepted ? count.undecided : line.answer == "unsat" ? count.proved : count.refuted);
+  }
+  for (const auto& [name, count] : categories) check.counts.push_back(count);
+}
+
+void count_open_instances(const std::vector<Line>& lines, RunCheck& check) {
+  std::set<std::size_t> there;
+  for (const Line& line : lines) there.insert(line.item);
+  check.items = count_of(check.claim, "instances");
+  for (std::size_t i = 0; i < check.items; ++i) check.open += there.contains(i) ? 0 : 1;
 }
 
 void count_radii(const std::vector<Line>& lines, RunCheck& check) {
@@ -266,7 +312,7 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
   Checker checker(folder, request, check);
   if (auto read = checker.read(); !read) return read.rejection();
   checker.replay_all(
-      stop, [&](const Line& line) { return replay_ball(folder, line, balls.value(), request.load); }, on_progress);
+      stop, [&](const Line& line) { return replay_ball(folder, line, balls.value(), request.load, request.properties); }, on_progress);
   checker.follow();
   count_radii(checker.lines(), check);
   count_open(checker.lines(), check.claim, balls.value().size(), check);

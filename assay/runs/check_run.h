@@ -16,6 +16,7 @@ namespace assay::runs {
 
 struct RunCheckRequest {
   std::string model, data, labels;  // where these files are now; empty: where the run's claim says, seen from here or from the folder
+  std::string properties;           // a folder that gets the property of every certificate of a robust run, DIGEST.vnnlib; empty: none
   unsigned jobs = 1;
   check::LoadOptions load;  // the semantics have to be those that the claim names
 };

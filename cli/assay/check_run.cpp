@@ -77,7 +77,7 @@ void print_run_check(const runs::RunCheck& check, int exit) {
 
 int check_run_verb(const CheckOptions& options) {
   const std::string& folder = options.files.front();
-  runs::RunCheckRequest request{options.model, options.data, options.labels, options.jobs, {}};
+  runs::RunCheckRequest request{options.model, options.data, options.labels, options.properties, options.jobs, {}};
   request.load.exact = options.exact;
   request.load.limits = options.limits;
   request.load.limit_memory = limit_memory;

@@ -137,6 +137,8 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   verb->add_option("--model", options.model, "of a run: the model, where it is not where the run says")->type_name("FILE");
   verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
   verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
+  verb->add_option("--properties", options.properties, "of a run: write the property of each certificate to this folder, for assay-check")
+      ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] {
     if (options.files.size() == 1 && options.list.empty()) {
@@ -341,12 +343,13 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 16> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 17> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
      "         assay check --list certificates.csv --junit report.xml"},
     {"robust", "assay robust MODEL.onnx images.npz --eps 2/255,4/255 --clip 0,1 --run FOLDER && assay check FOLDER"},
+    {"batch", "assay batch instances.csv --run FOLDER --jobs 2 && assay check FOLDER --jobs 2"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect", "assay inspect examples/digits/digits.onnx"},
     {"statement",

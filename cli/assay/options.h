@@ -97,6 +97,7 @@ struct GateOptions {
 struct CheckOptions {
   std::vector<std::string> files;   // MODEL PROPERTY CERTIFICATE, once or more; or the folder of a run
   std::string model, data, labels;  // of a run, where they are not where it says
+  std::string properties;           // a folder for those of a run
   unsigned jobs = 1;                // certificates of a run at the same time
   std::string list;                 // a file of such lines
   std::string expect;               // sat, unsat: the answer that every certificate has to prove; empty: either

@@ -73,10 +73,29 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->callback([&] { exit = robust(options); });
 }
 
+void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("batch", "Decide the properties of lists, such as VNN-COMP's instances.csv");
+  verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], paths relative to them")->required();
+  verb->add_option("--expected", options.expected, "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 where an answer is the other one")
+      ->type_name("FILE");
+  verb->add_option("--most", options.most, "limit of each instance where its list allows more, e.g. 60, 90s, 5m")->type_name("TIME");
+  const auto named = [&options](const std::string& text) {
+    if (auto model = parse_semantics(text); !model)
+      throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
+    options.semantics = text;
+  };
+  verb->add_option_function<std::string>("--semantics", named, "as for verify; without it what each property says")
+      ->type_name("real|float32[:MODEL]");
+  add_run(verb, options.run);
+  verb->callback([&] { exit = batch(options); });
+}
+
 }  // namespace
 
 void add_run_verbs(CLI::App& app, int& exit) {
   static RobustOptions robust_options;
+  static BatchOptions batch_options;
+  add_batch(app, batch_options, exit);
   add_robust(app, robust_options, exit);
 }
 

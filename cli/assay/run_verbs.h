@@ -38,9 +38,17 @@ struct RobustOptions {
   RunOptions run;
 };
 
+struct BatchOptions {
+  std::vector<std::string> lists;
+  std::string expected, most;
+  std::string semantics;  // empty: what each property says
+  RunOptions run;
+};
+
 void add_run_verbs(CLI::App& app, int& exit);
 
 int robust(const RobustOptions& options);
+int batch(const BatchOptions& options);
 // `assay check RUN/`.
 int check_run_verb(const CheckOptions& options);
 

@@ -1,0 +1,233 @@
+#include "assay/runs/batch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <utility>
+
+#include "assay/queries/verify.h"
+#include "certificates/format/writer.h"
+
+namespace assay::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+Rejection bad_list(const std::string& path, std::size_t line, std::string required, std::string found) {
+  return {Rejection::Kind::malformed, "batch.list",     path + (line == 0 ? "" : ", line " + std::to_string(line)),
+          std::move(required),        std::move(found), ""};
+}
+
+// The fields of one line; quotes may hold commas, and two of them stand for one.
+std::vector<std::string> fields_of_line(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
+      fields.back() += line[++i];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  for (std::string& field : fields) {
+    field.erase(0, field.find_first_not_of(" \t\r"));
+    field.erase(field.find_last_not_of(" \t\r") + 1);
+  }
+  return fields;
+}
+
+// Calls `take` with number and fields of each line that says something.
+Outcome<Done> for_each_line(const std::string& path,
+                            const std::function<Outcome<Done>(std::size_t, const std::vector<std::string>&)>& take) {
+  std::ifstream file(path);
+  if (!file || fs::is_directory(path)) return bad_list(path, 0, "a file that can be read", "none");
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
+    const auto fields = fields_of_line(line);
+    if ((fields.size() == 1 && fields[0].empty()) || fields[0].starts_with("#")) continue;
+    if (auto taken = take(number, fields); !taken) return taken.rejection();
+  }
+  return Done{};
+}
+
+std::string plain_name(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  if (name.ends_with(".gz")) name.erase(name.size() - 3);
+  return name;
+}
+
+class BatchWork {
+ public:
+  BatchWork(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store, const std::stop_token& stop,
+            const BatchEvents& events)
+      : instances_(instances), request_(request), store_(store), stop_(stop), events_(events) {}
+
+  Outcome<Done> run(const std::set<std::size_t>& known) {
+    for_each_in_parallel(instances_.size(), request_.jobs, [&](std::size_t number, unsigned worker) {
+      if (stop_.stop_requested()) return false;
+      return known.contains(number) || decide_instance(number, worker);
+    });
+    if (failure_) return *failure_;
+    return Done{};
+  }
+
+ private:
+  bool decide_instance(std::size_t number, unsigned worker) {
+    const BatchInstance& one = instances_[number];
+    if (events_.on_start) events_.on_start(worker, one);
+    Json result{{"instance", number}, {"category", one.category}, {"model", one.model}, {"property", one.property}, {"folder", one.folder}};
+    const auto start = search::Clock::now();
+    auto decided = decide(one, result);
+    result["seconds"] = search::seconds_since(start);
+    const std::string answer = text_of(result, "answer");
+    if (stop_.stop_requested() && answer != "sat" && answer != "unsat") return false;
+    if (decided && store_ != nullptr) decided = store_->append(result);
+    const std::lock_guard lock(mutex_);
+    if (!decided) {
+      if (!failure_) failure_ = decided.rejection();
+      return false;
+    }
+    if (events_.on_result) events_.on_result(worker, result);
+    return true;
+  }
+
+  // Rejections concern the store only.
+  Outcome<Done> decide(const BatchInstance& one, Json& result) {
+    const double listed = one.timeout > 0 ? one.timeout : request_.timeout;
+    const auto deadline = search::Deadline::in(request_.most > 0 ? std::min(request_.most, listed) : listed);
+    auto loaded = check::load_problem(path_from(one.folder, one.model), path_from(one.folder, one.property), request_.load);
+    if (!loaded)
+      return end(result, loaded.rejection().kind == Rejection::Kind::declined ? "unknown" : "error", loaded.rejection().to_text());
+    const auto& problem = loaded.value().problem;
+    result["sha256"] = {{"model", kernel::to_hex(problem->statement().sources.front().sha256)},
+                        {"property", kernel::to_hex(problem->statement().sources.back().sha256)}};
+    std::unique_ptr<certificate::Writer> writer;
+    const std::string scratch = store_ == nullptr ? "" : store_->scratch();
+    if (store_ != nullptr) {
+      auto opened = certificate::Writer::open(scratch, *problem);
+      if (!opened) return unwritten_certificate(scratch, opened.rejection());
+      writer = std::move(opened).value();
+    }
+    search::Options options;
+    options.deadline = deadline;
+    options.threads = static_cast<int>(request_.threads);
+    options.memory_limit_bytes = queries::search_memory(request_.memory / std::max(1u, request_.jobs));
+    options.seed = request_.seed;
+    options.stop = stop_;
+    auto verified = queries::verify(problem, options, writer.get());
+    if (!verified) return end(result, "unknown", verified.rejection().to_text());
+    result["nodes"] = verified.value().statistics.nodes;
+    if (!verified.value().theorem) return end(result, verified.value().answer, verified.value().reason);
+    if (verified.value().unwritten) return unwritten_certificate(scratch, *verified.value().unwritten);
+    result["answer"] = verified.value().answer;
+    if (store_ == nullptr) return Done{};
+    auto kept = store_->keep(scratch);
+    if (!kept) return kept.rejection();
+    result["certificate"] = kept.value();
+    result["bytes"] = writer->bytes_written();
+    result["statement"] = kernel::to_hex(problem->digest());
+    return Done{};
+  }
+
+  static Outcome<Done> end(Json& result, const std::string& answer, const std::string& reason) {
+    result["answer"] = answer;
+    result["reason"] = reason;
+    return Done{};
+  }
+
+  static Rejection unwritten_certificate(const std::string& path, const Rejection& why) {
+    return {Rejection::Kind::declined,      "store.write", path,
+            "a certificate can be written", why.found,     "what was written before is kept; make room, then go on with --resume"};
+  }
+
+  const std::vector<BatchInstance>& instances_;
+  const BatchRequest& request_;
+  Store* store_;
+  std::stop_token stop_;
+  const BatchEvents& events_;
+  std::mutex mutex_;
+  std::optional<Rejection> failure_;
+};
+
+}  // namespace
+
+std::string path_from(const std::string& folder, const std::string& file) {
+  return folder.empty() || fs::path(file).is_absolute() ? file : (fs::path(folder) / file).string();
+}
+
+Outcome<std::vector<BatchInstance>> read_list(const std::string& path) {
+  std::vector<BatchInstance> instances;
+  const std::string folder = fs::path(path).parent_path().string();
+  std::error_code error;
+  const std::string category = fs::absolute(path, error).parent_path().filename().string();
+  auto read = for_each_line(path, [&](std::size_t line, const std::vector<std::string>& fields) -> Outcome<Done> {
+    if (fields.size() < 2 || fields.size() > 3 || fields[0].empty() || fields[1].empty())
+      return bad_list(path, line, "MODEL,PROPERTY[,TIMEOUT]", std::to_string(fields.size()) + " fields");
+    if (fields[0].starts_with("["))
+      return Rejection{
+          Rejection::Kind::unsupported, "batch.networks", path + ", line " + std::to_string(line), "one model", "a list of models", ""};
+    BatchInstance one{category, fields[0], fields[1], folder, 0};
+    if (fields.size() == 3 && !fields[2].empty()) {
+      const std::string& text = fields[2];
+      const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), one.timeout);
+      if (failed != std::errc() || end != text.data() + text.size() || !(one.timeout > 0 && one.timeout < 1e9))
+        return bad_list(path, line, "a timeout in seconds", text.substr(0, 40));
+    }
+    instances.push_back(std::move(one));
+    return Done{};
+  });
+  if (!read) return read.rejection();
+  if (instances.empty()) return bad_list(path, 0, "lines MODEL,PROPERTY[,TIMEOUT]", "none");
+  return instances;
+}
+
+std::string expected_key(const std::string& model, const std::string& property) { return plain_name(model) + "," + plain_name(property); }
+
+Outcome<std::map<std::string, std::string>> read_expected(const std::string& path) {
+  std::map<std::string, std::string> expected;
+  auto read = for_each_line(path, [&](std::size_t line, const std::vector<std::string>& fields) -> Outcome<Done> {
+    if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
+    expected[expected_key(fields[0], fields[1])] = fields[2];
+    return Done{};
+  });
+  if (!read) return read.rejection();
+  return expected;
+}
+
+void BatchTotals::add(const Json& result) {
+  const std::string answer = text_of(result, "answer"), category = text_of(result, "category");
+  BatchCount& count = categories_[category];
+  count.category = category;
+  const double seconds = number_of(result, "seconds");
+  ++(answer == "sat"         ? count.sat
+     : answer == "unsat"     ? count.unsat
+     : answer == "timed-out" ? count.timed_out
+     : answer == "error"     ? count.error
+                             : count.unknown);
+  count.seconds += seconds;
+  if (answer == "sat" || answer == "unsat") count.solved.push_back(seconds);
+  ++results_;
+}
+
+std::vector<BatchCount> BatchTotals::counts() const {
+  std::vector<BatchCount> counts;
+  for (const auto& [name, count] : categories_) {
+    counts.push_back(count);
+    std::ranges::sort(counts.back().solved);
+  }
+  return counts;
+}
+
+Outcome<Done> run_batch(const std::vector<BatchInstance>& instances, const BatchRequest& request, Store* store,
+                        const std::set<std::size_t>& known, const std::stop_token& stop, const BatchEvents& events) {
+  return BatchWork(instances, request, store, stop, events).run(known);
+}
+
+}  // namespace assay::runs

@@ -1,0 +1,179 @@
+// `assay batch`: the properties of lists, with a folder that keeps the evidence.
+#include "assay/runs/batch.h"
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "assay/check/cost.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/libraries.h"
+#include "cli/assay/report.h"
+#include "cli/assay/run_progress.h"
+#include "cli/assay/run_verbs.h"
+#include "cli/semantics.h"
+
+namespace assay::cli {
+namespace {
+
+using runs::Json;
+
+constexpr const char* kBatchSchema = "assay.batch/1";
+
+int usage_of_batch(const std::string& what) {
+  std::fprintf(stderr, "assay batch: %s\nRun `assay batch --help` for the command line.\n", what.c_str());
+  return kExitUsage;
+}
+
+std::string tally_line(const std::vector<runs::BatchCount>& counts) {
+  std::size_t sat = 0, unsat = 0, other = 0;
+  for (const runs::BatchCount& one : counts) {
+    sat += one.sat;
+    unsat += one.unsat;
+    other += one.unknown + one.timed_out + one.error;
+  }
+  return std::to_string(unsat) + " unsat, " + std::to_string(sat) + " sat, " + std::to_string(other) + " open";
+}
+
+void print_counts(const std::vector<runs::BatchCount>& counts) {
+  std::printf("%-32s %7s %7s %8s %9s %7s %10s\n", "category", "unsat", "sat", "unknown", "timed-out", "error", "seconds");
+  for (const runs::BatchCount& one : counts)
+    std::printf("%-32s %7zu %7zu %8zu %9zu %7zu %10.1f\n", one.category.c_str(), one.unsat, one.sat, one.unknown, one.timed_out, one.error,
+                one.seconds);
+}
+
+Json json_of(const std::vector<runs::BatchCount>& counts) {
+  Json list = Json::array();
+  for (const runs::BatchCount& one : counts) {
+    list.push_back({{"category", one.category},
+                    {"unsat", one.unsat},
+                    {"sat", one.sat},
+                    {"unknown", one.unknown},
+                    {"timed_out", one.timed_out},
+                    {"error", one.error},
+                    {"seconds", one.seconds},
+                    {"cactus", one.solved}});
+  }
+  return list;
+}
+
+Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request, std::size_t instances) {
+  Json lists = Json::array();
+  for (const std::string& list : options.lists) lists.push_back({{"file", list}, {"sha256", runs::file_digest(list)}});
+  return {{"schema", "assay.run/1"},
+          {"kind", "batch"},
+          {"claim", {{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}}},
+          {"options", {{"jobs", request.jobs}, {"timeout", request.timeout}, {"most", request.most}, {"seed", request.seed}}},
+          {"version", version_text("assay", libraries())}};
+}
+
+}  // namespace
+
+int batch(const BatchOptions& options) {
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
+  const RunOptions& run = options.run;
+  runs::BatchRequest request;
+  if (!(parse_seconds(run.timeout, request.timeout) && request.timeout > 0))
+    return usage_of_batch("--timeout is no time above 0: " + run.timeout);
+  if (!options.most.empty() && !(parse_seconds(options.most, request.most) && request.most > 0))
+    return usage_of_batch("--most is no time above 0: " + options.most);
+  if (run.resume && run.folder.empty()) return usage_of_batch("--resume goes with --run FOLDER");
+  if (run.stream && run.json == "-") return usage_of_batch("--stream and --json both write to stdout; say --json=FILE");
+  request.jobs = run.jobs;
+  request.seed = run.seed;
+  request.memory = check::memory_rule(run.limits).most;
+  request.load.limits = run.limits;
+  limit_memory(request.memory);
+  if (!options.semantics.empty()) request.load.semantics = parse_semantics(options.semantics).value();
+  std::vector<runs::BatchInstance> instances;
+  for (const std::string& list : options.lists) {
+    auto read = runs::read_list(list);
+    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
+    instances.insert(instances.end(), read.value().begin(), read.value().end());
+  }
+  std::map<std::string, std::string> expected;
+  if (!options.expected.empty()) {
+    auto read = runs::read_expected(options.expected);
+    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
+    expected = std::move(read).value();
+  }
+  if (instances.size() < request.jobs) request.threads = std::max(1u, request.jobs / static_cast<unsigned>(instances.size()));
+
+  runs::BatchTotals totals;
+  std::vector<std::string> mistakes;
+  const auto add = [&](const Json& result) {
+    totals.add(result);
+    const std::string answer = runs::text_of(result, "answer"), model = runs::text_of(result, "model"),
+                      property = runs::text_of(result, "property");
+    const auto known = expected.find(runs::expected_key(model, property));
+    const std::string other = answer == "sat" ? "unsat" : answer == "unsat" ? "sat" : "";
+    if (known != expected.end() && !other.empty() && known->second == other)
+      mistakes.push_back(model + " " + property + ": " + answer + ", expected " + other);
+  };
+  std::unique_ptr<runs::Store> store;
+  std::set<std::size_t> known;
+  if (!run.folder.empty()) {
+    auto opened = runs::Store::open(run.folder, manifest_of(options, request, instances.size()), run.resume);
+    if (!opened) return refuse(kBatchSchema, run.json, opened.rejection());
+    store = std::move(opened).value();
+    auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {
+      if (result.is_null() || !known.insert(runs::count_of(result, "instance")).second) return;
+      add(result);
+    });
+    if (!read) return refuse(kBatchSchema, run.json, read.rejection());
+  }
+  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(instances.size())), instances.size());
+  progress.set_known(known.size());
+  runs::BatchEvents events;
+  events.on_start = [&](unsigned worker, const runs::BatchInstance& one) { progress.set_worker(worker, one.model + " " + one.property); };
+  events.on_result = [&](unsigned, const Json& result) {
+    add(result);
+    if (run.stream) {
+      std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+      std::fflush(stdout);
+    }
+    progress.set_done(totals.results(), tally_line(totals.counts()));
+  };
+  const auto go_on = [folder = run.folder] {
+    if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());
+  };
+  set_last_words([go_on](const Rejection& why) {
+    print_rejection(stderr, "assay", why);
+    go_on();
+  });
+  const double start = wall_seconds();
+  auto ran = runs::run_batch(instances, request, store.get(), known, interruption_token(), events);
+  store.reset();
+  conclude();
+  progress.clear();
+  const std::vector<runs::BatchCount> counts = totals.counts();
+  Json report{{"schema", kBatchSchema},
+              {"run", run.folder},
+              {"instances", instances.size()},
+              {"results", totals.results()},
+              {"complete", ran.ok() && !is_interrupted()},
+              {"wall_seconds", wall_seconds() - start},
+              {"categories", json_of(counts)},
+              {"mistakes", mistakes}};
+  if (!run.stream && run.json != "-") print_counts(counts);
+  for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", one.c_str());
+  if (!run.quiet) {
+    std::fprintf(stderr, "%zu results in %.1f s\n", totals.results(), wall_seconds() - start);
+    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
+  }
+  const bool errors = std::ranges::any_of(counts, [](const runs::BatchCount& one) { return one.error > 0; });
+  int exit = !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes;
+  if (!ran) {
+    print_rejection(stderr, "assay", ran.rejection());
+    report["why"] = ran.rejection().to_text();
+    exit = exit_code(ran.rejection().kind);
+  } else if (is_interrupted()) {
+    print_rejection(stderr, "assay", interruption());
+    go_on();
+    exit = kExitUndecided;
+  }
+  return write_json(run.json, report.dump(2, ' ', false, Json::error_handler_t::replace)) ? exit : kExitUnwritten;
+}
+
+}  // namespace assay::cli

@@ -77,5 +77,7 @@ struct DatasetRequest {
 
 // NPY, version 1.0.
 [[nodiscard]] std::string npy_bytes(const DataArray& array);
+// PNG of 8 bits: one sample per pixel (grey) or three, row-major.
+[[nodiscard]] std::string png_bytes(std::uint32_t width, std::uint32_t height, unsigned samples, std::span<const std::uint8_t> pixels);
 
 }  // namespace assay::formats

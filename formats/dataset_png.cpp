@@ -1,4 +1,6 @@
 // PNG images (w3.org/TR/png): grey, colours or a palette, 1 to 16 bits, without transparency and not interlaced.
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -129,3 +131,36 @@ Outcome<DataArray> read_png(Bytes file, const std::string& place) {
 }
 
 }  // namespace assay::formats::dataset
+
+namespace assay::formats {
+namespace {
+
+std::string word_text(std::uint32_t value) {
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift & 0xff);
+  return text;
+}
+
+std::string png_chunk(const std::string& kind, const std::string& body) {
+  const std::string text = kind + body;
+  const auto sum = static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+  return word_text(static_cast<std::uint32_t>(body.size())) + text + word_text(sum);
+}
+
+}  // namespace
+
+std::string png_bytes(std::uint32_t width, std::uint32_t height, unsigned samples, std::span<const std::uint8_t> pixels) {
+  std::string rows;
+  const std::size_t row = std::size_t{width} * samples;
+  for (std::uint32_t y = 0; y < height; ++y) rows += '\0' + std::string(reinterpret_cast<const char*>(pixels.data()) + y * row, row);
+  uLongf size = compressBound(rows.size());
+  std::string packed(size, '\0');
+  if (compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size()) != Z_OK)
+    throw std::bad_alloc();
+  packed.resize(size);
+  const std::string header = word_text(width) + word_text(height) + '\x08' + static_cast<char>(samples == 3 ? 2 : 0) + std::string(3, '\0');
+  return std::string(reinterpret_cast<const char*>(dataset::kPngMagic.data()), dataset::kPngMagic.size()) + png_chunk("IHDR", header) +
+         png_chunk("IDAT", packed) + png_chunk("IEND", "");
+}
+
+}  // namespace assay::formats

@@ -48,15 +48,6 @@ Line line_of(std::size_t number, const Json& result) {
 
 bool is_digest(const std::string& text) { return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos; }
 
-// The path as the claim has it, seen from here or from the folder.
-std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {
-  if (!given.empty()) return given;
-  const std::string beside = (fs::path(folder) / fs::path(claimed).filename()).string();
-  const bool is_here =
-      claimed.empty() || fs::exists(formats::dataset_files(claimed).empty() ? claimed : formats::dataset_files(claimed).front());
-  return is_here || !fs::exists(beside) ? claimed : beside;
-}
-
 class Checker {
  public:
   Checker(std::string folder, const RunCheckRequest& request, RunCheck& check)
@@ -105,6 +96,7 @@ class Checker {
       else
         line.accepted = true;
       check_.follow += line.accepted ? 1 : 0;
+      if (line.accepted && request_.on_accepted) request_.on_accepted({line.number, {}});
     }
   }
 
@@ -136,6 +128,10 @@ class Checker {
       if (std::ranges::find(check_.assumptions, one) == check_.assumptions.end()) check_.assumptions.push_back(one);
     }
     line.accepted = true;
+    if (!request_.on_accepted) return;
+    AcceptedResult result{line.number, {}};
+    for (const Rational& one : report.value().theorem->witness().inputs) result.witness.push_back(one.double_down());
+    request_.on_accepted(result);
   }
 
   static RunFault fault_of(const Rejection& why) {
@@ -280,6 +276,14 @@ Outcome<Done> check_digests(const Json& claim, const Json& now) {
 
 }  // namespace
 
+std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {
+  if (!given.empty()) return given;
+  const std::string beside = (fs::path(folder) / fs::path(claimed).filename()).string();
+  const bool is_here =
+      claimed.empty() || fs::exists(formats::dataset_files(claimed).empty() ? claimed : formats::dataset_files(claimed).front());
+  return is_here || !fs::exists(beside) ? claimed : beside;
+}
+
 const char* word(RunFault fault) {
   switch (fault) {
     case RunFault::rejected:
@@ -301,13 +305,24 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
   RunCheck check;
   check.kind = manifest.value()["kind"].get<std::string>();
   check.claim = manifest.value()["claim"];
-  if (check.kind != "robust") return Rejection{Rejection::Kind::unsupported, "run.kind", folder, "a run of assay robust", check.kind, ""};
+  if (check.kind == "batch") {
+    Checker checker(folder, request, check);
+    if (auto read = checker.read(); !read) return read.rejection();
+    checker.replay_all(
+        stop, [&](const Line& line) { return replay_listed(folder, line, request.load); }, on_progress);
+    count_categories(checker.lines(), check);
+    count_open_instances(checker.lines(), check);
+    return check;
+  }
+  if (check.kind != "robust")
+    return Rejection{Rejection::Kind::unsupported, "run.kind", folder, "a run of assay robust or assay batch", check.kind, ""};
   BallSetting setting = setting_of(check.claim);
   setting.model = located(request.model, setting.model, folder);
   setting.data = located(request.data, setting.data, folder);
   if (!setting.labels.empty()) setting.labels = located(request.labels, setting.labels, folder);
   auto balls = Balls::load(setting, request.load);
   if (!balls) return balls.rejection();
+  check.notes = balls.value().notes();
   if (auto same = check_digests(check.claim, balls.value().digests()); !same) return same.rejection();
   Checker checker(folder, request, check);
   if (auto read = checker.read(); !read) return read.rejection();

@@ -14,11 +14,18 @@
 
 namespace assay::runs {
 
+// A result whose certificate was accepted, as it is met.
+struct AcceptedResult {
+  std::size_t line = 0;         // of results.jsonl, from 1
+  std::vector<double> witness;  // of one that falsifies, in the order of the model's input
+};
+
 struct RunCheckRequest {
   std::string model, data, labels;  // where these files are now; empty: where the run's claim says, seen from here or from the folder
   std::string properties;           // a folder that gets the property of every certificate of a robust run, DIGEST.vnnlib; empty: none
   unsigned jobs = 1;
-  check::LoadOptions load;  // the semantics have to be those that the claim names
+  std::function<void(const AcceptedResult&)> on_accepted = nullptr;  // one at a time
+  check::LoadOptions load;                                           // the semantics have to be those that the claim names
 };
 
 enum class RunFault : std::uint8_t {
@@ -48,6 +55,7 @@ struct RunCheck {
   std::vector<RunFinding> findings;
   std::vector<CheckedCount> counts;
   std::vector<std::string> assumptions;  // of the theorems
+  std::vector<std::string> notes;        // what reading model and data decided
   double cpu_seconds = 0;                // of the replays
   std::size_t certificates = 0;
   std::uint64_t certificate_bytes = 0;
@@ -57,5 +65,8 @@ struct RunCheck {
 // Rejected where run, model or data cannot be read, or are others than the manifest says.
 [[nodiscard]] Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
                                           const std::function<void(std::size_t done, std::size_t all)>& on_progress);
+
+// A file of a claim: `given` if that is said, else the path as the claim has it, seen from here or, by its name, from the folder.
+[[nodiscard]] std::string located(const std::string& given, const std::string& claimed, const std::string& folder);
 
 }  // namespace assay::runs

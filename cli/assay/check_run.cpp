@@ -75,18 +75,24 @@ void print_run_check(const runs::RunCheck& check, int exit) {
 
 }  // namespace
 
+Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folder) {
+  auto manifest = runs::read_manifest(folder);
+  const std::string words = manifest ? runs::text_of(manifest.value()["claim"], "semantics") : "";
+  if (words.empty()) return std::optional<ExecutionModel>();
+  auto semantics = parse_semantics(words);
+  if (!semantics) return semantics.rejection();
+  return std::optional(std::move(semantics).value());
+}
+
 int check_run_verb(const CheckOptions& options) {
   const std::string& folder = options.files.front();
   runs::RunCheckRequest request{options.model, options.data, options.labels, options.properties, options.jobs, {}};
   request.load.exact = options.exact;
   request.load.limits = options.limits;
   request.load.limit_memory = limit_memory;
-  if (auto manifest = runs::read_manifest(folder); manifest) {
-    const std::string words = runs::text_of(manifest.value()["claim"], "semantics", "real");
-    auto semantics = parse_semantics(words);
-    if (!semantics) return refuse(kRunSchema, options.gate.json, semantics.rejection());
-    request.load.semantics = std::move(semantics).value();
-  }
+  auto semantics = semantics_of_run(folder);
+  if (!semantics) return refuse(kRunSchema, options.gate.json, semantics.rejection());
+  request.load.semantics = std::move(semantics).value();
   RunProgress progress(false, 0, 0);
   auto checked = runs::check_run(folder, request, interruption_token(), [](std::size_t done, std::size_t all) {
     set_progress(std::to_string(done) + " of " + std::to_string(all) + " results checked");

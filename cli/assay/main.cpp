@@ -343,13 +343,14 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 17> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 18> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
      "         assay check --list certificates.csv --junit report.xml"},
     {"robust", "assay robust MODEL.onnx images.npz --eps 2/255,4/255 --clip 0,1 --run FOLDER && assay check FOLDER"},
     {"batch", "assay batch instances.csv --run FOLDER --jobs 2 && assay check FOLDER --jobs 2"},
+    {"report", "assay report FOLDER -o report.html"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect", "assay inspect examples/digits/digits.onnx"},
     {"statement",

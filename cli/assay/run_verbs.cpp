@@ -90,9 +90,24 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   verb->callback([&] { exit = batch(options); });
 }
 
+void add_report(CLI::App& app, ReportOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("report", "Check a run and show it as one page of HTML that needs nothing else");
+  verb->add_option("RUN", options.run, "the folder of a run")->required();
+  verb->add_option("-o,--out", options.out, "where to")->type_name("FILE")->capture_default_str();
+  verb->add_option("--images", options.images, "show so many items with their witnesses")->type_name("N")->capture_default_str();
+  verb->add_option("--model", options.model, "where it is not where the run says")->type_name("FILE");
+  verb->add_option("--data", options.data, "where it is not where the run says")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "where they are not where the run says")->type_name("FILE");
+  verb->add_option("--jobs", options.jobs, "certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--json", options.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  verb->callback([&] { exit = report(options); });
+}
+
 }  // namespace
 
 void add_run_verbs(CLI::App& app, int& exit) {
+  static ReportOptions report_options;
+  add_report(app, report_options, exit);
   static RobustOptions robust_options;
   static BatchOptions batch_options;
   add_batch(app, batch_options, exit);

@@ -49,6 +49,17 @@ void add_run_verbs(CLI::App& app, int& exit);
 
 int robust(const RobustOptions& options);
 int batch(const BatchOptions& options);
+struct ReportOptions {
+  std::string run, out = "report.html", model, data, labels;
+  std::size_t images = 40;  // at most so many items are shown with their witnesses
+  unsigned jobs = 1;
+  Limits limits;
+  JsonTarget json;
+};
+int report(const ReportOptions& options);
+
+// What the claim of a run says; nothing where it leaves that to the properties.
+[[nodiscard]] Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folder);
 // `assay check RUN/`.
 int check_run_verb(const CheckOptions& options);
 

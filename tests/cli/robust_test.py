@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -15,6 +16,7 @@ import time
 import unittest
 import zipfile
 import zlib
+from fractions import Fraction
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(sys.argv[1]) if __name__ == "__main__" else ROOT / "build" / "release" / "bin"
@@ -130,13 +132,29 @@ class Formats(Case):
         got = self.statements(str(self.folder / "pngs"), "--scale", "1/16")
         self.assertEqual(sorted(got), sorted(wanted))
 
-    def test_one_hot_pixel_through_mean_and_scale(self):
-        """The box of one pixel, by hand: (clip(v/16 +- eps) - mean) / std, with non-terminating ends moved outward."""
-        data = self.write("x.npy", npy(bytes([8] + 63 * [0]), "|u1", (1, 64)))
-        run = self.folder / "run"
-        done = assay("robust", MODEL, data, "--labels", "3", "--eps", "1/3", "--scale", "1/16", "--mean", "1/2", "--std", "0.3", "--clip", "0,1", "--run", run)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(assay("check", run).returncode, 0)
+    def test_the_box_by_hand(self):
+        """(clip(v/16 +- eps) - mean) / std: exact decimals where they end, else 30 digits, outward; and assay-check takes the property."""
+        data, run, folder = self.write("x.npy", npy(bytes([8, 16] + 62 * [0]), "|u1", (1, 64))), self.folder / "run", self.folder / "properties"
+        folder.mkdir()
+        for eps, more in (("1/3", ["--mean", "1/2", "--std", "0.3"]), ("0.05", [])):
+            shutil.rmtree(run, ignore_errors=True)
+            done = assay("robust", MODEL, data, "--labels", "3", "--eps", eps, "--scale", "1/16", "--clip", "0,1", "--run", run, "-q", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(assay("check", run, "--properties", folder).returncode, 0)
+            digest = self.results(run)[0]["certificate"]
+            property_file = folder / (digest + ".vnnlib")
+            ends = re.findall(r"\(assert \(([<>])= X_(\d+) (\S+)\)\)", property_file.read_text())
+            self.assertEqual(len(ends), 128)
+            mean, std, radius = (Fraction("1/2"), Fraction("0.3"), Fraction(eps)) if more else (Fraction(0), Fraction(1), Fraction(eps))
+            for side, i, text in ends:
+                pixel = Fraction([8, 16][int(i)] if int(i) < 2 else 0) / 16
+                exact = (min(max(pixel + (radius if side == "<" else -radius), 0), 1) - mean) / std
+                miss = (Fraction(text) - exact) * (1 if side == "<" else -1)
+                self.assertTrue(0 <= miss < Fraction(1, 10**30), (eps, side, i, text))
+                self.assertTrue(more or miss == 0)
+            certificate = run / "certificates" / digest[:2] / (digest + ".assay")
+            done = subprocess.run([str(BIN / "assay-check"), MODEL, str(property_file), str(certificate)], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, "accepted"), done.stdout + done.stderr)
 
     def test_refused(self):
         x = self.write("x.npy", npy(array.array("f", [0] * 60).tobytes(), "<f4", (1, 60)))
@@ -346,6 +364,44 @@ class Checks(Case):
     def test_no_run(self):
         done = assay("check", self.folder)
         self.assertEqual((done.returncode, "store.run" in done.stderr), (4, True), done.stderr)
+
+
+class Lists(Case):
+    def test_batch(self):
+        for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
+            shutil.copy(DIGITS / name, self.folder)
+        rows = ["digits.onnx,digits_holds.vnnlib,60", '"digits.onnx", digits_fails.vnnlib', "# no instance", ""]
+        instances = self.write("instances.csv", "\r\n".join(rows).encode())
+        expected = self.write("expected.csv", b"x/digits.onnx,digits_holds.vnnlib.gz,unsat\ndigits.onnx,digits_fails.vnnlib,sat\n")
+        run = self.folder / "run"
+        done = assay("batch", instances, "--expected", expected, "--run", run, "--json", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        category = json.loads(done.stdout)["categories"][0]
+        self.assertEqual((category["unsat"], category["sat"], len(category["cactus"])), (1, 1, 2))
+        self.assertEqual(category["category"], self.folder.name)
+        self.assertEqual(assay("check", run).returncode, 0)
+        again = assay("batch", instances, "--run", run, "--resume", "-q")
+        self.assertEqual((again.returncode, len(self.results(run))), (0, 2), again.stderr)
+        wrong = self.write("wrong.csv", b"digits.onnx,digits_holds.vnnlib,sat\n")
+        done = assay("batch", instances, "--expected", wrong, "-q")
+        self.assertEqual((done.returncode, "not as expected" in done.stderr), (1, True))
+        shutil.copy(DIGITS / "digits_fails.vnnlib", self.folder / "digits_holds.vnnlib")  # another file under the same name
+        done = assay("check", run)
+        self.assertEqual((done.returncode, "run.digest" in done.stdout), (4, True), done.stdout)
+
+    def test_what_cannot_be_read(self):
+        bad = self.write("bad.csv", f"{MODEL},none.vnnlib,5\n{MODEL},{DIGITS / 'digits_holds.vnnlib'}\n".encode())
+        run = self.folder / "run"
+        done = assay("batch", bad, "--run", run, "-q")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(sorted(one["answer"] for one in self.results(run)), ["error", "unsat"])
+        self.assertEqual(assay("check", run).returncode, 0)
+        for content, code in ((b"", "batch.list"), (b"a\n", "batch.list"), (b"a,b,c\n", "batch.list"), (b"a,b,-1\n", "batch.list"),
+                              (b"\"[('f', 'a.onnx')]\",b,1\n", "batch.networks")):
+            with self.subTest(content=content):
+                done = assay("batch", self.write("l.csv", content))
+                self.assertEqual((done.returncode, code in done.stderr), (4, True), done.stderr)
+        self.assertEqual(assay("batch", self.folder / "none.csv").returncode, 4)
 
 
 if __name__ == "__main__":

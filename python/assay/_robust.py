@@ -1,0 +1,209 @@
+"""Certified accuracy of a data set: `assay robust` on arrays or files, and what is in the folder of a run."""
+from __future__ import annotations
+
+import fractions
+import html
+import json
+import math
+import os
+import signal
+import struct
+import subprocess
+import tempfile
+from typing import Any, Iterable, Optional, Union
+
+from . import _arguments as arguments
+from . import _inputs, _programs, errors
+
+Number = Union[int, float, str, fractions.Fraction]
+
+
+class Run:
+    """The folder of a run. `results` are the lines of its results.jsonl; `counts` maps each radius to certified, falsified, undecided."""
+
+    def __init__(self, folder: str, summary: dict[str, Any], kept: Optional[tempfile.TemporaryDirectory[str]] = None) -> None:
+        self.folder, self.summary, self._kept = folder, summary, kept
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.summary["complete"])
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        with open(os.path.join(self.folder, "results.jsonl"), encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        return {one["eps"]: {word: one[word] for word in ("certified", "falsified", "undecided")} for one in self.summary["radii"]}
+
+    @property
+    def largest(self) -> dict[int, str]:
+        """With `largest=`: of each item the largest certified radius, "0" where there is none."""
+        return {one["item"]: one["eps"] for one in self.summary.get("largest", [])}
+
+    def certified_accuracy(self, eps: Number) -> float:
+        """The share of items that are certified at this radius."""
+        wanted = fractions.Fraction(_number("eps", eps))
+        for text, count in self.counts.items():
+            if fractions.Fraction(text) == wanted:
+                return count["certified"] / max(1, sum(count.values()))
+        raise errors.wrong("eps", f"a radius of the run: {', '.join(self.counts)}", eps)
+
+    def check(self, *, jobs: Optional[int] = None, exact: bool = False) -> dict[str, Any]:
+        """Replays every certificate: the report of `assay check FOLDER --json`, whose "verdict" is accepted, rejected or declined."""
+        return _asked(["check", self.folder, "--jobs", _jobs(jobs), *(["--exact"] if arguments.flag("exact", exact) else [])])
+
+    def report(self, path: Union[str, os.PathLike[str]]) -> str:
+        """Checks the run and writes it as one page of HTML; gives the path."""
+        _asked(["report", self.folder, "--out", arguments.path("path", path)])
+        return os.fspath(path)
+
+    def _rows(self) -> list[tuple[str, int, int, int]]:
+        return [(eps, count["certified"], count["falsified"], count["undecided"]) for eps, count in self.counts.items()]
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{eps}: {certified}/{certified + falsified + undecided}" for eps, certified, falsified, undecided in self._rows())
+        return f"Run({self.folder!r}, {self.summary['correct']}/{self.summary['items']} right; certified {shares})"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{word}</th>" for word in ("radius", "certified", "falsified", "undecided"))
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in self._rows())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iterable[Number]], run: Union[str, os.PathLike[str], None] = None,
+           clip: Optional[tuple[Number, Number]] = None, scale: Optional[Number] = None, mean: Union[Number, Iterable[Number], None] = None,
+           std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
+           semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
+           example_inputs: Any = None) -> Run:
+    """Decides for every item and radius whether the class can change within the l-infinity ball, each answer with a certificate.
+
+    model: as for `verify`. data: an array whose first axis counts the items, or a path that `assay robust` takes (NPY, NPZ, safetensors, IDX, CSV,
+    CIFAR-10, a folder of PNG files); labels: whole numbers, or a path; without any those of the data's file, else the model's own classes. Radii, scale,
+    mean, std and clip are texts ("2/255"), fractions, or numbers, of which the shortest decimal that reads back the same is meant. run: the folder that
+    keeps results and certificates, or a temporary one that lives as long as the result; resume: go on with it. Ctrl-C leaves a folder that can be resumed.
+    """
+    kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None
+    folder = kept.name if kept is not None else os.path.abspath(arguments.path("run", run))
+    os.makedirs(folder, exist_ok=True)
+    words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
+    words += ["--eps", _numbers("eps", eps), "--run", folder, "--timeout", repr(arguments.seconds("timeout", timeout)), "--jobs", _jobs(jobs)]
+    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics), "--quiet"]
+    words += ["--first", str(arguments.whole("first", first, 0, 2**62)), "--every", str(arguments.whole("every", every, 1, 10**9))]
+    if labels is not None:
+        words += ["--labels", _labels(labels, folder)]
+    for name, value in (("clip", clip), ("scale", scale), ("mean", mean), ("std", std), ("largest", largest)):
+        if value is not None:
+            words.append(f"--{name}={_numbers(name, value)}")
+    words += ["--each"] if arguments.flag("each", each) else []
+    words += ["--resume"] if arguments.flag("resume", resume) else []
+    return Run(folder, _asked(words), kept)
+
+
+def _jobs(jobs: Optional[int]) -> str:
+    return str(min(64, len(os.sched_getaffinity(0))) if jobs is None else arguments.whole("jobs", jobs, 1, 1024))
+
+
+def _number(where: str, value: Any) -> str:
+    """As the command line reads it: exactly what a text spells, a fraction, or the shortest decimal of a float."""
+    if isinstance(value, str):
+        return arguments.text(where, value)
+    if isinstance(value, fractions.Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise errors.wrong(where, "a finite number, a fraction or a text such as '2/255'", value)
+    return repr(value)
+
+
+def _numbers(where: str, value: Any) -> str:
+    if isinstance(value, (str, int, float, fractions.Fraction)) or getattr(value, "shape", None) == ():
+        return _number(where, value)
+    try:
+        return ",".join(_number(where, one) for one in value)
+    except TypeError:
+        raise errors.wrong(where, "a number or several", value) from None
+
+
+def _model(model: Any, example_inputs: Any, folder: str) -> str:
+    file = _inputs.model_file(model, example_inputs)
+    if isinstance(file, str):
+        return os.path.abspath(file)
+    return _kept(os.path.join(folder, "model.onnx"), file)
+
+
+def _kept(path: str, content: bytes) -> str:
+    """Beside the results, so that the folder can be checked elsewhere; what a run was made from is not exchanged."""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == content:
+                return path
+        if os.path.exists(os.path.join(os.path.dirname(path), "run.json")):
+            raise errors.wrong("run", f"a new folder, or the same {os.path.basename(path)}", os.path.dirname(path))
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+def _data(data: Any, folder: str) -> str:
+    if isinstance(data, (str, os.PathLike)):
+        return os.path.abspath(arguments.path("data", data))
+    return _kept(os.path.join(folder, "items.npy"), _npy("data", data))
+
+
+def _labels(labels: Any, folder: str) -> str:
+    if isinstance(labels, (str, os.PathLike)):
+        return os.path.abspath(arguments.path("labels", labels))
+    elements, shape = arguments.flat("labels", labels)
+    if len(shape) != 1 or any(one.denominator != 1 or not 0 <= one < 2**31 for one in elements):
+        raise errors.wrong("labels", "one whole number from 0 per item", labels)
+    return _kept(os.path.join(folder, "labels.npy"), _header("<i4", shape) + struct.pack(f"<{len(elements)}i", *map(int, elements)))
+
+
+def _npy(where: str, array: Any) -> bytes:
+    """An array of any library: its own bytes where it has them, else float64."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu().numpy()
+    interface = getattr(array, "__array_interface__", None)
+    if interface is not None and interface["typestr"][1] in "uif" and hasattr(array, "tobytes"):
+        return _header(interface["typestr"], tuple(interface["shape"])) + array.tobytes()
+    elements, shape = arguments.flat(where, array)
+    if not shape:
+        raise errors.wrong(where, "an array whose first axis counts the items, or a path", array)
+    values = [float(one) for one in elements]
+    if any(value != one for value, one in zip(values, elements)):
+        raise errors.wrong(where, "numbers that are floats", "others")
+    return _header("<f8", shape) + struct.pack(f"<{len(values)}d", *values)
+
+
+def _header(kind: str, shape: tuple[int, ...]) -> bytes:
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(map(int, shape))!r}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+def _asked(words: list[str]) -> dict[str, Any]:
+    """The program's report. Ctrl-C reaches the program, too, which ends by itself with what it has."""
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        report = os.path.join(folder, "report.json")
+        with subprocess.Popen([_programs.program(), *words, f"--json={report}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True) as process:
+            try:
+                _, trouble = process.communicate()
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+                raise
+        if process.returncode == 2:
+            raise errors.UsageError("wrong argument", where=f"assay {words[0]}", why=trouble.strip().split("\n")[0], code="python.argument")
+        if not os.path.exists(report):
+            raise errors.InternalError(f"assay {words[0]} gave no report", why=trouble[-2000:], code="python.robust")
+        with open(report, encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    if "rejection" in found:
+        raise errors.from_rejection({"kind": "malformed", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})
+    if found.get("why"):
+        raise errors.Undecided("undecided", where=f"assay {words[0]}", why=found["why"], code="python.robust")
+    return found

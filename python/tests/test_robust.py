@@ -1,0 +1,66 @@
+"""robust: arrays and files, counts, the check and the page of a run."""
+import shutil
+from fractions import Fraction
+
+import pytest
+
+import assay
+from conftest import DIGITS
+
+DATA = DIGITS / "digits_test.npz"
+
+
+@pytest.fixture(scope="module")
+def images():
+    numpy = pytest.importorskip("numpy")
+    with numpy.load(DATA) as file:
+        return file["x"], file["y"]
+
+
+def test_arrays_and_files_are_the_same_run(digits, images):
+    x, y = images
+    by_file = assay.robust(digits, DATA, eps=["0.02", 0.05, Fraction(1, 10)], clip=(0, 1), first=20)
+    by_array = assay.robust(digits, x[:20], y[:20], eps=("0.02", "0.05", "1/10"), clip=(0, 1))
+    by_list = assay.robust(digits.read_bytes(), x[:20].tolist(), y[:20].tolist(), eps=("0.02", "0.05", "1/10"), clip=("0", "1"), jobs=1)
+    table = lambda run: {(one["item"], Fraction(one["eps"])): (one["answer"], one.get("statement")) for one in run.results}
+    assert len(table(by_file)) == 60 and table(by_file) == table(by_array) == table(by_list)
+    assert by_file.complete and sum(by_file.counts["0.02"].values()) == 20
+    assert by_file.certified_accuracy(0.02) == by_file.counts["0.02"]["certified"] / 20 >= by_file.certified_accuracy("0.1")
+    assert by_list.check()["verdict"] == by_array.check(exact=True)["verdict"] == "accepted"
+    assert "certified" in repr(by_file) and "<table>" in by_file._repr_html_()
+    with pytest.raises(assay.UsageError):
+        by_file.certified_accuracy(0.3)
+
+
+def test_a_folder_is_kept_resumed_moved_and_shown(digits, images, tmp_path):
+    x, y = images
+    run = assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run")
+    again = assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run", resume=True)
+    assert len(again.results) == len(run.results) == 6
+    with pytest.raises(assay.MalformedInput):
+        assay.robust(digits, x[:6], y[:6], eps="0.08", clip=(0, 1), run=tmp_path / "run")
+    with pytest.raises(assay.UsageError):
+        assay.robust(digits, x[:7], y[:7], eps="0.08", clip=(0, 1), run=tmp_path / "run", resume=True)
+    page = run.report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert page.endswith("page.html") and text.startswith("<!DOCTYPE html>") and "http:" not in text and "https:" not in text
+    shutil.move(tmp_path / "run", tmp_path / "elsewhere")  # data and labels travel with the folder
+    run.folder = str(tmp_path / "elsewhere")
+    assert run.check()["accepted"] == 6
+
+
+def test_largest(digits, images):
+    x, y = images
+    run = assay.robust(digits, x[:3], y[:3], eps=0.1, largest="1/100", clip=(0, 1))
+    assert set(run.largest) == {0, 1, 2} and all(0 <= Fraction(radius) <= Fraction(1, 10) for radius in run.largest.values())
+
+
+@pytest.mark.parametrize("arguments", [
+    {"eps": "x"}, {"eps": -1}, {"eps": float("nan")}, {"eps": []}, {"eps": 0.1, "clip": (1, 0)}, {"eps": 0.1, "labels": [1.5, 2]},
+    {"eps": 0.1, "labels": [1]}, {"eps": 0.1, "jobs": 0}, {"eps": 0.1, "data": 3}, {"eps": 0.1, "data": "/nowhere.npy"}, {"eps": 0.1, "std": 0},
+    {"eps": 0.1, "timeout": 0}, {"eps": 0.1, "semantics": "float17"}, {"eps": 0.1, "labels": [3, 12]}])
+def test_wrong_arguments(digits, images, arguments):
+    options = {"data": images[0][:2], **arguments}
+    with pytest.raises(assay.Error) as caught:
+        assay.robust(digits, options.pop("data"), options.pop("labels", None), **options)
+    assert not isinstance(caught.value, assay.InternalError)

@@ -290,15 +290,16 @@ void RobustTotals::add(const Json& result) {
   if (count.eps.empty()) count.eps = text_of(result, "eps");
   const Answer answer = answer_of(result);
   ++(answer == Answer::certified ? count.certified : answer == Answer::falsified ? count.falsified : count.undecided);
-  correct_[count_of(result, "item")] = flag_of(result, "correct");
+  const bool fresh = items_.emplace(count_of(result, "item"), true).second;
+  if (fresh && flag_of(result, "correct")) ++correct_;
   seconds_ += number_of(result, "seconds");
   ++results_;
 }
 
 RobustTally RobustTotals::tally() const {
   RobustTally tally;
-  tally.items = correct_.size();
-  tally.correct = static_cast<std::size_t>(std::ranges::count_if(correct_, [](const auto& one) { return one.second; }));
+  tally.items = items_.size();
+  tally.correct = correct_;
   tally.results = results_;
   tally.seconds = seconds_;
   for (const auto& [radius, count] : radii_) tally.radii.push_back(count);

@@ -45,7 +45,8 @@ class RobustTotals {
 
  private:
   std::map<Rational, RobustCount> radii_;
-  std::map<std::size_t, bool> correct_;
+  std::map<std::size_t, bool> items_;
+  std::size_t correct_ = 0;
   std::size_t results_ = 0;
   double seconds_ = 0;
 };

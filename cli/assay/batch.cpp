@@ -133,7 +133,7 @@ int batch(const BatchOptions& options) {
       std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
       std::fflush(stdout);
     }
-    progress.set_done(totals.results(), tally_line(totals.counts()));
+    progress.set_done(totals.results(), [&totals] { return tally_line(totals.counts()); });
   };
   const auto go_on = [folder = run.folder] {
     if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());

@@ -55,8 +55,9 @@ void print_run_check(const runs::RunCheck& check, int exit) {
   std::printf("%zu results: %zu with accepted certificates, %zu follow from those, %zu undecided\n", check.results, check.accepted,
               check.follow, check.undecided);
   for (const runs::CheckedCount& one : check.counts)
-    std::printf("radius %s: %zu certified, %zu falsified, %zu not shown, of %zu\n", one.name.c_str(), one.proved, one.refuted,
-                one.undecided, one.proved + one.refuted + one.undecided);
+    std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu not shown, of %zu\n"
+                                       : "%s: %zu unsat, %zu sat, %zu not shown, of %zu\n",
+                one.name.c_str(), one.proved, one.refuted, one.undecided, one.proved + one.refuted + one.undecided);
   for (const auto& [key, value] : check.claim.items()) {
     if (!value.empty() && value != Json(""))
       std::printf("claim: %s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());

@@ -192,7 +192,7 @@ int robust(const RobustOptions& options) {
       std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
       std::fflush(stdout);
     }
-    progress.set_done(done(), short_tally(totals.tally()));
+    progress.set_done(done(), [&totals] { return short_tally(totals.tally()); });
   };
   const std::string again = run.folder.empty() ? "" : "go on with: the same command and --resume";
   set_last_words([&run, again](const Rejection& why) {

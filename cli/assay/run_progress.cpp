@@ -45,10 +45,12 @@ void RunProgress::set_worker(unsigned worker, const std::string& text) {
   show(false);
 }
 
-void RunProgress::set_done(std::size_t done, const std::string& summary) {
+void RunProgress::set_done(std::size_t done, const std::function<std::string()>& summary) {
   const std::lock_guard lock(mutex_);
   done_ = done;
-  summary_ = summary;
+  if (wall_seconds() - told_ < kShowSeconds) return;
+  told_ = wall_seconds();
+  summary_ = summary();
   set_progress(line());
   show(false);
 }

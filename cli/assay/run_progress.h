@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ class RunProgress {
 
   // From any thread. `all` is what is to be done; work that was known before this run is in `known`, for the rate.
   void set_worker(unsigned worker, const std::string& text);
-  void set_done(std::size_t done, const std::string& summary);
+  void set_done(std::size_t done, const std::function<std::string()>& summary);  // asked now and then
   void set_known(std::size_t known) { known_ = done_ = known; }
   void clear();
   // "12 of 300 done, 4.1/s, 70 s left, ..."
@@ -27,7 +28,7 @@ class RunProgress {
   void show(bool now);
   bool quiet_, terminal_;
   std::size_t all_, done_ = 0, known_ = 0;
-  double start_, last_ = 0;
+  double start_, last_, told_ = 0;
   std::string summary_;
   struct Worker {
     std::string text;

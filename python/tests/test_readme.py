@@ -15,7 +15,7 @@ def test_the_examples_of_the_readme(tmp_path, monkeypatch):
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names, said = {}, io.StringIO()
     with contextlib.redirect_stdout(said):
         for block in blocks:

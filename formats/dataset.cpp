@@ -21,18 +21,24 @@
 namespace assay::formats {
 namespace dataset {
 
+namespace {
+
+// Names and fields of files, as printable ASCII.
+std::string ascii(std::string text) {
+  for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
+  return text;
+}
+
+}  // namespace
+
 Rejection malformed_data(const char* code, std::string place, std::string required, std::string found, std::string advice) {
-  return {Rejection::Kind::malformed, std::string("dataset.") + code, std::move(place), std::move(required), std::move(found),
-          std::move(advice)};
+  return {Rejection::Kind::malformed, std::string("dataset.") + code, ascii(std::move(place)),
+          std::move(required),        ascii(std::move(found)),        ascii(std::move(advice))};
 }
 
 Rejection unsupported_data(const char* code, std::string place, std::string required, std::string found, std::string advice) {
-  return {Rejection::Kind::unsupported,
-          std::string("dataset.") + code,
-          std::move(place),
-          std::move(required),
-          std::move(found),
-          std::move(advice)};
+  return {Rejection::Kind::unsupported, std::string("dataset.") + code, ascii(std::move(place)),
+          std::move(required),          ascii(std::move(found)),        ascii(std::move(advice))};
 }
 
 Outcome<std::vector<std::byte>> file_content(const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
+#include "semantics/printable.h"
 
 namespace assay::runs {
 namespace {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 Rejection bad_list(const std::string& path, std::size_t line, std::string required, std::string found) {
   return {Rejection::Kind::malformed, "batch.list",     path + (line == 0 ? "" : ", line " + std::to_string(line)),
-          std::move(required),        std::move(found), ""};
+          std::move(required),        printable(found), ""};
 }
 
 // The fields of one line; quotes may hold commas, and two of them stand for one.

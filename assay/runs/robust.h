@@ -45,8 +45,8 @@ class RobustTotals {
 
  private:
   std::map<Rational, RobustCount> radii_;
-  std::map<std::size_t, bool> items_;
-  std::size_t correct_ = 0;
+  std::vector<bool> seen_;  // by item: small pieces of memory that last would keep pages between those of the searches
+  std::size_t items_ = 0, correct_ = 0;
   std::size_t results_ = 0;
   double seconds_ = 0;
 };

@@ -170,7 +170,7 @@ int robust(const RobustOptions& options) {
     auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {
       if (result.is_null()) return;
       totals.add(result);
-      largest.add(result);
+      if (!options.largest.empty()) largest.add(result);
       known.push_back(
           {{"item", runs::count_of(result, "item")}, {"eps", runs::text_of(result, "eps")}, {"answer", runs::text_of(result, "answer")}});
     });
@@ -187,7 +187,7 @@ int robust(const RobustOptions& options) {
   };
   events.on_result = [&](unsigned, const Json& result) {
     totals.add(result);
-    largest.add(result);
+    if (!options.largest.empty()) largest.add(result);
     if (run.stream) {
       std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
       std::fflush(stdout);

@@ -1,91 +1,22 @@
-"""Runs: data sets in every format, the folder of a run under faults, and the check of it. Usage: robust_test.py BIN_DIRECTORY"""
+"""Data sets in every format, and the folder of a run under faults. Usage: robust_test.py BIN_DIRECTORY"""
 import array
 import gzip
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import shutil
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
-import zipfile
-import zlib
 from fractions import Fraction
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIN = pathlib.Path(sys.argv[1]) if __name__ == "__main__" else ROOT / "build" / "release" / "bin"
-DIGITS = ROOT / "examples" / "digits"
-MODEL, DATA = str(DIGITS / "digits.onnx"), str(DIGITS / "digits_test.npz")
-
-
-def assay(*words, **options):
-    return subprocess.run([str(BIN / "assay"), *map(str, words)], capture_output=True, text=True, check=False, timeout=300, **options)
-
-
-def npy(content, kind, shape, fortran=False):
-    text = f"{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape!r}, }}"
-    text += " " * (-(len(text) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + content
-
-
-def digits():
-    """-> images as lists of 64 numbers, labels."""
-    with zipfile.ZipFile(DATA) as archive:
-        x, y = archive.read("x.npy"), archive.read("y.npy")
-    pixels = array.array("f", x[-360 * 64 * 4:])
-    return [list(pixels[64 * i:64 * i + 64]) for i in range(360)], list(y[-360:])
-
-
-IMAGES, LABELS = digits()
-COUNT = 6
-
-
-def chunk(kind, body):
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
-def png(pixels, width, height, depth=8, colour=0, filters=(0, 1, 2, 3, 4)):
-    """Filtered by hand: each line with the next filter."""
-    step = max(1, depth // 8 * (3 if colour == 2 else 1))
-    row = len(pixels) // height
-    out, above = bytearray(), bytes(row)
-    for y in range(height):
-        line, kind = pixels[y * row:(y + 1) * row], filters[y % len(filters)]
-        out.append(kind)
-        for i, value in enumerate(line):
-            a, b, c = (line[i - step] if i >= step else 0), above[i], (above[i - step] if i >= step else 0)
-            p = a + b - c
-            nearest = min((abs(p - v), k, v) for k, v in enumerate((a, b, c)))[2]
-            out.append((value - (0, a, b, (a + b) // 2, nearest)[kind]) & 255)
-        above = line
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(out))) + chunk(b"IEND", b"")
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def write(self, name, content):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        return str(path)
-
-    def results(self, run):
-        return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
-
-    def table(self, run):
-        """Without times: what two runs have to agree on."""
-        return {(one["item"], one["eps"]): (one["answer"], one.get("statement")) for one in self.results(run)}
+import onnx_files
+import runs
+from runs import BIN, COUNT, Case, DATA, IMAGES, LABELS, MODEL, assay, npy, png
 
 
 class Formats(Case):
@@ -131,6 +62,52 @@ class Formats(Case):
             self.write(f"pngs/{label}/{i:02}.png", png(sixteenths[64 * i:64 * i + 64], 8, 8))
         got = self.statements(str(self.folder / "pngs"), "--scale", "1/16")
         self.assertEqual(sorted(got), sorted(wanted))
+
+    def test_colours(self):
+        """PNG, HWC, CHW and CIFAR-10 are the same items for a model of [1, 3, H, W], mean and deviation by channel."""
+        count, side = 3, 32
+        draw = random.Random(5)
+        weights = [draw.gauss(0, 0.02) for _ in range(3 * side * side * 2)]
+        model = self.write("c.onnx", onnx_files.model(
+            [onnx_files.node("Flatten", ["x"], ["f"], "f"), onnx_files.node("MatMul", ["f", "w"], ["y"], "m")],
+            [onnx_files.value_info("x", [1, 3, side, side])], [onnx_files.value_info("y", [1, 2])],
+            [onnx_files.tensor("w", [3 * side * side, 2], weights)]))
+        items = [[[[draw.randrange(256) for _ in range(side)] for _ in range(side)] for _ in range(3)] for _ in range(count)]
+        chw = bytes(v for item in items for plane in item for row in plane for v in row)
+        hwc = bytes(items[n][c][y][x] for n in range(count) for y in range(side) for x in range(side) for c in range(3))
+        size = 3 * side * side
+        for n in range(count):
+            self.write(f"png/{n}.png", png(hwc[n * size:(n + 1) * size], side, side, colour=2))
+        deep = bytes(part for v in hwc[:size] for part in (v, v))  # v * 257 of 65535 is v of 255
+        self.write("deep/0.png", png(deep, side, side, depth=16, colour=2))
+        labels, tables = ",".join("0" * count), []
+        for data in (self.write("chw.npy", npy(chw, "|u1", (count, 3, side, side))), self.write("hwc.npy", npy(hwc, "|u1", (count, side, side, 3))),
+                     str(self.folder / "png"), self.write("data.bin", b"".join(b"\0" + chw[n * size:(n + 1) * size] for n in range(count))),
+                     str(self.folder / "deep")):
+            done = assay("robust", model, data, "--labels", labels if "deep" not in data else "0", "--eps", "1/255", "--mean", "0.4,1/2,0.3", "--std", "0.2,1/4,0.3",
+                         "--stream", "-q", "--run", self.folder / f"run{len(tables)}", "--jobs", 1)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tables.append([json.loads(line)["statement"] for line in done.stdout.splitlines()])
+        self.assertEqual(len(set(tables[0])), count)
+        self.assertEqual([tables[0]] * 4, tables[:4])
+        self.assertEqual(tables[4], tables[0][:1])
+
+    def test_bent_files_are_read_or_refused(self):
+        draw = random.Random(7)
+        image = bytes(draw.randrange(256) for _ in range(64))
+        header = json.dumps({"x": {"dtype": "U8", "shape": [1, 64], "data_offsets": [0, 64]}}).encode()
+        files = {"b.npy": npy(image, "|u1", (1, 64)), "b.idx": b"\0\0\x08\x02" + struct.pack(">II", 1, 64) + image, "b.png": png(image, 8, 8),
+                 "b.npz": pathlib.Path(DATA).read_bytes(), "b.gz": gzip.compress(npy(image, "|u1", (1, 64)), mtime=0),
+                 "b.safetensors": struct.pack("<Q", len(header)) + header + image, "b.csv": b"1,2,3\n4,5,6\n"}
+        for name, content in files.items():
+            for turn in range(25):
+                bent = bytearray(content)
+                for _ in range(draw.randrange(1, 4)):
+                    bent[draw.randrange(min(len(bent), 200) if draw.random() < 0.7 else len(bent))] = draw.randrange(256)
+                if turn % 5 == 4:
+                    del bent[draw.randrange(len(bent)):]
+                done = assay("robust", MODEL, self.write(name, bytes(bent)), "--eps", "0.001", "--first", 1, "-q", "--timeout", "5", "--jobs", 1)
+                self.assertIn(done.returncode, (0, 4), (name, turn, done.stderr))
 
     def test_the_box_by_hand(self):
         """(clip(v/16 +- eps) - mean) / std: exact decimals where they end, else 30 digits, outward; and assay-check takes the property."""
@@ -279,130 +256,5 @@ class Runs(Case):
         self.assertEqual(assay("check", run, "--jobs", 2).returncode, 0)
 
 
-class Checks(Case):
-    def setUp(self):
-        super().setUp()
-        self.run_folder = self.folder / "run"
-        done = assay("robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "--first", 12, "--run", self.run_folder, "-q")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.lines = self.results(self.run_folder)
-        self.own = next(i for i, one in enumerate(self.lines) if one["answer"] == "certified" and "certificate" in one)
-
-    def rewrite(self, change):
-        lines = [dict(one) for one in self.lines]
-        change(lines)
-        (self.run_folder / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-
-    def expect(self, code, word, text):
-        done = assay("check", self.run_folder)
-        self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (code, word), done.stdout + done.stderr)
-        self.assertIn(text, done.stdout + done.stderr)
-
-    def test_accepted(self):
-        self.expect(0, "accepted", "of 12")
-        self.assertEqual(assay("check", self.run_folder, "--exact").returncode, 0)
-
-    def test_another_answer(self):
-        self.rewrite(lambda lines: lines[self.own].update(answer="falsified"))
-        self.expect(1, "rejected", "a proof of falsified")
-
-    def test_another_radius_item_or_label(self):
-        self.rewrite(lambda lines: lines[self.own].update(eps="0.0801"))
-        self.expect(1, "rejected", "rejected: line")
-        self.rewrite(lambda lines: lines[self.own].update(label=(lines[self.own]["label"] + 1) % 10))
-        self.expect(1, "rejected", "rejected: line")
-        self.rewrite(lambda lines: lines[self.own].update(item=lines[self.own]["item"] + 1))
-        self.expect(1, "rejected", "rejected: line")
-
-    def test_what_does_not_follow(self):
-        follower = next(i for i, one in enumerate(self.lines) if "follows_from" in one)
-        self.rewrite(lambda lines: lines[follower].update(eps="0.3" if lines[follower]["answer"] == "certified" else "0.001"))
-        self.expect(1, "rejected", "does not follow")
-        self.rewrite(lambda lines: lines[follower].update(follows_from="0.5"))
-        self.expect(4, "declined", "missing: line")
-
-    def test_missing_and_damaged(self):
-        digest = self.lines[self.own]["certificate"]
-        path = self.run_folder / "certificates" / digest[:2] / (digest + ".assay")
-        content = path.read_bytes()
-        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        self.expect(4, "declined", "damaged: line")
-        path.unlink()
-        self.expect(4, "declined", "missing: line")
-        self.rewrite(lambda lines: lines[self.own].pop("certificate"))
-        self.expect(4, "declined", "without a certificate")
-        self.rewrite(lambda lines: lines.__delitem__(slice(20, None)))
-        with open(self.run_folder / "results.jsonl", "a", encoding="utf-8") as file:
-            file.write("not json\n")
-        self.expect(4, "declined", "damaged: results.jsonl, line 21")
-
-    def test_a_certificate_of_another_statement(self):
-        """Whatever a certificate is renamed to, it shows what it shows."""
-        other = next(one for one in self.lines if one.get("certificate") and one["certificate"] != self.lines[self.own]["certificate"]
-                     and one["answer"] == "certified")
-        self.rewrite(lambda lines: lines[self.own].update(certificate=other["certificate"]))
-        self.expect(1, "rejected", "rejected: line")
-
-    def test_hostile_lines(self):
-        for line in ({"item": "x", "eps": 3, "answer": []}, {"item": -5, "eps": "1/0", "answer": "certified", "certificate": "../../etc/passwd"},
-                     {"item": 10**18, "eps": "0.02", "answer": "certified", "label": 1, "certificate": "0" * 64}, {"item": 0, "eps": "9" * 30000}):
-            with self.subTest(line=str(line)[:80]):
-                self.rewrite(lambda lines, line=line: lines.append(line))
-                self.assertIn(assay("check", self.run_folder).returncode, (1, 4))
-
-    def test_files_that_moved_or_changed(self):
-        model, data = self.folder / "m.onnx", self.folder / "d.npz"
-        shutil.copy(MODEL, model)
-        shutil.copy(DATA, data)
-        self.assertEqual(assay("check", self.run_folder, "--model", model, "--data", data).returncode, 0)
-        content = bytearray(model.read_bytes())
-        content[2000] ^= 1
-        model.write_bytes(content)
-        done = assay("check", self.run_folder, "--model", model)
-        self.assertEqual((done.returncode, "run.digest" in done.stderr), (4, True), done.stderr)
-
-    def test_no_run(self):
-        done = assay("check", self.folder)
-        self.assertEqual((done.returncode, "store.run" in done.stderr), (4, True), done.stderr)
-
-
-class Lists(Case):
-    def test_batch(self):
-        for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
-            shutil.copy(DIGITS / name, self.folder)
-        rows = ["digits.onnx,digits_holds.vnnlib,60", '"digits.onnx", digits_fails.vnnlib', "# no instance", ""]
-        instances = self.write("instances.csv", "\r\n".join(rows).encode())
-        expected = self.write("expected.csv", b"x/digits.onnx,digits_holds.vnnlib.gz,unsat\ndigits.onnx,digits_fails.vnnlib,sat\n")
-        run = self.folder / "run"
-        done = assay("batch", instances, "--expected", expected, "--run", run, "--json", "-q")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        category = json.loads(done.stdout)["categories"][0]
-        self.assertEqual((category["unsat"], category["sat"], len(category["cactus"])), (1, 1, 2))
-        self.assertEqual(category["category"], self.folder.name)
-        self.assertEqual(assay("check", run).returncode, 0)
-        again = assay("batch", instances, "--run", run, "--resume", "-q")
-        self.assertEqual((again.returncode, len(self.results(run))), (0, 2), again.stderr)
-        wrong = self.write("wrong.csv", b"digits.onnx,digits_holds.vnnlib,sat\n")
-        done = assay("batch", instances, "--expected", wrong, "-q")
-        self.assertEqual((done.returncode, "not as expected" in done.stderr), (1, True))
-        shutil.copy(DIGITS / "digits_fails.vnnlib", self.folder / "digits_holds.vnnlib")  # another file under the same name
-        done = assay("check", run)
-        self.assertEqual((done.returncode, "run.digest" in done.stdout), (4, True), done.stdout)
-
-    def test_what_cannot_be_read(self):
-        bad = self.write("bad.csv", f"{MODEL},none.vnnlib,5\n{MODEL},{DIGITS / 'digits_holds.vnnlib'}\n".encode())
-        run = self.folder / "run"
-        done = assay("batch", bad, "--run", run, "-q")
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertEqual(sorted(one["answer"] for one in self.results(run)), ["error", "unsat"])
-        self.assertEqual(assay("check", run).returncode, 0)
-        for content, code in ((b"", "batch.list"), (b"a\n", "batch.list"), (b"a,b,c\n", "batch.list"), (b"a,b,-1\n", "batch.list"),
-                              (b"\"[('f', 'a.onnx')]\",b,1\n", "batch.networks")):
-            with self.subTest(content=content):
-                done = assay("batch", self.write("l.csv", content))
-                self.assertEqual((done.returncode, code in done.stderr), (4, True), done.stderr)
-        self.assertEqual(assay("batch", self.folder / "none.csv").returncode, 4)
-
-
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)
+    runs.main()

@@ -1,0 +1,223 @@
+"""The check of a run, lists of properties, and the page of a run. Usage: run_checks_test.py BIN_DIRECTORY"""
+import base64
+import html.parser
+import json
+import shutil
+import subprocess
+
+import runs
+from runs import Case, DATA, DIGITS, MODEL, assay
+
+
+class Checks(Case):
+    def setUp(self):
+        super().setUp()
+        self.run_folder = self.folder / "run"
+        done = assay("robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "--first", 12, "--run", self.run_folder, "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.lines = self.results(self.run_folder)
+        self.own = next(i for i, one in enumerate(self.lines) if one["answer"] == "certified" and "certificate" in one)
+
+    def rewrite(self, change):
+        lines = [dict(one) for one in self.lines]
+        change(lines)
+        (self.run_folder / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+
+    def expect(self, code, word, text):
+        done = assay("check", self.run_folder)
+        self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (code, word), done.stdout + done.stderr)
+        self.assertIn(text, done.stdout + done.stderr)
+
+    def test_accepted(self):
+        self.expect(0, "accepted", "of 12")
+        self.assertEqual(assay("check", self.run_folder, "--exact").returncode, 0)
+
+    def test_another_answer(self):
+        self.rewrite(lambda lines: lines[self.own].update(answer="falsified"))
+        self.expect(1, "rejected", "a proof of falsified")
+
+    def test_another_radius_item_or_label(self):
+        self.rewrite(lambda lines: lines[self.own].update(eps="0.0801"))
+        self.expect(1, "rejected", "rejected: line")
+        self.rewrite(lambda lines: lines[self.own].update(label=(lines[self.own]["label"] + 1) % 10))
+        self.expect(1, "rejected", "rejected: line")
+        self.rewrite(lambda lines: lines[self.own].update(item=lines[self.own]["item"] + 1))
+        self.expect(1, "rejected", "rejected: line")
+
+    def test_what_does_not_follow(self):
+        follower = next(i for i, one in enumerate(self.lines) if "follows_from" in one)
+        self.rewrite(lambda lines: lines[follower].update(eps="0.3" if lines[follower]["answer"] == "certified" else "0.001"))
+        self.expect(1, "rejected", "does not follow")
+        self.rewrite(lambda lines: lines[follower].update(follows_from="0.5"))
+        self.expect(4, "declined", "missing: line")
+
+    def test_missing_and_damaged(self):
+        digest = self.lines[self.own]["certificate"]
+        path = self.run_folder / "certificates" / digest[:2] / (digest + ".assay")
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        self.expect(4, "declined", "damaged: line")
+        path.unlink()
+        self.expect(4, "declined", "missing: line")
+        self.rewrite(lambda lines: lines[self.own].pop("certificate"))
+        self.expect(4, "declined", "without a certificate")
+        self.rewrite(lambda lines: lines.__delitem__(slice(20, None)))
+        with open(self.run_folder / "results.jsonl", "a", encoding="utf-8") as file:
+            file.write("not json\n")
+        self.expect(4, "declined", "damaged: results.jsonl, line 21")
+
+    def test_a_certificate_of_another_statement(self):
+        """Whatever a certificate is renamed to, it shows what it shows."""
+        other = next(one for one in self.lines if one.get("certificate") and one["certificate"] != self.lines[self.own]["certificate"]
+                     and one["answer"] == "certified")
+        self.rewrite(lambda lines: lines[self.own].update(certificate=other["certificate"]))
+        self.expect(1, "rejected", "rejected: line")
+
+    def test_hostile_lines(self):
+        for line in ({"item": "x", "eps": 3, "answer": []}, {"item": -5, "eps": "1/0", "answer": "certified", "certificate": "../../etc/passwd"},
+                     {"item": 10**18, "eps": "0.02", "answer": "certified", "label": 1, "certificate": "0" * 64}, {"item": 0, "eps": "9" * 30000}):
+            with self.subTest(line=str(line)[:80]):
+                self.rewrite(lambda lines, line=line: lines.append(line))
+                self.assertIn(assay("check", self.run_folder).returncode, (1, 4))
+
+    def test_files_that_moved_or_changed(self):
+        model, data = self.folder / "m.onnx", self.folder / "d.npz"
+        shutil.copy(MODEL, model)
+        shutil.copy(DATA, data)
+        self.assertEqual(assay("check", self.run_folder, "--model", model, "--data", data).returncode, 0)
+        content = bytearray(model.read_bytes())
+        content[2000] ^= 1
+        model.write_bytes(content)
+        done = assay("check", self.run_folder, "--model", model)
+        self.assertEqual((done.returncode, "run.digest" in done.stderr), (4, True), done.stderr)
+
+    def test_no_run(self):
+        done = assay("check", self.folder)
+        self.assertEqual((done.returncode, "store.run" in done.stderr), (4, True), done.stderr)
+
+
+class Lists(Case):
+    def test_batch(self):
+        for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
+            shutil.copy(DIGITS / name, self.folder)
+        rows = ["digits.onnx,digits_holds.vnnlib,60", '"digits.onnx", digits_fails.vnnlib', "# no instance", ""]
+        instances = self.write("instances.csv", "\r\n".join(rows).encode())
+        expected = self.write("expected.csv", b"x/digits.onnx,digits_holds.vnnlib.gz,unsat\ndigits.onnx,digits_fails.vnnlib,sat\n")
+        run = self.folder / "run"
+        done = assay("batch", instances, "--expected", expected, "--run", run, "--json", "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        category = json.loads(done.stdout)["categories"][0]
+        self.assertEqual((category["unsat"], category["sat"], len(category["cactus"])), (1, 1, 2))
+        self.assertEqual(category["category"], self.folder.name)
+        self.assertEqual(assay("check", run).returncode, 0)
+        again = assay("batch", instances, "--run", run, "--resume", "-q")
+        self.assertEqual((again.returncode, len(self.results(run))), (0, 2), again.stderr)
+        wrong = self.write("wrong.csv", b"digits.onnx,digits_holds.vnnlib,sat\n")
+        done = assay("batch", instances, "--expected", wrong, "-q")
+        self.assertEqual((done.returncode, "not as expected" in done.stderr), (1, True))
+        shutil.copy(DIGITS / "digits_fails.vnnlib", self.folder / "digits_holds.vnnlib")  # another file under the same name
+        done = assay("check", run)
+        self.assertEqual((done.returncode, "run.digest" in done.stdout), (4, True), done.stdout)
+
+    def test_what_cannot_be_read(self):
+        bad = self.write("bad.csv", f"{MODEL},none.vnnlib,5\n{MODEL},{DIGITS / 'digits_holds.vnnlib'}\n".encode())
+        run = self.folder / "run"
+        done = assay("batch", bad, "--run", run, "-q")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(sorted(one["answer"] for one in self.results(run)), ["error", "unsat"])
+        self.assertEqual(assay("check", run).returncode, 0)
+        for content, code in ((b"", "batch.list"), (b"a\n", "batch.list"), (b"a,b,c\n", "batch.list"), (b"a,b,-1\n", "batch.list"),
+                              (b"\"[('f', 'a.onnx')]\",b,1\n", "batch.networks")):
+            with self.subTest(content=content):
+                done = assay("batch", self.write("l.csv", content))
+                self.assertEqual((done.returncode, code in done.stderr), (4, True), done.stderr)
+        self.assertEqual(assay("batch", self.folder / "none.csv").returncode, 4)
+
+
+class Pages(Case):
+    def test_a_page_of_a_run(self):
+        run, page = self.folder / "run", self.folder / "page.html"
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02,0.1", "--clip", "0,1", "--first", 30, "--run", run, "-q").returncode, 0)
+        self.assertEqual(assay("report", run, "-o", page, "--images", 3).returncode, 0)
+        text = page.read_text()
+        reader = Reader()
+        reader.feed(text)
+        self.assertEqual((reader.open, reader.wrong), ([], []))
+        self.assertEqual(len(set(reader.ids)), len(reader.ids))
+        self.assertNotIn("http:", text.replace("http-equiv", ""))
+        self.assertNotIn("https:", text)
+        data = json.loads(reader.data)
+        lines = self.results(run)
+        self.assertEqual(sorted((row[0], row[1], row[5]) for row in data["rows"]), sorted((one["item"], one["eps"], one["answer"]) for one in lines))
+        self.assertEqual({row[6] for row in data["rows"]}, {"yes"})
+        self.assertEqual(len(reader.images), 9)
+        self.assertTrue(all(alt and source.startswith("data:image/png;base64,") for alt, source in reader.images))
+        for one in reader.images:
+            self.assertEqual(base64.b64decode(one[1].split(",")[1])[:8], b"\x89PNG\r\n\x1a\n")
+        digest = self.results(run)[0]["certificate"] if "certificate" in lines[0] else next(one["certificate"] for one in lines if "certificate" in one)
+        (run / "certificates" / digest[:2] / (digest + ".assay")).unlink()
+        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
+        self.assertIn('class="verdict declined"', page.read_text())
+        self.assertIn("<strong>missing</strong>", page.read_text())
+
+    def test_names_cannot_write_into_the_page(self):
+        name = "</script><b>x.onnx"
+        folder = self.folder / "</script>"
+        folder.parent.mkdir(exist_ok=True)
+        model = self.folder / "<b>'&.onnx"
+        shutil.copy(MODEL, model)
+        run, page = self.folder / "run", self.folder / "page.html"
+        self.assertEqual(assay("robust", model, DATA, "--eps", "0.02", "--first", 2, "--run", run, "-q").returncode, 0)
+        lines = self.results(run)
+        lines[0]["reason"] = lines[0]["eps"] = name
+        (run / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
+        reader = Reader()
+        reader.feed(page.read_text())
+        self.assertEqual((reader.open, reader.wrong, reader.bold), ([], [], 0))
+
+    def test_in_a_browser(self):
+        browser = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
+        if browser is None:
+            self.skipTest("there is no Chromium")
+        run, page = self.folder / "run", self.folder / "page.html"
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--clip", "0,1", "--first", 30, "--run", run, "-q").returncode, 0)
+        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", page.as_uri()],
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertIn("30 of 30", done.stdout)
+        self.assertNotIn("CONSOLE", done.stderr)
+
+
+class Reader(html.parser.HTMLParser):
+    VOID = {"meta", "img", "input", "path", "rect"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.ids, self.images, self.data, self.bold = [], [], [], [], "", 0
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.bold += tag == "b"
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if tag == "img":
+            self.images.append((attrs["alt"], attrs["src"]))
+        if tag not in self.VOID:
+            self.open.append((tag, attrs.get("id")))
+
+    def handle_endtag(self, tag):
+        if tag in self.VOID:
+            return
+        if self.open and self.open[-1][0] == tag:
+            self.open.pop()
+        else:
+            self.wrong.append((tag, self.getpos()))
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == ("script", "data"):
+            self.data += data
+
+
+if __name__ == "__main__":
+    runs.main()

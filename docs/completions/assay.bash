@@ -8,9 +8,12 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check report batch robust bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
-    check) options="--budget --exact --expect --help --json --junit --list --markdown --memory --most-undecided --sarif --semantics --statement --today --waivers -h" ;;
+    check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
+    report) options="--data --help --images --jobs --json --labels --model --out -h -o" ;;
+    batch) options="--expected --help --jobs --json --memory --most --quiet --resume --run --seed --semantics --stream --timeout -h -q" ;;
+    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --quiet --require --resume --run --scale --seed --semantics --std --stream --timeout -h -q" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--budget --help --json --memory --network --summary -h" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;
@@ -31,6 +34,9 @@ _assay() {
     "verify --semantics") choices="real|float32" ;;
     "check --expect") choices="sat unsat" ;;
     "check --semantics") choices="real|float32" ;;
+    "batch --semantics") choices="real|float32" ;;
+    "robust --norm") choices="linf" ;;
+    "robust --semantics") choices="real|float32" ;;
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real|float32" ;;

@@ -11,6 +11,7 @@
 #include "assay/check/cost.h"
 #include "assay/runs/balls.h"
 #include "assay/runs/batch.h"
+#include "assay/runs/gather.h"
 #include "assay/runs/robust.h"
 #include "certificates/format/replay.h"
 
@@ -224,7 +225,7 @@ void count_open_instances(const std::vector<Line>& lines, RunCheck& check) {
   std::set<std::size_t> there;
   for (const Line& line : lines) there.insert(line.item);
   check.items = count_of(check.claim, "instances");
-  for (std::size_t i = 0; i < check.items; ++i) check.open += there.contains(i) ? 0 : 1;
+  for (std::size_t i = 0; i < check.items; ++i) check.open += there.contains(i) || !is_in_part(i, check.claim) ? 0 : 1;
 }
 
 void count_radii(const std::vector<Line>& lines, RunCheck& check) {
@@ -250,12 +251,12 @@ void count_open(const std::vector<Line>& lines, const Json& claim, std::size_t a
     touched.insert(line.item);
   }
   if (!text_of(claim, "largest").empty()) {
-    check.open = check.items - std::min(check.items, touched.size());
+    for (std::size_t i = 0; i < check.items; ++i) check.open += touched.contains(i * every) || !is_in_part(i, claim) ? 0 : 1;
     return;
   }
   const std::vector<std::string> radii = texts_of(claim, "eps");
   for (std::size_t i = 0; i < check.items; ++i) {
-    for (const std::string& eps : radii) check.open += there.contains({i * every, eps}) ? 0 : 1;
+    for (const std::string& eps : radii) check.open += there.contains({i * every, eps}) || !is_in_part(i, claim) ? 0 : 1;
   }
 }
 

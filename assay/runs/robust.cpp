@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "assay/queries/verify.h"
+#include "assay/runs/gather.h"
 #include "certificates/format/writer.h"
 
 namespace assay::runs {
@@ -99,6 +100,7 @@ class RobustWork {
  private:
   // False: the run ends.
   bool decide_item(std::size_t number, unsigned worker) {
+    if (!is_in_part(number, claim_)) return true;
     const std::size_t item = number * request_.every;
     Item& state = states_[number];
     if (!state.next()) return true;
@@ -224,6 +226,7 @@ class RobustWork {
 
   const Balls& balls_;
   const RobustRequest& request_;
+  const Json claim_ = to_json(request_);
   const std::vector<Rational> radii_;
   const std::vector<std::string> texts_;
   Store* store_;
@@ -274,7 +277,8 @@ Outcome<std::pair<std::vector<Rational>, std::vector<std::string>>> radii_and_te
 }  // namespace
 
 Json to_json(const RobustRequest& request) {
-  return {{"eps", request.eps}, {"largest", request.largest}, {"first", request.first}, {"every", request.every}, {"each", request.each}};
+  return {{"eps", request.eps},     {"largest", request.largest}, {"first", request.first},
+          {"every", request.every}, {"each", request.each},       {"part", request.part}};
 }
 
 Outcome<std::vector<Rational>> radii_of(const RobustRequest& request) {

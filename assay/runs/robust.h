@@ -18,6 +18,7 @@ struct RobustRequest {
   std::vector<std::string> eps;        // radii, such as 2/255 or 0.01
   std::string largest;                 // a step: for each item the largest certified multiple of it up to the largest radius; empty: no
   std::size_t first = 0;               // items; 0: all
+  std::string part;                    // "2/8": the second of eight parts; empty: all
   std::size_t every = 1;               // each so-manieth item
   bool each = false;                   // no answer of one radius follows from another's
   unsigned jobs = 1, threads = 1;      // items at the same time; threads of one search

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/runs/gather.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"
@@ -63,7 +64,7 @@ Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request,
   for (const std::string& list : options.lists) lists.push_back({{"file", list}, {"sha256", runs::file_digest(list)}});
   return {{"schema", "assay.run/1"},
           {"kind", "batch"},
-          {"claim", {{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}}},
+          {"claim", {{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}, {"part", options.run.part}}},
           {"options", {{"jobs", request.jobs}, {"timeout", request.timeout}, {"most", request.most}, {"seed", request.seed}}},
           {"version", version_text("assay", libraries())}};
 }
@@ -123,8 +124,15 @@ int batch(const BatchOptions& options) {
     });
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
   }
-  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(instances.size())), instances.size());
-  progress.set_known(known.size());
+  std::size_t mine = 0;
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    if (runs::is_in_part(i, {{"part", run.part}}))
+      ++mine;
+    else
+      known.insert(i);
+  }
+  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(instances.size())), mine);
+  progress.set_known(totals.results());
   runs::BatchEvents events;
   events.on_start = [&](unsigned worker, const runs::BatchInstance& one) { progress.set_worker(worker, one.model + " " + one.property); };
   events.on_result = [&](unsigned, const Json& result) {

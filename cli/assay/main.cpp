@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,7 +142,7 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] {
-    if (options.files.size() == 1 && options.list.empty()) {
+    if (options.files.size() == 1 && options.list.empty() && std::filesystem::is_directory(options.files[0])) {
       exit = check_run_verb(options);
       return;
     }
@@ -343,7 +344,7 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 18> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 19> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
@@ -351,6 +352,7 @@ constexpr std::array<std::pair<const char*, const char*>, 18> kExamples{{
     {"robust", "assay robust MODEL.onnx images.npz --eps 2/255,4/255 --clip 0,1 --run FOLDER && assay check FOLDER"},
     {"batch", "assay batch instances.csv --run FOLDER --jobs 2 && assay check FOLDER --jobs 2"},
     {"report", "assay report FOLDER -o report.html"},
+    {"gather", "assay gather FOLDER parts/*"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect", "assay inspect examples/digits/digits.onnx"},
     {"statement",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/runs/gather.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/report.h"
@@ -139,6 +140,7 @@ int robust(const RobustOptions& options) {
   runs::RobustRequest request{options.eps,
                               options.largest,
                               options.first,
+                              run.part,
                               options.every,
                               options.each,
                               run.jobs,
@@ -177,7 +179,10 @@ int robust(const RobustOptions& options) {
     if (!read) return refuse(kRobustSchema, run.json, read.rejection());
   }
   print_notes(stderr, run.quiet ? std::vector<std::string>() : balls.value().notes());
-  const std::size_t all = options.largest.empty() ? items * radii.value().size() : items;
+  const Json claim = runs::to_json(request);
+  std::size_t mine = 0;
+  for (std::size_t i = 0; i < items; ++i) mine += runs::is_in_part(i, claim) ? 1 : 0;
+  const std::size_t all = options.largest.empty() ? mine * radii.value().size() : mine;
   RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(items)), all);
   const auto done = [&] { return options.largest.empty() ? totals.tally().results : totals.tally().items; };
   progress.set_known(done());

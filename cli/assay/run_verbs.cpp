@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "assay/runs/gather.h"
 #include "cli/semantics.h"
 
 namespace assay::cli {
@@ -10,6 +11,13 @@ namespace {
 
 void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--run", run.folder, "keep results and certificates in this folder, for `assay check FOLDER`")->type_name("FOLDER");
+  const auto part = [&run](const std::string& text) {
+    std::size_t one = 0, all = 0;
+    if (!runs::parse_part(text, one, all)) throw CLI::ValidationError("--part", "takes a part such as 2/8, not " + text);
+    run.part = text;
+  };
+  verb->add_option_function<std::string>("--part", part, "do one of several parts, here and others elsewhere; then `assay gather`")
+      ->type_name("I/N");
   verb->add_flag("--resume", run.resume, "go on with the run that the folder holds");
   verb->add_option("--jobs", run.jobs, "instances at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
@@ -103,9 +111,19 @@ void add_report(CLI::App& app, ReportOptions& options, int& exit) {
   verb->callback([&] { exit = report(options); });
 }
 
+void add_gather(CLI::App& app, GatherOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run (--part) in one folder");
+  verb->add_option("FOLDER", options.folder, "the run, new or gathered before")->required();
+  verb->add_option("PARTS", options.parts, "folders of its parts")->required();
+  verb->add_option("--json", options.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  verb->callback([&] { exit = gather(options); });
+}
+
 }  // namespace
 
 void add_run_verbs(CLI::App& app, int& exit) {
+  static GatherOptions gather_options;
+  add_gather(app, gather_options, exit);
   static ReportOptions report_options;
   add_report(app, report_options, exit);
   static RobustOptions robust_options;

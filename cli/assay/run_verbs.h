@@ -18,6 +18,7 @@ namespace assay::cli {
 // Of every run.
 struct RunOptions {
   std::string folder;  // --run; empty: nothing is kept
+  std::string part;    // "2/8"; empty: all
   bool resume = false;
   unsigned jobs = 2;
   std::string timeout = "60";  // of each instance, with a unit
@@ -49,6 +50,13 @@ void add_run_verbs(CLI::App& app, int& exit);
 
 int robust(const RobustOptions& options);
 int batch(const BatchOptions& options);
+struct GatherOptions {
+  std::string folder;
+  std::vector<std::string> parts;
+  JsonTarget json;
+};
+int gather(const GatherOptions& options);
+
 struct ReportOptions {
   std::string run, out = "report.html", model, data, labels;
   std::size_t images = 40;  // at most so many items are shown with their witnesses

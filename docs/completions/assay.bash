@@ -8,12 +8,13 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check report batch robust bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check gather report batch robust bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
+    gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --model --out -h -o" ;;
-    batch) options="--expected --help --jobs --json --memory --most --quiet --resume --run --seed --semantics --stream --timeout -h -q" ;;
-    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --quiet --require --resume --run --scale --seed --semantics --std --stream --timeout -h -q" ;;
+    batch) options="--expected --help --jobs --json --memory --most --part --quiet --resume --run --seed --semantics --stream --timeout -h -q" ;;
+    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --part --quiet --require --resume --run --scale --seed --semantics --std --stream --timeout -h -q" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--budget --help --json --memory --network --summary -h" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;

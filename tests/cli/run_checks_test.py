@@ -134,6 +134,53 @@ class Lists(Case):
         self.assertEqual(assay("batch", self.folder / "none.csv").returncode, 4)
 
 
+class Parts(Case):
+    def test_parts_with_faults_become_the_whole_run(self):
+        """One part is killed, one is gathered twice, one loses a certificate: nothing is lost and nothing counts twice."""
+        words = ["robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "--first", 60, "-q"]
+        whole, run = self.folder / "whole", self.folder / "run"
+        self.assertEqual(assay(*words, "--run", whole).returncode, 0)
+        parts = [self.folder / f"part{i}" for i in range(4)]
+        for i, part in enumerate(parts):
+            self.assertEqual(assay(*words, "--part", f"{i + 1}/4", "--run", part).returncode, 0)
+            self.assertEqual(assay("check", part).returncode, 0)
+        lines = (parts[1] / "results.jsonl").read_text().splitlines(keepends=True)
+        (parts[1] / "results.jsonl").write_text("".join(lines[:7]) + lines[7][:20])  # killed there
+        lost = next(one for one in self.results(parts[2]) if one.get("certificate"))["certificate"]
+        path = parts[2] / "certificates" / lost[:2] / (lost + ".assay")
+        content = path.read_bytes()
+        path.unlink()
+        done = assay("gather", run, *parts, parts[0], "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["left_out"]), (0, 1), done.stderr)
+        self.assertIn(assay("check", run).returncode, (3, 4))  # not there yet
+        path.write_bytes(content)
+        self.assertEqual(assay(*words, "--part", "2/4", "--run", parts[1], "--resume").returncode, 0)
+        self.assertEqual(assay("gather", run, *reversed(parts)).returncode, 0)
+        self.assertEqual(assay("check", run).returncode, 0)
+        self.assertEqual(self.table(run), self.table(whole))
+        self.assertEqual(len(self.results(run)), 120)
+        other = self.folder / "other"
+        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.03", "--first", 2, "--run", other, "-q").returncode, 0)
+        done = assay("gather", run, other)
+        self.assertEqual((done.returncode, "store.other_run" in done.stderr), (4, True), done.stderr)
+
+    def test_parts_of_a_list(self):
+        for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
+            shutil.copy(DIGITS / name, self.folder)
+        instances = self.write("instances.csv", b"digits.onnx,digits_holds.vnnlib\ndigits.onnx,digits_fails.vnnlib\ndigits.onnx,digits_holds.vnnlib\n")
+        for i in (1, 2):
+            self.assertEqual(assay("batch", instances, "--part", f"{i}/2", "--run", self.folder / str(i), "-q").returncode, 0)
+            self.assertEqual(assay("check", self.folder / str(i)).returncode, 0)
+        self.assertEqual(assay("gather", self.folder / "run", self.folder / "2", self.folder / "1").returncode, 0)
+        self.assertEqual([len(self.results(self.folder / name)) for name in ("1", "2", "run")], [2, 1, 3])
+        self.assertEqual(assay("check", self.folder / "run").returncode, 0)
+
+    def test_no_part(self):
+        for part in ("0/2", "3/2", "1", "x/2", "1/0"):
+            self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.1", "--part", part).returncode, 2)
+        self.assertEqual(assay("gather", self.folder / "run", self.folder / "none").returncode, 4)
+
+
 class Pages(Case):
     def test_a_page_of_a_run(self):
         run, page = self.folder / "run", self.folder / "page.html"

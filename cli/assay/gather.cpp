@@ -1,0 +1,27 @@
+// `assay gather`: parts of a run become one folder.
+#include "assay/runs/gather.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include "cli/assay/interruption.h"
+#include "cli/assay/report.h"
+#include "cli/assay/run_verbs.h"
+
+namespace assay::cli {
+
+int gather(const GatherOptions& options) {
+  constexpr const char* kGatherSchema = "assay.gather/1";
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
+  auto gathered = runs::gather(options.folder, options.parts);
+  conclude();
+  if (!gathered) return refuse(kGatherSchema, options.json, gathered.rejection());
+  const runs::Gathered& all = gathered.value();
+  if (options.json != "-")
+    std::printf("%zu results added, %zu were there, %zu left out for want of their certificates\n", all.added, all.twice, all.left_out);
+  const runs::Json report{
+      {"schema", kGatherSchema}, {"run", options.folder}, {"added", all.added}, {"twice", all.twice}, {"left_out", all.left_out}};
+  return write_json(options.json, report.dump(2)) ? kExitYes : kExitUnwritten;
+}
+
+}  // namespace assay::cli

@@ -168,7 +168,8 @@ def _npy(where: str, array: Any) -> bytes:
         array = array.detach().cpu().numpy()
     interface = getattr(array, "__array_interface__", None)
     if interface is not None and interface["typestr"][1] in "uif" and hasattr(array, "tobytes"):
-        return _header(interface["typestr"], tuple(interface["shape"])) + array.tobytes()
+        content: bytes = array.tobytes()
+        return _header(interface["typestr"], tuple(interface["shape"])) + content
     elements, shape = arguments.flat(where, array)
     if not shape:
         raise errors.wrong(where, "an array whose first axis counts the items, or a path", array)

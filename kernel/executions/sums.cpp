@@ -4,8 +4,10 @@
 // Rounding.    A term passes through at most k roundings: one per product, and one per addition with another non-zero partial sum, at
 //              most m - 1 of those (or the height of the declared tree). Additions of zero and exact products do not round. Hence
 //              |y - s| <= gamma_k S + underflow, gamma_k = k u / (1 - k u), in every order and with or without fused operations.
-//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (a flushed result the
-//              smallest normal number), and later factors (1 + delta) at most double it.
+//              Underflow: sums of numbers are exact there; a product or fused operation adds at most eta / 2 (cut off: eta; a flushed result:
+//              the smallest normal number), and later factors (1 + delta) at most double it.
+// Tensor cores. A block adds n terms, each cut off below the last place of the largest one, and cuts off their sum: with u twice as large
+//              it loses at most (n + 1) u of its terms. Over blocks in a tree of height h these are m - 1 + 2 h roundings.
 // Side conditions. k u <= 1/4, else nullopt. No partial sum is larger than (1 + gamma_k) S: the caller excludes an overflow, or admits it.
 // Source.      Higham 2002, sections 3.1 and 4.2; the proofs are in docs/contracts/sums.md.
 
@@ -84,10 +86,12 @@ std::optional<SumForm> sum_form(const Node& node, const Shape& operand, const Ex
 
 std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, double terms, const SumForm& form) {
   const bool narrow = model.accumulator_format == ExecutionModel::AccumulatorFormat::binary64 && format == Format::binary32;
-  const bool to_zero = model.accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
-  const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (to_zero ? 2 : 1);
-  double additions = std::fmax(terms - 1, 0);
+  const bool aligned = form.products && model.accumulator_rounding == ExecutionModel::AccumulatorRounding::aligned;
+  const bool cut_off = aligned || model.accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
+  const double u = (narrow ? 0x1p-53 : unit_roundoff(format)) * (cut_off ? 2 : 1), joined = std::fmax(terms - 1, 0);
+  double additions = joined;
   if (model.accumulator == ExecutionModel::Accumulator::tree) additions = std::fmin(additions, static_cast<double>(model.tree_height));
+  if (aligned) additions = joined + 2 * additions;
   // What follows the sum of a wider accumulator rounds in the format again.
   const double k = additions + (form.products ? 1 : 0) + (narrow ? 0 : form.further_roundings);
   if (!(k * u <= 0.25)) return std::nullopt;
@@ -97,7 +101,8 @@ std::optional<SumErrors> sum_errors(const ExecutionModel& model, Format format, 
     errors.to_terms = mul_up(gamma, 1 + 0x1p-20);
     errors.to_sum = mul_up(unit_roundoff(format), 2.0 * (1 + form.further_roundings));
   }
-  if (form.products || narrow || form.further_roundings > 0) errors.absolute = mul_up(terms + 1, smallest_number(format));
+  if (form.products || narrow || form.further_roundings > 0)
+    errors.absolute = mul_up((terms + 1) * (cut_off ? 2 : 1), smallest_number(format));
   if (model.flush_results || model.flush_operands)
     errors.absolute = add_up(errors.absolute, mul_up(4 * (terms + 1), smallest_normal(format)));
   errors.absolute = mul_up(errors.absolute, form.later);

@@ -24,7 +24,8 @@ struct ExecutionModel {
   enum class Accumulator : std::uint8_t { any_order, left_to_right, tree } accumulator = Accumulator::any_order;
   std::uint32_t tree_height = 0;  // tree: no term passes through more additions than this
   enum class AccumulatorFormat : std::uint8_t { same, binary64 } accumulator_format = AccumulatorFormat::same;
-  enum class AccumulatorRounding : std::uint8_t { nearest_even, toward_zero } accumulator_rounding = AccumulatorRounding::nearest_even;
+  // aligned: sums of products are those of tensor cores (docs/contracts/sums.md), others round to nearest.
+  enum class AccumulatorRounding : std::uint8_t { nearest_even, toward_zero, aligned } accumulator_rounding = {};
   // What the factors of a product of matrices or a convolution are rounded to before they are multiplied.
   enum class InputRounding : std::uint8_t { none, tf32, bfloat16, binary16 } input_rounding = InputRounding::none;
   // What every result is rounded to when it is stored: inputs, constants and operands are then numbers of that format.

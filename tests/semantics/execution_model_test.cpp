@@ -26,6 +26,7 @@ std::vector<Change> changes() {
       },
       [](M& m) { m.accumulator_format = M::AccumulatorFormat::binary64; },
       [](M& m) { m.accumulator_rounding = M::AccumulatorRounding::toward_zero; },
+      [](M& m) { m.accumulator_rounding = M::AccumulatorRounding::aligned; },
       [](M& m) { m.input_rounding = M::InputRounding::tf32; },
       [](M& m) { m.input_rounding = M::InputRounding::bfloat16; },
       [](M& m) { m.input_rounding = M::InputRounding::binary16; },

@@ -109,9 +109,9 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
   if (facts.all_exact && facts.exact.is_point()) return with_both_zeros(point(facts.exact.lo()));
   if (facts.terms == 0) return with_both_zeros(point(0));
   const executions::SumForm form{facts.products, facts.further_roundings, facts.before_scaling, facts.later};
-  const bool to_zero = model_->accumulator_rounding == ExecutionModel::AccumulatorRounding::toward_zero;
+  const bool to_nearest = model_->accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even;
   const bool flushes = model_->flush_results || model_->flush_operands;
-  if (facts.terms <= 1 && !flushes && !to_zero && facts.further_roundings == 0) {  // at most one product, rounded once
+  if (facts.terms <= 1 && !flushes && to_nearest && facts.further_roundings == 0) {  // at most one product, rounded once
     y.include(format_, nearest(format_, facts.exact.lo()), nearest(format_, facts.exact.hi()));
     return with_both_zeros(y);
   }

@@ -87,7 +87,7 @@ float special(std::mt19937_64& random) {
 
 TEST_CASE("special values under every model are answered, and the answer admits what it holds", "[contracts]") {
   std::mt19937_64 random(113);
-  std::vector<ExecutionModel> models(6, float_model());
+  std::vector<ExecutionModel> models(7, float_model());
   models[1].flush_operands = models[1].flush_results = true;
   models[2].input_rounding = ExecutionModel::InputRounding::tf32;
   models[2].accumulator = ExecutionModel::Accumulator::tree;
@@ -102,6 +102,8 @@ TEST_CASE("special values under every model are answered, and the answer admits 
   models[5].fused_multiply_add = models[5].bias_in_product = models[5].reciprocal_of_count = false;
   models[5].input_rounding = ExecutionModel::InputRounding::binary16;
   models[5].math_table = "cuda-13";
+  models[6].input_rounding = ExecutionModel::InputRounding::bfloat16;
+  models[6].accumulator_rounding = ExecutionModel::AccumulatorRounding::aligned;
   for (const OpCase& one : catalogue()) {
     CAPTURE(one.name);
     const Graph graph = graph_of(one);

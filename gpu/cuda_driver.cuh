@@ -49,15 +49,23 @@ class CudaLibrary {
   explicit CudaLibrary(cudaStream_t stream) {
     if (cublasCreate(&handle_) != CUBLAS_STATUS_SUCCESS) {
       handle_ = nullptr;
-    } else if (cublasSetStream(handle_, stream) != CUBLAS_STATUS_SUCCESS) {
+    } else if (cudaMalloc(&workspace_, kWorkspace) != cudaSuccess || !use(stream)) {
+      (void)cudaGetLastError();
       close();
     }
   }
   void close() {
     if (handle_ != nullptr) (void)cublasDestroy(handle_);
+    if (workspace_ != nullptr) (void)cudaFree(workspace_);
     handle_ = nullptr;
+    workspace_ = nullptr;
   }
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
+  // Memory for it is ours: none is asked for while launches are recorded, and products are the same in both streams.
+  [[nodiscard]] bool use(cudaStream_t stream) {
+    return cublasSetStream(handle_, stream) == CUBLAS_STATUS_SUCCESS &&
+           cublasSetWorkspace(handle_, workspace_, kWorkspace) == CUBLAS_STATUS_SUCCESS;
+  }
   [[nodiscard]] Outcome<Done> product(const LibraryProduct& p) {
     const float beta = 0;
     const auto turned = [](const LibraryFactor& factor) { return factor.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -86,7 +94,10 @@ class CudaLibrary {
     return CUBLAS_COMPUTE_32F_PEDANTIC;
   }
 
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20U;  // bytes: what it takes on Hopper by itself
+
   cublasHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;
 };
 #else
 class CudaLibrary {
@@ -94,6 +105,7 @@ class CudaLibrary {
   explicit CudaLibrary(cudaStream_t) {}
   void close() {}
   [[nodiscard]] bool is_open() const { return false; }
+  [[nodiscard]] bool use(cudaStream_t) { return true; }
   [[nodiscard]] Outcome<Done> product(const LibraryProduct&) { return Done{}; }
 };
 #endif
@@ -110,11 +122,16 @@ class CudaDriver {
     static void give(void* memory) { (void)cudaFreeHost(memory); }
   };
 
-  CudaDriver(int device, cudaStream_t stream) : device_(device), stream_(stream), library_(stream) {}
+  struct Recording {
+    cudaGraphExec_t launches = nullptr;
+  };
+
+  CudaDriver(int device, cudaStream_t stream) : device_(device), stream_(stream), launches_in_(stream), library_(stream) {}
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
   ~CudaDriver() {
     library_.close();
+    if (recorder_ != nullptr) (void)cudaStreamDestroy(recorder_);
     (void)cudaStreamDestroy(stream_);
   }
   [[nodiscard]] bool has_library() const { return library_.is_open(); }
@@ -141,11 +158,51 @@ class CudaDriver {
   [[nodiscard]] Outcome<Done> copy_out(void* to, const void* from, std::size_t bytes) {
     return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copy from the device");
   }
+  [[nodiscard]] Outcome<Done> copy(void* to, const void* from, std::size_t bytes) {
+    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy on the device");
+  }
+
+  // Launches go to a stream of their own, which records them and runs nothing; memory and copies stay in the other one. What is recorded becomes a
+  // graph, which runs in the other stream.
+  [[nodiscard]] Outcome<Done> record() {
+    if (recorder_ == nullptr) {
+      if (auto done = checked(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "a stream that records"); !done) return done;
+    }
+    if (auto done = checked(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeRelaxed), "beginning of a recording"); !done)
+      return done;
+    launches_in_ = recorder_;
+    if (!library_.is_open() || library_.use(recorder_)) return Done{};
+    (void)recorded();
+    return Rejection{Rejection::Kind::rejected,           "gpu.launch", "recording",
+                     "cuBLAS in the stream that records", "none",       "see gpu/README.md"};
+  }
+  [[nodiscard]] Outcome<Recording> recorded() {
+    launches_in_ = stream_;
+    const bool is_back = !library_.is_open() || library_.use(stream_);
+    cudaGraph_t graph{};
+    Recording recording;
+    cudaError_t error = cudaStreamEndCapture(recorder_, &graph);
+    if (error == cudaSuccess) error = cudaGraphInstantiate(&recording.launches, graph, 0);
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError();  // launches go on one by one
+    if (!is_back) library_.close();
+    if (auto done = checked(error, "recording"); !done) return done.rejection();
+    return recording;
+  }
+  [[nodiscard]] Outcome<Done> run(const Recording& recording) {
+    return checked(cudaGraphLaunch(recording.launches, stream_), "launch of a graph");
+  }
+  // One that runs is let go when it is done.
+  void forget(Recording& recording) {
+    if (recording.launches != nullptr) (void)cudaGraphExecDestroy(recording.launches);
+    recording.launches = nullptr;
+  }
+
   // What went wrong in a kernel before is said here.
   [[nodiscard]] Outcome<Done> wait() { return checked(cudaStreamSynchronize(stream_), "kernels before a copy"); }
   template <class Kernel>
   [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
-    run_kernel<<<static_cast<unsigned>(launch.blocks), launch.threads, launch.shared * sizeof(float), stream_>>>(kernel);
+    run_kernel<<<static_cast<unsigned>(launch.blocks), launch.threads, launch.shared * sizeof(float), launches_in_>>>(kernel);
     const cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) return Done{};
     return checked(error, std::string("kernel ") + launch.kernel + ", " + std::to_string(launch.blocks) + " blocks of " +
@@ -154,7 +211,8 @@ class CudaDriver {
 
  private:
   int device_;
-  cudaStream_t stream_;
+  cudaStream_t stream_, launches_in_;
+  cudaStream_t recorder_ = nullptr;
   CudaLibrary library_;
 };
 

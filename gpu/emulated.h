@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ struct Failure {
     kernel,  // after its launch: the next wait says so, and nothing that was launched from there on has run
     copy_in,
     copy_out,
+    recording,  // where it ends: nothing was kept
   } at = At::never;
   std::size_t after = 0;  // so many of them go well
 };
@@ -33,6 +35,7 @@ struct EmulatedOptions {
   Failure failure = {};
   ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none;  // what those of products are rounded to
   bool has_library = false;                                                     // a stand-in for cuBLAS computes products
+  bool keeps_launches = true;                                                   // else each one runs when it is asked for
 };
 
 // Memory there is ours: 0xff in each byte, NaN among floats, when it is handed out and when it was given back. Copies are made when the
@@ -44,6 +47,8 @@ class EmulatedDriver {
     static void give(void* memory) { ::operator delete(memory); }
   };
 
+  using Recording = std::vector<std::function<Outcome<Done>(EmulatedDriver&)>>;
+
   explicit EmulatedDriver(EmulatedOptions options) : options_(std::move(options)) {}
   EmulatedDriver(const EmulatedDriver&) = delete;
   EmulatedDriver& operator=(const EmulatedDriver&) = delete;
@@ -53,9 +58,15 @@ class EmulatedDriver {
   void give(void* memory, std::size_t bytes);
   [[nodiscard]] Outcome<Done> copy_in(void* to, const void* from, std::size_t bytes);
   [[nodiscard]] Outcome<Done> copy_out(void* to, const void* from, std::size_t bytes);
+  [[nodiscard]] Outcome<Done> copy(void* to, const void* from, std::size_t bytes);
   [[nodiscard]] Outcome<Done> wait();
+  [[nodiscard]] Outcome<Done> record();
+  [[nodiscard]] Outcome<Recording> recorded();
+  [[nodiscard]] Outcome<Done> run(const Recording& recording);
+  void forget(Recording& recording) { recording.clear(); }
   template <class Kernel>
   [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
+    if (recording_) return keep([launch, kernel](EmulatedDriver& driver) { return driver.launch(launch, kernel); });
     if (fails(Failure::At::launch)) return failed(launch.kernel);
     make_copies();
     if (fails(Failure::At::kernel)) broken_ = launch.kernel;
@@ -78,12 +89,14 @@ class EmulatedDriver {
   [[nodiscard]] bool fails(Failure::At at);
   [[nodiscard]] static Rejection failed(const char* where);
   void make_copies();
+  Outcome<Done> keep(std::function<Outcome<Done>(EmulatedDriver&)> launch);
 
   EmulatedOptions options_;
   std::vector<Copy> copies_;
   std::deque<std::pair<void*, std::size_t>> gone_;
   std::size_t in_use_ = 0, gone_bytes_ = 0, count_ = 0;
   std::optional<const char*> broken_;  // the kernel that failed
+  std::optional<Recording> recording_;
 };
 
 // A queue of its own, for kernels without a device.
@@ -97,7 +110,8 @@ class EmulatedQueue : public StreamQueue<EmulatedDriver> {
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device_with(const EmulatedOptions& options);
 [[nodiscard]] std::shared_ptr<runtime::Device> emulated_device(const Schedule& schedule = {});
 
-// What kernels keep to with functions of this math table and such factors of products, which a library may cut off when it adds them up: online softmax, two-pass moments, sums in any order, perhaps fused.
+// What kernels keep to with functions of this math table and such factors of products: online softmax, two-pass moments, sums in any order,
+// perhaps fused. A library adds up products of rounded factors as tensor cores do.
 [[nodiscard]] ExecutionModel kernel_model(std::string math_table,
                                           ExecutionModel::InputRounding factors = ExecutionModel::InputRounding::none,
                                           bool has_library = false);

@@ -116,6 +116,56 @@ ASSAY_BOTH inline std::uint32_t bits_of(float word) {
 #endif
 }
 
+// A double as two of them.
+struct Words {
+  float high, low;
+};
+ASSAY_BOTH inline Words words_of(double x) {
+#if defined(__CUDA_ARCH__)
+  return {__int_as_float(__double2hiint(x)), __int_as_float(__double2loint(x))};
+#else
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  return {float_of(static_cast<std::uint32_t>(bits >> 32U)), float_of(static_cast<std::uint32_t>(bits))};
+#endif
+}
+ASSAY_BOTH inline double double_of(Words words) {
+#if defined(__CUDA_ARCH__)
+  return __hiloint2double(__float_as_int(words.high), __float_as_int(words.low));
+#else
+  return std::bit_cast<double>(std::uint64_t{bits_of(words.high)} << 32U | bits_of(words.low));
+#endif
+}
+
+// Sums and products that are rounded each by itself, where nvcc would fuse them. Elsewhere the build says that nothing is fused.
+ASSAY_BOTH inline double plus_rounded(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+ASSAY_BOTH inline double times_rounded(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+ASSAY_BOTH inline float plus_rounded(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+ASSAY_BOTH inline float times_rounded(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
 // The numbers below `count` that are this thread's when all threads of all blocks share them: for (const std::size_t i : grid_of(t, n)).
 struct GridShare {
   struct Place {

@@ -1,5 +1,7 @@
 #include "gpu/stream.h"
 
+#include <utility>
+
 namespace assay::gpu {
 
 Rejection out_of_memory(const std::string& name, std::size_t bytes, const char* what) {
@@ -18,6 +20,10 @@ Rejection lost(const std::string& name, const Rejection& why) {
           "a device without failures",
           why.place + ": " + why.found,
           "what was not read from it is gone: make another device and session, and start from what was saved"};
+}
+
+Rejection not_recorded(const std::string& name, std::string found) {
+  return {Rejection::Kind::declined, "gpu.graph", name, "launches that can be kept", std::move(found), "they run one by one instead"};
 }
 
 }  // namespace assay::gpu

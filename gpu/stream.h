@@ -6,6 +6,9 @@
 //   copy_in(to, pinned, bytes)              to memory there, copy_out(pinned, from, bytes) from it: not done before wait()
 //   has_library(), product(LibraryProduct)  whether there is a library of products, and one by it
 //   launch(Launch, kernel)                  which may fail at once, or later, and then wait() says so
+//   copy(to, from, bytes)                   from memory there to memory there
+//   record(), recorded()                    between them launches and products are not run but kept, as a Recording; all else goes on
+//   run(Recording), forget(Recording)       what was kept, as often as wanted
 //   wait()                                  until all that was asked for is done
 //   Pinned                                  a source of memory that copies may read and write while we go on (gpu/pool.h)
 // After the first failure of the driver, lack of memory apart, the stream is lost.
@@ -29,6 +32,7 @@ namespace assay::gpu {
 
 [[nodiscard]] Rejection out_of_memory(const std::string& name, std::size_t bytes, const char* what);
 [[nodiscard]] Rejection lost(const std::string& name, const Rejection& why);
+[[nodiscard]] Rejection not_recorded(const std::string& name, std::string found);
 
 template <class Driver>
 class Stream : public std::enable_shared_from_this<Stream<Driver>> {
@@ -49,10 +53,12 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     if (memory == nullptr) return out_of_memory(name_, bytes, "device memory");
     traffic_.memory += bytes;
     traffic_.most_memory = std::max(traffic_.most_memory, traffic_.memory);
-    return std::shared_ptr<void>(memory, [stream = this->shared_from_this(), bytes](void* freed) {
+    std::shared_ptr<void> owned(memory, [stream = this->shared_from_this(), bytes](void* freed) {
       stream->traffic_.memory -= bytes;
       stream->driver_.give(freed, bytes);
     });
+    keep(owned);
+    return owned;
   }
 
   [[nodiscard]] Outcome<Done> copy_in(std::span<const std::byte> from, void* to) {
@@ -71,30 +77,85 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
     return to_device(from, to);
   }
   [[nodiscard]] Outcome<Done> copy_check(const void* from, std::span<std::byte> to) {
+    if (recording_) return not_recorded(name_, "a look at what was not computed yet");
     ++traffic_.checks;
     return from_device(from, to);
+  }
+  [[nodiscard]] Outcome<Done> copy(const void* from, void* to, std::size_t bytes) {
+    if (lost_) return *lost_;
+    return bytes == 0 ? Outcome<Done>(Done{}) : known(driver_.copy(to, from, bytes));
   }
 
   template <class Kernel>
   [[nodiscard]] Outcome<Done> launch(const Launch& launch, const Kernel& kernel) {
     if (lost_) return *lost_;
+    if (recording_) return kept(driver_.launch(launch, kernel));
     ++traffic_.launches;
     return known(driver_.launch(launch, kernel));
   }
   [[nodiscard]] bool has_library() const { return driver_.has_library(); }
   [[nodiscard]] Outcome<Done> product(const LibraryProduct& product) {
     if (lost_) return *lost_;
+    if (recording_) return kept(driver_.product(product));
     ++traffic_.launches;
     return known(driver_.product(product));
   }
 
+  // What is launched from here on is kept. Memory that is handed out, or named to keep(), is kept with it.
+  [[nodiscard]] Outcome<Done> begin_recording() {
+    if (lost_) return *lost_;
+    if (recording_) return not_recorded(name_, "another recording that has not ended");
+    if (auto done = kept(driver_.record()); !done) return done;
+    recording_.emplace();
+    return Done{};
+  }
+  void keep(const std::shared_ptr<void>& memory) {
+    if (recording_) recording_->push_back(memory);
+  }
+  [[nodiscard]] Outcome<std::shared_ptr<runtime::Launches>> end_recording() {
+    if (!recording_) return not_recorded(name_, "no recording");
+    std::vector<std::shared_ptr<void>> memory = std::move(*recording_);
+    recording_.reset();
+    auto recording = driver_.recorded();
+    if (!recording) return not_recorded(name_, recording.rejection().found);
+    return std::shared_ptr<runtime::Launches>(
+        std::make_shared<Recorded>(this->shared_from_this(), std::move(recording).value(), std::move(memory)));
+  }
+
  private:
+  class Recorded final : public runtime::Launches {
+   public:
+    Recorded(std::shared_ptr<Stream> stream, typename Driver::Recording recording, std::vector<std::shared_ptr<void>> memory)
+        : stream_(std::move(stream)), recording_(std::move(recording)), memory_(std::move(memory)) {}
+    Recorded(const Recorded&) = delete;
+    Recorded& operator=(const Recorded&) = delete;
+    ~Recorded() override { stream_->driver_.forget(recording_); }
+    Outcome<Done> run() override { return stream_->run(recording_); }
+
+   private:
+    std::shared_ptr<Stream> stream_;
+    typename Driver::Recording recording_;
+    std::vector<std::shared_ptr<void>> memory_;
+  };
+
+  Outcome<Done> run(const typename Driver::Recording& recording) {
+    if (lost_) return *lost_;
+    if (recording_) return not_recorded(name_, "launches that were kept before");
+    ++traffic_.launches;
+    ++traffic_.lists;
+    return known(driver_.run(recording));
+  }
   static constexpr std::size_t kPiece = std::size_t{1} << 24,
                                kMostStaged = std::size_t{1} << 26;  // bytes of pinned memory: at once, waiting
 
   // The first failure is handed on, and is the reason for all that follow.
   Outcome<Done> known(Outcome<Done> done) {
     if (!done) lost_ = lost(name_, done.rejection());
+    return done;
+  }
+  // What a driver does not keep it may still run: the stream goes on.
+  [[nodiscard]] Outcome<Done> kept(Outcome<Done> done) const {
+    if (!done) return not_recorded(name_, done.rejection().place + ": " + done.rejection().found);
     return done;
   }
   Outcome<Done> wait() {
@@ -146,6 +207,7 @@ class Stream : public std::enable_shared_from_this<Stream<Driver>> {
   std::size_t waiting_ = 0;                    // bytes of them
   runtime::Traffic traffic_;
   std::optional<Rejection> lost_;
+  std::optional<std::vector<std::shared_ptr<void>>> recording_;  // memory that it uses
 };
 
 // The queue of one application of an op: launches in the stream, and tables that live until the queue is gone.

@@ -10,28 +10,19 @@
 namespace assay::runtime {
 
 Array Array::empty(DType dtype, Shape shape) {
-  Array array;
-  array.dtype_ = dtype;
-  array.size_ = element_count(shape);
-  array.shape_ = std::move(shape);
+  Array array(dtype, std::move(shape));
   array.buffer_ = acquire_buffer(array.bytes());
   return array;
 }
 
 Array Array::over(DType dtype, Shape shape, std::shared_ptr<void> memory) {
-  Array array;
-  array.dtype_ = dtype;
-  array.size_ = element_count(shape);
-  array.shape_ = std::move(shape);
+  Array array(dtype, std::move(shape));
   array.buffer_ = std::move(memory);
   return array;
 }
 
 Array Array::on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distant) {
-  Array array;
-  array.dtype_ = dtype;
-  array.size_ = element_count(shape);
-  array.shape_ = std::move(shape);
+  Array array(dtype, std::move(shape));
   array.distant_ = std::move(distant);
   return array;
 }

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "semantics/demand.h"
 #include "semantics/graph/tensor.h"
@@ -94,6 +95,7 @@ class Array {
   [[nodiscard]] const std::byte* raw() const { return static_cast<const std::byte*>(here()); }
 
  private:
+  Array(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)) {}
   [[nodiscard]] const void* here() const { return distant_ == nullptr ? buffer_.get() : fetched(); }
   [[nodiscard]] void* own() { return distant_ == nullptr ? buffer_.get() : settled(); }
   [[nodiscard]] void* fetched() const;

@@ -83,7 +83,7 @@ Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> 
     known = programs_.end() - 1;
   }
   std::vector<Value> inputs(arguments.begin(), arguments.end());
-  for (const Session::Drawing& drawing : known->drawings) inputs.push_back(session_.input(session_.drawn(drawing), "random"));
+  for (const Drawing& drawing : known->drawings) inputs.push_back(session_.input(session_.drawn(drawing), "random"));
   inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
   return replay(*known, inputs);
 }

@@ -39,7 +39,7 @@ class CompiledFunction {
     std::vector<std::pair<DType, Shape>> types;
     Program program;
     GradientNotes<NodeId> notes;
-    std::vector<Session::Drawing> drawings;  // inputs of the program between arguments and parameters
+    std::vector<Drawing> drawings;  // inputs of the program between arguments and parameters
   };
   Outcome<Captured> capture(std::span<const Value> arguments);
   Outcome<std::vector<Value>> replay(const Captured& captured, std::span<const Value> inputs);

@@ -31,6 +31,22 @@ Outcome<DeviceArray> Mirror::there(const Array& array) {
   return DeviceArray{&array.shape(), std::move(memory).value(), array.dtype()};
 }
 
+Outcome<std::vector<DeviceArray>> Mirror::there(std::span<const Array* const> arrays) {
+  std::vector<DeviceArray> found;
+  for (const Array* array : arrays) {
+    auto one = there(*array);
+    if (!one) return one.rejection();
+    found.push_back(std::move(one).value());
+  }
+  return found;
+}
+
+namespace {
+
+DeviceArray at(const Array& place) { return {&place.shape(), place.distant()->memory, place.dtype()}; }
+
+}  // namespace
+
 Array Mirror::place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const {
   return Array::on_device(dtype, std::move(shape), std::make_shared<Distant>(Distant{device_, std::move(memory), nullptr}));
 }
@@ -42,14 +58,10 @@ Outcome<Array> Mirror::place_for(DType dtype, Shape shape) {
 }
 
 Outcome<Done> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, const Array& place) {
-  std::vector<DeviceArray> from;
-  for (const Array* operand : operands) {
-    auto array = there(*operand);
-    if (!array) return array.rejection();
-    from.push_back(std::move(array).value());
-  }
-  DeviceArray to{&place.shape(), place.distant()->memory, place.dtype()};
-  return device_->run(op, attributes, from, to);
+  const auto from = there(operands);
+  if (!from) return from.rejection();
+  DeviceArray to = at(place);
+  return device_->run(op, attributes, from.value(), to);
 }
 
 Outcome<Array> Mirror::run(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype, Shape shape) {
@@ -60,14 +72,11 @@ Outcome<Array> Mirror::run(Op op, const Attributes& attributes, std::span<const 
 }
 
 Outcome<Done> Mirror::run_pass(const Graph& graph, std::span<const Array* const> operands, std::span<const Array> places) {
-  std::vector<DeviceArray> from, to;
-  for (const Array* operand : operands) {
-    auto array = there(*operand);
-    if (!array) return array.rejection();
-    from.push_back(std::move(array).value());
-  }
-  for (const Array& place : places) to.push_back({&place.shape(), place.distant()->memory, place.dtype()});
-  return device_->run_pass(graph, from, to);
+  const auto from = there(operands);
+  if (!from) return from.rejection();
+  std::vector<DeviceArray> to;
+  for (const Array& place : places) to.push_back(at(place));
+  return device_->run_pass(graph, from.value(), to);
 }
 
 Outcome<std::vector<Array>> Mirror::run_pass(const Graph& graph, std::span<const Array* const> operands) {
@@ -79,6 +88,26 @@ Outcome<std::vector<Array>> Mirror::run_pass(const Graph& graph, std::span<const
   }
   if (auto done = run_pass(graph, operands, results); !done) return done.rejection();
   return results;
+}
+
+Outcome<Array> Mirror::draw(const RandomKey& key, const Drawing& drawing) {
+  auto result = place_for(drawing.dtype, drawing.shape);
+  if (!result) return result;
+  if (auto done = device_->draw(key, drawing, at(result.value())); !done) return done.rejection();
+  return result;
+}
+
+Outcome<double> Mirror::sum_of_squares(std::span<const Array* const> arrays) {
+  const auto from = there(arrays);
+  if (!from) return from.rejection();
+  return device_->sum_of_squares(from.value());
+}
+
+Outcome<Done> Mirror::copy(const Array& array, const Array& place) {
+  const auto& distant = array.distant();
+  if (distant != nullptr && distant->device == device_) return device_->copy(distant->memory, place.distant()->memory, array.bytes());
+  if (auto done = array.fetch(); !done) return done;
+  return device_->copy_in({array.raw(), array.bytes()}, place.distant()->memory);
 }
 
 }  // namespace assay::runtime

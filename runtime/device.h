@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/array.h"
+#include "runtime/random.h"
 #include "semantics/graph/execution_model.h"
 #include "semantics/graph/graph.h"
 #include "semantics/graph/op.h"
@@ -31,8 +32,19 @@ struct Traffic {
   std::size_t copies_in = 0, copies_out = 0;  // of arrays
   std::size_t bytes_in = 0, bytes_out = 0;    // of those
   std::size_t tables = 0, checks = 0;         // copies for kernels: positions to the device, what was found among operands back
-  std::size_t launches = 0;
-  std::size_t memory = 0, most_memory = 0;  // bytes in use: now, and at most
+  std::size_t launches = 0;                   // of kernels, and of lists of them
+  std::size_t lists = 0;                      // those of lists
+  std::size_t memory = 0, most_memory = 0;    // bytes in use: now, and at most
+};
+
+// Launches that a device keeps (Device::begin_recording): they run again as they were asked for, on the same memory, in one go.
+class Launches {
+ public:
+  Launches() = default;
+  Launches(const Launches&) = delete;
+  Launches& operator=(const Launches&) = delete;
+  virtual ~Launches() = default;
+  [[nodiscard]] virtual Outcome<Done> run() = 0;  // as Device::run
 };
 
 class Device {
@@ -54,6 +66,9 @@ class Device {
   // Waits for all that was asked for before.
   [[nodiscard]] virtual Outcome<Done> copy_out(const std::shared_ptr<void>& from, std::span<std::byte> to) = 0;
 
+  // From one place of this device to another, in order with all else.
+  [[nodiscard]] virtual Outcome<Done> copy(const std::shared_ptr<void>& from, const std::shared_ptr<void>& to, std::size_t bytes) = 0;
+
   // As runtime::run, on memory of this device. Rejections: gpu.op, an op or form that the device has no kernel for; gpu.dtype, elements
   // of a type that it does not hold; gpu.operand, an index or a divisor that has no result; gpu.memory; gpu.launch, what the device's
   // driver, or the emulation, has to say about a kernel. A kernel may fail after run() has returned. After any failure of the driver
@@ -64,6 +79,17 @@ class Device {
   // before anything ran: a node that is no such op, more operands, ops or results than a pass holds.
   [[nodiscard]] virtual Outcome<Done> run_pass(const Graph& graph, std::span<const DeviceArray> operands,
                                                std::span<const DeviceArray> results) = 0;
+
+  // From the one to the other, what run() and run_pass() launch is kept and does not run; memory that it uses stays as long as it is kept. Copies
+  // are made. Rejections gpu.graph, after which all goes on as if nothing had been recorded: of begin_recording(), where the device keeps no
+  // launches; of an op, which looks at its operands before it launches (the recording goes on and is worth nothing); of end_recording().
+  [[nodiscard]] virtual Outcome<Done> begin_recording() = 0;
+  [[nodiscard]] virtual Outcome<std::shared_ptr<Launches>> end_recording() = 0;
+
+  // The numbers that runtime::drawn gives, bit for bit. Rejection gpu.dtype.
+  [[nodiscard]] virtual Outcome<Done> draw(const RandomKey& key, const Drawing& drawing, const DeviceArray& result) = 0;
+  // The sum of the squares of all elements, float32, taken in double. Waits for it.
+  [[nodiscard]] virtual Outcome<double> sum_of_squares(std::span<const DeviceArray> arrays) = 0;
 };
 
 // Arrays and their memory on a device. Results stay there; an operand from here is copied in once, for as long as its buffer lives.
@@ -77,6 +103,10 @@ class Mirror {
   // Device::run_pass: one array per output; or into places of this device.
   [[nodiscard]] Outcome<std::vector<Array>> run_pass(const Graph& graph, std::span<const Array* const> operands);
   [[nodiscard]] Outcome<Done> run_pass(const Graph& graph, std::span<const Array* const> operands, std::span<const Array> places);
+  [[nodiscard]] Outcome<Array> draw(const RandomKey& key, const Drawing& drawing);
+  [[nodiscard]] Outcome<double> sum_of_squares(std::span<const Array* const> arrays);
+  // The elements into a place of this device, without a copy of them that stays.
+  [[nodiscard]] Outcome<Done> copy(const Array& array, const Array& place);
   // A place for a result: new memory, or memory that somebody planned.
   [[nodiscard]] Outcome<Array> place_for(DType dtype, Shape shape);
   [[nodiscard]] Array place_in(std::shared_ptr<void> memory, DType dtype, Shape shape) const;
@@ -88,6 +118,7 @@ class Mirror {
 
  private:
   [[nodiscard]] Outcome<DeviceArray> there(const Array& array);
+  [[nodiscard]] Outcome<std::vector<DeviceArray>> there(std::span<const Array* const> arrays);
 
   std::shared_ptr<Device> device_;
   std::map<std::weak_ptr<void>, std::shared_ptr<void>, std::owner_less<>> copies_;  // by the array's buffer

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -208,6 +209,25 @@ Array Adam::next(std::size_t which, const Array& parameter, const Array& gradien
   return result;
 }
 
+namespace {
+
+// Null: here.
+Mirror* device_of(const Value& value) { return value.ok() ? value.session().mirror() : nullptr; }
+
+Outcome<Array> added(Mirror* device, const Array& x, const Array& y) {
+  const Array* const operands[] = {&x, &y};
+  if (device != nullptr) return device->run(Op::add, NoAttributes{}, operands, x.dtype(), x.shape());
+  Array sum = Array::empty(x.dtype(), x.shape());
+  with_elements(x.dtype(), [&]<class T>(T) {
+    const auto a = x.data<T>(), b = y.data<T>();
+    const auto s = sum.data<T>();
+    for (std::size_t i = 0; i < s.size(); ++i) s[i] = a[i] + b[i];
+  });
+  return sum;
+}
+
+}  // namespace
+
 Outcome<Done> GradientSum::add(std::span<const Value> gradients) {
   if (sums_.empty()) {
     sums_ = arrays_of(gradients);  // shares their buffers, which nobody writes
@@ -218,18 +238,30 @@ Outcome<Done> GradientSum::add(std::span<const Value> gradients) {
   for (std::size_t k = 0; k < sums_.size(); ++k) {
     const Array& more = gradients[k].array();
     if (!same_type(more, sums_[k])) return misfit("add, gradient " + std::to_string(k), type_of(sums_[k]), type_of(more));
-    sums.push_back(Array::empty(more.dtype(), more.shape()));
-    with_elements(more.dtype(), [&]<class T>(T) {
-      const auto a = std::as_const(sums_[k]).data<T>(), b = more.data<T>();
-      const auto s = sums[k].data<T>();
-      for (std::size_t i = 0; i < s.size(); ++i) s[i] = a[i] + b[i];
-    });
+    auto sum = added(device_of(gradients[k]), sums_[k], more);
+    if (!sum) return sum.rejection();
+    sums.push_back(std::move(sum).value());
   }
   sums_ = std::move(sums);
   return Done{};
 }
 
+namespace {
+
+double norm_on(Mirror& device, std::span<const Value> gradients) {
+  std::vector<const Array*> arrays;
+  for (const Value& gradient : gradients) arrays.push_back(&gradient.array());
+  const auto sum = device.sum_of_squares(arrays);
+  if (sum) return std::sqrt(sum.value());
+  (void)gradients[0].session().refuse(sum.rejection());
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
 double norm_of(std::span<const Value> gradients) {
+  Mirror* const device = gradients.empty() ? nullptr : device_of(gradients[0]);
+  if (device != nullptr) return norm_on(*device, gradients);
   double sum = 0;
   for (const Value& gradient : gradients) {
     with_elements(gradient.dtype(), [&]<class T>(T) {

@@ -79,7 +79,7 @@ class Adam final : public Optimiser {
   std::vector<Array> first_, second_;
 };
 
-// Gradients of several backward passes, added up.
+// Gradients of several backward passes, added up where they are: in a session on a device, there.
 class GradientSum {
  public:
   Outcome<Done> add(std::span<const Value> gradients);
@@ -90,7 +90,8 @@ class GradientSum {
   std::vector<Array> sums_;
 };
 
-// The Euclidean norm of all elements together, in double.
+// The Euclidean norm of all elements together, in double; on a device in another order. NaN where a device does not give it, and then the session
+// has a failure.
 [[nodiscard]] double norm_of(std::span<const Value> gradients);
 // All gradients times most / norm where the norm is above `most`; the norm before.
 double clip_by_norm(std::vector<Value>& gradients, double most);

@@ -74,9 +74,13 @@ Array uniform(const RandomKey& key, DType dtype, const Shape& shape, double lo, 
   return result;
 }
 
-Array bernoulli(const RandomKey& key, double p, DType dtype, const Shape& shape) {
+std::uint64_t bernoulli_threshold(double p) {
   demand(p >= 0 && p <= 1, "bernoulli: a probability");
-  const auto below = static_cast<std::uint64_t>(std::ceil(p * 0x1p32));
+  return static_cast<std::uint64_t>(std::ceil(p * 0x1p32));
+}
+
+Array bernoulli(const RandomKey& key, double p, DType dtype, const Shape& shape) {
+  const std::uint64_t below = bernoulli_threshold(p);
   Array result = Array::empty(dtype, shape);
   const auto fill = [&]<class T>(std::span<T> y) {
     each_word(key, y.size(), [&](std::size_t i, std::uint32_t bits) { y[i] = bits < below ? T{1} : T{0}; });
@@ -101,6 +105,12 @@ Array normal(const RandomKey& key, DType dtype, const Shape& shape) {
   };
   dtype == DType::float32 ? fill(result.data<float>()) : fill(result.data<double>());
   return result;
+}
+
+Array drawn(const RandomKey& key, const Drawing& drawing) {
+  if (drawing.kind == Drawing::Kind::normal) return normal(key, drawing.dtype, drawing.shape);
+  if (drawing.kind == Drawing::Kind::bernoulli) return bernoulli(key, drawing.first, drawing.dtype, drawing.shape);
+  return uniform(key, drawing.dtype, drawing.shape, drawing.first, drawing.second);
 }
 
 std::vector<std::int64_t> permutation(const RandomKey& key, std::size_t count) {

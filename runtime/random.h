@@ -23,6 +23,7 @@ class RandomKey {
   // Another key, the same for equal keys and indices. Nothing is shared between its numbers and this key's.
   [[nodiscard]] RandomKey split(std::uint64_t index) const;
   [[nodiscard]] PhiloxBlock block(std::uint64_t position) const;
+  [[nodiscard]] const PhiloxKey& words() const { return key_; }  // for who computes blocks elsewhere
   friend bool operator==(const RandomKey&, const RandomKey&) = default;
 
  private:
@@ -37,6 +38,16 @@ class RandomKey {
 [[nodiscard]] Array bernoulli(const RandomKey& key, double p, DType dtype, const Shape& shape);
 // Standard normal: the quantile of (k + 1/2) / 2^53, so that 8.3 is the most that occurs.
 [[nodiscard]] Array normal(const RandomKey& key, DType dtype, const Shape& shape);
+// Which random numbers: what a session draws, and a compiled function draws again at each call.
+struct Drawing {
+  enum class Kind : std::uint8_t { uniform, normal, bernoulli } kind = Kind::uniform;
+  DType dtype = DType::float32;
+  Shape shape;
+  double first = 0, second = 0;  // uniform: its ends; bernoulli: the probability
+};
+[[nodiscard]] Array drawn(const RandomKey& key, const Drawing& drawing);
+// The least number of 32 bits that is not below a probability: bernoulli gives 1 where the bits are below it.
+[[nodiscard]] std::uint64_t bernoulli_threshold(double p);
 // 0 .. count - 1 in random order.
 [[nodiscard]] std::vector<std::int64_t> permutation(const RandomKey& key, std::size_t count);
 

@@ -248,11 +248,11 @@ Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes
   return ref;
 }
 
+// What a device cannot draw is drawn here: no bit depends on where.
 Array Session::drawn(Drawing drawing) {
   const RandomKey key = next_key();
-  Array array = drawing.kind == Drawing::Kind::uniform  ? runtime::uniform(key, drawing.dtype, drawing.shape, drawing.first, drawing.second)
-                : drawing.kind == Drawing::Kind::normal ? runtime::normal(key, drawing.dtype, drawing.shape)
-                                                        : runtime::bernoulli(key, drawing.first, drawing.dtype, drawing.shape);
+  Outcome<Array> there = mirror_ ? mirror_->draw(key, drawing) : Array();
+  Array array = mirror_ && there ? std::move(there).value() : runtime::drawn(key, drawing);
   if (drawings_ != nullptr) drawings_->push_back({std::move(drawing), array});
   return array;
 }

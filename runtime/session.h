@@ -157,7 +157,7 @@ class Session {
   // Ops on the session's device, outside the tape; null: the CPU.
   [[nodiscard]] Mirror* mirror() { return mirror_ ? &*mirror_ : nullptr; }
 
-  // Random numbers: every call takes the next key of the session's seed.
+  // Random numbers: every call takes the next key of the session's seed. They are made on the session's device, with the same bits as here.
   RandomKey next_key() { return random_.split(drawn_++); }
   [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
   Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return drawn({Drawing::Kind::uniform, options_.dtype, shape, lo, hi}); }
@@ -177,13 +177,6 @@ class Session {
     Loss function;
     std::vector<Value> values;
     std::uint64_t drawn;
-  };
-  // Random numbers that a compiled function has to draw again at each call.
-  struct Drawing {
-    enum class Kind : std::uint8_t { uniform, normal, bernoulli } kind = Kind::uniform;
-    DType dtype = DType::float32;
-    Shape shape;
-    double first = 0, second = 0;  // uniform: its ends; bernoulli: the probability
   };
   struct Drawn {
     Drawing drawing;

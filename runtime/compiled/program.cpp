@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/buffers.h"
-#include "runtime/compiled/device_steps.h"
+#include "runtime/compiled/device_replay.h"
 #include "runtime/compiled/step_region.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
@@ -30,7 +30,7 @@ struct Program::State {
   std::mutex replaying;
 
   std::vector<ProgramRegion> regions;  // of the steps; made for the first observer or device
-  compiled::DeviceMemory on_device;
+  compiled::DeviceReplay on_device;
 
   void find_roots();
   void plan_memory();
@@ -180,33 +180,19 @@ void Program::State::find_regions() {
 // Results that an observer reads are copied here before it is told; a copy that fails is the replay's failure.
 Outcome<std::vector<Array>> Program::State::replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer) {
   find_regions();
-  if (auto done = on_device.prepare(device, summary.memory); !done) return done.rejection();
-  std::vector<Array> there(values.size());
-  for (ItemId id = 0; id < values.size(); ++id) {
-    if (items.items[id].constant) there[id] = *items.items[id].constant;
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) there[items.inputs[i]] = inputs[i];
+  const compiled::DeviceProgram program{items, steps, regions, offset, summary.memory};
+  if (observer == nullptr) return on_device.run(program, device, inputs, {});
   std::vector<bool> shown(values.size(), false);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
-    for (const ItemId result : step.results) {
-      if (step.kind == Step::Kind::alias) continue;
-      auto place = on_device.place_for(device, items.items[result], offset[result]);
-      if (!place) return place.rejection();
-      there[result] = std::move(place).value();
+  const auto tell = [&](std::size_t step, const std::vector<Array>& there) -> Outcome<Done> {
+    for (const ItemId result : regions[step].results) {
+      if (auto done = there[result].fetch(); !done) return done;
     }
-    if (auto done = compiled::execute_on(device, items, step, regions[i], there); !done) return done.rejection();
-    if (observer == nullptr) continue;
-    for (const ItemId result : regions[i].results) {
-      if (auto done = there[result].fetch(); !done) return done.rejection();
-    }
-    show(regions[i], *observer, shown, there);
-  }
-  std::vector<Array> outputs;
-  for (const ItemId id : items.outputs) {
-    outputs.push_back(there[id]);
-    if (observer != nullptr) show_constant(id, *observer, shown);
-  }
+    show(regions[step], *observer, shown, there);
+    return Done{};
+  };
+  auto outputs = on_device.run(program, device, inputs, tell);
+  if (!outputs) return outputs;
+  for (const ItemId id : items.outputs) show_constant(id, *observer, shown);
   return outputs;
 }
 

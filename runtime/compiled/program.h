@@ -42,7 +42,8 @@ class Program {
 
   // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
   // constant, shares its buffer.
-  // An observer sees every step as it ran; nothing runs differently for it. With a device the steps run there, and outputs stay there.
+  // An observer sees every step as it ran; nothing runs differently for it. With a device the steps run there, and outputs stay there; from
+  // the second replay without an observer on in one go, where the device can (a CUDA graph), with the same bits.
   [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr,
                                                    Mirror* device = nullptr) const;
   // The program's numbers for its inputs and outputs, and for a node of the graph: none for one that nothing needs.

@@ -7,7 +7,6 @@
 #include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
 #include "runtime/autodiff/transform.h"
-#include "runtime/compiled/program.h"
 #include "runtime/functions.h"
 #include "runtime/recorder.h"
 
@@ -92,12 +91,8 @@ Outcome<Done> for_each_point(Op op, std::uint64_t seed, const F& f) {
 }
 
 // A graph, compiled and run.
-Outcome<std::vector<Tensor>> ran(const Graph& graph, std::span<const Tensor> operands) {
-  const auto program = runtime::Program::compile(graph);
-  if (!program) return program.rejection();
-  std::vector<Array> arrays;
-  for (const Tensor& operand : operands) arrays.push_back(Array::from(operand));
-  const auto results = program.value().replay(arrays);
+Outcome<std::vector<Tensor>> ran(const Graph& graph, std::span<const Tensor> operands, const std::shared_ptr<runtime::Device>& device) {
+  const auto results = compiled_and_run(graph, operands, device);
   if (!results) return results.rejection();
   std::vector<Tensor> tensors;
   for (const Array& result : results.value()) tensors.push_back(result.to_tensor());
@@ -107,12 +102,13 @@ Outcome<std::vector<Tensor>> ran(const Graph& graph, std::span<const Tensor> ope
 // Applications as two regions each, the value and the product.
 class ProductTrace {
  public:
-  explicit ProductTrace(ExecutionModel model) : model_(std::move(model)) {}
+  explicit ProductTrace(ExecutionModel model, std::shared_ptr<runtime::Device> device = nullptr)
+      : model_(std::move(model)), device_(std::move(device)) {}
 
   // `results` are what somebody gave for the product, a graph of the operands and the cotangent.
   Outcome<Done> add(const AdjointCase& one, const Given& at, const Graph& product, std::vector<Tensor> results,
                     const std::optional<Graph>& surrogate) {
-    auto y = ran(one.graph, at.operands);
+    auto y = ran(one.graph, at.operands, device_);
     if (!y) return y.rejection();
     if (auto fits = check_types(one, product, results); !fits) return fits;
     std::vector<TraceTensorId> operands;
@@ -163,6 +159,7 @@ class ProductTrace {
     return trace_.regions.back().results;
   }
   ExecutionModel model_;
+  std::shared_ptr<runtime::Device> device_;  // of the values; none: here
   Trace trace_;
 };
 
@@ -231,18 +228,37 @@ Outcome<Trace> device_gradients(Op op, std::uint64_t seed, std::shared_ptr<runti
   return recorder.take();
 }
 
+namespace {
+
+// An application and its product, each as a program.
+Outcome<Done> differentiate_compiled(ProductTrace& trace, const AdjointCase& one, const Given& at,
+                                     const std::shared_ptr<runtime::Device>& device) {
+  std::vector<std::size_t> real;
+  for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
+    if (is_float(one.graph.node(one.graph.inputs[k]).dtype)) real.push_back(k);
+  }
+  const auto product = runtime::vjp(one.graph, 0, real);
+  if (!product) return product.rejection();
+  auto results = ran(product.value(), with_cotangent(at), device);
+  if (!results) return results.rejection();
+  return trace.add(one, at, product.value(), std::move(results).value(), std::nullopt);
+}
+
+}  // namespace
+
 Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed) {
-  ProductTrace trace(runtime::execution_model(DType::float32));
+  std::vector<PlanRun::Note> none;
+  return compiled_gradients(op, seed, nullptr, none);
+}
+
+Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed, const std::shared_ptr<runtime::Device>& device,
+                                  std::vector<PlanRun::Note>& declined) {
+  ProductTrace trace(device == nullptr ? runtime::execution_model(DType::float32) : device->model(), device);
   const auto done = for_each_point(op, seed, [&](const AdjointCase& one, const Given& at) -> Outcome<Done> {
-    std::vector<std::size_t> real;
-    for (std::size_t k = 0; k < one.graph.inputs.size(); ++k) {
-      if (is_float(one.graph.node(one.graph.inputs[k]).dtype)) real.push_back(k);
-    }
-    const auto product = runtime::vjp(one.graph, 0, real);
-    if (!product) return product.rejection();
-    auto results = ran(product.value(), with_cotangent(at));
-    if (!results) return results.rejection();
-    return trace.add(one, at, product.value(), std::move(results).value(), std::nullopt);
+    auto fine = differentiate_compiled(trace, one, at, device);
+    if (device == nullptr || fine || fine.rejection().kind != Rejection::Kind::unsupported) return fine;
+    declined.push_back({one.name + ", gradient", fine.rejection()});
+    return Done{};
   });
   if (!done) return done.rejection();
   return trace.take("assay probe, compiled");

@@ -154,12 +154,12 @@ Launcher eager_launcher() {
   };
 }
 
-Launcher compiled_launcher() {
-  return [](const Launch& launch) -> Outcome<Done> {
+Launcher compiled_launcher(const std::shared_ptr<runtime::Device>& device) {
+  return [of_region = compiled_region_launcher(device)](const Launch& launch) -> Outcome<Done> {
     const std::vector<Tensor> operands(launch.operands.begin(), launch.operands.end());
     const auto graph = graph_of(launch.op, launch.attributes, operands);
     if (!graph) return graph.rejection();
-    return compiled_region_launcher()({graph.value(), launch.operands, std::span(&launch.result, 1)});
+    return of_region({graph.value(), launch.operands, std::span(&launch.result, 1)});
   };
 }
 
@@ -186,11 +186,26 @@ RegionLauncher eager_region_launcher() {
   };
 }
 
-RegionLauncher compiled_region_launcher() {
-  return [](const RegionLaunch& launch) -> Outcome<Done> {
-    const auto program = runtime::Program::compile(launch.graph);
-    if (!program) return program.rejection();
-    const auto results = program.value().replay(arrays_of(launch.operands));
+Outcome<std::vector<Array>> compiled_and_run(const Graph& graph, std::span<const Tensor> operands,
+                                             const std::shared_ptr<runtime::Device>& device) {
+  const auto program = runtime::Program::compile(graph);
+  if (!program) return program.rejection();
+  const std::vector<Array> arrays = arrays_of(operands);
+  if (device == nullptr) return program.value().replay(arrays);
+  runtime::Mirror mirror(device);
+  // The second replay runs what the device has kept.
+  if (const auto first = program.value().replay(arrays, nullptr, &mirror); !first) return first.rejection();
+  auto results = program.value().replay(arrays, nullptr, &mirror);
+  if (!results) return results;
+  for (const Array& result : results.value()) {
+    if (auto done = result.fetch(); !done) return done.rejection();
+  }
+  return results;
+}
+
+RegionLauncher compiled_region_launcher(const std::shared_ptr<runtime::Device>& device) {
+  return [device](const RegionLaunch& launch) -> Outcome<Done> {
+    const auto results = compiled_and_run(launch.graph, launch.operands, device);
     if (!results) return results.rejection();
     for (std::size_t i = 0; i < launch.results.size(); ++i) hand_over(results.value()[i], launch.results[i]);
     return Done{};

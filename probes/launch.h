@@ -43,8 +43,9 @@ struct Launch {
 // A rejection declines the launch.
 using Launcher = std::function<Outcome<Done>(const Launch&)>;
 
-[[nodiscard]] Launcher eager_launcher();     // the runtime's kernels, one op at a time
-[[nodiscard]] Launcher compiled_launcher();  // the runtime's programs
+[[nodiscard]] Launcher eager_launcher();  // the runtime's kernels, one op at a time
+// The runtime's programs; on a device, if there is one, as it replays what it keeps.
+[[nodiscard]] Launcher compiled_launcher(const std::shared_ptr<runtime::Device>& device = nullptr);
 [[nodiscard]] Launcher device_launcher(std::shared_ptr<runtime::Device> device);
 
 // A region of several ops that a kernel computes at once.
@@ -57,8 +58,12 @@ struct RegionLaunch {
 using RegionLauncher = std::function<Outcome<Done>(const RegionLaunch&)>;
 
 [[nodiscard]] RegionLauncher eager_region_launcher();
-[[nodiscard]] RegionLauncher compiled_region_launcher();
+[[nodiscard]] RegionLauncher compiled_region_launcher(const std::shared_ptr<runtime::Device>& device = nullptr);
 [[nodiscard]] RegionLauncher device_region_launcher(std::shared_ptr<runtime::Device> device);  // op by op
+
+// A graph as a program, and what it gives there.
+[[nodiscard]] Outcome<std::vector<runtime::Array>> compiled_and_run(const Graph& graph, std::span<const Tensor> operands,
+                                                                    const std::shared_ptr<runtime::Device>& device);
 
 struct PlanRun {
   struct Note {
@@ -97,11 +102,13 @@ using ProductLauncher = std::function<Outcome<std::vector<Tensor>>(const Product
                                           std::uint64_t seed, const std::optional<Graph>& surrogate = std::nullopt);
 
 // Gradients of every application of kernel/gradients/adjointness/cases.h, as traces with products and gradients for kernel/audit: eager, op by op
-// from a session's tape; compiled, each product as one region. Empty for ops without a derivative.
+// from a session's tape; compiled, each product as one region. Empty for ops without a derivative. On a device, if one is named, applications that
+// it refuses (elements of other types) are noted.
 [[nodiscard]] Outcome<Trace> eager_gradients(Op op, std::uint64_t seed);
-// The same in a session on a device; applications that it refuses (elements of other types) are noted.
 [[nodiscard]] Outcome<Trace> device_gradients(Op op, std::uint64_t seed, std::shared_ptr<runtime::Device> device,
                                               std::vector<PlanRun::Note>& declined);
 [[nodiscard]] Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed);
+[[nodiscard]] Outcome<Trace> compiled_gradients(Op op, std::uint64_t seed, const std::shared_ptr<runtime::Device>& device,
+                                                std::vector<PlanRun::Note>& declined);
 
 }  // namespace assay::probes

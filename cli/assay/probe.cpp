@@ -40,12 +40,12 @@ struct Probing {
 
   [[nodiscard]] bool is_compiled() const { return options.backend == "compiled"; }
   [[nodiscard]] probes::Launcher launcher() const {
-    if (device != nullptr) return probes::device_launcher(device);
-    return is_compiled() ? probes::compiled_launcher() : probes::eager_launcher();
+    if (is_compiled()) return probes::compiled_launcher(device);
+    return device != nullptr ? probes::device_launcher(device) : probes::eager_launcher();
   }
   [[nodiscard]] probes::RegionLauncher region_launcher() const {
-    if (device != nullptr) return probes::device_region_launcher(device);
-    return is_compiled() ? probes::compiled_region_launcher() : probes::eager_region_launcher();
+    if (is_compiled()) return probes::compiled_region_launcher(device);
+    return device != nullptr ? probes::device_region_launcher(device) : probes::eager_region_launcher();
   }
   [[nodiscard]] ExecutionModel model() const { return device != nullptr ? device->model() : runtime::execution_model(DType::float32); }
 
@@ -79,9 +79,9 @@ struct Probing {
 
   [[nodiscard]] Outcome<Done> gradients(Op op) const {
     std::vector<probes::PlanRun::Note> refused;
-    const auto trace = device != nullptr ? probes::device_gradients(op, options.seed, device, refused)
-                       : is_compiled()   ? probes::compiled_gradients(op, options.seed)
-                                         : probes::eager_gradients(op, options.seed);
+    const auto trace = is_compiled()       ? probes::compiled_gradients(op, options.seed, device, refused)
+                       : device != nullptr ? probes::device_gradients(op, options.seed, device, refused)
+                                           : probes::eager_gradients(op, options.seed);
     for (const auto& declined : refused) note(std::string(op_row(op).name), declined);
     if (!trace) return trace.rejection();
     if (!is_continuous(trace.value(), report)) return Done{};
@@ -100,12 +100,8 @@ std::vector<std::string> asked_regions(const ProbeOptions& options) {
 }
 
 Rejection beyond_device(const ProbeOptions& options) {
-  return {Rejection::Kind::unsupported,
-          "probe.device",
-          "--device " + options.device,
-          "--backend eager and --dtype float32",
-          "--backend " + options.backend + " and --dtype " + options.dtype,
-          "a device runs op by op, in float32"};
+  return {Rejection::Kind::unsupported,  "probe.device", "--device " + options.device, "--dtype float32", "--dtype " + options.dtype,
+          "a device computes in float32"};
 }
 
 }  // namespace
@@ -122,8 +118,7 @@ int probe(const ProbeOptions& options) {
   }
   const auto device = gpu::device_named(options.device);
   if (!device) return refuse(kProbeSchema, options.gate.json, device.rejection());
-  if (device.value() != nullptr && (options.backend != "eager" || options.dtype != "float32"))
-    return refuse(kProbeSchema, options.gate.json, beyond_device(options));
+  if (device.value() != nullptr && options.dtype != "float32") return refuse(kProbeSchema, options.gate.json, beyond_device(options));
   GateReport report;
   report.counts_by_op = false;  // probes go where contracts of some ops say little
   report.verb = "probe";

@@ -192,9 +192,12 @@ def devices(folder):
     check(done.returncode in (0, 3) and ", 0 failed" in done.stdout, f"a composite region on the emulation: {done.stdout[-300:]}{done.stderr}")
     run("record", digits, folder / "tf32.trace", "--device", "emulated:tf32")
     check("inputs=tf32" in run("inspect", folder / "tf32.trace").stdout and run("audit", folder / "tf32.trace").returncode == 0, "a declared model")
-    for words in (("--dtype", "float64"), ("--backend", "compiled")):
-        done = run("probe", "--op", "relu", *emulated, *words)
-        check(done.returncode == 4 and "probe.device" in done.stderr, f"what a device does not do: {words} {done.returncode} {done.stderr}")
+    for op in ("avg_pool", "take", "layer norm backward"):
+        done = run("probe", "--op", op, *emulated, "--backend", "compiled", "--small", "--most-undecided", "0.2", "--json")
+        facts = json.loads(done.stdout)["facts"]
+        check(done.returncode == 0 and facts["backend"] == "compiled" and facts["device"].startswith("emulation"), f"programs on the emulation: {op} {done.stdout[:300]}{done.stderr}")
+    done = run("probe", "--op", "relu", *emulated, "--dtype", "float64")
+    check(done.returncode == 4 and "probe.device" in done.stderr, f"what a device does not do: {done.returncode} {done.stderr}")
     check(all(run("probe", "--op", "relu", "--device", word).returncode == 2 for word in ("gpu", "emulated:half")), "no such word")
     for verb in (("record", digits, folder / "cuda.trace"), ("gradcheck", digits), ("probe", "--op", "relu", "--small")):
         done = run(*verb, "--device", "cuda")

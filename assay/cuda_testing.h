@@ -57,9 +57,18 @@ class Device final : public KernelDevice {
   [[nodiscard]] void* stream(bool is_default) override { return is_default ? nullptr : static_cast<void*>(stream_); }
   [[nodiscard]] Outcome<void*> allocate(std::size_t bytes) override {
     char* memory = nullptr;
-    if (cudaMalloc(&memory, bytes) == cudaSuccess) return static_cast<void*>(memory);
+    const cudaError_t error = cudaMalloc(&memory, bytes);
+    if (error == cudaSuccess) return static_cast<void*>(memory);
     (void)cudaGetLastError();
-    return Rejection{Rejection::Kind::declined, "gpu.memory", "a buffer", std::to_string(bytes) + " bytes of device memory", "less", ""};
+    if (error == cudaErrorMemoryAllocation)
+      return Rejection{Rejection::Kind::declined, "gpu.memory", "a buffer", std::to_string(bytes) + " bytes of device memory", "less", ""};
+    is_lost_ = true;
+    return Rejection{Rejection::Kind::unsupported,
+                     "gpu.device",
+                     "the device",
+                     "a CUDA device and its driver",
+                     cudaGetErrorString(error),
+                     "run on a machine with one, or on the emulation"};
   }
   void release(void* memory) override { (void)cudaFree(memory); }
   [[nodiscard]] Outcome<Done> copy_in(void* to, std::span<const std::byte> from, void* stream) override {

@@ -1,7 +1,7 @@
 """Training steps of the eager session beside PyTorch eager, interleaved.
 
     cmake --build --preset release --target bench_session
-    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2] [--device cuda]
+    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2] [--device cuda] [--compiled]
 
 The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
 On a device both sides compute in float32 without TF32, and their clocks stop when the last step is done there.
@@ -123,19 +123,21 @@ def main():
     parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv"])
     parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--compiled", action="store_true", help="steps of a compiled function, beside PyTorch eager all the same")
     options = parser.parse_args()
+    backend = "compiled" if options.compiled else "eager"
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for name in options.tasks:
         step, ours, theirs = torch_step(globals()[name](), options.device), [], []
         for _ in range(options.rounds):
             theirs.append(timed(step, options.seconds, options.device))
-            output = subprocess.run([options.program, name, str(options.seconds), str(options.threads), options.device], capture_output=True, text=True, check=True).stdout
-            ours.append(tuple(map(float, output.split())))
+            words = [options.program, name, str(options.seconds), str(options.threads), options.device, backend]
+            ours.append(tuple(map(float, subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())))
         for k, kind in enumerate(["wall", "cpu"]):
             mine, other = [o[k] for o in ours], [t[k] for t in theirs]
             ratio = statistics.median(a / b for a, b in zip(mine, other))
-            print(f"{name:6} {kind:4}  session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}")
+            print(f"{name:6} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// Time per training step (forward, backward, SGD) of the eager session.
+// Time per training step (forward, backward, SGD) of the eager session, or of a compiled function of it.
 //
-//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda]]
+//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]
 //
 // Prints microseconds of wall and of CPU per step. On a device the clock stops when the last step is done there.
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/devices.h"
+#include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "runtime/optimise.h"
 #include "runtime/session.h"
@@ -117,12 +118,12 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 5) {
-    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda]]\n";
+  if (argc < 3 || argc > 6) {
+    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]\n";
     return 2;
   }
   const std::string_view what = argv[1];
-  const auto device = gpu::device_named(argc == 5 ? argv[4] : "cpu");
+  const auto device = gpu::device_named(argc >= 5 ? argv[4] : "cpu");
   if (!device) {
     std::cerr << device.rejection().to_text() << "\n";
     return 4;
@@ -135,8 +136,11 @@ int main(int argc, char** argv) {
                     : what == "overlap" ? pool_task(session, overlapping)
                                         : residual_task(session);
   Sgd sgd(session, task.parameters, {.rate = 1e-5});
+  const auto eager = [&](std::span<const Value>) { return session.gradients(task.loss(), task.parameters, {std::nullopt, false}); };
+  CompiledFunction compiled(session, eager, task.parameters);
+  const bool is_compiled = argc == 6 && std::string_view(argv[5]) == "compiled";
   const auto step = [&] {
-    const auto bars = session.gradients(task.loss(), task.parameters, {std::nullopt, false});
+    const auto bars = is_compiled ? compiled({}) : eager({});
     const bool fine = bars.ok() && sgd.step(bars.value()).ok();
     session.clear();
     return fine;

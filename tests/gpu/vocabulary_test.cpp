@@ -63,6 +63,27 @@ TEST_CASE("gpu vocabulary: every op on its probe plan lies within its contract",
   CHECK(ops == static_cast<std::size_t>(kOpCount) - 2);
 }
 
+// What a program's second replay gives: launches that the device has kept.
+TEST_CASE("gpu vocabulary: every op as a program whose launches are kept lies within its contract, and so do its gradients", "[gpu]") {
+  const auto device = gpu::emulated_device(schedules()[1]);
+  for (int i = 0; i < kOpCount; ++i) {
+    const Op op = static_cast<Op>(i);
+    if (is_leaf(op)) continue;
+    CAPTURE(op_row(op).name);
+    const auto plan = probes::probe_plan(op, {.dtype = DType::float32, .seed = 2, .large = false, .blocks = false});
+    const probes::PlanRun run = probes::run_plan(plan, probes::compiled_launcher(device), device->model());
+    for (const auto& note : run.faults) FAIL_CHECK(note.probe + ": " + note.why.to_text());
+    check_declined(run.declined);
+    CHECK(failures_of(run.trace, kAnyShare) == std::vector<std::string>{});
+    std::vector<probes::PlanRun::Note> declined;
+    const auto gradients = probes::compiled_gradients(op, 2, device, declined);
+    if (!gradients) FAIL(gradients.rejection().to_text());
+    check_declined(declined);
+    if (!gradients.value().regions.empty()) CHECK(failures_of(gradients.value(), kAnyShare) == std::vector<std::string>{});
+  }
+  CHECK(device->traffic().lists > 1000);
+}
+
 // Operands inside the domains of a case, full precision.
 Tensor drawn(std::mt19937_64& random, const Node& node, const kernel::Domain& domain) {
   std::vector<double> values(element_count(node.shape));

@@ -92,6 +92,10 @@ def dry_run(root, build):
         status, text, _ = run(root, build, out, "--dry-run", report=False)
         names = ["machine", "build", "tests", "probes", "compiled", "model", "training", "torch", "example", "sanitizer"]
         check(status == 0 and all(f"{name}: about" in text for name in names) and not out.exists(), f"a dry run shows every stage and writes nothing:\n{text}")
+        command = [sys.executable, "-B", root / "tools/gpu_check", "--device", "emulated", "--build", build, "--out", out, "--dry-run", "--only", "tests"]
+        text_of_all = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+        listed = subprocess.run([build / "bin/test_gpu", "--list-tests", "--verbosity", "quiet"], stdout=subprocess.PIPE, text=True).stdout
+        check(f"for {len(listed.split(chr(10))) - 1} tests" in text_of_all, f"all tests of the backend: {text_of_all}")
         seconds = re.search(r"about (\d+) s of (\d+) s", text)
         check(seconds and int(seconds[1]) <= int(seconds[2]), f"it fits: {text[-200:]}")
 

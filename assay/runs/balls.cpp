@@ -265,7 +265,7 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
   result.property = text + bounds + "(assert (or" + unsafe + "))\n";
   const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
   auto property =
-      vnnlib::read_property_text(result.property, "item " + std::to_string(item), networks, vnnlib::Polynomials::refuse, memory_);
+      vnnlib::read_property_text(result.property, "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
   if (!property) return property.rejection();
   kernel::Statement statement{graph_, std::move(property.value().property), semantics_, sources_};
   statement.sources.push_back(property.value().source);

@@ -15,8 +15,8 @@
 #include "gpu/devices.h"
 #include "runtime/compiled_function.h"
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "runtime/session.h"
+#include "training/optimise.h"
 
 using namespace assay;
 using namespace assay::runtime;
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
                     : what == "pool"    ? pool_task(session, pooled)
                     : what == "overlap" ? pool_task(session, overlapping)
                                         : residual_task(session);
-  Sgd sgd(session, task.parameters, {.rate = 1e-5});
+  training::Sgd sgd(session, task.parameters, {.rate = 1e-5});
   const auto eager = [&](std::span<const Value>) { return session.gradients(task.loss(), task.parameters, {std::nullopt, false}); };
   CompiledFunction compiled(session, eager, task.parameters);
   const bool is_compiled = argc == 6 && std::string_view(argv[5]) == "compiled";

@@ -15,11 +15,13 @@
 
 #include "gpu/devices.h"
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "runtime/session.h"
+#include "training/optimise.h"
+#include "training/schedules.h"
 
 using namespace assay;
 using namespace assay::runtime;
+using namespace assay::training;
 
 namespace {
 

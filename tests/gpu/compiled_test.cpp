@@ -2,9 +2,9 @@
 #include "runtime/compiled_function.h"
 
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "runtime/recorder.h"
 #include "tests/gpu/audited.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -40,7 +40,7 @@ class Model {
   // Losses of some steps of gradient descent.
   std::vector<double> train(bool is_compiled) {
     std::vector<double> losses;
-    runtime::Sgd sgd(session_, parameters_, {.rate = 0.25});
+    training::Sgd sgd(session_, parameters_, {.rate = 0.25});
     for (int k = 0; k < 4; ++k) {
       session_.clear();
       const std::vector<Value> given = arguments();

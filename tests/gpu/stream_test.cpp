@@ -6,8 +6,8 @@
 #include "gpu/devices.h"
 #include "gpu/facts.h"
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "tests/gpu/devices.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -31,7 +31,7 @@ class Training {
     add("w", {kHidden, kWide});
     add("b", {kHidden});
     add("v", {kClasses, kHidden});
-    adam_.emplace(session_, parameters_, runtime::AdamOptions{.rate = 0.05});
+    adam_.emplace(session_, parameters_, training::AdamOptions{.rate = 0.05});
   }
   Outcome<double> step() {
     session_.clear();
@@ -51,7 +51,7 @@ class Training {
  private:
   Session session_;
   std::vector<Value> parameters_;
-  std::optional<runtime::Adam> adam_;
+  std::optional<training::Adam> adam_;
 };
 
 TEST_CASE("gpu stream: a training step copies to the device what is new, and back what is read", "[gpu]") {
@@ -214,7 +214,7 @@ TEST_CASE("gpu stream: an optimiser whose step fails changes no parameter", "[gp
     const std::vector<Value> p{session.parameter("p", session.normal({8, 8})), session.parameter("q", session.normal({8, 8}))};
     const std::vector<double> before = p[0].to_doubles(), last = p[1].to_doubles();
     const std::vector<Array> gradients{session.normal({8, 8}), session.normal({8, 8})};
-    runtime::Sgd sgd(session, p, {.rate = 0.5, .momentum = 0.5});
+    training::Sgd sgd(session, p, {.rate = 0.5, .momentum = 0.5});
     const auto done = sgd.step(std::span<const Array>(gradients));
     CHECK((p[0].to_doubles() == before) == !done.ok());
     CHECK((p[1].to_doubles() == last) == !done.ok());
@@ -224,13 +224,13 @@ TEST_CASE("gpu stream: an optimiser whose step fails changes no parameter", "[gp
 
 // Sums and products of small dyadic numbers are exact, so both processors have to agree to the bit.
 TEST_CASE("gpu stream: SGD on a device is SGD", "[gpu]") {
-  for (const runtime::SgdOptions& options :
-       {runtime::SgdOptions{0.5, 0, 0, false}, runtime::SgdOptions{0.25, 0.5, 0, false}, runtime::SgdOptions{0.5, 0.5, 0.25, true}}) {
+  for (const training::SgdOptions& options :
+       {training::SgdOptions{0.5, 0, 0, false}, training::SgdOptions{0.25, 0.5, 0, false}, training::SgdOptions{0.5, 0.5, 0.25, true}}) {
     std::vector<std::vector<double>> results;
     for (const auto& device : {std::shared_ptr<runtime::Device>(), gpu::emulated_device()}) {
       Session session({.device = device});
       const Value p = session.parameter("p", Array::from(Tensor::of_floats({3}, std::vector<float>{1, -2, 0.5F})));
-      runtime::Sgd sgd(session, {p}, options);
+      training::Sgd sgd(session, {p}, options);
       for (int k = 0; k < 3; ++k) {
         const Array g = Array::from(Tensor::of_floats({3}, std::vector<float>{0.5F, static_cast<float>(k), -1}));
         REQUIRE(sgd.step(std::span<const Array>(&g, 1)).ok());
@@ -250,7 +250,7 @@ TEST_CASE("gpu stream: Adam and AdamW on a device are those of the host", "[gpu]
       Session session({.seed = 9, .device = device});
       const Value p = session.parameter("p", session.normal({40}));
       const Array g = session.normal({40});
-      runtime::Adam adam(session, {p}, {.rate = 0.125, .weight_decay = 0.25, .decoupled = decoupled});
+      training::Adam adam(session, {p}, {.rate = 0.125, .weight_decay = 0.25, .decoupled = decoupled});
       REQUIRE(adam.step(std::span<const Array>(&g, 1)).ok());
       results.push_back(p.to_doubles());
     }

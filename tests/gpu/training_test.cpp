@@ -1,8 +1,8 @@
 // Training steps on the emulated device: recorded, audited, with right gradients, and the loss falls.
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "runtime/recorder.h"
 #include "tests/gpu/audited.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -21,7 +21,7 @@ Tensor classes(const std::vector<std::int64_t>& values) { return Tensor::of_ints
 
 // Gradient descent on a loss that is made anew in every step; every step is a trace of its own.
 void train(Session& session, const std::vector<Value>& parameters, double rate, const std::function<Value()>& loss_of) {
-  runtime::Sgd optimiser(session, parameters, {.rate = rate});
+  training::Sgd optimiser(session, parameters, {.rate = rate});
   double before = std::numeric_limits<double>::infinity();
   for (std::size_t step = 0; step < kSteps; ++step) {
     runtime::Recorder recorder(session);

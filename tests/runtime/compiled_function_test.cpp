@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "tests/catch.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -27,7 +27,7 @@ std::pair<Reals, std::size_t> trained(bool compiled, const std::vector<std::int6
     return bars;
   };
   CompiledFunction step(session, f, p);
-  Adam adam(session, p, {.rate = 0.1});
+  training::Adam adam(session, p, {.rate = 0.1});
   for (const std::int64_t batch : batches) {
     const Value x = session.input(session.normal({batch, 3}));
     const Value labels = session.input(Tensor::of_ints({batch}, std::vector<std::int64_t>(static_cast<std::size_t>(batch), 2)));

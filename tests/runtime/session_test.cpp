@@ -9,8 +9,8 @@
 
 #include "runtime/functions.h"
 #include "runtime/graph_module.h"
-#include "runtime/optimise.h"
 #include "tests/catch.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -309,7 +309,7 @@ TEST_CASE("session: equal seeds give equal runs, in float32 too", "[session]") {
   const auto run = [](std::size_t threads) {
     Session session({.seed = 9, .threads = threads});
     const Value w = session.parameter("w", session.normal({16, 8})), c = session.parameter("c", session.uniform({16}, -1, 1));
-    Adam adam(session, {w, c}, {});
+    training::Adam adam(session, {w, c}, {});
     for (int step = 0; step < 3; ++step) {
       const Value x = session.input(session.normal({32, 8}));
       const auto bars = session.gradients(mean(square(dropout(tanh(linear(x, w, c)), 0.5))), {w, c}, {std::nullopt, false});

@@ -4,13 +4,26 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/session.h"
 
-namespace assay::runtime {
+namespace assay::training {
+
+using runtime::Array;
+using runtime::Session;
+using runtime::Value;
+
+// What an optimiser knows from step to step. Arrays by parameter; none before the first step.
+struct OptimiserState {
+  std::string kind;  // "adam"
+  std::uint64_t steps = 0;
+  std::map<std::string, std::vector<Array>> kept;  // "first", "second"
+};
 
 class Optimiser {
  public:
@@ -25,18 +38,32 @@ class Optimiser {
   [[nodiscard]] const std::vector<Value>& parameters() const { return parameters_; }
   [[nodiscard]] double rate() const { return rate_; }
   void set_rate(double rate) { rate_ = rate; }
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }  // inside of a step: this one included
+
+  // A copy of the state, and another state in its place, from which steps go on with the same bits. The rate is the schedule's to save.
+  // Rejection optimise.state: the state of another kind of optimiser, or of other parameters; nothing is changed.
+  [[nodiscard]] virtual std::string_view kind() const = 0;
+  [[nodiscard]] Outcome<OptimiserState> state();
+  Outcome<Done> restore(const OptimiserState& state);
 
  protected:
-  [[nodiscard]] std::uint64_t steps() const { return steps_; }  // this one included
-  // What is kept for each parameter from step to step: lists by parameter.
-  virtual std::vector<std::vector<Array>*> states() = 0;
+  // What is kept for each parameter: lists by parameter, which start with every element at `start`.
+  struct Kept {
+    const char* name;
+    std::vector<Array>* arrays;
+    double start = 0;
+  };
+  virtual std::vector<Kept> states() = 0;
   // A step as elementwise ops: of the parameter, the gradient and the states; the new parameter and states.
   [[nodiscard]] virtual Graph pass_over(const Shape& shape) const = 0;
-  // The parameter's next value.
-  virtual Array next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
+  // The parameter's next value. States are written in place.
+  virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
+  // The same on a device: the next value, then the next states.
+  virtual Outcome<std::vector<Array>> next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient);
+  [[nodiscard]] Session& session() { return session_; }
 
  private:
-  Outcome<Done> step_on(Mirror& device, std::span<const Array> gradients);
+  Outcome<Done> step_on(runtime::Mirror& device, std::span<const Array> gradients);
 
   Session& session_;
   std::vector<Value> parameters_;
@@ -52,10 +79,11 @@ struct SgdOptions {
 class Sgd final : public Optimiser {
  public:
   Sgd(Session& session, std::vector<Value> parameters, const SgdOptions& options);
+  [[nodiscard]] std::string_view kind() const override { return "sgd"; }
 
  private:
-  Array next(std::size_t which, const Array& parameter, const Array& gradient) override;
-  std::vector<std::vector<Array>*> states() override;
+  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
+  std::vector<Kept> states() override;
   [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   SgdOptions options_;
   std::vector<Array> velocity_;
@@ -70,10 +98,11 @@ struct AdamOptions {
 class Adam final : public Optimiser {
  public:
   Adam(Session& session, std::vector<Value> parameters, const AdamOptions& options);
+  [[nodiscard]] std::string_view kind() const override { return "adam"; }
 
  private:
-  Array next(std::size_t which, const Array& parameter, const Array& gradient) override;
-  std::vector<std::vector<Array>*> states() override;
+  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
+  std::vector<Kept> states() override;
   [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   AdamOptions options_;
   std::vector<Array> first_, second_;
@@ -90,20 +119,4 @@ class GradientSum {
   std::vector<Array> sums_;
 };
 
-// The Euclidean norm of all elements together, in double; on a device in another order. NaN where a device does not give it, and then the session
-// has a failure.
-[[nodiscard]] double norm_of(std::span<const Value> gradients);
-// All gradients times most / norm where the norm is above `most`; the norm before.
-double clip_by_norm(std::vector<Value>& gradients, double most);
-// Each element between -most and most.
-void clip_by_value(std::vector<Value>& gradients, double most);
-
-// Learning rates by step, from 0 on.
-using Schedule = std::function<double(std::uint64_t step)>;
-[[nodiscard]] Schedule constant_rate(double rate);
-[[nodiscard]] Schedule step_decay(double rate, double factor, std::uint64_t every);   // rate factor^floor(step / every)
-[[nodiscard]] Schedule exponential_decay(double rate, double factor);                 // rate factor^step
-[[nodiscard]] Schedule cosine_decay(double rate, double least, std::uint64_t steps);  // half a cosine, then `least`
-[[nodiscard]] Schedule with_warmup(Schedule rate, std::uint64_t steps);               // times (step + 1) / steps at first
-
-}  // namespace assay::runtime
+}  // namespace assay::training

@@ -1,16 +1,21 @@
 // Optimisers against steps by hand and closed forms; schedules; clipping; sums of gradients.
-#include "runtime/optimise.h"
+#include "training/optimise.h"
 
 #include <cmath>
 #include <vector>
 
 #include "runtime/functions.h"
 #include "tests/catch.h"
+#include "training/adaptive.h"
+#include "training/clip.h"
+#include "training/muon.h"
+#include "training/schedules.h"
 
 namespace assay::test {
 namespace {
 
 using namespace runtime;
+using namespace training;
 using Reals = std::vector<double>;
 
 Array array(const Reals& values) { return Array::from(Tensor::of_doubles({static_cast<std::int64_t>(values.size())}, values)); }

@@ -1,16 +1,15 @@
-#include "runtime/optimise.h"
+#include "training/optimise.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
+#include <cstring>
 #include <string>
 #include <utility>
 
-#include "runtime/functions.h"
 #include "semantics/demand.h"
+#include "training/pass.h"
 
-namespace assay::runtime {
+namespace assay::training {
 
 namespace {
 
@@ -19,9 +18,16 @@ void with_elements(DType dtype, const F& f) {
   dtype == DType::float32 ? f(float{}) : f(double{});
 }
 
-Array zeros(const Array& like) {
+Array filled(const Array& like, double value) {
   Array result = Array::empty(like.dtype(), like.shape());
-  std::fill_n(result.raw(), result.bytes(), std::byte{0});
+  with_elements(like.dtype(), [&]<class T>(T) { std::ranges::fill(result.data<T>(), static_cast<T>(value)); });
+  return result;
+}
+
+// Steps write states in place: whoever keeps one needs elements of its own.
+Array copied(const Array& array) {
+  Array result = Array::empty(array.dtype(), array.shape());
+  if (array.bytes() > 0) std::memcpy(result.raw(), array.raw(), array.bytes());
   return result;
 }
 
@@ -56,71 +62,113 @@ Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
     return misfit("step, parameter " + std::to_string(k), type_of(parameters_[k].array()), type_of(gradients[k]));
   }
   ++steps_;
-  if (Mirror* const device = session_.mirror(); device != nullptr) {
+  if (steps_ == 1) {
+    for (const Kept& kept : states()) {
+      for (std::size_t k = 0; k < parameters_.size(); ++k) (*kept.arrays)[k] = filled(parameters_[k].array(), kept.start);
+    }
+  }
+  if (runtime::Mirror* const device = session_.mirror(); device != nullptr) {
     auto done = step_on(*device, gradients);
     if (!done) --steps_;
     return done;
   }
   for (std::size_t k = 0; k < gradients.size(); ++k) {
-    if (auto done = session_.assign(parameters_[k], next(k, parameters_[k].array(), gradients[k])); !done) return done;
-  }
-  return Done{};
-}
-
-Outcome<Done> Optimiser::step_on(Mirror& device, std::span<const Array> gradients) {
-  const std::vector<std::vector<Array>*> kept = states();
-  std::vector<std::vector<Array>> made;
-  for (std::size_t k = 0; k < gradients.size(); ++k) {
-    const Array& parameter = parameters_[k].array();
-    std::vector<const Array*> operands{&parameter, &gradients[k]};
-    for (std::vector<Array>* state : kept) {
-      if (steps_ == 1) (*state)[k] = zeros(parameter);
-      operands.push_back(&(*state)[k]);
-    }
-    auto results = device.run_pass(pass_over(parameter.shape()), operands);
-    if (!results) return results.rejection();
-    made.push_back(std::move(results).value());
-  }
-  for (std::size_t k = 0; k < gradients.size(); ++k) {
-    if (auto done = session_.assign(parameters_[k], made[k][0]); !done) return done;
-    for (std::size_t s = 0; s < kept.size(); ++s) (*kept[s])[k] = made[k][s + 1];
+    auto made = next(k, parameters_[k].array(), gradients[k]);
+    if (!made) return made.rejection();
+    if (auto done = session_.assign(parameters_[k], std::move(made).value()); !done) return done;
   }
   return Done{};
 }
 
 namespace {
 
-// A graph of elementwise float ops, written as formulas.
-class Pass {
- public:
-  explicit Pass(const Shape& shape) : shape_(shape) {}
-  NodeId operand() { return graph_.append_input(DType::float32, shape_, "x" + std::to_string(graph_.inputs.size())); }
-  NodeId number(double value) {
-    const auto narrow = static_cast<float>(value);
-    return graph_.append_constant(Tensor::of_floats({}, std::span(&narrow, 1)));
+Outcome<std::vector<Array>> op_by_op(runtime::Mirror& device, const Graph& graph, std::span<const Array* const> inputs) {
+  std::vector<Array> values(graph.nodes.size());
+  std::size_t given = 0;
+  for (std::size_t id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    if (node.op == Op::input) {
+      values[id] = *inputs[given++];
+    } else if (node.op == Op::constant) {
+      values[id] = Array::from(node.value);
+    } else {
+      std::vector<const Array*> operands;
+      for (const NodeId operand : node.operands) operands.push_back(&values[operand]);
+      auto made = device.run(node.op, node.attributes, operands, node.dtype, node.shape);
+      if (!made) return made.rejection();
+      values[id] = std::move(made).value();
+    }
   }
-  NodeId of(Op op, std::vector<NodeId> operands) { return add(op, std::move(operands), NoAttributes{}); }
-  NodeId times(NodeId x, double factor) { return factor == 1 ? x : add(Op::scale, {x}, ScaleAttributes{factor}); }
-  Graph take(const std::vector<NodeId>& results) {
-    for (const NodeId result : results) graph_.mark_output(result, "y" + std::to_string(graph_.outputs.size()));
-    return std::move(graph_);
-  }
-
- private:
-  NodeId add(Op op, std::vector<NodeId> operands, Attributes attributes) {
-    const auto node = graph_.append(op, std::move(operands), std::move(attributes));
-    demand(node.ok(), "Optimiser: elementwise ops of one shape");
-    return node.value();
-  }
-
-  Graph graph_;
-  const Shape& shape_;
-};
+  std::vector<Array> results;
+  for (const NodeId output : graph.outputs) results.push_back(values[output]);
+  return results;
+}
 
 }  // namespace
 
-std::vector<std::vector<Array>*> Sgd::states() {
-  return options_.momentum == 0 ? std::vector<std::vector<Array>*>{} : std::vector<std::vector<Array>*>{&velocity_};
+Outcome<std::vector<Array>> Optimiser::next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient) {
+  std::vector<const Array*> operands{&parameter, &gradient};
+  for (const Kept& kept : states()) operands.push_back(&(*kept.arrays)[which]);
+  const Graph pass = pass_over(parameter.shape());
+  auto made = device.run_pass(pass, operands);
+  return made.ok() || made.rejection().code != "gpu.op" ? made : op_by_op(device, pass, operands);  // longer than a pass may be
+}
+
+Outcome<Done> Optimiser::step_on(runtime::Mirror& device, std::span<const Array> gradients) {
+  const std::vector<Kept> kept = states();
+  std::vector<std::vector<Array>> made;
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    auto results = next_on(device, k, parameters_[k].array(), gradients[k]);
+    if (!results) return results.rejection();
+    made.push_back(std::move(results).value());
+  }
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    if (auto done = session_.assign(parameters_[k], made[k][0]); !done) return done;
+    for (std::size_t s = 0; s < kept.size(); ++s) (*kept[s].arrays)[k] = made[k][s + 1];
+  }
+  return Done{};
+}
+
+Outcome<OptimiserState> Optimiser::state() {
+  OptimiserState result{std::string(kind()), steps_, {}};
+  for (const Kept& kept : states()) {
+    std::vector<Array>& copies = result.kept[kept.name];
+    for (std::size_t k = 0; steps_ > 0 && k < parameters_.size(); ++k) {
+      if (auto here = (*kept.arrays)[k].fetch(); !here) return here.rejection();
+      copies.push_back(copied((*kept.arrays)[k]));
+    }
+  }
+  return result;
+}
+
+Outcome<Done> Optimiser::restore(const OptimiserState& state) {
+  const auto refused = [&](std::string place, std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "optimise.state", std::move(place),
+                     std::move(required),        std::move(found), "restore the state of the same optimiser over the same parameters"};
+  };
+  if (state.kind != kind()) return refused("kind", std::string(kind()), state.kind);
+  const std::vector<Kept> kept = states();
+  if (kept.size() != state.kept.size()) return refused("state", std::to_string(kept.size()) + " lists", std::to_string(state.kept.size()));
+  for (const Kept& one : kept) {
+    const auto found = state.kept.find(one.name);
+    if (found == state.kept.end()) return refused("state", one.name, "no such list");
+    const std::size_t count = state.steps > 0 ? parameters_.size() : 0;
+    if (found->second.size() != count) return refused(one.name, std::to_string(count) + " arrays", std::to_string(found->second.size()));
+    for (std::size_t k = 0; k < count; ++k) {
+      if (same_type(found->second[k], parameters_[k].array())) continue;
+      return refused(std::string(one.name) + " " + std::to_string(k), type_of(parameters_[k].array()), type_of(found->second[k]));
+    }
+  }
+  for (const Kept& one : kept) {
+    const std::vector<Array>& arrays = state.kept.at(one.name);
+    for (std::size_t k = 0; k < arrays.size(); ++k) (*one.arrays)[k] = copied(arrays[k]);
+  }
+  steps_ = state.steps;
+  return Done{};
+}
+
+std::vector<Optimiser::Kept> Sgd::states() {
+  return options_.momentum == 0 ? std::vector<Kept>{} : std::vector<Kept>{{"velocity", &velocity_}};
 }
 
 Graph Sgd::pass_over(const Shape& shape) const {
@@ -133,7 +181,7 @@ Graph Sgd::pass_over(const Shape& shape) const {
   return pass.take({pass.of(Op::sub, {p, pass.times(direction, rate())}), v});
 }
 
-std::vector<std::vector<Array>*> Adam::states() { return {&first_, &second_}; }
+std::vector<Optimiser::Kept> Adam::states() { return {{"first", &first_}, {"second", &second_}}; }
 
 Graph Adam::pass_over(const Shape& shape) const {
   const auto t = static_cast<double>(steps());
@@ -154,7 +202,7 @@ Graph Adam::pass_over(const Shape& shape) const {
 Sgd::Sgd(Session& session, std::vector<Value> parameters, const SgdOptions& options)
     : Optimiser(session, std::move(parameters), options.rate), options_(options), velocity_(this->parameters().size()) {}
 
-Array Sgd::next(std::size_t which, const Array& parameter, const Array& gradient) {
+Outcome<Array> Sgd::next(std::size_t which, const Array& parameter, const Array& gradient) {
   Array result = Array::empty(parameter.dtype(), parameter.shape());
   with_elements(parameter.dtype(), [&]<class T>(T) {
     const auto p = parameter.data<T>(), g = gradient.data<T>();
@@ -165,8 +213,6 @@ Array Sgd::next(std::size_t which, const Array& parameter, const Array& gradient
       for (std::size_t i = 0; i < q.size(); ++i) q[i] = p[i] - rate * (g[i] + decay * p[i]);
       return;
     }
-    const bool first = steps() == 1;
-    if (first) velocity_[which] = zeros(parameter);
     const auto v = velocity_[which].data<T>();
     for (std::size_t i = 0; i < q.size(); ++i) {
       const T slope = g[i] + decay * p[i];
@@ -183,12 +229,8 @@ Adam::Adam(Session& session, std::vector<Value> parameters, const AdamOptions& o
       first_(this->parameters().size()),
       second_(first_.size()) {}
 
-Array Adam::next(std::size_t which, const Array& parameter, const Array& gradient) {
+Outcome<Array> Adam::next(std::size_t which, const Array& parameter, const Array& gradient) {
   Array result = Array::empty(parameter.dtype(), parameter.shape());
-  if (steps() == 1) {
-    first_[which] = zeros(parameter);
-    second_[which] = zeros(parameter);
-  }
   const auto t = static_cast<double>(steps());
   const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
   with_elements(parameter.dtype(), [&]<class T>(T) {
@@ -212,9 +254,9 @@ Array Adam::next(std::size_t which, const Array& parameter, const Array& gradien
 namespace {
 
 // Null: here.
-Mirror* device_of(const Value& value) { return value.ok() ? value.session().mirror() : nullptr; }
+runtime::Mirror* device_of(const Value& value) { return value.ok() ? value.session().mirror() : nullptr; }
 
-Outcome<Array> added(Mirror* device, const Array& x, const Array& y) {
+Outcome<Array> added(runtime::Mirror* device, const Array& x, const Array& y) {
   const Array* const operands[] = {&x, &y};
   if (device != nullptr) return device->run(Op::add, NoAttributes{}, operands, x.dtype(), x.shape());
   Array sum = Array::empty(x.dtype(), x.shape());
@@ -246,64 +288,4 @@ Outcome<Done> GradientSum::add(std::span<const Value> gradients) {
   return Done{};
 }
 
-namespace {
-
-double norm_on(Mirror& device, std::span<const Value> gradients) {
-  std::vector<const Array*> arrays;
-  for (const Value& gradient : gradients) arrays.push_back(&gradient.array());
-  const auto sum = device.sum_of_squares(arrays);
-  if (sum) return std::sqrt(sum.value());
-  (void)gradients[0].session().refuse(sum.rejection());
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-}  // namespace
-
-double norm_of(std::span<const Value> gradients) {
-  Mirror* const device = gradients.empty() ? nullptr : device_of(gradients[0]);
-  if (device != nullptr) return norm_on(*device, gradients);
-  double sum = 0;
-  for (const Value& gradient : gradients) {
-    with_elements(gradient.dtype(), [&]<class T>(T) {
-      for (const T x : gradient.array().data<T>()) sum += static_cast<double>(x) * static_cast<double>(x);
-    });
-  }
-  return std::sqrt(sum);
-}
-
-double clip_by_norm(std::vector<Value>& gradients, double most) {
-  const double norm = norm_of(gradients);
-  if (norm <= most) return norm;
-  for (Value& gradient : gradients) gradient = gradient * (most / norm);
-  return norm;
-}
-
-void clip_by_value(std::vector<Value>& gradients, double most) {
-  for (Value& gradient : gradients) gradient = apply(Op::clip, gradient, ClipAttributes{-most, most});
-}
-
-Schedule constant_rate(double rate) {
-  return [=](std::uint64_t) { return rate; };
-}
-Schedule step_decay(double rate, double factor, std::uint64_t every) {
-  demand(every > 0, "step_decay: a positive number of steps");
-  return [=](std::uint64_t step) { return rate * std::pow(factor, static_cast<double>(step / every)); };
-}
-Schedule exponential_decay(double rate, double factor) {
-  return [=](std::uint64_t step) { return rate * std::pow(factor, static_cast<double>(step)); };
-}
-Schedule cosine_decay(double rate, double least, std::uint64_t steps) {
-  return [=](std::uint64_t step) {
-    if (step >= steps) return least;
-    const double part = static_cast<double>(step) / static_cast<double>(steps);
-    return least + (rate - least) * (1 + std::cos(std::numbers::pi * part)) / 2;
-  };
-}
-Schedule with_warmup(Schedule rate, std::uint64_t steps) {
-  return [rate = std::move(rate), steps](std::uint64_t step) {
-    const double share = step < steps ? static_cast<double>(step + 1) / static_cast<double>(steps) : 1;
-    return rate(step) * share;
-  };
-}
-
-}  // namespace assay::runtime
+}  // namespace assay::training

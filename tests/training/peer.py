@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""training/ beside PyTorch: optimisers, schedules, losses and layers.
+
+    python3 tests/training/peer.py BIN optimisers|schedules|losses|layers
+
+`peer_cases` prints inputs and results in float32 and float64; PyTorch computes the same from the same inputs.
+
+float64   agrees to RELATIVE of the largest magnitude that is compared: other formulas, orders of gates or defaults differ by far more.
+float32   is as near to PyTorch's float64 results (from the same float32 inputs) as PyTorch's own float32 results are, times FACTOR, or
+          within ROUNDINGS units in the last place of the largest magnitude: the difference is rounding, and of the same size.
+Prints "skipped" without the package torch.
+"""
+import json
+import subprocess
+import sys
+import warnings
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(0)
+
+RELATIVE = 1e-12   # of float64, which rounds at 1.1e-16; a hundred steps
+FACTOR = 4         # between two float32 computations in different orders
+ROUNDINGS = 8      # units of 2^-24 of the largest magnitude
+FAULTS = []
+COUNT = 0
+
+
+def tensor(one, dtype=None):
+    made = torch.tensor(one["data"], dtype=torch.float64).reshape(one["shape"])
+    if one["dtype"] in ("int64", "int32"):
+        return made.to(getattr(torch, one["dtype"]))
+    return made.to(dtype or getattr(torch, one["dtype"]))
+
+
+def compare(name, ours, theirs_same, theirs_exact, dtype):
+    """`ours` and PyTorch's result in the same format, and PyTorch's in float64; all of one shape."""
+    global COUNT
+    COUNT += 1
+    ours, theirs_same, theirs_exact = (torch.as_tensor(t, dtype=torch.float64).reshape(-1) for t in (ours, theirs_same, theirs_exact))
+    if ours.shape != theirs_exact.shape:
+        FAULTS.append(f"{name}: {ours.numel()} numbers, PyTorch {theirs_exact.numel()}")
+        return
+    if ours.numel() == 0:
+        return
+    size = theirs_exact.abs().max().item()
+    error, theirs = (ours - theirs_exact).abs().max().item(), (theirs_same - theirs_exact).abs().max().item()
+    allowed = RELATIVE * size if dtype == "float64" else max(FACTOR * theirs, ROUNDINGS * 2.0**-24 * size)
+    if not error <= allowed:
+        FAULTS.append(f"{name}: differs by {error:.3g}, PyTorch itself by {theirs:.3g}, allowed {allowed:.3g}, largest {size:.3g}")
+
+
+def orthogonal(grad, coefficients, steps, eps):
+    """torch.optim.Muon's iteration, which it computes in bfloat16, in the format of the gradient."""
+    a, b, c = coefficients
+    x = grad.T if grad.size(0) > grad.size(1) else grad
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if grad.size(0) > grad.size(1) else x
+
+
+def optimisers(cases):
+    from torch.optim import _muon
+    _muon._zeropower_via_newtonschulz = orthogonal
+    for case in cases:
+        found = {}
+        for dtype in {getattr(torch, case["dtype"]), torch.float64}:
+            p = torch.nn.Parameter(tensor(case["start"], dtype))
+            optimiser = getattr(torch.optim, case["name"])([p], **case["options"])
+            found[dtype] = []
+            for gradient in case["gradients"]:
+                p.grad = torch.tensor(gradient, dtype=dtype).reshape(p.shape)
+                optimiser.step()
+                found[dtype].append(p.detach().clone().to(torch.float64))
+        for step in (0, 1, 9, 99):
+            compare(f"{case['name']} {case['options']} {case['dtype']} after {step + 1} steps", case["after"][step],
+                    found[getattr(torch, case["dtype"])][step], found[torch.float64][step], case["dtype"])
+
+
+def schedules(cases):
+    for case in cases:
+        optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1, momentum=0.9)
+        options = case["options"]
+        schedule = getattr(torch.optim.lr_scheduler, case["name"])(optimiser, **options)
+        found = []
+        for _ in case["rates"]:
+            found.append(optimiser.param_groups[0]["lr"])
+            optimiser.step()
+            if len(found) < len(case["rates"]):
+                schedule.step()
+        compare(f"{case['name']} {options}", case["rates"], found, found, "float64")
+
+
+def hinge(x, signs, reduction):
+    loss = torch.relu(1 - signs * x)
+    return loss if reduction == "none" else getattr(loss, reduction)()
+
+
+def log_cosh(x, y, reduction):
+    loss = (x - y) + torch.logaddexp(-2 * (x - y), torch.zeros_like(x)) - torch.log(torch.tensor(2.0, dtype=x.dtype))
+    return loss if reduction == "none" else getattr(loss, reduction)()
+
+
+def losses(cases):
+    own = {"hinge": hinge, "log_cosh": log_cosh}
+    for case in cases:
+        name = f"{case['name']} {({k: v if not isinstance(v, dict) else '...' for k, v in case['options'].items()})} {case['dtype']}"
+        if "failed" in case:
+            FAULTS.append(f"{name}: {case['failed']}")
+            continue
+        results = {}
+        for dtype in {getattr(torch, case["dtype"]), torch.float64}:
+            operands = [tensor(one, dtype) for one in case["operands"]]
+            operands[0].requires_grad_(True)
+            options = {k: tensor(v, dtype) if isinstance(v, dict) else v for k, v in case["options"].items()}
+            value = (own.get(case["name"]) or getattr(F, case["name"]))(*operands, **options)
+            (gradient,) = torch.autograd.grad(value.sum(), operands[0])
+            results[dtype] = (value.detach(), gradient)
+        same, exact = results[getattr(torch, case["dtype"])], results[torch.float64]
+        compare(name, case["value"]["data"], same[0], exact[0], case["dtype"])
+        compare(name + " gradient", case["gradient"]["data"], same[1], exact[1], case["dtype"])
+
+
+def main():
+    binary, part = sys.argv[1], sys.argv[2]
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # torch announces another mean of kl_div
+    done = subprocess.run([f"{binary}/peer_cases", part], capture_output=True, text=True, check=True)
+    globals()[part](json.loads(done.stdout))
+    for fault in FAULTS:
+        print(f"FAILED {fault}")
+    print(f"{COUNT} comparisons, {len(FAULTS)} failed")
+    sys.exit(1 if FAULTS or COUNT == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -126,6 +126,98 @@ def losses(cases):
         compare(name + " gradient", case["gradient"]["data"], same[1], exact[1], case["dtype"])
 
 
+class CausalAttention(torch.nn.MultiheadAttention):
+    causal = True
+
+
+class MambaBlock(torch.nn.Module):
+    """Gu and Dao 2023, step by step."""
+
+    def __init__(self, width, state):
+        super().__init__()
+        inner, self.rank, self.state = 2 * width, (width + 15) // 16, state
+        self.in_proj = torch.nn.Linear(width, 2 * inner, bias=False)
+        self.conv1d = torch.nn.Conv1d(inner, inner, 4, padding=3, groups=inner)
+        self.x_proj = torch.nn.Linear(inner, self.rank + 2 * state, bias=False)
+        self.dt_proj = torch.nn.Linear(self.rank, inner)
+        self.A_log, self.D = torch.nn.Parameter(torch.zeros(inner, state)), torch.nn.Parameter(torch.zeros(inner))
+        self.out_proj = torch.nn.Linear(inner, width, bias=False)
+
+    def forward(self, x):
+        u, gate = self.in_proj(x).chunk(2, -1)
+        u = F.silu(self.conv1d(u.transpose(1, 2))[..., :x.shape[1]].transpose(1, 2))
+        delta, b, c = self.x_proj(u).split([self.rank, self.state, self.state], -1)
+        delta, a = F.softplus(self.dt_proj(delta)), -torch.exp(self.A_log)
+        s, outputs = torch.zeros(x.shape[0], *a.shape, dtype=x.dtype), []
+        for t in range(x.shape[1]):
+            s = torch.exp(delta[:, t, :, None] * a) * s + (delta[:, t] * u[:, t])[:, :, None] * b[:, t, None, :]
+            outputs.append((s * c[:, t, None, :]).sum(-1))
+        return self.out_proj((torch.stack(outputs, 1) + u * self.D) * F.silu(gate))
+
+
+class SpectralConv1d(torch.nn.Module):
+    """Li et al. 2021, by torch.fft."""
+
+    def __init__(self, modes):
+        super().__init__()
+        self.modes = modes
+        self.real, self.imaginary = torch.nn.Parameter(torch.zeros(modes, 3, 2)), torch.nn.Parameter(torch.zeros(modes, 3, 2))
+
+    def forward(self, x):
+        y = torch.einsum("bck,kce->bek", torch.fft.rfft(x)[..., :self.modes], torch.complex(self.real, self.imaginary))
+        return torch.fft.irfft(F.pad(y, (0, x.shape[-1] // 2 + 1 - self.modes)), n=x.shape[-1])
+
+
+def applied(module, x):
+    if isinstance(module, torch.nn.MultiheadAttention):
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1) if hasattr(module, "causal") else None
+        return module(x, x, x, need_weights=False, attn_mask=mask)[0]
+    y = module(x)
+    return y[0] if isinstance(y, tuple) else y
+
+
+def trained(case, dtype):
+    """-> {name: tensor}: what the case has, by PyTorch in this format."""
+    module = (globals().get(case["name"]) or getattr(torch.nn, case["name"]))(**case["arguments"]).to(dtype)
+    module.load_state_dict({k: tensor(v, dtype) for k, v in case["parameters"].items()}, strict=not any("running" in k for k in case["parameters"]))
+    x, target = tensor(case["input"], dtype).requires_grad_(True), tensor(case["target"], dtype)
+    running = {k: v.clone() for k, v in module.state_dict().items()}
+    y = applied(module, x)
+    results = {"output": y.detach(), "input_gradient": torch.autograd.grad(F.mse_loss(y, target), x)[0]}
+    module.load_state_dict(running)
+    if "losses" not in case:
+        return results
+    optimiser, losses, x = torch.optim.SGD(module.parameters(), lr=0.05), [], x.detach()
+    for _ in case["losses"]:
+        optimiser.zero_grad()
+        loss = F.mse_loss(applied(module, x), target)
+        loss.backward()
+        losses.append(loss.item())
+        optimiser.step()
+    results["losses"] = torch.tensor(losses, dtype=torch.float64)
+    results |= {k: v.detach().clone() for k, v in module.state_dict().items() if "num_batches" not in k}
+    module.eval()
+    with torch.no_grad():
+        results["evaluated"] = applied(module, x)
+    return results
+
+
+def layers(cases):
+    for case in cases:
+        if "failed" in case:
+            FAULTS.append(f"{case['name']}: {case['failed']}")
+            continue
+        name = f"{case['name']} {case['arguments']} {case['dtype']} {'compiled' if case['compiled'] else 'eager'}"
+        same, exact = trained(case, getattr(torch, case["dtype"])), trained(case, torch.float64)
+        ours = {k: case[k]["data"] for k in ("output", "input_gradient", "evaluated") if k in case}
+        ours |= {k: v["data"] for k, v in case.get("after", {}).items()} | ({"losses": case["losses"]} if "losses" in case else {})
+        if set(ours) != set(exact):
+            FAULTS.append(f"{name}: {sorted(ours)}, PyTorch {sorted(exact)}")
+            continue
+        for key in ours:
+            compare(f"{name} {key}", ours[key], same[key], exact[key], case["dtype"])
+
+
 def main():
     binary, part = sys.argv[1], sys.argv[2]
     torch.set_num_threads(1)

@@ -13,8 +13,9 @@ int main(int argc, char** argv) {
   if (what == "optimisers") cases = optimiser_cases();
   if (what == "schedules") cases = schedule_cases();
   if (what == "losses") cases = loss_cases();
+  if (what == "layers") cases = layer_cases();
   if (cases.is_null()) {
-    std::cerr << "usage: peer_cases optimisers|schedules|losses\n";
+    std::cerr << "usage: peer_cases optimisers|schedules|losses|layers\n";
     return 2;
   }
   std::cout << cases.dump() << "\n";

@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 Json optimiser_cases();
 Json schedule_cases();
 Json loss_cases();
+Json layer_cases();
 
 // {"dtype", "shape", "data"}, floats with all their digits.
 inline Json json_of(const runtime::Array& array) {

@@ -1,0 +1,59 @@
+#include "training/layers/basic.h"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "runtime/functions.h"
+#include "training/initialise.h"
+#include "training/layers/shapes.h"
+
+namespace assay::training {
+
+namespace {
+
+std::int64_t rows_of(const Shape& shape, std::size_t but) {
+  return std::accumulate(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(but), std::int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool bias)
+    : weight_(scope.parameter("weight", uniform_by_fan(scope.session(), {out, in}, in))) {
+  if (bias) bias_ = scope.parameter("bias", uniform_by_fan(scope.session(), {out}, in));
+}
+
+Value Linear::operator()(const Value& x) const {
+  const auto rows = [&](const Value& matrix) { return bias_ ? linear(matrix, weight_, *bias_) : linear(matrix, weight_); };
+  if (x.shape().size() == 2 || x.shape().empty()) return rows(x);
+  Shape shape = x.shape();
+  const Value result = rows(reshape(x, {rows_of(shape, 1), shape.back()}));
+  shape.back() = weight_.shape()[0];
+  return reshape(result, std::move(shape));
+}
+
+Embedding::Embedding(const Scope& scope, std::int64_t count, std::int64_t width, double deviation)
+    : weight_(scope.parameter("weight", normal(scope.session(), {count, width}, deviation))) {}
+
+Value Embedding::operator()(const Value& index) const {
+  Shape shape = index.shape();
+  const Value rows = embedding(reshape(index, {rows_of(shape, 0)}), weight_);
+  shape.push_back(weight_.shape()[1]);
+  return reshape(rows, std::move(shape));
+}
+
+Value Dropout::operator()(const Value& x) const { return model_->training() && p_ > 0 ? dropout(x, p_) : x; }
+
+Array sinusoidal_places(const Session& session, std::int64_t places, std::int64_t width) {
+  constexpr double kSlowest = 10000;  // of the frequencies, from 1 down to its inverse
+  std::vector<double> values;
+  for (std::int64_t place = 0; place < places; ++place) {
+    for (std::int64_t k = 0; k < width; ++k) {
+      const double angle = static_cast<double>(place) * std::pow(kSlowest, -static_cast<double>(k / 2 * 2) / static_cast<double>(width));
+      values.push_back(k % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return numbers(session, {places, width}, values);
+}
+
+}  // namespace assay::training

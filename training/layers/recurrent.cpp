@@ -1,0 +1,77 @@
+#include "training/layers/recurrent.h"
+
+#include <string>
+
+#include "runtime/functions.h"
+#include "training/initialise.h"
+#include "training/layers/shapes.h"
+
+namespace assay::training {
+
+Recurrent::Recurrent(const Scope& scope, Cell cell, std::int64_t in, std::int64_t hidden, std::int64_t layers)
+    : session_(&scope.session()), cell_(cell), hidden_(hidden) {
+  const std::int64_t gates = cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4;
+  for (std::int64_t k = 0; k < layers; ++k) {
+    const std::string end = "_l" + std::to_string(k);
+    const auto made = [&](const char* name, const Shape& shape) {
+      return scope.parameter(name + end, uniform_by_fan(*session_, shape, hidden));
+    };
+    const Value input = made("weight_ih", {gates * hidden, k == 0 ? in : hidden}), recurrent = made("weight_hh", {gates * hidden, hidden});
+    const Value input_bias = made("bias_ih", {gates * hidden});
+    layers_.push_back({input, recurrent, input_bias, made("bias_hh", {gates * hidden})});
+  }
+}
+
+Recurrent::State Recurrent::zeros(std::int64_t batch) const {
+  const Value zero = expand(session_->number(0), {batch, hidden_});
+  State state;
+  state.hidden.assign(layers_.size(), zero);
+  if (cell_ == Cell::lstm) state.cell.assign(layers_.size(), zero);
+  return state;
+}
+
+// x: the input's part of the gates, bias included.
+Value Recurrent::step(const Layer& layer, const Value& x, Value& hidden, Value* cell) const {
+  const Value back = linear(hidden, layer.recurrent, layer.recurrent_bias);
+  switch (cell_) {
+    case Cell::rnn:
+      return hidden = tanh(x + back);
+    case Cell::gru: {
+      const std::vector<Value> xs = split(x, 1, 3), hs = split(back, 1, 3);
+      const Value reset = sigmoid(xs[0] + hs[0]), update = sigmoid(xs[1] + hs[1]), fresh = tanh(xs[2] + reset * hs[2]);
+      return hidden = fresh + update * (hidden - fresh);
+    }
+    case Cell::lstm: {
+      const std::vector<Value> gates = split(x + back, 1, 4);  // input, forget, cell, output
+      *cell = sigmoid(gates[1]) * *cell + sigmoid(gates[0]) * tanh(gates[2]);
+      return hidden = sigmoid(gates[3]) * tanh(*cell);
+    }
+  }
+  return hidden;
+}
+
+Recurrent::Result Recurrent::operator()(const Value& x, const std::optional<State>& start) const {
+  const Shape shape = x.shape();
+  if (shape.size() != 3 || shape[1] < 1 || shape[1] > kMostSteps) {
+    return {session_->refuse({Rejection::Kind::unsupported, "training.steps", "recurrent layer",
+                              "[B, T, in] with T from 1 to " + std::to_string(kMostSteps), to_string(shape), "cut the sequences"}),
+            {}};
+  }
+  State state = start ? *start : zeros(shape[0]);
+  Value inputs = x;
+  for (std::size_t k = 0; k < layers_.size(); ++k) {
+    const std::int64_t width = inputs.shape().at(2);
+    // The input's part of all steps is one product.
+    const Value rows = linear(reshape(inputs, {shape[0] * shape[1], width}), layers_[k].input, layers_[k].input_bias);
+    if (!rows.ok()) return {rows, state};
+    const Value gates = reshape(rows, {shape[0], shape[1], rows.shape()[1]});
+    std::vector<Value> outputs;
+    for (std::int64_t t = 0; t < shape[1]; ++t) {
+      outputs.push_back(step(layers_[k], select(gates, 1, t), state.hidden[k], cell_ == Cell::lstm ? &state.cell[k] : nullptr));
+    }
+    inputs = stack(outputs, 1);
+  }
+  return {inputs, state};
+}
+
+}  // namespace assay::training

@@ -160,6 +160,7 @@ class Session {
   // Random numbers: every call takes the next key of the session's seed. They are made on the session's device, with the same bits as here.
   RandomKey next_key() { return random_.split(drawn_++); }
   [[nodiscard]] std::uint64_t keys_drawn() const { return drawn_; }
+  void set_keys_drawn(std::uint64_t count) { drawn_ = count; }  // as after so many draws: a run that is resumed goes on there
   Array uniform(const Shape& shape, double lo = 0, double hi = 1) { return drawn({Drawing::Kind::uniform, options_.dtype, shape, lo, hi}); }
   Array normal(const Shape& shape) { return drawn({Drawing::Kind::normal, options_.dtype, shape}); }
   Array bernoulli(double p, const Shape& shape) { return bernoulli(p, shape, options_.dtype); }

@@ -62,7 +62,7 @@ PACKAGES = {
     "certificates/format": ["sys/stat.h", "unistd.h"],
     "certificates/search": ["Clp", "Coin", "cblas.h", "sys/resource.h", "unistd.h", "pthread.h", "immintrin.h", "xmmintrin.h"],
     "runtime": ["hwy/", "oneapi/dnnl/", "omp.h", "immintrin.h", "xmmintrin.h"],
-    "training": ["CLI/", "unistd.h", "fcntl.h", "sys/"],
+    "training": ["CLI/", "png.h", "zlib.h", "unistd.h", "fcntl.h", "sys/"],
     "gpu": ["cuda", "cublas", "ucontext.h", "setjmp.h", "elf.h", "link.h", "cxxabi.h", "unistd.h"],
     "assay": ["cuda_runtime.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],

@@ -15,6 +15,7 @@ set(ASSAY_DEBIAN_headers libboost-dev)
 set(ASSAY_DEBIAN_dnnl libdnnl-dev)
 set(ASSAY_DEBIAN_nlohmann_json nlohmann-json3-dev)
 set(ASSAY_DEBIAN_CLI11 libcli11-dev)
+set(ASSAY_DEBIAN_PNG libpng-dev)
 set(ASSAY_DEBIAN_OpenMP_CXX libgomp1)
 set(ASSAY_DEBIAN_Threads libc6-dev)
 

@@ -1,0 +1,515 @@
+#include "formats/onnx_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace assay::formats {
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+constexpr int kOpset = 20, kIrVersion = 9;
+
+Rejection no_form(const Graph& graph, NodeId id, std::string found) {
+  return {Rejection::Kind::unsupported,
+          "onnx.op",
+          "node " + std::to_string(id) + " (" + std::string(op_row(graph.node(id).op).name) + ")",
+          "an op with an ONNX operator in docs/training.md",
+          std::move(found),
+          "write the model in ops that have one"};
+}
+
+// Protocol buffers (protobuf.dev, encoding): fields of numbers, and of bytes with their length.
+class Message {
+ public:
+  Message& number(int field, std::uint64_t value) {
+    varint(static_cast<std::uint64_t>(field) << 3);
+    varint(value);
+    return *this;
+  }
+  Message& bytes(int field, std::string_view value) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 2);
+    varint(value.size());
+    text_ += value;
+    return *this;
+  }
+  Message& real(int field, float value) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 5);
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value > 127; value >>= 7) text_ += static_cast<char>(static_cast<unsigned char>((value & 127) | 128));
+    text_ += static_cast<char>(value);
+  }
+  std::string text_;
+};
+
+std::uint64_t element_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return 1;
+    case DType::uint8:
+      return 2;
+    case DType::int8:
+      return 3;
+    case DType::uint16:
+      return 4;
+    case DType::int16:
+      return 5;
+    case DType::int32:
+      return 6;
+    case DType::int64:
+      return 7;
+    case DType::boolean:
+      return 9;
+    case DType::float64:
+      return 11;
+    case DType::uint32:
+      return 12;
+    case DType::uint64:
+      return 13;
+    case DType::complex64:
+      return 14;
+  }
+  return 0;
+}
+
+std::string tensor_proto(const std::string& name, const Tensor& value) {
+  Message message;
+  for (const std::int64_t extent : value.shape()) message.number(1, static_cast<std::uint64_t>(extent));
+  message.number(2, element_type(value.dtype())).bytes(8, name);
+  message.bytes(9, {reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()});
+  return message.text();
+}
+
+std::string value_info(const std::string& name, const Node& node) {
+  Message shape, tensor, type, info;
+  for (const std::int64_t extent : node.shape) shape.bytes(1, Message().number(1, static_cast<std::uint64_t>(extent)).text());
+  tensor.number(1, element_type(node.dtype)).bytes(2, shape.text());
+  type.bytes(1, tensor.text());
+  return info.bytes(1, name).bytes(2, type.text()).text();
+}
+
+// Kinds of attributes (onnx.proto, AttributeProto.AttributeType).
+enum : std::uint64_t { kReal = 1, kInt = 2, kText = 3, kInts = 7 };
+
+// One operator in the making.
+class Operator {
+ public:
+  explicit Operator(std::string_view type) : type_(type) {}
+  Operator& in(const std::string& name) {
+    inputs_.push_back(name);
+    return *this;
+  }
+  Operator& set(std::string_view name, std::int64_t value) {
+    return add(Message().bytes(1, name).number(3, static_cast<std::uint64_t>(value)).number(20, kInt));
+  }
+  Operator& set(std::string_view name, float value) { return add(Message().bytes(1, name).real(2, value).number(20, kReal)); }
+  Operator& set(std::string_view name, std::string_view value) { return add(Message().bytes(1, name).bytes(4, value).number(20, kText)); }
+  Operator& set(std::string_view name, const Ints& values) {
+    Message message;
+    message.bytes(1, name);
+    for (const std::int64_t value : values) message.number(8, static_cast<std::uint64_t>(value));
+    return add(message.number(20, kInts));
+  }
+  [[nodiscard]] std::string with_output(const std::string& name) const {
+    Message message;
+    for (const std::string& input : inputs_) message.bytes(1, input);
+    message.bytes(2, name).bytes(3, name).bytes(4, type_);
+    for (const std::string& attribute : attributes_) message.bytes(5, attribute);
+    return message.text();
+  }
+
+ private:
+  Operator& add(const Message& attribute) {
+    attributes_.push_back(attribute.text());
+    return *this;
+  }
+  std::string type_;
+  std::vector<std::string> inputs_, attributes_;
+};
+
+// Operators without attributes of their own.
+std::optional<std::string_view> plain_name(Op op) {
+  static const std::map<Op, std::string_view> kNames = {{Op::add, "Add"},
+                                                        {Op::sub, "Sub"},
+                                                        {Op::mul, "Mul"},
+                                                        {Op::div, "Div"},
+                                                        {Op::neg, "Neg"},
+                                                        {Op::relu, "Relu"},
+                                                        {Op::sigmoid, "Sigmoid"},
+                                                        {Op::tanh, "Tanh"},
+                                                        {Op::abs, "Abs"},
+                                                        {Op::sign, "Sign"},
+                                                        {Op::sqrt, "Sqrt"},
+                                                        {Op::exp, "Exp"},
+                                                        {Op::log, "Log"},
+                                                        {Op::sin, "Sin"},
+                                                        {Op::cos, "Cos"},
+                                                        {Op::min, "Min"},
+                                                        {Op::max, "Max"},
+                                                        {Op::floor, "Floor"},
+                                                        {Op::ceil, "Ceil"},
+                                                        {Op::round, "Round"},
+                                                        {Op::reciprocal, "Reciprocal"},
+                                                        {Op::erf, "Erf"},
+                                                        {Op::softplus, "Softplus"},
+                                                        {Op::softsign, "Softsign"},
+                                                        {Op::mish, "Mish"},
+                                                        {Op::hard_swish, "HardSwish"},
+                                                        {Op::equal, "Equal"},
+                                                        {Op::less, "Less"},
+                                                        {Op::less_equal, "LessOrEqual"},
+                                                        {Op::logical_not, "Not"},
+                                                        {Op::logical_and, "And"},
+                                                        {Op::logical_or, "Or"},
+                                                        {Op::logical_xor, "Xor"},
+                                                        {Op::where, "Where"},
+                                                        {Op::matmul, "MatMul"},
+                                                        {Op::atan, "Atan"},
+                                                        {Op::is_nan, "IsNaN"}};
+  const auto found = kNames.find(op);
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
+template <class Attributes>
+const Attributes& of(const Node& node) {
+  return std::get<Attributes>(node.attributes);
+}
+
+Ints joined(Ints first, const Ints& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class Writer {
+ public:
+  explicit Writer(const Graph& graph) : graph_(graph), names_(graph.nodes.size()), users_(graph.nodes.size(), 0) {
+    for (const Node& node : graph.nodes) {
+      for (const NodeId operand : node.operands) ++users_[operand];
+    }
+    for (const NodeId output : graph.outputs) ++users_[output];
+  }
+
+  Outcome<std::string> write() {
+    name_nodes();
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (joined_.count(id) != 0) continue;
+      if (auto done = write_node(id); !done) return done.rejection();
+    }
+    nodes_.insert(nodes_.end(), late_.begin(), late_.end());
+    Message body;
+    for (const std::string& node : nodes_) body.bytes(1, node);
+    body.bytes(2, "graph");
+    for (const std::string& tensor : initializers_) body.bytes(5, tensor);
+    for (std::size_t k = 0; k < graph_.inputs.size(); ++k)
+      body.bytes(11, value_info(names_[graph_.inputs[k]], graph_.node(graph_.inputs[k])));
+    for (std::size_t k = 0; k < graph_.outputs.size(); ++k)
+      body.bytes(12, value_info(graph_.output_names[k], graph_.node(graph_.outputs[k])));
+    if (body.text().size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+      return Rejection{
+          Rejection::Kind::unsupported,       "onnx.size", "model", "at most 2 GiB", std::to_string(body.text().size()) + " bytes",
+          "write fewer weights into one file"};
+    }
+    const std::string opset = Message().bytes(1, "").number(2, kOpset).text();
+    return Message().number(1, kIrVersion).bytes(2, "assay").bytes(7, body.text()).bytes(8, opset).text();
+  }
+
+ private:
+  std::string fresh(const std::string& wanted) {
+    std::string name = wanted;
+    for (int k = 1; !taken_.insert(name).second; ++k) name = wanted + "." + std::to_string(k);
+    return name;
+  }
+
+  void name_nodes() {
+    for (const std::string& name : graph_.output_names) taken_.insert(name);
+    for (std::size_t k = 0; k < graph_.inputs.size(); ++k) names_[graph_.inputs[k]] = fresh(graph_.input_names[k]);
+    for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
+      const NodeId id = graph_.outputs[k];
+      const bool computed = op_row(graph_.node(id).op).op_class != OpClass::leaf;
+      if (computed && names_[id].empty()) {
+        names_[id] = graph_.output_names[k];
+      } else {
+        copies_.emplace_back(id, graph_.output_names[k]);
+      }
+    }
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (names_[id].empty()) names_[id] = fresh(graph_.node(id).name.empty() ? "v" + std::to_string(id) : graph_.node(id).name);
+    }
+    for (const auto& [id, name] : copies_) late_.push_back(Operator("Identity").in(names_[id]).with_output(name));
+  }
+
+  std::string constant(const Tensor& value, const std::string& wanted) {
+    const std::string name = fresh(wanted);
+    initializers_.push_back(tensor_proto(name, value));
+    return name;
+  }
+  std::string ints(const Ints& values, const std::string& wanted) {
+    return constant(Tensor::of_ints({static_cast<std::int64_t>(values.size())}, values), wanted);
+  }
+  std::string real(double value, DType dtype, const std::string& wanted) {
+    const auto narrow = static_cast<float>(value);
+    return constant(dtype == DType::float32 ? Tensor::of_floats({}, std::span(&narrow, 1)) : Tensor::of_doubles({}, std::span(&value, 1)),
+                    wanted);
+  }
+
+  Outcome<Done> write_node(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op == Op::constant) {
+      initializers_.push_back(tensor_proto(names_[id], node.value));
+    } else if (node.op != Op::input) {
+      auto made = operator_of(id);
+      if (!made) return made.rejection();
+      nodes_.push_back(std::move(made).value());
+    }
+    return Done{};
+  }
+
+  Operator with_operands(std::string_view type, const Node& node) const {
+    Operator made(type);
+    for (const NodeId operand : node.operands) made.in(names_[operand]);
+    return made;
+  }
+
+  Outcome<std::string> operator_of(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (const auto name = plain_name(node.op)) return with_operands(*name, node).with_output(names_[id]);
+    if (node.op == Op::normalise) return layer_norm(id);
+    std::optional<Operator> made = layout(node);
+    if (!made) made = windowed(node);
+    if (!made) made = other(node);
+    if (!made) return no_form(graph_, id, "none of this form");
+    return made->with_output(names_[id]);
+  }
+
+  std::optional<Operator> layout(const Node& node) {
+    switch (node.op) {
+      case Op::reshape: {
+        const Ints& shape = of<ShapeAttributes>(node).shape;
+        Operator made = with_operands("Reshape", node).in(ints(shape, "shape"));
+        return std::ranges::count(shape, 0) == 0 ? made : made.set("allowzero", std::int64_t{1});
+      }
+      case Op::expand:
+        return with_operands("Expand", node).in(ints(of<ShapeAttributes>(node).shape, "shape"));
+      case Op::permute:
+        return with_operands("Transpose", node).set("perm", of<PermuteAttributes>(node).axes);
+      case Op::concat:
+        return with_operands("Concat", node).set("axis", of<ConcatAttributes>(node).axis);
+      case Op::slice:
+        return slice(node);
+      case Op::pad: {
+        const auto& pad = of<PadAttributes>(node);
+        if (!is_float(node.dtype)) return std::nullopt;
+        return with_operands("Pad", node).in(ints(joined(pad.before, pad.after), "pads")).in(real(pad.value, node.dtype, "value"));
+      }
+      case Op::gather: {
+        const auto& gather = of<GatherAttributes>(node);
+        return with_operands("Gather", node)
+            .in(constant(Tensor::of_ints(gather.index_shape, gather.indices), "indices"))
+            .set("axis", gather.axis);
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // Ends are exclusive; before the first element, backwards, is the smallest integer.
+  Operator slice(const Node& node) {
+    const auto& how = of<SliceAttributes>(node);
+    Ints ends, axes(how.starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      const std::int64_t last = how.starts[k] + (how.extents[k] - 1) * how.steps[k], end = last + (how.steps[k] > 0 ? 1 : -1);
+      ends.push_back(how.extents[k] == 0 ? how.starts[k] : end < 0 ? std::numeric_limits<std::int64_t>::min() : end);
+    }
+    return with_operands("Slice", node)
+        .in(ints(how.starts, "starts"))
+        .in(ints(ends, "ends"))
+        .in(ints(axes, "axes"))
+        .in(ints(how.steps, "steps"));
+  }
+
+  std::optional<Operator> windowed(const Node& node) {
+    if (node.op != Op::conv && node.op != Op::conv_transpose && node.op != Op::max_pool && node.op != Op::avg_pool) return std::nullopt;
+    const auto& window = of<WindowAttributes>(node);
+    const bool is_pool = node.op == Op::max_pool || node.op == Op::avg_pool;
+    const char* type = node.op == Op::conv             ? "Conv"
+                       : node.op == Op::conv_transpose ? "ConvTranspose"
+                       : node.op == Op::max_pool       ? "MaxPool"
+                                                       : "AveragePool";
+    Operator made = with_operands(type, node);
+    made.set("kernel_shape", window.kernel).set("strides", window.strides).set("dilations", window.dilations);
+    made.set("pads", joined(window.pads_begin, window.pads_end));
+    if (!is_pool) made.set("group", window.groups);
+    if (is_pool) made.set("ceil_mode", std::int64_t{window.ceil_mode});
+    if (node.op == Op::avg_pool) made.set("count_include_pad", std::int64_t{window.count_include_pad});
+    if (node.op == Op::conv_transpose && !window.output_padding.empty()) made.set("output_padding", window.output_padding);
+    return made;
+  }
+
+  std::optional<Operator> reduction(const char* type, const Node& node) {
+    const auto& how = of<ReduceAttributes>(node);
+    return with_operands(type, node).in(ints(how.axes, "axes")).set("keepdims", std::int64_t{how.keep_dims});
+  }
+
+  std::optional<Operator> other(const Node& node) {
+    switch (node.op) {
+      case Op::gemm: {
+        const auto& how = of<GemmAttributes>(node);
+        Operator made = with_operands("Gemm", node);
+        made.set("alpha", static_cast<float>(how.alpha)).set("beta", static_cast<float>(how.beta));
+        return made.set("transA", std::int64_t{how.transpose_a}).set("transB", std::int64_t{how.transpose_b});
+      }
+      case Op::batch_norm:
+        return with_operands("BatchNormalization", node).set("epsilon", static_cast<float>(of<BatchNormAttributes>(node).epsilon));
+      case Op::reduce_sum:
+        return reduction("ReduceSum", node);
+      case Op::reduce_mean:
+        return reduction("ReduceMean", node);
+      case Op::reduce_max:
+        return reduction("ReduceMax", node);
+      case Op::reduce_min:
+        return reduction("ReduceMin", node);
+      case Op::softmax:
+        return with_operands("Softmax", node).set("axis", of<SoftmaxAttributes>(node).axis);
+      case Op::log_softmax:
+        return with_operands("LogSoftmax", node).set("axis", of<SoftmaxAttributes>(node).axis);
+      case Op::leaky_relu:
+        return with_operands("LeakyRelu", node).set("alpha", static_cast<float>(of<LeakyReluAttributes>(node).slope));
+      case Op::elu:
+        return with_operands("Elu", node).set("alpha", static_cast<float>(of<ActivationAttributes>(node).alpha));
+      case Op::gelu:
+        return with_operands("Gelu", node).set("approximate", std::string_view(of<GeluAttributes>(node).tanh_form ? "tanh" : "none"));
+      case Op::cast:
+        return with_operands("Cast", node).set("to", static_cast<std::int64_t>(element_type(node.dtype)));
+      case Op::clip: {
+        const auto& how = of<ClipAttributes>(node);
+        Operator made = with_operands("Clip", node);
+        made.in(std::isinf(how.lo) ? "" : real(how.lo, node.dtype, "least"));
+        return std::isinf(how.hi) ? made : made.in(real(how.hi, node.dtype, "most"));
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // LayerNormalization is the op, a product and, if there is one, a sum; the three are one operator.
+  Outcome<std::string> layer_norm(NodeId id) {
+    const Node& node = graph_.node(id);
+    const auto& how = of<NormaliseAttributes>(node);
+    const auto rank = static_cast<std::int64_t>(node.shape.size()), first = rank - static_cast<std::int64_t>(how.axes.size());
+    for (std::size_t k = 0; k < how.axes.size(); ++k) {
+      if (how.axes[k] != first + static_cast<std::int64_t>(k)) return no_form(graph_, id, "axes that are not the last ones");
+    }
+    if (how.form != NormaliseAttributes::Form::centered) return no_form(graph_, id, "another form than centered");
+    const auto product = only_user(id, Op::mul);
+    if (!product) return no_form(graph_, id, "no product with a scale behind it");
+    const auto total = only_user(*product, Op::add);
+    const auto constant_of = [&](NodeId user, NodeId operand) {
+      const auto& both = graph_.node(user).operands;
+      return both[0] == operand ? both[1] : both[0];
+    };
+    const NodeId scale = constant_of(*product, id), last = total.value_or(*product);
+    const Shape own(node.shape.begin() + first, node.shape.end());
+    const auto fits = [&](NodeId one) { return graph_.node(one).op == Op::constant && graph_.node(one).shape == own; };
+    if (!fits(scale) || (total && !fits(constant_of(*total, *product)))) return no_form(graph_, id, "a scale or bias of another shape");
+    Operator made = Operator("LayerNormalization").in(names_[node.operands[0]]).in(names_[scale]);
+    if (total) made.in(names_[constant_of(*total, *product)]);
+    joined_.insert(*product);
+    if (total) joined_.insert(*total);
+    return made.set("axis", first).set("epsilon", static_cast<float>(how.epsilon)).with_output(names_[last]);
+  }
+
+  std::optional<NodeId> only_user(NodeId id, Op op) const {
+    if (users_[id] != 1) return std::nullopt;
+    for (NodeId user = id + 1; user < graph_.nodes.size(); ++user) {
+      if (std::ranges::count(graph_.node(user).operands, id) == 1) return graph_.node(user).op == op ? std::optional(user) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  const Graph& graph_;
+  std::vector<std::string> names_;
+  std::vector<std::size_t> users_;
+  std::set<NodeId> joined_;  // written with another node
+  std::set<std::string> taken_;
+  std::vector<std::pair<NodeId, std::string>> copies_;
+  std::vector<std::string> nodes_, late_, initializers_;
+};
+
+double narrowed(double value) { return static_cast<double>(static_cast<float>(value)); }
+
+Attributes narrowed_attributes(const Node& node) {
+  Attributes attributes = node.attributes;
+  if (auto* how = std::get_if<BatchNormAttributes>(&attributes)) how->epsilon = narrowed(how->epsilon);
+  if (auto* how = std::get_if<NormaliseAttributes>(&attributes)) how->epsilon = narrowed(how->epsilon);
+  if (auto* how = std::get_if<LeakyReluAttributes>(&attributes)) how->slope = narrowed(how->slope);
+  if (auto* how = std::get_if<ActivationAttributes>(&attributes)) how->alpha = narrowed(how->alpha);
+  if (auto* how = std::get_if<GemmAttributes>(&attributes)) how->alpha = narrowed(how->alpha), how->beta = narrowed(how->beta);
+  if (auto* how = std::get_if<ClipAttributes>(&attributes); how != nullptr && node.dtype == DType::float32) {
+    how->lo = narrowed(how->lo);
+    how->hi = narrowed(how->hi);
+  }
+  return attributes;
+}
+
+NodeId number_node(Graph& graph, double value, DType dtype) {
+  const auto narrow = static_cast<float>(value);
+  return graph.append_constant(dtype == DType::float32 ? Tensor::of_floats({}, std::span(&narrow, 1))
+                                                       : Tensor::of_doubles({}, std::span(&value, 1)));
+}
+
+}  // namespace
+
+Outcome<Graph> as_onnx_says(const Graph& graph) {
+  Graph result;
+  std::vector<NodeId> ids(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op == Op::input) {
+      const auto place = static_cast<std::size_t>(std::ranges::find(graph.inputs, id) - graph.inputs.begin());
+      ids[id] = result.append_input(node.dtype, node.shape, graph.input_names[place]);
+      continue;
+    }
+    if (node.op == Op::constant) {
+      ids[id] = result.append_constant(node.value, node.name);
+      continue;
+    }
+    std::vector<NodeId> operands;
+    for (const NodeId operand : node.operands) operands.push_back(ids[operand]);
+    const auto append = [&]() -> Outcome<NodeId> {
+      if (node.op == Op::scale)
+        return result.append(Op::mul, {operands[0], number_node(result, of<ScaleAttributes>(node).factor, node.dtype)});
+      if (node.op == Op::silu && of<ActivationAttributes>(node).alpha == 1) {
+        const auto gate = result.append(Op::sigmoid, {operands[0]});
+        return gate ? result.append(Op::mul, {operands[0], gate.value()}) : gate;
+      }
+      return result.append(node.op, operands, narrowed_attributes(node), node.name);
+    };
+    const Outcome<NodeId> made = append();
+    if (!made) return made.rejection();
+    ids[id] = made.value();
+  }
+  for (std::size_t k = 0; k < graph.outputs.size(); ++k) result.mark_output(ids[graph.outputs[k]], graph.output_names[k]);
+  return result;
+}
+
+Outcome<std::string> write_onnx(const Graph& graph) { return Writer(graph).write(); }
+
+}  // namespace assay::formats

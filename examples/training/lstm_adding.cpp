@@ -45,8 +45,7 @@ int main(int argc, char** argv) {
   const Lstm lstm(model / "lstm", 2, 24);
   const Linear out(model / "out", 24, 1);
   Adam adam(session, model.parameters(), {.rate = 0.01});
-  Trainer trainer(model, adam,
-                  [&](std::span<const Value> v) { return mean_squared_error(out(select(lstm(v[0]).outputs, 1, kLength - 1)), v[1]); },
+  Trainer trainer(model, adam, [&](std::span<const Value> v) { return mean_squared_error(out(lstm(v[0]).state.hidden[0]), v[1]); },
                   {.compiled = options.compiled, .most_norm = 1});
   return run_training(options, trainer, [&] { return draw(session); });
 }

@@ -7,6 +7,7 @@ Everything comes from models, properties and texts that stand here; `assay` turn
 committed, so that fuzzing needs no other build: run this again after a change to a format, and commit what it writes.
 """
 import gzip
+import io
 import json
 import pathlib
 import random
@@ -15,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -246,6 +248,14 @@ def safetensors(tensors, metadata=None):
 
 def weights():
     seed("safetensors", "empty", safetensors([]))
+    npy = b"\x93NUMPY\1\0\x46\0" + b"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }".ljust(69) + b"\n" + struct.pack("<2f", 1, 0.5)
+    with io.BytesIO() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(zipfile.ZipInfo("a.npy"), npy)
+        seed("tables", "npz", b"\1" + file.getvalue())
+    seed("tables", "npy", b"\0" + npy)
+    seed("tables", "csv", b"\2a,\"b \"\"c\"\"\"\r\n1,2\n")
+    seed("tables", "idx", b"\3\0\0\x0B\2\0\0\0\1\0\0\0\2\1\2\3\4")
     seed("safetensors", "several", safetensors([("a", "F32", [2, 2], bytes(16)), ("b", "I64", [], bytes(8)), ("c", "BOOL", [3], b"\1\0\1"), ("d", "BF16", [0, 5], b"")], {"format": "pt"}))
     data = struct.pack("<2f", 1, 0.5)
     region = {"name": "r", "model": "real arithmetic", "operands": ["x"], "results": ["y"], "nodes": [{"op": "relu", "operands": [0]}]}

@@ -15,9 +15,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Steps, and what the loss has to fall below within them.
 PROGRAMS = {"char_transformer": (6, 3.6), "diffusion": (30, 0.8), "digits_cnn": (40, 2.2), "digits_resnet": (12, 2.3), "digits_vae": (30, 35),
-            "fno_burgers": (12, 0.01), "gan": (150, 1.35), "lstm_adding": (25, 0.4), "train_mlp": (60, 0.6)}
-# A sequence begins with a state of zeros, so that the first step's gates and recurrent weights get no cotangent but 0.
-ALLOWED = {"lstm_adding": ["--allow-dead"]}
+            "fno_burgers": (12, 0.01), "gan": (60, 1.35), "lstm_adding": (25, 0.4), "train_mlp": (60, 0.6)}
+# A sequence begins with a state of zeros, so that the first step's gates and recurrent weights get no cotangent but 0; where all points are
+# real, the loss multiplies their scores by 0.
+ALLOWED = {"gan": ["--allow-dead"], "lstm_adding": ["--allow-dead"]}
 EAGER = ["gan"]  # run twice instead
 FAULTS = []
 

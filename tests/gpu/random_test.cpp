@@ -11,8 +11,9 @@
 #include "mutants/squares_twin.h"
 #include "mutants/tree_without_barrier.h"
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "tests/gpu/devices.h"
+#include "training/clip.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -141,10 +142,10 @@ TEST_CASE("gpu random: norms, clipping and sums of gradients stay on the device"
     Session session({.seed = 2, .device = on});
     std::vector<Value> gradients{session.input(session.normal({40, 9})), session.input(session.normal({3}))};
     const auto before = device->traffic();
-    runtime::GradientSum sum;
+    training::GradientSum sum;
     for (int k = 0; k < 3; ++k) REQUIRE(sum.add(gradients).ok());
-    norms.push_back(runtime::norm_of(gradients));
-    CHECK(runtime::clip_by_norm(gradients, 1) == norms.back());
+    norms.push_back(training::norm_of(gradients));
+    CHECK(training::clip_by_norm(gradients, 1) == norms.back());
     CHECK(device->traffic().copies_out == before.copies_out);
     for (const Array& one : sum.sums()) sums.push_back(one.to_tensor().to_doubles());
     for (const Value& one : gradients) clipped.push_back(one.to_doubles());
@@ -158,7 +159,7 @@ TEST_CASE("gpu random: norms, clipping and sums of gradients stay on the device"
 TEST_CASE("gpu random: the norm of a device that fails is NaN, and the session says why", "[gpu]") {
   Session session({.seed = 2, .device = gpu::emulated_device_with({.failure = {gpu::Failure::At::copy_out, 0}})});
   std::vector<Value> gradients{session.input(session.normal({4}))};
-  CHECK(std::isnan(runtime::norm_of(gradients)));
+  CHECK(std::isnan(training::norm_of(gradients)));
   REQUIRE(session.failure());
   CHECK(session.failure()->code == "gpu.launch");
 }

@@ -1,9 +1,9 @@
 // Launches that a device keeps and runs in one go: replays of compiled functions give the same bits as launches one by one.
 #include "runtime/compiled_function.h"
 #include "runtime/functions.h"
-#include "runtime/optimise.h"
 #include "runtime/recorder.h"
 #include "tests/gpu/audited.h"
+#include "training/optimise.h"
 
 namespace assay::test {
 namespace {
@@ -72,7 +72,7 @@ class Training {
   Session session_;
   std::vector<Value> parameters_;
   Value mean_;
-  runtime::Sgd sgd_;
+  training::Sgd sgd_;
   CompiledFunction compiled_;
   std::int64_t count_ = 0;
 };

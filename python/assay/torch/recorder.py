@@ -16,9 +16,10 @@ from .stored_steps import MOST_STEPS, row_sum, row_sums
 from .values import Region, Values, taken
 
 # The same tensor again, memory that nobody wrote, or numbers for Python.
-TRANSPARENT = {"detach", "lift_fresh", "lift", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
-               "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
+TRANSPARENT = {"detach", "lift_fresh", "lift", "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
                "resize_as", "_has_compatible_shallow_copy_type", "_has_same_storage_numel", "_nested_tensor_from_mask_left_aligned"}
+# Nothing says what is in their memory, so it is zero: what happened to be there is now a number and now a NaN.
+EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 # What these give is an input of the run: nothing says what it has to be.
 GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "arange", "eye", "linspace",
          "logspace", "exponential", "geometric", "cauchy", "log_normal", "random", "multinomial", "poisson", "nonzero", "tril_indices", "triu_indices",
@@ -56,10 +57,11 @@ class Tape(Values):
         flat, _ = tree_flatten((args, kwargs))
         tensors = [a for a in flat if isinstance(a, torch.Tensor)]
         writes = written(function) if hasattr(function, "_schema") else []
-        if str(function).startswith("profiler.") or short_name(function) in TRANSPARENT:
+        if str(function).startswith("profiler.") or short_name(function) in TRANSPARENT | EMPTY:
             if writes and tensors:
                 self.memory.overwrite(tensors[0])
-            return function(*args, **kwargs)
+            found = function(*args, **kwargs)
+            return found.zero_() if short_name(function) in EMPTY and found.layout == torch.strided else found
         if short_name(function) == "rrelu_with_noise" and args[4]:
             return self.run_drawing(function, args, kwargs)
         if short_name(function) == "_amp_foreach_non_finite_check_and_unscale":

@@ -157,7 +157,8 @@ class Parts(Case):
         self.assertEqual(assay(*words, "--part", "2/4", "--run", parts[1], "--resume").returncode, 0)
         self.assertEqual(assay("gather", run, *reversed(parts)).returncode, 0)
         self.assertEqual(assay("check", run).returncode, 0)
-        self.assertEqual(self.table(run), self.table(whole))
+        answers = [{key: answer for key, (answer, *_) in self.table(one).items()} for one in (run, whole)]  # what follows from what depends on the time that searches get
+        self.assertEqual(*answers)
         self.assertEqual(len(self.results(run)), 120)
         other = self.folder / "other"
         self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.03", "--first", 2, "--run", other, "-q").returncode, 0)

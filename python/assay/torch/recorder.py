@@ -57,22 +57,23 @@ class Tape(Values):
         flat, _ = tree_flatten((args, kwargs))
         tensors = [a for a in flat if isinstance(a, torch.Tensor)]
         writes = written(function) if hasattr(function, "_schema") else []
-        if str(function).startswith("profiler.") or short_name(function) in TRANSPARENT | EMPTY:
+        op = short_name(function)
+        if op in TRANSPARENT or op in EMPTY or str(function).startswith("profiler."):
             if writes and tensors:
                 self.memory.overwrite(tensors[0])
             found = function(*args, **kwargs)
-            return found.zero_() if short_name(function) in EMPTY and found.layout == torch.strided else found
-        if short_name(function) == "rrelu_with_noise" and args[4]:
+            return found.zero_() if op in EMPTY and found.layout == torch.strided else found
+        if op == "rrelu_with_noise" and args[4]:
             return self.run_drawing(function, args, kwargs)
-        if short_name(function) == "_amp_foreach_non_finite_check_and_unscale":
+        if op == "_amp_foreach_non_finite_check_and_unscale":
             return self.run_unscaling(*args)
-        if short_name(function) == "_amp_update_scale":
+        if op == "_amp_update_scale":
             return self.run_rescaling(*args)
-        if short_name(function).startswith("_foreach_") and not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors)):
+        if op.startswith("_foreach_") and not (torch.is_grad_enabled() and any(one.requires_grad for one in tensors)):
             name = str(function).split(".")[1].removeprefix("_foreach_")
             if hasattr(torch.ops.aten, EACH.get(name, name)):
                 return self.run_each(getattr(torch.ops.aten, EACH.get(name, name)), args, kwargs, bool(function._schema.returns))
-        return self.run(function, short_name(function), args, kwargs, tensors, writes)
+        return self.run(function, op, args, kwargs, tensors, writes)
 
     def run_each(self, function: Any, args: Any, kwargs: Any, returns: bool) -> Any:
         """An operation on lists: the CPU's kernels take one tensor after the other."""

@@ -48,23 +48,31 @@ Array on_elements(const Array& parameter, const Array& gradient, const std::vect
   return result;
 }
 
-template <class F>
-Graph as_pass(const Shape& shape, std::size_t count, const F& formula) {
+}  // namespace
+
+template <class Own>
+Outcome<Array> ByFormula<Own>::next(std::size_t which, const Array& parameter, const Array& gradient) {
+  std::vector<Array*> kept;
+  for (const Kept& one : this->states()) kept.push_back(&(*one.arrays)[which]);
+  return on_elements(parameter, gradient, kept,
+                     [this](auto number, auto& p, auto g, auto& states) { static_cast<const Own*>(this)->formula(number, p, g, states); });
+}
+
+template <class Own>
+Graph ByFormula<Own>::pass_over(const Shape& shape) {
   Pass pass(shape);
   Term p{&pass, pass.operand()};
   const Term g{&pass, pass.operand()};
-  std::vector<Term> states;
-  for (std::size_t k = 0; k < count; ++k) states.push_back({&pass, pass.operand()});
-  formula([](double x) { return Constant{x}; }, p, g, states);
+  std::vector<Term> states(this->states().size());
+  for (Term& state : states) state = {&pass, pass.operand()};
+  static_cast<const Own*>(this)->formula([](double x) { return Constant{x}; }, p, g, states);
   std::vector<NodeId> results{p.node};
   for (const Term& state : states) results.push_back(state.node);
   return pass.take(results);
 }
 
-}  // namespace
-
 AdaGrad::AdaGrad(Session& session, std::vector<Value> parameters, const AdaGradOptions& options)
-    : Optimiser(session, std::move(parameters), options.rate), options_(options), sum_(this->parameters().size()) {}
+    : ByFormula(session, std::move(parameters), options.rate), options_(options), sum_(this->parameters().size()) {}
 
 template <class X, class Number>
 void AdaGrad::formula(Number number, X& p, X g, std::vector<X>& states) const {
@@ -76,17 +84,8 @@ void AdaGrad::formula(Number number, X& p, X g, std::vector<X>& states) const {
 
 std::vector<Optimiser::Kept> AdaGrad::states() { return {{"sum", &sum_, options_.start}}; }
 
-Outcome<Array> AdaGrad::next(std::size_t which, const Array& parameter, const Array& gradient) {
-  return on_elements(parameter, gradient, {&sum_[which]},
-                     [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
-
-Graph AdaGrad::pass_over(const Shape& shape) const {
-  return as_pass(shape, 1, [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
-
 RmsProp::RmsProp(Session& session, std::vector<Value> parameters, const RmsPropOptions& options)
-    : Optimiser(session, std::move(parameters), options.rate),
+    : ByFormula(session, std::move(parameters), options.rate),
       options_(options),
       square_(this->parameters().size()),
       mean_(square_.size()),
@@ -121,19 +120,8 @@ std::vector<Optimiser::Kept> RmsProp::states() {
   return result;
 }
 
-Outcome<Array> RmsProp::next(std::size_t which, const Array& parameter, const Array& gradient) {
-  std::vector<Array*> kept;
-  for (const Kept& one : states()) kept.push_back(&(*one.arrays)[which]);
-  return on_elements(parameter, gradient, kept, [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
-
-Graph RmsProp::pass_over(const Shape& shape) const {
-  const std::size_t count = 1 + (options_.centred ? 1 : 0) + (options_.momentum != 0 ? 1 : 0);
-  return as_pass(shape, count, [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
-
 Adadelta::Adadelta(Session& session, std::vector<Value> parameters, const AdadeltaOptions& options)
-    : Optimiser(session, std::move(parameters), options.rate),
+    : ByFormula(session, std::move(parameters), options.rate),
       options_(options),
       square_(this->parameters().size()),
       change_(square_.size()) {}
@@ -151,13 +139,8 @@ void Adadelta::formula(Number number, X& p, X g, std::vector<X>& states) const {
 
 std::vector<Optimiser::Kept> Adadelta::states() { return {{"square", &square_}, {"change", &change_}}; }
 
-Outcome<Array> Adadelta::next(std::size_t which, const Array& parameter, const Array& gradient) {
-  return on_elements(parameter, gradient, {&square_[which], &change_[which]},
-                     [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
-
-Graph Adadelta::pass_over(const Shape& shape) const {
-  return as_pass(shape, 2, [&](auto number, auto& p, auto g, auto& states) { formula(number, p, g, states); });
-}
+template class ByFormula<AdaGrad>;
+template class ByFormula<RmsProp>;
+template class ByFormula<Adadelta>;
 
 }  // namespace assay::training

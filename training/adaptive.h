@@ -8,21 +8,31 @@
 
 namespace assay::training {
 
+// An optimiser whose formula, of each element by itself, Own::formula is: once for elements on this processor, once for a device's pass.
+template <class Own>
+class ByFormula : public Optimiser {
+ protected:
+  using Optimiser::Optimiser;
+
+ private:
+  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) final;
+  [[nodiscard]] Graph pass_over(const Shape& shape) final;
+};
+
 // s += g^2; p -= rate / (1 + (t - 1) rate_decay) g / (sqrt(s) + epsilon). Source: Duchi, Hazan and Singer 2011.
 struct AdaGradOptions {
   double rate = 0.01, rate_decay = 0, weight_decay = 0, start = 0, epsilon = 1e-10;
 };
-class AdaGrad final : public Optimiser {
+class AdaGrad final : public ByFormula<AdaGrad> {
  public:
   AdaGrad(Session& session, std::vector<Value> parameters, const AdaGradOptions& options);
   [[nodiscard]] std::string_view kind() const override { return "adagrad"; }
 
  private:
+  friend ByFormula;
   template <class X, class Number>
   void formula(Number number, X& p, X g, std::vector<X>& states) const;
-  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
-  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   AdaGradOptions options_;
   std::vector<Array> sum_;
 };
@@ -33,17 +43,16 @@ struct RmsPropOptions {
   double rate = 0.01, smoothing = 0.99, epsilon = 1e-8, weight_decay = 0, momentum = 0;
   bool centred = false;
 };
-class RmsProp final : public Optimiser {
+class RmsProp final : public ByFormula<RmsProp> {
  public:
   RmsProp(Session& session, std::vector<Value> parameters, const RmsPropOptions& options);
   [[nodiscard]] std::string_view kind() const override { return "rmsprop"; }
 
  private:
+  friend ByFormula;
   template <class X, class Number>
   void formula(Number number, X& p, X g, std::vector<X>& states) const;
-  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
-  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   RmsPropOptions options_;
   std::vector<Array> square_, mean_, velocity_;
 };
@@ -52,17 +61,16 @@ class RmsProp final : public Optimiser {
 struct AdadeltaOptions {
   double rate = 1, decay = 0.9, epsilon = 1e-6, weight_decay = 0;
 };
-class Adadelta final : public Optimiser {
+class Adadelta final : public ByFormula<Adadelta> {
  public:
   Adadelta(Session& session, std::vector<Value> parameters, const AdadeltaOptions& options);
   [[nodiscard]] std::string_view kind() const override { return "adadelta"; }
 
  private:
+  friend ByFormula;
   template <class X, class Number>
   void formula(Number number, X& p, X g, std::vector<X>& states) const;
-  Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
-  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
   AdadeltaOptions options_;
   std::vector<Array> square_, change_;
 };

@@ -61,7 +61,7 @@ Outcome<std::vector<Array>> Muon::next_on(runtime::Mirror& /*device*/, std::size
 
 std::vector<Optimiser::Kept> Muon::states() { return {{"momentum", &momentum_}}; }
 
-Graph Muon::pass_over(const Shape& shape) const {
+Graph Muon::pass_over(const Shape& shape) {
   (void)shape;
   demand(false, "Muon: a step is no pass of elementwise ops");
   return {};

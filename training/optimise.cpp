@@ -171,7 +171,7 @@ std::vector<Optimiser::Kept> Sgd::states() {
   return options_.momentum == 0 ? std::vector<Kept>{} : std::vector<Kept>{{"velocity", &velocity_}};
 }
 
-Graph Sgd::pass_over(const Shape& shape) const {
+Graph Sgd::pass_over(const Shape& shape) {
   Pass pass(shape);
   const NodeId p = pass.operand(), g = pass.operand();
   const NodeId slope = options_.weight_decay == 0 ? g : pass.of(Op::add, {g, pass.times(p, options_.weight_decay)});
@@ -183,7 +183,7 @@ Graph Sgd::pass_over(const Shape& shape) const {
 
 std::vector<Optimiser::Kept> Adam::states() { return {{"first", &first_}, {"second", &second_}}; }
 
-Graph Adam::pass_over(const Shape& shape) const {
+Graph Adam::pass_over(const Shape& shape) {
   const auto t = static_cast<double>(steps());
   const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
   const double added = options_.decoupled ? 0 : options_.weight_decay;

@@ -55,7 +55,7 @@ class Optimiser {
   };
   virtual std::vector<Kept> states() = 0;
   // A step as elementwise ops: of the parameter, the gradient and the states; the new parameter and states.
-  [[nodiscard]] virtual Graph pass_over(const Shape& shape) const = 0;
+  [[nodiscard]] virtual Graph pass_over(const Shape& shape) = 0;
   // The parameter's next value. States are written in place.
   virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
   // The same on a device: the next value, then the next states.
@@ -84,7 +84,7 @@ class Sgd final : public Optimiser {
  private:
   Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
-  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
+  [[nodiscard]] Graph pass_over(const Shape& shape) override;
   SgdOptions options_;
   std::vector<Array> velocity_;
 };
@@ -103,7 +103,7 @@ class Adam final : public Optimiser {
  private:
   Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
-  [[nodiscard]] Graph pass_over(const Shape& shape) const override;
+  [[nodiscard]] Graph pass_over(const Shape& shape) override;
   AdamOptions options_;
   std::vector<Array> first_, second_;
 };

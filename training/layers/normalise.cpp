@@ -56,7 +56,7 @@ Value by_running(const Value& x, const Value& weight, const Value& bias, const V
 
 }  // namespace
 
-BatchNorm::BatchNorm(const Scope& scope, std::int64_t channels, const NormOptions& options) : model_(scope.model), options_(options) {
+ChannelNorm::ChannelNorm(const Scope& scope, std::int64_t channels, const NormOptions& options) : model_(scope.model), options_(options) {
   if (options.affine) {
     weight_ = scope.parameter("weight", filled(scope.session(), {channels}, 1));
     bias_ = scope.parameter("bias", filled(scope.session(), {channels}, 0));
@@ -65,41 +65,26 @@ BatchNorm::BatchNorm(const Scope& scope, std::int64_t channels, const NormOption
     mean_ = scope.buffer("running_mean", filled(scope.session(), {channels}, 0));
     variance_ = scope.buffer("running_var", filled(scope.session(), {channels}, 1));
   }
+}
+
+Value ChannelNorm::normalise(const Value& x, const std::vector<std::int64_t>& axes) const {
+  if (!model_->training() && options_.running) return by_running(x, weight_, bias_, mean_, variance_, options_.epsilon);
+  if (model_->training() && options_.running && !axes.empty()) {
+    const Moments found = moments(x, axes, count_of(x.shape(), axes));
+    const auto of_all = [&](const Value& one) { return axes[0] == 0 ? one : mean(one, {0}); };
+    model_->update(mean_, followed(mean_, of_all(found.mean), options_.momentum));
+    model_->update(variance_, followed(variance_, of_all(found.variance), options_.momentum));
+  }
+  return per_channel(normalised(x, axes, options_.epsilon), weight_, bias_);
 }
 
 Value BatchNorm::operator()(const Value& x) const {
-  if (!model_->training() && options_.running) return by_running(x, weight_, bias_, mean_, variance_, options_.epsilon);
   std::vector<std::int64_t> axes = axes_from(1, x.shape().size());
   if (!axes.empty()) axes[0] = 0;  // all axes but that of the channels
-  if (model_->training() && options_.running && x.shape().size() > 1) {
-    const Moments found = moments(x, axes, count_of(x.shape(), axes));
-    model_->update(mean_, followed(mean_, found.mean, options_.momentum));
-    model_->update(variance_, followed(variance_, found.variance, options_.momentum));
-  }
-  return per_channel(normalised(x, axes, options_.epsilon), weight_, bias_);
+  return normalise(x, axes);
 }
 
-InstanceNorm::InstanceNorm(const Scope& scope, std::int64_t channels, const NormOptions& options) : model_(scope.model), options_(options) {
-  if (options.affine) {
-    weight_ = scope.parameter("weight", filled(scope.session(), {channels}, 1));
-    bias_ = scope.parameter("bias", filled(scope.session(), {channels}, 0));
-  }
-  if (options.running) {
-    mean_ = scope.buffer("running_mean", filled(scope.session(), {channels}, 0));
-    variance_ = scope.buffer("running_var", filled(scope.session(), {channels}, 1));
-  }
-}
-
-Value InstanceNorm::operator()(const Value& x) const {
-  if (!model_->training() && options_.running) return by_running(x, weight_, bias_, mean_, variance_, options_.epsilon);
-  const std::vector<std::int64_t> axes = axes_from(2, x.shape().size());
-  if (model_->training() && options_.running && x.shape().size() > 2) {
-    const Moments found = moments(x, axes, count_of(x.shape(), axes));
-    model_->update(mean_, followed(mean_, mean(found.mean, {0}), options_.momentum));
-    model_->update(variance_, followed(variance_, mean(found.variance, {0}), options_.momentum));
-  }
-  return per_channel(normalised(x, axes, options_.epsilon), weight_, bias_);
-}
+Value InstanceNorm::operator()(const Value& x) const { return normalise(x, axes_from(2, x.shape().size())); }
 
 GroupNorm::GroupNorm(const Scope& scope, std::int64_t groups, std::int64_t channels, double epsilon)
     : groups_(groups),

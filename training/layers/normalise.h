@@ -16,12 +16,13 @@ struct NormOptions {
   bool running = true;    // batch norm; instance norm has them if asked
 };
 
-// x [N, C, ...]. In training by mean and variance of each channel in the batch, and running_mean and running_var (with n - 1) follow;
-// otherwise by the running ones.
-class BatchNorm {
- public:
-  BatchNorm(const Scope& scope, std::int64_t channels, const NormOptions& options = {});
-  [[nodiscard]] Value operator()(const Value& x) const;
+// What batch and instance norm have in common: channels with weight and bias, and running statistics.
+class ChannelNorm {
+ protected:
+  ChannelNorm(const Scope& scope, std::int64_t channels, const NormOptions& options);
+  // By mean and variance over the axes; in evaluation by the running ones, if they are kept. What is updated is the mean over the images of
+  // what the axes leave.
+  [[nodiscard]] Value normalise(const Value& x, const std::vector<std::int64_t>& axes) const;
 
  private:
   Model* model_;
@@ -30,16 +31,20 @@ class BatchNorm {
   Value mean_, variance_;
 };
 
-// x [N, C, ...], by mean and variance of each channel of each image.
-class InstanceNorm {
+// x [N, C, ...]. In training by mean and variance of each channel in the batch, and running_mean and running_var (with n - 1) follow;
+// otherwise by the running ones.
+class BatchNorm : ChannelNorm {
  public:
-  InstanceNorm(const Scope& scope, std::int64_t channels, const NormOptions& options = {.affine = false, .running = false});
+  BatchNorm(const Scope& scope, std::int64_t channels, const NormOptions& options = {}) : ChannelNorm(scope, channels, options) {}
   [[nodiscard]] Value operator()(const Value& x) const;
+};
 
- private:
-  Model* model_;
-  NormOptions options_;
-  Value weight_, bias_, mean_, variance_;
+// x [N, C, ...], by mean and variance of each channel of each image.
+class InstanceNorm : ChannelNorm {
+ public:
+  InstanceNorm(const Scope& scope, std::int64_t channels, const NormOptions& options = {.affine = false, .running = false})
+      : ChannelNorm(scope, channels, options) {}
+  [[nodiscard]] Value operator()(const Value& x) const;
 };
 
 // x [N, C, ...], by mean and variance of each of `groups` groups of channels of each image.

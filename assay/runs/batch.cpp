@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "assay/queries/verify.h"
-#include "certificates/format/writer.h"
 #include "semantics/printable.h"
 
 namespace assay::runs {
@@ -71,7 +70,7 @@ class BatchWork {
       : instances_(instances), request_(request), store_(store), stop_(stop), events_(events) {}
 
   Outcome<Done> run(const std::set<std::size_t>& known) {
-    for_each_in_parallel(instances_.size(), request_.jobs, [&](std::size_t number, unsigned worker) {
+    for_each_in_parallel(instances_.size(), request_.search.jobs, [&](std::size_t number, unsigned worker) {
       if (stop_.stop_requested()) return false;
       return known.contains(number) || decide_instance(number, worker);
     });
@@ -101,7 +100,7 @@ class BatchWork {
 
   // Rejections concern the store only.
   Outcome<Done> decide(const BatchInstance& one, Json& result) {
-    const double listed = one.timeout > 0 ? one.timeout : request_.timeout;
+    const double listed = one.timeout > 0 ? one.timeout : request_.search.timeout;
     const auto deadline = search::Deadline::in(request_.most > 0 ? std::min(request_.most, listed) : listed);
     auto loaded = check::load_problem(path_from(one.folder, one.model), path_from(one.folder, one.property), request_.load);
     if (!loaded)
@@ -109,43 +108,21 @@ class BatchWork {
     const auto& problem = loaded.value().problem;
     result["sha256"] = {{"model", kernel::to_hex(problem->statement().sources.front().sha256)},
                         {"property", kernel::to_hex(problem->statement().sources.back().sha256)}};
-    std::unique_ptr<certificate::Writer> writer;
-    const std::string scratch = store_ == nullptr ? "" : store_->scratch();
-    if (store_ != nullptr) {
-      auto opened = certificate::Writer::open(scratch, *problem);
-      if (!opened) return unwritten_certificate(scratch, opened.rejection());
-      writer = std::move(opened).value();
-    }
-    search::Options options;
-    options.deadline = deadline;
-    options.threads = static_cast<int>(request_.threads);
-    options.memory_limit_bytes = queries::search_memory(request_.memory / std::max(1u, request_.jobs));
-    options.seed = request_.seed;
-    options.stop = stop_;
-    auto verified = queries::verify(problem, options, writer.get());
+    auto file = ProofFile::open(store_, *problem);
+    if (!file) return file.rejection();
+    auto verified = queries::verify(problem, request_.search.options(deadline, stop_), file.value().writer());
     if (!verified) return end(result, "unknown", verified.rejection().to_text());
     result["nodes"] = verified.value().statistics.nodes;
     if (!verified.value().theorem) return end(result, verified.value().answer, verified.value().reason);
-    if (verified.value().unwritten) return unwritten_certificate(scratch, *verified.value().unwritten);
+    if (verified.value().unwritten) return file.value().unwritten(*verified.value().unwritten);
     result["answer"] = verified.value().answer;
-    if (store_ == nullptr) return Done{};
-    auto kept = store_->keep(scratch);
-    if (!kept) return kept.rejection();
-    result["certificate"] = kept.value();
-    result["bytes"] = writer->bytes_written();
-    result["statement"] = kernel::to_hex(problem->digest());
-    return Done{};
+    return file.value().keep(*problem, result);
   }
 
   static Outcome<Done> end(Json& result, const std::string& answer, const std::string& reason) {
     result["answer"] = answer;
     result["reason"] = reason;
     return Done{};
-  }
-
-  static Rejection unwritten_certificate(const std::string& path, const Rejection& why) {
-    return {Rejection::Kind::declined,      "store.write", path,
-            "a certificate can be written", why.found,     "what was written before is kept; make room, then go on with --resume"};
   }
 
   const std::vector<BatchInstance>& instances_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay/check/load.h"
+#include "assay/runs/proof_file.h"
 #include "assay/runs/store.h"
 
 namespace assay::runs {
@@ -29,10 +30,8 @@ struct BatchInstance {
 [[nodiscard]] std::string expected_key(const std::string& model, const std::string& property);
 
 struct BatchRequest {
-  unsigned jobs = 1, threads = 1;
-  double timeout = 60;                 // where a list has none
-  double most = 0;                     // seconds of any instance; 0: what the list says
-  std::uint64_t seed = 1, memory = 0;  // bytes for all searches together
+  SearchRequest search;  // its timeout where a list has none
+  double most = 0;       // seconds of any instance; 0: what the list says
   check::LoadOptions load;
 };
 

@@ -8,7 +8,6 @@
 
 #include "assay/queries/verify.h"
 #include "assay/runs/gather.h"
-#include "certificates/format/writer.h"
 
 namespace assay::runs {
 namespace {
@@ -92,7 +91,7 @@ class RobustWork {
       if (number < count_ && radius != texts_.end())
         states_[number].set(static_cast<std::size_t>(radius - texts_.begin()), answer_of(result));
     }
-    for_each_in_parallel(count_, request_.jobs, [this](std::size_t number, unsigned worker) { return decide_item(number, worker); });
+    for_each_in_parallel(count_, request_.search.jobs, [this](std::size_t number, unsigned worker) { return decide_item(number, worker); });
     if (failure_) return *failure_;
     return Done{};
   }
@@ -162,16 +161,12 @@ class RobustWork {
     auto instance = balls_.instance(item, label, radii_[radius]);
     if (!instance) return undecided(instance.rejection().to_text());
     const auto& problem = instance.value().problem;
-    std::unique_ptr<certificate::Writer> writer;
-    const std::string scratch = store_ == nullptr ? "" : store_->scratch();
-    if (store_ != nullptr) {
-      auto opened = certificate::Writer::open(scratch, *problem);
-      if (!opened) return unwritten(scratch, opened.rejection());
-      writer = std::move(opened).value();
-    }
-    queries::Verified verified = result["correct"] == true ? queries::Verified() : at_the_item(instance.value(), writer.get());
+    auto file = ProofFile::open(store_, *problem);
+    if (!file) return file.rejection();
+    queries::Verified verified = result["correct"] == true ? queries::Verified() : at_the_item(instance.value(), file.value().writer());
     if (!verified.theorem && !verified.unwritten) {
-      auto searched = queries::verify(problem, options(), writer.get());
+      auto searched =
+          queries::verify(problem, request_.search.options(search::Deadline::in(request_.search.timeout), stop_), file.value().writer());
       if (!searched) return undecided(searched.rejection().to_text());
       verified = std::move(searched).value();
     }
@@ -181,19 +176,8 @@ class RobustWork {
     if (!verified.theorem) return undecided(verified.answer == "timed-out" ? "timed out" : verified.reason);
     if (verified.answer == "sat" && !is_inside(verified.theorem->witness().inputs, instance.value()))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
-    if (verified.unwritten) return unwritten(scratch, *verified.unwritten);
-    if (store_ == nullptr) return Done{};
-    auto kept = store_->keep(scratch);
-    if (!kept) return kept.rejection();
-    result["certificate"] = kept.value();
-    result["bytes"] = writer->bytes_written();
-    result["statement"] = kernel::to_hex(problem->digest());
-    return Done{};
-  }
-
-  static Rejection unwritten(const std::string& path, const Rejection& why) {
-    return {Rejection::Kind::declined,      "store.write", path,
-            "a certificate can be written", why.found,     "what was written before is kept; make room, then go on with --resume"};
+    if (verified.unwritten) return file.value().unwritten(*verified.unwritten);
+    return file.value().keep(*problem, result);
   }
 
   // The item itself as the witness, where another class scores as high as the label.
@@ -212,16 +196,6 @@ class RobustWork {
       break;
     }
     return verified;
-  }
-
-  [[nodiscard]] search::Options options() const {
-    search::Options options;
-    options.deadline = search::Deadline::in(request_.timeout);
-    options.threads = static_cast<int>(request_.threads);
-    options.memory_limit_bytes = queries::search_memory(request_.memory / std::max(1u, request_.jobs));
-    options.seed = request_.seed;
-    options.stop = stop_;
-    return options;
   }
 
   const Balls& balls_;

@@ -10,20 +10,19 @@
 #include <vector>
 
 #include "assay/runs/balls.h"
+#include "assay/runs/proof_file.h"
 #include "assay/runs/store.h"
 
 namespace assay::runs {
 
 struct RobustRequest {
-  std::vector<std::string> eps;        // radii, such as 2/255 or 0.01
-  std::string largest;                 // a step: for each item the largest certified multiple of it up to the largest radius; empty: no
-  std::size_t first = 0;               // items; 0: all
-  std::string part;                    // "2/8": the second of eight parts; empty: all
-  std::size_t every = 1;               // each so-manieth item
-  bool each = false;                   // no answer of one radius follows from another's
-  unsigned jobs = 1, threads = 1;      // items at the same time; threads of one search
-  double timeout = 60;                 // seconds per item and radius
-  std::uint64_t seed = 1, memory = 0;  // of the attack; bytes for all searches together
+  std::vector<std::string> eps;  // radii, such as 2/255 or 0.01
+  std::string largest;           // a step: for each item the largest certified multiple of it up to the largest radius; empty: no
+  std::size_t first = 0;         // items; 0: all
+  std::string part;              // "2/8": the second of eight parts; empty: all
+  std::size_t every = 1;         // each so-manieth item
+  bool each = false;             // no answer of one radius follows from another's
+  SearchRequest search;          // of each item and radius
 };
 
 // The answers of one radius so far. Of wrong items no radius is certified.

@@ -22,11 +22,6 @@ using runs::Json;
 
 constexpr const char* kBatchSchema = "assay.batch/1";
 
-int usage_of_batch(const std::string& what) {
-  std::fprintf(stderr, "assay batch: %s\nRun `assay batch --help` for the command line.\n", what.c_str());
-  return kExitUsage;
-}
-
 std::string tally_line(const std::vector<runs::BatchCount>& counts) {
   std::size_t sat = 0, unsat = 0, other = 0;
   for (const runs::BatchCount& one : counts) {
@@ -65,7 +60,8 @@ Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request,
   return {{"schema", "assay.run/1"},
           {"kind", "batch"},
           {"claim", {{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}, {"part", options.run.part}}},
-          {"options", {{"jobs", request.jobs}, {"timeout", request.timeout}, {"most", request.most}, {"seed", request.seed}}},
+          {"options",
+           {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
           {"version", version_text("assay", libraries())}};
 }
 
@@ -75,17 +71,13 @@ int batch(const BatchOptions& options) {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
   const RunOptions& run = options.run;
   runs::BatchRequest request;
-  if (!(parse_seconds(run.timeout, request.timeout) && request.timeout > 0))
-    return usage_of_batch("--timeout is no time above 0: " + run.timeout);
+  const auto timeout = timeout_of_run(run);
+  if (!timeout) return wrong_use("batch", timeout.rejection());
   if (!options.most.empty() && !(parse_seconds(options.most, request.most) && request.most > 0))
-    return usage_of_batch("--most is no time above 0: " + options.most);
-  if (run.resume && run.folder.empty()) return usage_of_batch("--resume goes with --run FOLDER");
-  if (run.stream && run.json == "-") return usage_of_batch("--stream and --json both write to stdout; say --json=FILE");
-  request.jobs = run.jobs;
-  request.seed = run.seed;
-  request.memory = check::memory_rule(run.limits).most;
+    return wrong_use("batch", {Rejection::Kind::malformed, "run.options", "--most", "a time above 0", options.most, ""});
+  request.search = {run.jobs, 1, timeout.value(), run.seed, check::memory_rule(run.limits).most};
   request.load.limits = run.limits;
-  limit_memory(request.memory);
+  limit_memory(request.search.memory);
   if (!options.semantics.empty()) request.load.semantics = parse_semantics(options.semantics).value();
   std::vector<runs::BatchInstance> instances;
   for (const std::string& list : options.lists) {
@@ -99,7 +91,7 @@ int batch(const BatchOptions& options) {
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
     expected = std::move(read).value();
   }
-  if (instances.size() < request.jobs) request.threads = std::max(1u, request.jobs / static_cast<unsigned>(instances.size()));
+  if (instances.size() < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(instances.size()));
 
   runs::BatchTotals totals;
   std::vector<std::string> mistakes;
@@ -137,51 +129,22 @@ int batch(const BatchOptions& options) {
   events.on_start = [&](unsigned worker, const runs::BatchInstance& one) { progress.set_worker(worker, one.model + " " + one.property); };
   events.on_result = [&](unsigned, const Json& result) {
     add(result);
-    if (run.stream) {
-      std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-      std::fflush(stdout);
-    }
+    stream_result(run, result);
     progress.set_done(totals.results(), [&totals] { return tally_line(totals.counts()); });
   };
-  const auto go_on = [folder = run.folder] {
-    if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());
-  };
-  set_last_words([go_on](const Rejection& why) {
-    print_rejection(stderr, "assay", why);
-    go_on();
-  });
+  prepare_to_go_on(run);
   const double start = wall_seconds();
   auto ran = runs::run_batch(instances, request, store.get(), known, interruption_token(), events);
   store.reset();
   conclude();
   progress.clear();
   const std::vector<runs::BatchCount> counts = totals.counts();
-  Json report{{"schema", kBatchSchema},
-              {"run", run.folder},
-              {"instances", instances.size()},
-              {"results", totals.results()},
-              {"complete", ran.ok() && !is_interrupted()},
-              {"wall_seconds", wall_seconds() - start},
-              {"categories", json_of(counts)},
-              {"mistakes", mistakes}};
+  Json report = begin_report(kBatchSchema, run, ran, start);
+  report.update({{"instances", instances.size()}, {"results", totals.results()}, {"categories", json_of(counts)}, {"mistakes", mistakes}});
   if (!run.stream && run.json != "-") print_counts(counts);
   for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", one.c_str());
-  if (!run.quiet) {
-    std::fprintf(stderr, "%zu results in %.1f s\n", totals.results(), wall_seconds() - start);
-    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
-  }
   const bool errors = std::ranges::any_of(counts, [](const runs::BatchCount& one) { return one.error > 0; });
-  int exit = !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes;
-  if (!ran) {
-    print_rejection(stderr, "assay", ran.rejection());
-    report["why"] = ran.rejection().to_text();
-    exit = exit_code(ran.rejection().kind);
-  } else if (is_interrupted()) {
-    print_rejection(stderr, "assay", interruption());
-    go_on();
-    exit = kExitUndecided;
-  }
-  return write_json(run.json, report.dump(2, ' ', false, Json::error_handler_t::replace)) ? exit : kExitUnwritten;
+  return end_report(run, std::move(report), ran, !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes);
 }
 
 }  // namespace assay::cli

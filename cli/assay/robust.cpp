@@ -95,11 +95,6 @@ int required(const RobustOptions& options, const runs::RobustTally& tally) {
   return exit;
 }
 
-int usage_of_robust(const std::string& what) {
-  std::fprintf(stderr, "assay robust: %s\nRun `assay robust --help` for the command line.\n", what.c_str());
-  return kExitUsage;
-}
-
 runs::BallSetting setting_of(const RobustOptions& options) {
   runs::BallSetting setting{options.model,    options.data, options.labels, options.scale, options.mean, options.std, "", "",
                             options.semantics};
@@ -119,7 +114,7 @@ Json manifest_of(const RobustOptions& options, const runs::BallSetting& setting,
   return {{"schema", "assay.run/1"},
           {"kind", "robust"},
           {"claim", std::move(claim)},
-          {"options", {{"jobs", request.jobs}, {"timeout", request.timeout}, {"seed", request.seed}}},
+          {"options", {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"seed", request.search.seed}}},
           {"items", balls.size()},
           {"input", balls.input_shape()},
           {"classes", balls.classes()},
@@ -132,24 +127,17 @@ Json manifest_of(const RobustOptions& options, const runs::BallSetting& setting,
 int robust(const RobustOptions& options) {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
   const RunOptions& run = options.run;
-  double timeout = 0;
-  if (!(parse_seconds(run.timeout, timeout) && timeout > 0))
-    return usage_of_robust("--timeout is no time above 0, such as 60, 90s or 5m: " + run.timeout);
-  if (run.resume && run.folder.empty()) return usage_of_robust("--resume goes with --run FOLDER");
-  if (run.stream && run.json == "-") return usage_of_robust("--stream and --json both write to stdout; say --json=FILE");
+  const auto timeout = timeout_of_run(run);
+  if (!timeout) return wrong_use("robust", timeout.rejection());
   runs::RobustRequest request{options.eps,
                               options.largest,
                               options.first,
                               run.part,
                               options.every,
                               options.each,
-                              run.jobs,
-                              1,
-                              timeout,
-                              run.seed,
-                              check::memory_rule(run.limits).most};
+                              {run.jobs, 1, timeout.value(), run.seed, check::memory_rule(run.limits).most}};
   auto radii = runs::radii_of(request);
-  if (!radii) return usage_of_robust(radii.rejection().place + " takes " + radii.rejection().required + ", not " + radii.rejection().found);
+  if (!radii) return wrong_use("robust", radii.rejection());
   const runs::BallSetting setting = setting_of(options);
   LoadOptions load;
   load.limits = run.limits;
@@ -159,7 +147,7 @@ int robust(const RobustOptions& options) {
   if (!balls) return refuse(kRobustSchema, run.json, balls.rejection());
   const std::size_t all_items = (balls.value().size() + request.every - 1) / request.every;
   const std::size_t items = request.first == 0 ? all_items : std::min(all_items, request.first);
-  if (items < request.jobs) request.threads = std::max(1u, request.jobs / static_cast<unsigned>(items));
+  if (items < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(items));
 
   std::unique_ptr<runs::Store> store;
   std::vector<Json> known;
@@ -193,29 +181,18 @@ int robust(const RobustOptions& options) {
   events.on_result = [&](unsigned, const Json& result) {
     totals.add(result);
     if (!options.largest.empty()) largest.add(result);
-    if (run.stream) {
-      std::printf("%s\n", result.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-      std::fflush(stdout);
-    }
+    stream_result(run, result);
     progress.set_done(done(), [&totals] { return short_tally(totals.tally()); });
   };
-  const std::string again = run.folder.empty() ? "" : "go on with: the same command and --resume";
-  set_last_words([&run, again](const Rejection& why) {
-    print_rejection(stderr, "assay", why);
-    if (!again.empty()) std::fprintf(stderr, "results are in %s; %s\n", run.folder.c_str(), again.c_str());
-  });
+  prepare_to_go_on(run);
   const double start = wall_seconds();
   auto ran = runs::run_robust(balls.value(), request, store.get(), known, interruption_token(), events);
   store.reset();
   conclude();
   progress.clear();
   const runs::RobustTally tally = totals.tally();
-  Json report{{"schema", kRobustSchema},
-              {"model", options.model},
-              {"data", options.data},
-              {"run", run.folder},
-              {"complete", ran.ok() && !is_interrupted()},
-              {"wall_seconds", wall_seconds() - start}};
+  Json report = begin_report(kRobustSchema, run, ran, start);
+  report.update({{"model", options.model}, {"data", options.data}});
   report.update(json_of(tally));
   if (!options.largest.empty()) {
     for (const auto& [item, eps] : largest.list()) report["largest"].push_back({{"item", item}, {"eps", eps}});
@@ -226,21 +203,7 @@ int robust(const RobustOptions& options) {
     else
       print_largest(largest.list());
   }
-  if (!run.quiet) {
-    std::fprintf(stderr, "%zu results in %.1f s\n", tally.results, wall_seconds() - start);
-    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
-  }
-  int exit = required(options, tally);
-  if (!ran) {
-    print_rejection(stderr, "assay", ran.rejection());
-    report["why"] = ran.rejection().to_text();
-    exit = exit_code(ran.rejection().kind);
-  } else if (is_interrupted()) {
-    print_rejection(stderr, "assay", interruption());
-    if (!again.empty()) std::fprintf(stderr, "results are in %s; %s\n", run.folder.c_str(), again.c_str());
-    exit = kExitUndecided;
-  }
-  return write_json(run.json, report.dump(2, ' ', false, Json::error_handler_t::replace)) ? exit : kExitUnwritten;
+  return end_report(run, std::move(report), ran, required(options, tally));
 }
 
 }  // namespace assay::cli

@@ -3,11 +3,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 #include "assay/runs/gather.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/report.h"
 #include "cli/semantics.h"
 
 namespace assay::cli {
 namespace {
+
+void say_how_to_go_on(const std::string& folder, const Rejection& why) {
+  print_rejection(stderr, "assay", why);
+  if (!folder.empty()) std::fprintf(stderr, "results are in %s; go on with: the same command and --resume\n", folder.c_str());
+}
 
 void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option("--run", run.folder, "keep results and certificates in this folder, for `assay check FOLDER`")->type_name("FOLDER");
@@ -120,6 +129,54 @@ void add_gather(CLI::App& app, GatherOptions& options, int& exit) {
 }
 
 }  // namespace
+
+Outcome<double> timeout_of_run(const RunOptions& run) {
+  const auto wrong = [](std::string place, std::string required, std::string found) {
+    return Rejection{Rejection::Kind::malformed, "run.options", std::move(place), std::move(required), std::move(found), ""};
+  };
+  double timeout = 0;
+  if (!(parse_seconds(run.timeout, timeout) && timeout > 0))
+    return wrong("--timeout", "a time above 0, such as 60, 90s or 5m", run.timeout);
+  if (run.resume && run.folder.empty()) return wrong("--resume", "--run FOLDER with it", "none");
+  if (run.stream && run.json == "-") return wrong("--stream", "stdout for itself: say --json=FILE", "--json");
+  return timeout;
+}
+
+int wrong_use(const char* verb, const Rejection& why) {
+  std::fprintf(stderr, "assay %s: %s takes %s, not %s\nRun `assay %s --help` for the command line.\n", verb, why.place.c_str(),
+               why.required.c_str(), why.found.c_str(), verb);
+  return kExitUsage;
+}
+
+void stream_result(const RunOptions& run, const runs::Json& result) {
+  if (!run.stream) return;
+  std::printf("%s\n", result.dump(-1, ' ', false, runs::Json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+}
+
+void prepare_to_go_on(const RunOptions& run) {
+  set_last_words([folder = run.folder](const Rejection& why) { say_how_to_go_on(folder, why); });
+}
+
+runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome<Done>& ran, double start) {
+  return {{"schema", schema}, {"run", run.folder}, {"complete", ran.ok() && !is_interrupted()}, {"wall_seconds", wall_seconds() - start}};
+}
+
+int end_report(const RunOptions& run, runs::Json report, const Outcome<Done>& ran, int exit) {
+  if (!run.quiet) {
+    std::fprintf(stderr, "%zu results in %.1f s\n", runs::count_of(report, "results"), runs::number_of(report, "wall_seconds"));
+    if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());
+  }
+  if (!ran) {
+    print_rejection(stderr, "assay", ran.rejection());
+    report["why"] = ran.rejection().to_text();
+    exit = exit_code(ran.rejection().kind);
+  } else if (is_interrupted()) {
+    say_how_to_go_on(run.folder, interruption());
+    exit = kExitUndecided;
+  }
+  return write_json(run.json, report.dump(2, ' ', false, runs::Json::error_handler_t::replace)) ? exit : kExitUnwritten;
+}
 
 void add_run_verbs(CLI::App& app, int& exit) {
   static GatherOptions gather_options;

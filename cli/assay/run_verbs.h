@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/runs/store.h"
 #include "cli/assay/options.h"
 #include "semantics/graph/execution_model.h"
 
@@ -47,6 +48,19 @@ struct BatchOptions {
 };
 
 void add_run_verbs(CLI::App& app, int& exit);
+
+// What robust and batch have in common around their searches.
+//
+// The options' seconds of one instance; a malformed rejection whose place is the option.
+[[nodiscard]] Outcome<double> timeout_of_run(const RunOptions& run);
+[[nodiscard]] int wrong_use(const char* verb, const Rejection& why);
+// One line of --stream, if asked for.
+void stream_result(const RunOptions& run, const runs::Json& result);
+// From here on an interrupted run says how to go on with it.
+void prepare_to_go_on(const RunOptions& run);
+// Of a run that has ended, or was ended: what every report says, and last its printing, with `exit` unless the run failed.
+[[nodiscard]] runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome<Done>& ran, double start);
+[[nodiscard]] int end_report(const RunOptions& run, runs::Json report, const Outcome<Done>& ran, int exit);
 
 int robust(const RobustOptions& options);
 int batch(const BatchOptions& options);

@@ -1,7 +1,10 @@
-"""What the tests share: the repository's examples, and small networks written byte by byte."""
+"""What the tests share: the repository's examples, small networks written byte by byte, and Ctrl-C."""
 import pathlib
+import signal
 import struct
+import subprocess
 import sys
+import time
 from random import Random
 
 import pytest
@@ -11,6 +14,35 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 
 DIGITS = ROOT / "examples" / "digits"
 GLIBC = "binary32 math=glibc-2.36"
+
+
+def interrupt(code):
+    """Sends Ctrl-C to a program in the midst of its work, which it begins with "ready"; within a second it has to say "interrupted" and when, and
+    to end well. -> the programs `assay` that it had started"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(2.5)
+    started = children(process.pid)
+    asked = time.time()
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    words = said.split()
+    assert words[0] == "interrupted" and process.returncode == 0, said
+    assert float(words[1]) - asked < 1, said
+    return started
+
+
+def children(parent):
+    """The programs `assay` that a process started."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            name, _, rest = (entry / "stat").read_text().partition(") ") if entry.name.isdigit() else ("", "", "")
+        except OSError:
+            continue
+        if name.endswith("(assay") and int(rest.split()[1]) == parent:
+            found.append(int(entry.name))
+    return found
 
 
 @pytest.fixture(scope="session")

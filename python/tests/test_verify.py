@@ -3,9 +3,7 @@ import hashlib
 import json
 import os
 import pickle
-import signal
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -14,6 +12,7 @@ from fractions import Fraction
 import pytest
 
 import assay
+import conftest
 from assay import _programs
 from conftest import DIGITS, ROOT
 
@@ -195,16 +194,7 @@ INTERRUPTED = """
 @pytest.mark.parametrize("call", ["assay.verify(model, property, timeout=100)",
                                   "assay.bounds(conftest.network([60, 2000, 2000, 2000, 9]), [assay.Box(lo=[-1] * 60, hi=[1] * 60), assay.Robust(0)], timeout=None)"])
 def test_ctrl_c_ends_a_run_within_a_second(call):
-    code = textwrap.dedent(INTERRUPTED).format(tests=str(ROOT / "python" / "tests"), call=call)
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(2.5)
-    asked = time.time()
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
-    words = said.split()
-    assert words[0] == "interrupted" and process.returncode == 0, said
-    assert float(words[1]) - asked < 1, said
+    conftest.interrupt(textwrap.dedent(INTERRUPTED).format(tests=str(ROOT / "python" / "tests"), call=call))
 
 
 def test_a_proof_that_cannot_be_written(digits, tmp_path):

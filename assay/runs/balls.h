@@ -13,7 +13,7 @@
 
 #include "assay/check/load.h"
 #include "assay/runs/store.h"
-#include "formats/dataset.h"
+#include "formats/datasets/dataset.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 

@@ -10,7 +10,7 @@
 #include "assay/runs/balls.h"
 #include "assay/runs/batch.h"
 #include "assay/runs/robust.h"
-#include "formats/dataset.h"
+#include "formats/datasets/dataset.h"
 
 namespace assay::runs {
 namespace {

@@ -1,5 +1,5 @@
 // Which format a data set has, and which of its arrays are items and labels.
-#include "formats/dataset.h"
+#include "formats/datasets/dataset.h"
 
 #include <zlib.h>
 
@@ -14,7 +14,7 @@
 #include <map>
 #include <utility>
 
-#include "formats/dataset_parts.h"
+#include "formats/datasets/parts.h"
 #include "formats/half.h"
 #include "formats/safetensors.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "formats/dataset_parts.h"
+#include "formats/datasets/parts.h"
 
 namespace assay::formats::dataset {
 namespace {

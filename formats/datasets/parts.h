@@ -1,11 +1,11 @@
-// What the readers of data sets share, one function per format. Private to formats/dataset*.cpp.
+// What the readers of data sets share, one function per format. Private to formats/datasets/*.cpp.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "formats/dataset.h"
+#include "formats/datasets/dataset.h"
 
 namespace assay::formats::dataset {
 

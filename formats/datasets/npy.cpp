@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "formats/dataset_parts.h"
+#include "formats/datasets/parts.h"
 
 namespace assay::formats {
 namespace dataset {

@@ -29,7 +29,7 @@ CompiledFunction::CompiledFunction(Session& session, Function function, std::vec
 // The drawings of a run are leaves of the tape, which become inputs.
 Outcome<CompiledFunction::Captured> CompiledFunction::capture(std::span<const Value> arguments) {
   const std::uint64_t drawn = session_.keys_drawn();
-  const Ref first = session_.tape_length();
+  const Ref first = static_cast<Ref>(session_.tape_length());
   GradientNoteTaker notes;  // of the run that is captured nothing else is used than these and the graph
   std::vector<Session::Drawn> drawings;
   const Observed scope(session_, notes);

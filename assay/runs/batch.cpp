@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <utility>
 
 #include "assay/queries/verify.h"
+#include "formats/datasets/csv_rows.h"
+#include "formats/datasets/dataset.h"
 #include "semantics/printable.h"
 
 namespace assay::runs {
@@ -20,41 +21,11 @@ Rejection bad_list(const std::string& path, std::size_t line, std::string requir
           std::move(required),        printable(found), ""};
 }
 
-// The fields of one line; quotes may hold commas, and two of them stand for one.
-std::vector<std::string> fields_of_line(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
-      fields.back() += line[++i];
-    else if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      fields.emplace_back();
-    else
-      fields.back() += c;
-  }
-  for (std::string& field : fields) {
-    field.erase(0, field.find_first_not_of(" \t\r"));
-    field.erase(field.find_last_not_of(" \t\r") + 1);
-  }
-  return fields;
-}
-
-// Calls `take` with number and fields of each line that says something.
-Outcome<Done> for_each_line(const std::string& path,
-                            const std::function<Outcome<Done>(std::size_t, const std::vector<std::string>&)>& take) {
-  std::ifstream file(path);
-  if (!file || fs::is_directory(path)) return bad_list(path, 0, "a file that can be read", "none");
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
-    const auto fields = fields_of_line(line);
-    if ((fields.size() == 1 && fields[0].empty()) || fields[0].starts_with("#")) continue;
-    if (auto taken = take(number, fields); !taken) return taken.rejection();
-  }
-  return Done{};
+Outcome<Done> for_each_line(const std::string& path, const std::function<Outcome<Done>(std::size_t, std::span<const std::string>)>& take) {
+  const auto file = formats::read_file(path);
+  if (!file) return bad_list(path, 0, "a file that can be read", file.rejection().found);
+  auto read = formats::for_each_row({reinterpret_cast<const char*>(file.value().data()), file.value().size()}, ',', take);
+  return read || read.rejection().code != "csv.quote" ? read : bad_list(path, 0, read.rejection().required, read.rejection().place);
 }
 
 std::string plain_name(const std::string& path) {
@@ -145,7 +116,7 @@ Outcome<std::vector<BatchInstance>> read_list(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   std::error_code error;
   const std::string category = fs::absolute(path, error).parent_path().filename().string();
-  auto read = for_each_line(path, [&](std::size_t line, const std::vector<std::string>& fields) -> Outcome<Done> {
+  auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     if (fields.size() < 2 || fields.size() > 3 || fields[0].empty() || fields[1].empty())
       return bad_list(path, line, "MODEL,PROPERTY[,TIMEOUT]", std::to_string(fields.size()) + " fields");
     if (fields[0].starts_with("["))
@@ -170,7 +141,7 @@ std::string expected_key(const std::string& model, const std::string& property) 
 
 Outcome<std::map<std::string, std::string>> read_expected(const std::string& path) {
   std::map<std::string, std::string> expected;
-  auto read = for_each_line(path, [&](std::size_t line, const std::vector<std::string>& fields) -> Outcome<Done> {
+  auto read = for_each_line(path, [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     if (fields.size() < 3) return bad_list(path, line, "MODEL,PROPERTY,ANSWER", std::to_string(fields.size()) + " fields");
     expected[expected_key(fields[0], fields[1])] = fields[2];
     return Done{};

@@ -87,7 +87,7 @@ Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folde
 
 int check_run_verb(const CheckOptions& options) {
   const std::string& folder = options.files.front();
-  runs::RunCheckRequest request{options.model, options.data, options.labels, options.properties, options.jobs, {}};
+  runs::RunCheckRequest request{options.model, options.data, options.labels, options.properties, options.jobs, {}, {}};
   request.load.exact = options.exact;
   request.load.limits = options.limits;
   request.load.limit_memory = limit_memory;

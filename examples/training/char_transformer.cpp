@@ -74,12 +74,12 @@ int main(int argc, char** argv) {
   options.own = {{"text", "what it learns", &path}};
   if (const auto status = options.read(argc, argv, "char_transformer", "A transformer that continues a text")) return *status;
   std::cout << options.banner("char_transformer") << "\n";
-  const auto file = read_data(path);
+  const auto file = read_text(path);
   if (!file) {
     std::cerr << file.rejection().to_text() << "\n";
     return 4;
   }
-  const std::string text(reinterpret_cast<const char*>(file.value().data()), file.value().size());
+  const std::string& text = file.value();
   const Characters characters(text);
   Session session(options.session());
   Model model(session);

@@ -23,13 +23,14 @@ struct Digits {
 };
 
 inline std::optional<Digits> load(const std::string& path, DType dtype) {
-  const auto table = read_csv_file(path, false);
+  const auto table = read_arrays(path);
   if (!table) {
     std::cerr << table.rejection().to_text() << "\n";
     return std::nullopt;
   }
-  const auto numbers = table.value().data<double>();
-  const std::int64_t count = table.value().shape()[0];
+  const Array& rows = table.value().begin()->second;
+  const auto numbers = rows.data<double>();
+  const std::int64_t count = rows.shape()[0];
   std::vector<double> pixels;
   std::vector<std::int64_t> labels, kept, held;
   for (std::int64_t i = 0; i < count; ++i) {

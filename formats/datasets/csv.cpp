@@ -5,38 +5,16 @@
 #include <cstring>
 #include <utility>
 
+#include "formats/datasets/csv_rows.h"
 #include "formats/datasets/parts.h"
 
 namespace assay::formats::dataset {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\"");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(" \t\r\"") - first + 1);
-}
-
-std::vector<std::string_view> fields_of(std::string_view line, char separator) {
-  std::vector<std::string_view> fields;
-  for (std::size_t at = 0;;) {
-    const std::size_t end = line.find(separator, at);
-    fields.push_back(trimmed(line.substr(at, end == std::string_view::npos ? end : end - at)));
-    if (end == std::string_view::npos) return fields;
-    at = end + 1;
-    if (separator == ' ') at = std::min(line.find_first_not_of(' ', at), line.size());
-  }
-}
-
 bool is_number(std::string_view text, double& value) {
   if (text.starts_with("+")) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-}
-
-char separator_of(std::string_view line) {
-  for (const char one : {',', ';', '\t'}) {
-    if (line.find(one) != std::string_view::npos) return one;
-  }
-  return ' ';
 }
 
 bool is_label_name(std::string_view name) {
@@ -56,16 +34,9 @@ constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
 Outcome<std::vector<DataArray>> read_csv(std::string_view text, const std::string& place, bool labels_inside,
                                          std::vector<std::string>& notes) {
   DataArray items{"items", ElementType::float64, {0, 0}, {}}, labels{"labels", ElementType::float64, {0}, {}};
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  std::size_t line_number = 0, width = 0, label = kNoColumn;
+  std::size_t width = 0, label = kNoColumn;
   bool first = true;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = trimmed(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    ++line_number;
-    if (line.empty() || line.starts_with("#")) continue;
-    const auto fields = fields_of(line, separator_of(line));
+  const auto take = [&](std::size_t line, std::span<const std::string> fields) -> Outcome<Done> {
     double value = 0;
     if (first) {
       first = false;
@@ -76,20 +47,25 @@ Outcome<std::vector<DataArray>> read_csv(std::string_view text, const std::strin
         label = 0;
         notes.push_back("the first column has the labels");
       }
-      if (header) continue;
+      if (header) return Done{};
     }
-    const std::string where = place + ", line " + std::to_string(line_number);
+    const std::string where = place + ", line " + std::to_string(line);
     if (fields.size() != width)
       return malformed_data("csv", where, std::to_string(width) + " numbers, as in the first line", std::to_string(fields.size()));
     for (std::size_t i = 0; i < width; ++i) {
       if (!is_number(fields[i], value))
-        return malformed_data("csv", where + ", field " + std::to_string(i + 1), "a finite number",
-                              "'" + std::string(fields[i].substr(0, 40)) + "'", "is it a file of another format?");
+        return malformed_data("csv", where + ", field " + std::to_string(i + 1), "a finite number", "'" + fields[i].substr(0, 40) + "'",
+                              "is it a file of another format?");
       append(i == label ? labels : items, value);
     }
     ++items.shape[0];
-  }
-  if (first) return malformed_data("csv", place, "lines of numbers, or NPY, NPZ, safetensors, IDX or PNG", "neither");
+    return Done{};
+  };
+  if (auto read = for_each_row(text, std::nullopt, take); !read)
+    return read.rejection().code == "csv.quote" ? malformed_data("csv", place + ", " + read.rejection().place, read.rejection().required,
+                                                                 read.rejection().found, read.rejection().advice)
+                                                : read.rejection();
+  if (items.shape[0] == 0) return malformed_data("csv", place, "lines of numbers, or NPY, NPZ, safetensors, IDX or PNG", "neither");
   items.shape[1] = static_cast<std::int64_t>(width - (label == kNoColumn ? 0 : 1));
   labels.shape[0] = items.shape[0];
   if (items.shape[1] == 1 && label == kNoColumn) items.shape.pop_back();  // a column of numbers

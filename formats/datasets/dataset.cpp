@@ -54,8 +54,8 @@ Outcome<std::vector<std::byte>> file_content(const std::string& path) {
 }
 
 Outcome<std::vector<std::byte>> inflated(Bytes packed, Packing packing, std::uint64_t most, const std::string& place) {
-  constexpr std::uint64_t kMostRatio = 1032, kChunk = std::uint64_t{1} << 20;  // deflate shrinks by no more than the former
-  most = std::min(most, kMostRatio * packed.size() + 64);
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+  most = std::min(most, most_unpacked(packed.size()));
   std::vector<std::byte> result;
   z_stream stream{};
   const int window = packing == Packing::raw ? -MAX_WBITS : packing == Packing::zlib ? MAX_WBITS : MAX_WBITS + 16;
@@ -137,19 +137,30 @@ Outcome<DataArray> read_idx(Bytes file, const std::string& place) {
   return array;
 }
 
-// CIFAR-10's binary files: a label, then 3 x 32 x 32 bytes.
+// CIFAR's binary files: a label, of CIFAR-100 a coarse one before it, then 3 x 32 x 32 bytes.
 constexpr std::size_t kCifarItem = 3 * 32 * 32;
 
-std::vector<DataArray> read_cifar(Bytes file) {
-  const std::size_t count = file.size() / (kCifarItem + 1);
-  DataArray items{"items", ElementType::uint8, {static_cast<std::int64_t>(count), 3, 32, 32}, {}};
-  DataArray labels{"labels", ElementType::uint8, {static_cast<std::int64_t>(count)}, {}};
+std::size_t cifar_labels(Bytes file) {
+  return file.empty() ? 0 : file.size() % (kCifarItem + 1) == 0 ? 1 : file.size() % (kCifarItem + 2) == 0 ? 2 : 0;
+}
+
+Outcome<std::vector<DataArray>> read_cifar(Bytes file, const std::string& place) {
+  const std::size_t own = cifar_labels(file), record = own + kCifarItem, count = file.size() / record;
+  const std::array<unsigned, 2> classes = own == 1 ? std::array{10u, 0u} : std::array{20u, 100u};
+  std::vector<DataArray> arrays{{"items", ElementType::uint8, {static_cast<std::int64_t>(count), 3, 32, 32}, {}}};
+  for (std::size_t k = 0; k < own; ++k)
+    arrays.push_back({k + 1 == own ? "labels" : "coarse_labels", ElementType::uint8, {static_cast<std::int64_t>(count)}, {}});
   for (std::size_t i = 0; i < count; ++i) {
-    const Bytes one = file.subspan(i * (kCifarItem + 1), kCifarItem + 1);
-    labels.bytes.push_back(one[0]);
-    items.bytes.insert(items.bytes.end(), one.begin() + 1, one.end());
+    const Bytes one = file.subspan(i * record, record);
+    for (std::size_t k = 0; k < own; ++k) {
+      if (static_cast<unsigned>(one[k]) >= classes[k])
+        return malformed_data("cifar", place + ", record " + std::to_string(i), "a label below " + std::to_string(classes[k]),
+                              std::to_string(static_cast<unsigned>(one[k])));
+      arrays[k + 1].bytes.push_back(one[k]);
+    }
+    arrays[0].bytes.insert(arrays[0].bytes.end(), one.begin() + static_cast<std::ptrdiff_t>(own), one.end());
   }
-  return {std::move(items), std::move(labels)};
+  return arrays;
 }
 
 bool is_safetensors(Bytes file) {
@@ -188,15 +199,7 @@ std::pair<std::string, std::string> split_name(const std::string& path) {
   return {path.substr(0, colon), path.substr(colon + 1)};
 }
 
-Outcome<std::vector<DataArray>> arrays_of(const std::string& path, bool labels_inside, std::vector<std::string>& notes) {
-  auto read = file_content(path);
-  if (!read) return read.rejection();
-  std::vector<std::byte> bytes = std::move(read).value();
-  if (bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b}) {
-    auto unpacked = inflated(bytes, Packing::gzip, kMostBytes, path);
-    if (!unpacked) return unpacked.rejection();
-    bytes = std::move(unpacked).value();
-  }
+Outcome<std::vector<DataArray>> arrays_of(Bytes bytes, const std::string& path, bool labels_inside, std::vector<std::string>& notes) {
   const auto one = [](Outcome<DataArray> array) -> Outcome<std::vector<DataArray>> {
     if (!array) return array.rejection();
     return std::vector<DataArray>{std::move(array).value()};
@@ -210,8 +213,13 @@ Outcome<std::vector<DataArray>> arrays_of(const std::string& path, bool labels_i
     return one(std::move(image));
   }
   if (is_safetensors(bytes)) return read_tensors(bytes, path);
-  if (path.ends_with(".bin") && !bytes.empty() && bytes.size() % (kCifarItem + 1) == 0) return read_cifar(bytes);
+  if (path.ends_with(".bin") && cifar_labels(bytes) != 0) return read_cifar(bytes, path);
   return read_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, labels_inside, notes);
+}
+
+Outcome<std::vector<DataArray>> arrays_in_file(const std::string& path, bool labels_inside, std::vector<std::string>& notes) {
+  const auto file = read_file(path);
+  return file ? arrays_of(file.value(), path, labels_inside, notes) : file.rejection();
 }
 
 constexpr std::array<std::string_view, 8> kItemNames{"x", "images", "data", "inputs", "items", "x_test", "X", "X_test"};
@@ -290,6 +298,7 @@ Outcome<Dataset> read_folder(const std::string& path) {
       classes.push_back(parent);
   }
   std::ranges::sort(classes);
+  set.classes = classes;
   const bool numbered = std::ranges::all_of(classes, [](const std::string& name) { return name.size() < 7 && spelled_labels(name); });
   if (!classes.empty() && !numbered) {
     std::string all;
@@ -324,7 +333,7 @@ Outcome<Dataset> read_folder(const std::string& path) {
 Outcome<std::vector<std::int64_t>> requested_labels(const DatasetRequest& request, std::vector<std::string>& notes) {
   if (auto spelled = spelled_labels(request.labels); spelled && !std::filesystem::exists(request.labels)) return std::move(*spelled);
   const auto [path, name] = split_name(request.labels);
-  auto arrays = arrays_of(path, false, notes);
+  auto arrays = arrays_in_file(path, false, notes);
   if (!arrays) return arrays.rejection();
   auto array = chosen(std::move(arrays).value(), path, name, true);
   if (!array) return array.rejection();
@@ -389,9 +398,15 @@ std::vector<std::string> dataset_files(const std::string& path) {
   return files;
 }
 
-Outcome<std::vector<DataArray>> read_arrays(const std::string& path) {
+Outcome<std::vector<std::byte>> read_file(const std::string& path) {
+  auto file = dataset::file_content(path);
+  if (!file || file.value().size() < 2 || file.value()[0] != std::byte{0x1f} || file.value()[1] != std::byte{0x8b}) return file;
+  return dataset::inflated(file.value(), dataset::Packing::gzip, dataset::kMostBytes, path);
+}
+
+Outcome<std::vector<DataArray>> read_arrays(std::span<const std::byte> file, const std::string& path) {
   std::vector<std::string> notes;
-  return dataset::arrays_of(path, true, notes);
+  return dataset::arrays_of(file, path, false, notes);
 }
 
 Outcome<Dataset> read_dataset(const DatasetRequest& request) {
@@ -404,7 +419,7 @@ Outcome<Dataset> read_dataset(const DatasetRequest& request) {
     if (!folder) return folder.rejection();
     set = std::move(folder).value();
   } else {
-    auto arrays = arrays_of(path, request.labels_inside && request.labels.empty(), set.notes);
+    auto arrays = arrays_in_file(path, request.labels_inside && request.labels.empty(), set.notes);
     if (!arrays) return arrays.rejection();
     const DataArray* labels = arrays.value().size() > 1 ? named(arrays.value(), kLabelNames) : nullptr;
     if (labels != nullptr && request.labels.empty()) {

@@ -1,4 +1,4 @@
-// Data sets: arrays of items with labels, as NPY, NPZ, safetensors, IDX (.gz too), CSV, CIFAR-10's binary files, or a folder of PNG files.
+// Data sets: arrays of items with labels, as NPY, NPZ, safetensors, IDX (.gz too), CSV, CIFAR's binary files, or a folder of PNG files.
 //
 // Files are recognised by their content, not by their names. Numbers stay as they are stored; what they mean (a scale, a mean, an order of
 // axes) is for whoever uses them. Rejections have codes dataset.*; they are `malformed`, or `unsupported` where the format knows more.
@@ -55,6 +55,7 @@ struct Dataset {
   DataArray items;                   // the first axis counts them
   std::vector<std::int64_t> labels;  // one per item, or none at all
   std::vector<std::string> names;    // of the items, where they are files
+  std::vector<std::string> classes;  // of the folders in which these files are
   std::vector<std::string> notes;    // what was decided about the files: "the first column has the labels"
 };
 
@@ -69,8 +70,12 @@ struct DatasetRequest {
 
 [[nodiscard]] Outcome<Dataset> read_dataset(const DatasetRequest& request);
 
-// Every array of a file; names are empty where the format has none. A folder is not one.
-[[nodiscard]] Outcome<std::vector<DataArray>> read_arrays(const std::string& path);
+// Every array of a file's content, expanded by read_file; names are empty where the format has none. The path, of which the ending says CIFAR's
+// files, is the place of rejections.
+[[nodiscard]] Outcome<std::vector<DataArray>> read_arrays(std::span<const std::byte> file, const std::string& path);
+
+// A whole file, expanded where gzip compressed it.
+[[nodiscard]] Outcome<std::vector<std::byte>> read_file(const std::string& path);
 
 // The files that a path of DatasetRequest means: one, or those of a folder in the order in which they are read.
 [[nodiscard]] std::vector<std::string> dataset_files(const std::string& path);

@@ -1,4 +1,6 @@
 // NPY and NPZ: NumPy's arrays (numpy.org/doc/stable/reference/generated/numpy.lib.format.html), and zip archives of them.
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -77,7 +79,7 @@ void transpose(DataArray& array) {
 
 struct ZipEntry {
   std::string name;
-  std::uint64_t method = 0, packed = 0, size = 0, offset = 0;
+  std::uint64_t method = 0, sum = 0, packed = 0, size = 0, offset = 0;
 };
 
 // The sizes and the offset that do not fit 32 bits stand in the extra field, in this order.
@@ -117,8 +119,12 @@ Outcome<std::vector<ZipEntry>> zip_entries(Bytes file, const std::string& place)
     if (at > file.size() || file.size() - at < kEntry || number_at(file, at, 4) != 0x02014b50) return broken;
     const std::uint64_t name = number_at(file, at + 28, 2), extra = number_at(file, at + 30, 2), comment = number_at(file, at + 32, 2);
     if (file.size() - at - kEntry < name + extra + comment) return broken;
-    ZipEntry entry{std::string(reinterpret_cast<const char*>(file.data()) + at + kEntry, name), number_at(file, at + 10, 2),
-                   number_at(file, at + 20, 4), number_at(file, at + 24, 4), number_at(file, at + 42, 4)};
+    ZipEntry entry{std::string(reinterpret_cast<const char*>(file.data()) + at + kEntry, name),
+                   number_at(file, at + 10, 2),
+                   number_at(file, at + 16, 4),
+                   number_at(file, at + 20, 4),
+                   number_at(file, at + 24, 4),
+                   number_at(file, at + 42, 4)};
     read_zip64(file.subspan(at + kEntry + name, extra), entry);
     entries.push_back(std::move(entry));
     at += kEntry + name + extra + comment;
@@ -133,11 +139,14 @@ Outcome<std::vector<std::byte>> zip_content(Bytes file, const ZipEntry& entry, c
   const std::uint64_t start = entry.offset + kLocal + number_at(file, entry.offset + 26, 2) + number_at(file, entry.offset + 28, 2);
   if (start > file.size() || file.size() - start < entry.packed || entry.size > kMostBytes) return broken;
   const Bytes packed = file.subspan(start, entry.packed);
-  if (entry.method == 0) return std::vector<std::byte>(packed.begin(), packed.end());
-  if (entry.method != 8)
+  if (entry.method != 0 && entry.method != 8)
     return unsupported_data("zip", place, "entries that are stored or deflated", "method " + std::to_string(entry.method));
-  auto content = inflated(packed, Packing::raw, entry.size, place);
-  if (content && content.value().size() != entry.size) return broken;
+  auto content =
+      entry.method == 0 ? std::vector<std::byte>(packed.begin(), packed.end()) : inflated(packed, Packing::raw, entry.size, place);
+  if (!content) return content;
+  const auto* const bytes = reinterpret_cast<const Bytef*>(content.value().data());
+  if (content.value().size() != entry.size || crc32_z(0, bytes, content.value().size()) != entry.sum)
+    return malformed_data("zip", place, "the bytes that the archive says", "others");
   return content;
 }
 
@@ -180,8 +189,12 @@ Outcome<std::vector<DataArray>> read_npz(Bytes file, const std::string& place) {
   if (!entries) return entries.rejection();
   std::vector<DataArray> arrays;
   std::set<std::string> names;
+  std::uint64_t left = std::min(kMostBytes, most_unpacked(file.size()));  // entries that share their bytes are no archive of NumPy
   for (const ZipEntry& entry : entries.value()) {
     const std::string where = place + ", entry '" + entry.name.substr(0, 80) + "'";
+    if (entry.size > left)
+      return unsupported_data("size", where, "at most " + std::to_string(kMostBytes) + " bytes in all entries, none of them twice", "more");
+    left -= entry.size;
     if (!names.insert(entry.name).second) return malformed_data("zip", where, "each name once", "twice");
     auto content = zip_content(file, entry, where);
     if (!content) return content.rejection();

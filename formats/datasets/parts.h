@@ -19,6 +19,8 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;  // of one a
                                          std::string advice = "");
 
 [[nodiscard]] Outcome<std::vector<std::byte>> file_content(const std::string& path);
+// So many bytes of deflate hold no more than this.
+[[nodiscard]] inline std::uint64_t most_unpacked(std::uint64_t packed) { return 1032 * packed + 64; }
 // Raw deflate, zlib or gzip (all members); declined beyond `most` bytes.
 enum class Packing : std::uint8_t { raw, zlib, gzip };
 [[nodiscard]] Outcome<std::vector<std::byte>> inflated(Bytes packed, Packing packing, std::uint64_t most, const std::string& place);

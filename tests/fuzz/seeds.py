@@ -246,16 +246,28 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(t[3] for t in tensors)
 
 
+def png(width, height, depth, colour, rows, chunks=()):
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind.encode() + body + struct.pack(">I", zlib.crc32(kind.encode() + body))
+
+    head = struct.pack(">2I5B", width, height, depth, colour, 0, 0, 0)
+    middle = b"".join(chunk(*one) for one in chunks)
+    return b"\x89PNG\r\n\x1a\n" + chunk("IHDR", head) + middle + chunk("IDAT", zlib.compress(rows)) + chunk("IEND", b"")
+
+
 def weights():
     seed("safetensors", "empty", safetensors([]))
     npy = b"\x93NUMPY\1\0\x46\0" + b"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }".ljust(69) + b"\n" + struct.pack("<2f", 1, 0.5)
     with io.BytesIO() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(zipfile.ZipInfo("a.npy"), npy)
-        seed("tables", "npz", b"\1" + file.getvalue())
+        seed("tables", "npz", b"\0" + file.getvalue())
     seed("tables", "npy", b"\0" + npy)
-    seed("tables", "csv", b"\2a,\"b \"\"c\"\"\"\r\n1,2\n")
-    seed("tables", "idx", b"\3\0\0\x0B\2\0\0\0\1\0\0\0\2\1\2\3\4")
+    seed("tables", "csv", b"\0label;a\r\n1;2.5\n#\n0;+3e1")
+    seed("tables", "rows", b"\2a,\"b \"\"c\"\"\"\r\n1,2\n")
+    seed("tables", "idx", b"\0\0\0\x0B\2\0\0\0\1\0\0\0\2\1\2\3\4")
+    seed("tables", "cifar", b"\1\7" + bytes(3072))
+    seed("tables", "png", b"\0" + png(3, 2, 8, 3, b"\0\0\1\1\2\1\0\1", [("PLTE", b"\0\0\0\xff\x80\1")]))
     seed("safetensors", "several", safetensors([("a", "F32", [2, 2], bytes(16)), ("b", "I64", [], bytes(8)), ("c", "BOOL", [3], b"\1\0\1"), ("d", "BF16", [0, 5], b"")], {"format": "pt"}))
     data = struct.pack("<2f", 1, 0.5)
     region = {"name": "r", "model": "real arithmetic", "operands": ["x"], "results": ["y"], "nodes": [{"op": "relu", "operands": [0]}]}

@@ -1,5 +1,6 @@
 // Readers of data: what is written is read again, what does not fit is refused by name. Batches: an order that seed and epoch decide.
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "formats/npy.h"
-#include "formats/tables.h"
+#include "formats/datasets/csv_rows.h"
+#include "formats/datasets/dataset.h"
 #include "tests/catch.h"
 #include "training/data/loader.h"
 #include "training/data/sources.h"
@@ -34,7 +35,36 @@ struct Folder {
   }
 };
 
-std::string text_of(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+// A zip archive of one file, as it is (APPNOTE 6.3).
+std::string stored(const std::string& name, const std::string& data) {
+  std::string zip, common(4, '\0');
+  const auto put = [](std::string& out, std::uint64_t value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i & 0xff);
+  };
+  put(common, 0x00210000, 4);  // 1 January 1980
+  put(common, crc32(0, reinterpret_cast<const Bytef*>(data.data()), static_cast<uInt>(data.size())), 4);
+  for (int twice = 0; twice < 2; ++twice) put(common, data.size(), 4);
+  put(common, name.size(), 4);  // and nothing extra
+  const auto version = [&](int times) {
+    for (int i = 0; i < times; ++i) put(zip, 20, 2);
+  };
+  put(zip, 0x04034b50, 4);
+  version(1);
+  zip += common + name + data;
+  const std::size_t list = zip.size();
+  put(zip, 0x02014b50, 4);
+  version(2);
+  zip += common + std::string(14, '\0') + name;
+  const std::size_t size = zip.size() - list;
+  put(zip, 0x06054b50, 4);
+  put(zip, 0, 4);
+  put(zip, 0x10001, 4);  // one entry on this disk, one in all
+  put(zip, size, 4);
+  put(zip, list, 4);
+  put(zip, 0, 2);
+  return zip;
+}
+
 std::string code(const Rejection& why) { return why.code; }
 Ints ints(const Array& array) { return array.to_tensor().to_ints(); }
 
@@ -46,117 +76,146 @@ Dataset counting(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("data: npy and npz are read as they were written", "[training]") {
-  const Tensor a = Tensor::of_floats({2, 3}, std::vector<float>{1, -2, 3.5, 0, 1e-30F, 7}), b = Tensor::of_ints({}, Ints{-5});
-  for (const Tensor& tensor : {a, b, Tensor::of_doubles({0, 4}, {}), Tensor::of_ints({3}, Ints{1, 2, 3})}) {
-    const auto again = formats::read_npy(bytes_of(formats::write_npy(tensor)));
-    REQUIRE(again.ok());
-    CHECK(again.value().dtype() == tensor.dtype());
-    CHECK(again.value().shape() == tensor.shape());
-    CHECK(std::ranges::equal(again.value().bytes(), tensor.bytes()));
-  }
-  const std::string zip = formats::write_npz({{"a", a}, {"b", b}});
-  const auto read = formats::read_npz(bytes_of(zip));
-  REQUIRE(read.ok());
-  CHECK(read.value().size() == 2);
-  CHECK(read.value().at("a").to_doubles() == a.to_doubles());
-  CHECK(formats::read_npz(bytes_of(zip), 100).rejection().code == "npz.memory");
+TEST_CASE("data: arrays are read as they were written", "[training]") {
+  using formats::DataArray, formats::ElementType;
+  const Folder folder;
+  const auto bytes = [](const auto& values) {
+    const auto raw = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(raw.begin(), raw.end());
+  };
+  const std::vector<float> floats{1, -2, 3.5, 0, 1e-30F, 7};
+  const Ints whole{-5};
+  const std::vector<std::uint16_t> halves{0x3c00, 0xc100, 0x0001};
+  const auto read = [&](const DataArray& array) { return read_arrays(folder.write("a.npy", formats::npy_bytes(array))).value().at(""); };
+  const Array a = read({"", ElementType::float32, {2, 3}, bytes(floats)});
+  CHECK(a.shape() == Shape{2, 3});
+  CHECK(std::ranges::equal(a.data<float>(), floats));
+  CHECK(ints(read({"", ElementType::int64, {}, bytes(whole)})) == whole);
+  CHECK(read({"", ElementType::float64, {0, 4}, {}}).shape() == Shape{0, 4});
+  const Array h = read({"", ElementType::float16, {3}, bytes(halves)});
+  CHECK(h.to_tensor().to_doubles() == std::vector<double>{1, -2.5, 0x1p-24});
 }
 
 TEST_CASE("data: every cut and every bent byte of an archive is refused or read", "[training]") {
-  const std::string zip = formats::write_npz({{"a", Tensor::of_floats({3}, std::vector<float>{1, 2, 3})}});
-  for (std::size_t length = 0; length < zip.size(); ++length) CHECK(!formats::read_npz(bytes_of(zip.substr(0, length))).ok());
+  const std::vector<float> three{1, 2, 3};
+  const auto raw = std::as_bytes(std::span(three));
+  const std::string zip = stored("a.npy", formats::npy_bytes({"", formats::ElementType::float32, {3}, {raw.begin(), raw.end()}}));
+  const auto arrays = [](const std::string& file) { return formats::read_arrays(bytes_of(file), "a.npz"); };
+  REQUIRE(arrays(zip).ok());
+  CHECK(arrays(zip).value()[0].name == "a");
+  for (std::size_t length = 0; length < zip.size(); ++length) CHECK(!arrays(zip.substr(0, length)).ok());
   std::size_t read = 0;
   for (std::size_t at = 0; at < zip.size(); ++at) {
     std::string bent = zip;
     bent[at] = static_cast<char>(bent[at] ^ 0x10);
-    const auto result = formats::read_npz(bytes_of(bent));
+    const auto result = arrays(bent);
     if (!result) continue;
     ++read;  // dates, versions and names of the archive, which say nothing about numbers
-    CHECK(result.value().begin()->second.to_doubles() == std::vector<double>{1, 2, 3});
+    CHECK(std::ranges::equal(result.value().at(0).bytes, raw));
   }
   CHECK(read > 0);
 }
 
 TEST_CASE("data: npy that is not ours is refused", "[training]") {
-  const std::string file = formats::write_npy(Tensor::of_floats({2}, std::vector<float>{1, 2}));
+  const std::string file = formats::npy_bytes({"", formats::ElementType::float32, {2}, std::vector<std::byte>(8)});
+  const auto why = [](const std::string& text) { return code(formats::read_arrays(bytes_of(text), "a.npy").rejection()); };
   const auto replaced = [&](const std::string& from, const std::string& to) {
     std::string bent = file;
-    bent.replace(bent.find(from), from.size(), to);
-    return formats::read_npy(bytes_of(bent));
+    return why(bent.replace(bent.find(from), from.size(), to));
   };
-  CHECK(code(formats::read_npy(bytes_of(file.substr(0, file.size() - 1))).rejection()) == "npy.size");
-  CHECK(code(formats::read_npy(bytes_of(file + "x")).rejection()) == "npy.size");
-  CHECK(code(replaced("(2, )", "(3, )").rejection()) == "npy.size");
-  CHECK(code(replaced("(2, )", "(-2,)").rejection()) == "npy.header");
-  CHECK(code(replaced("<f4", "<O8").rejection()) == "npy.type");
-  CHECK(code(replaced("NUMPY", "NUMPX").rejection()) == "npy.header");
-  CHECK(code(replaced("False", "Maybe").rejection()) == "npy.header");
+  CHECK(why(file.substr(0, file.size() - 1)) == "dataset.npy");
+  CHECK(why(file + "x") == "dataset.npy");
+  CHECK(replaced("(2,)", "(3,)") == "dataset.npy");
+  CHECK(replaced("(2,)", "(-2)") == "dataset.npy");
+  CHECK(replaced("<f4", "<O8") == "dataset.npy");
+  CHECK(replaced("NUMPY", "NUMPX") == "dataset.csv");  // taken for a table, which it is not
+  CHECK(replaced("False", "Maybe") == "dataset.npy");
 }
 
-TEST_CASE("data: separated values", "[training]") {
-  const auto csv = formats::read_csv("x,\"a, \"\"b\"\"\"\r\n1.5,2\n\n-3e2, 4 \n", true);
-  REQUIRE(csv.ok());
-  CHECK(csv.value().names == std::vector<std::string>{"x", "a, \"b\""});
-  const std::vector<std::size_t> both{1, 0};
-  CHECK(formats::numbers_of(csv.value(), both).value().to_doubles() == std::vector<double>{2, 1.5, 4, -300});
-  CHECK(formats::read_csv("1,2\n3\n", false).rejection().code == "csv.columns");
-  CHECK(formats::read_csv("1,\"2\n3\n", false).rejection().code == "csv.quote");
-  CHECK(formats::read_csv("1,\"2\"x\n", false).rejection().code == "csv.quote");
-  const std::vector<std::size_t> first{0}, third{2};
-  CHECK(formats::numbers_of(formats::read_csv("1\nx\n", false).value(), first).rejection().place == "row 1, column 0");
-  CHECK(formats::numbers_of(csv.value(), third).rejection().code == "csv.number");
-  CHECK(formats::numbers_of(formats::read_csv("1;\n", false, ';').value(), both).rejection().code == "csv.number");
-  const auto again = formats::read_csv(formats::write_csv(csv.value()), true);
-  CHECK(again.value().names == csv.value().names);
-  CHECK(again.value().rows == csv.value().rows);
+TEST_CASE("data: rows of separated values", "[training]") {
+  using Rows = std::vector<std::vector<std::string>>;
+  const auto rows = [](std::string_view text, std::optional<char> separator = std::nullopt) {
+    Rows all;
+    const auto read = formats::for_each_row(text, separator, [&](std::size_t, std::span<const std::string> fields) -> Outcome<Done> {
+      all.emplace_back(fields.begin(), fields.end());
+      return Done{};
+    });
+    return read ? all : Rows{{read.rejection().code, read.rejection().place}};
+  };
+  CHECK(rows("x,\"a, \"\"b\"\"\"\r\n1.5,2\n\n-3e2, 4 \n") == Rows{{"x", "a, \"b\""}, {"1.5", "2"}, {"-3e2", "4"}});
+  CHECK(rows("\xef\xbb\xbf# a word\n1;2,5\n", ';') == Rows{{"1", "2,5"}});
+  CHECK(rows("1;2\n 3\t4\n5  6 \r\n,\n") == Rows{{"1", "2"}, {"3", "4"}, {"5", "6"}, {"", ""}});
+  CHECK(rows("\"1\" \"2 3\"\n") == Rows{{"1", "2 3"}});
+  CHECK(rows("a,b\n1,\"2\n3\n") == Rows{{"csv.quote", "line 2"}});
+  CHECK(rows("1,\"2\"x\n") == Rows{{"csv.quote", "line 1"}});
+  CHECK(rows("\"a\nb\",c\n\"", ',') == Rows{{"csv.quote", "line 3"}});
+}
+
+TEST_CASE("data: tables of numbers", "[training]") {
+  const Folder folder;
+  const auto arrays = [&](const std::string& text) { return read_arrays(folder.write("a.csv", text)); };
+  CHECK(arrays("1.5,2\n-3e2,4\n").value().at("items").to_tensor().to_doubles() == std::vector<double>{1.5, 2, -300, 4});
+  const auto named = arrays("x label y\n1 7 2\n");
+  CHECK(named.value().at("items").to_tensor().to_doubles() == std::vector<double>{1, 2});
+  CHECK(named.value().at("labels").to_tensor().to_doubles() == std::vector<double>{7});
+  CHECK(code(arrays("1,2\n3\n").rejection()) == "dataset.csv");
+  CHECK(arrays("1\nx\n").rejection().place.ends_with("line 2, field 1"));
+  CHECK(code(arrays("1,\"2\n").rejection()) == "dataset.csv");
 }
 
 TEST_CASE("data: IDX and CIFAR", "[training]") {
-  const std::string idx("\0\0\x0B\x02\0\0\0\x02\0\0\0\x01\x01\x02\xFF\xFE", 16);
-  const auto read = formats::read_idx(bytes_of(idx));
-  REQUIRE(read.ok());
-  CHECK(read.value().shape() == Shape{2, 1});
-  CHECK(read.value().to_ints() == Ints{0x0102, -2});
-  CHECK(formats::read_idx(bytes_of(idx.substr(0, 15))).rejection().code == "idx.size");
-  CHECK(formats::read_idx(bytes_of(idx.substr(0, 9))).rejection().code == "idx.header");
-  CHECK(formats::read_idx(bytes_of(std::string("\0\0\x0A\x01", 4))).rejection().code == "idx.header");
   const Folder folder;
-  std::string records;
+  const std::string idx("\0\0\x0B\x02\0\0\0\x02\0\0\0\x01\x01\x02\xFF\xFE", 16);
+  const auto read = read_arrays(folder.write("a.idx", idx));
+  REQUIRE(read.ok());
+  CHECK(read.value().at("").shape() == Shape{2, 1});
+  CHECK(ints(read.value().at("")) == Ints{0x0102, -2});
+  CHECK(code(read_arrays(folder.write("a.idx", idx.substr(0, 15))).rejection()) == "dataset.idx");
+  CHECK(code(read_arrays(folder.write("a.idx", idx.substr(0, 9))).rejection()) == "dataset.idx");
+  std::string records, hundred;
   for (const char label : {7, 2}) records += label + std::string(3072, static_cast<char>(label * 10));
-  const auto cifar = read_cifar({folder.write("a.bin", records)}, Cifar::ten);
+  for (const char label : {7, 2}) hundred += std::string{label, static_cast<char>(label * 10)} + std::string(3072, label);
+  const std::string path = folder.write("a.bin", records);
+  const auto cifar = read_samples({path, path});
   REQUIRE(cifar.ok());
-  CHECK(cifar.value()[0].shape() == Shape{2, 3, 32, 32});
-  CHECK(ints(cifar.value()[1]) == Ints{7, 2});
-  CHECK(std::as_const(cifar.value()[0]).data<std::uint8_t>()[3072] == 20);
-  CHECK(read_cifar({folder.write("b.bin", records + "x")}, Cifar::ten).rejection().code == "training.cifar");
-  CHECK(read_cifar({folder.write("c.bin", std::string(3073, '\x0B'))}, Cifar::ten).rejection().code == "training.cifar");
-  CHECK(read_cifar({folder.path / "none.bin"}, Cifar::ten).rejection().code == "training.read");
+  CHECK(cifar.value().data[0].shape() == Shape{4, 3, 32, 32});
+  CHECK(ints(cifar.value().data[1]) == Ints{7, 2, 7, 2});
+  CHECK(std::as_const(cifar.value().data[0]).data<std::uint8_t>()[3072] == 20);
+  const std::string fine = folder.write("c.bin", hundred);
+  CHECK(ints(read_samples({fine}).value().data[1]) == Ints{70, 20});
+  CHECK(ints(read_arrays(fine).value().at("coarse_labels")) == Ints{7, 2});
+  CHECK(code(read_samples({path, folder.write("b.idx", idx)}).rejection()) == "dataset.items");
+  CHECK(code(read_samples({folder.write("b.bin", records + "x")}).rejection()) == "dataset.csv");
+  CHECK(code(read_samples({folder.write("c.bin", std::string(3073, '\x0B'))}).rejection()) == "dataset.cifar");
+  CHECK(code(read_samples({folder.path / "none.bin"}).rejection()) == "dataset.open");
 }
 
 TEST_CASE("data: folders of images", "[training]") {
   const Folder folder;
-  Array image = Array::empty(DType::uint8, {3, 2, 2});
-  std::iota(image.data<std::uint8_t>().begin(), image.data<std::uint8_t>().end(), std::uint8_t{1});
-  const std::string png = text_of(write_png(image).value());
-  const auto again = read_png(bytes_of(png), 3);
+  std::vector<std::uint8_t> pixels(2 * 2 * 3);
+  std::iota(pixels.begin(), pixels.end(), std::uint8_t{1});
+  const std::string png = formats::png_bytes(2, 2, 3, pixels);
+  const auto again = formats::read_arrays(bytes_of(png), "a.png");
   REQUIRE(again.ok());
-  CHECK(std::ranges::equal(again.value().data<std::uint8_t>(), std::as_const(image).data<std::uint8_t>()));
-  for (std::size_t length = 0; length + 16 < png.size(); length += 7)
-    CHECK(read_png(bytes_of(png.substr(0, length)), 3).rejection().code == "training.png");
+  CHECK(std::ranges::equal(again.value()[0].bytes, std::as_bytes(std::span(pixels))));
+  for (std::size_t length = 8; length < png.size(); length += 7)
+    CHECK(code(formats::read_arrays(bytes_of(png.substr(0, length)), "a.png").rejection()) == "dataset.png");
   folder.write("cats/b.png", png);
   folder.write("cats/a.png", png);
   folder.write("apes/c.png", png);
   folder.write("notes.txt", "no folder");
-  const auto found = read_png_folder(folder.path, 3);
+  const auto found = read_samples({folder.path});
   REQUIRE(found.ok());
   CHECK(found.value().classes == std::vector<std::string>{"apes", "cats"});
   CHECK(ints(found.value().data[1]) == Ints{0, 1, 1});
-  CHECK(found.value().data[0].shape() == Shape{3, 3, 2, 2});
-  CHECK(scaled_images(found.value().data[0], DType::float64).data<double>()[0] == 1.0 / 255);
-  folder.write("apes/d.png", text_of(write_png(Array::empty(DType::uint8, {1, 1, 1})).value()));
-  CHECK(read_png_folder(folder.path, 3).rejection().code == "training.folder");
-  CHECK(read_png_folder(folder.path / "none", 3).rejection().code == "training.folder");
+  CHECK(found.value().data[0].shape() == Shape{3, 2, 2, 3});
+  const Array images = channels_first(found.value().data[0]);
+  CHECK(images.shape() == Shape{3, 3, 2, 2});
+  CHECK(std::as_const(images).data<std::uint8_t>()[1] == 4);  // the red of the second pixel
+  CHECK(scaled_images(images, DType::float64).data<double>()[0] == 1.0 / 255);
+  folder.write("apes/d.png", formats::png_bytes(1, 1, 1, std::vector<std::uint8_t>{9}));
+  CHECK(code(read_samples({folder.path}).rejection()) == "dataset.folder");
+  CHECK(code(read_samples({folder.path / "none"}).rejection()) == "dataset.open");
 }
 
 TEST_CASE("data: characters and windows", "[training]") {

@@ -1,4 +1,4 @@
-// Data sets from files. Images are [N, C, H, W] and labels [N] of int64; what belongs to a session's type is the caller's to convert.
+// Data from files, by the readers that `assay robust` has too (formats/datasets/dataset.h). What belongs to a session's type is the caller's to convert.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,21 @@
 
 namespace assay::training {
 
-// A whole file, expanded if it is compressed by gzip. Rejections training.read, training.gzip.
-[[nodiscard]] Outcome<std::vector<std::byte>> read_data(const std::string& path);
-
-// Rejections of all: training.read, training.gzip, those of the format (formats/npy.h, formats/tables.h), with the file's name in their place.
-[[nodiscard]] Outcome<Array> read_npy_file(const std::string& path);
-[[nodiscard]] Outcome<std::map<std::string, Array>> read_npz_file(const std::string& path);
-[[nodiscard]] Outcome<Array> read_idx_file(const std::string& path);
-// Numeric columns [rows, columns], float64; no columns: all.
-[[nodiscard]] Outcome<Array> read_csv_file(const std::string& path, bool has_names, std::vector<std::size_t> columns = {},
-                                           char separator = ',');
-
-// Records of 3073 bytes (CIFAR-10: a label) or 3074 (CIFAR-100: two labels, of which `fine` is the second). {images [N, 3, 32, 32] of
-// uint8, labels}. Rejections training.cifar, training.read.
-enum class Cifar : std::uint8_t { ten, hundred_coarse, hundred_fine };
-[[nodiscard]] Outcome<Dataset> read_cifar(const std::vector<std::string>& paths, Cifar which);
-
-// A folder with one folder per class, whose names are the classes in alphabetical order; the PNG files in it, in alphabetical order, all
-// of one size. 1 channel: grey, 3: colours. {images of uint8, labels}. Rejections training.folder, training.png.
-struct ImageFolder {
+// Rejections of all: dataset.*, with the file in their place.
+//
+// Every array of an NPY, NPZ, safetensors, IDX, CIFAR, CSV or PNG file by its name: "" where the format has none, "items" for the numbers
+// [rows, columns] of CSV, as float64; with "labels" of a column that has such a name. 16-bit floats become float32.
+[[nodiscard]] Outcome<std::map<std::string, Array>> read_arrays(const std::string& path);
+// The items of each path, with their labels [N] of int64 where it says any, one path after the other: {items, labels} or {items}. A path is a
+// file, FILE:NAME, or a folder with PNG files, or with one folder of them per class.
+struct Samples {
   Dataset data;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes;  // of the folders
 };
-[[nodiscard]] Outcome<ImageFolder> read_png_folder(const std::string& path, std::int64_t channels);
-[[nodiscard]] Outcome<Array> read_png(std::span<const std::byte> file, std::int64_t channels);  // uint8 [C, H, W]
-[[nodiscard]] Outcome<std::vector<std::byte>> write_png(const Array& image);                    // uint8 [C, H, W], C 1 or 3
+[[nodiscard]] Outcome<Samples> read_samples(const std::vector<std::string>& paths);
+[[nodiscard]] Outcome<std::string> read_text(const std::string& path);
+// [N, H, W] to [N, 1, H, W]; [N, H, W, C] to [N, C, H, W] (one of the two is demanded).
+[[nodiscard]] Array channels_first(const Array& images);
 
 // Characters as numbers: the bytes that occur, in order.
 class Characters {

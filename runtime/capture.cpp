@@ -68,15 +68,16 @@ Outcome<Graph> Session::capture(std::span<const Value> inputs, std::span<const V
       continue;
     }
     if (entry.kind != Entry::Kind::op) {
-      const bool checkpoint = entry.kind == Entry::Kind::checkpoint;
-      return refused("value " + std::to_string(ref), "ops on the tape", checkpoint ? "a checkpoint" : "a result that was not recorded",
-                     checkpoint ? "capture a run without checkpoints" : "leave NoGrad, and take gradients that are differentiable");
+      const char *found = "a result that was not recorded", *advice = "leave NoGrad, and take gradients that are differentiable";
+      if (entry.kind == Entry::Kind::checkpoint) found = "a checkpoint", advice = "capture a run without checkpoints";
+      if (entry.kind == Entry::Kind::replayed) found = "a compiled function's result", advice = "capture the function itself, run eagerly";
+      return refused("value " + std::to_string(ref), "ops on the tape", found, advice);
     }
     operands.clear();
     for (const Ref operand : tape_.operands(entry)) {
       if (operand >= kFirstKept && tape_[operand].changed_at > ref) {
-        return refused("parameter '" + parameter_names_[operand - kFirstKept] + "'", "the value that the tape was made with",
-                       "another one, assigned since", "capture before assign()");
+        return refused("parameter '" + kept_name(operand) + "'", "the value that the tape was made with", "another one, assigned since",
+                       "capture before assign()");
       }
       operands.push_back(ids.at(operand));
     }

@@ -23,6 +23,58 @@ class Observed {
 
 }  // namespace
 
+CompiledFunction::Function CompiledFunction::through(Session& session, Function function, std::vector<Value> parameters,
+                                                     std::vector<std::size_t> places) {
+  return [&session, function = std::move(function), parameters = std::move(parameters),
+          places = std::move(places)](std::span<const Value> values) -> Outcome<std::vector<Value>> {
+    const auto arguments = values.first(values.size() - places.size()), tangents = values.last(places.size());
+    auto results = function(arguments);
+    if (!results) return results;
+    std::vector<Value> of;
+    for (const std::size_t place : places) of.push_back(place < arguments.size() ? arguments[place] : parameters[place - arguments.size()]);
+    for (std::size_t k = 0, count = results.value().size(); k < count; ++k) {
+      auto moved = session.jvp(results.value()[k], of, tangents);
+      if (!moved) return moved.rejection();
+      results.value().push_back(moved.value());
+    }
+    return results;
+  };
+}
+
+namespace {
+
+// Where each value that moves stands among the arguments and then the parameters.
+Outcome<std::vector<std::size_t>> places_of(std::span<const Tangent> tangents, std::span<const Value> arguments,
+                                            std::span<const Value> parameters) {
+  std::vector<std::size_t> places;
+  std::vector<Value> all(arguments.begin(), arguments.end());
+  all.insert(all.end(), parameters.begin(), parameters.end());
+  for (const Tangent& one : tangents) {
+    const auto found = std::ranges::find(all, one.of.ref(), &Value::ref);
+    if (found != all.end()) {
+      places.push_back(static_cast<std::size_t>(found - all.begin()));
+      continue;
+    }
+    return Rejection{Rejection::Kind::malformed,      "session.tangent",  "jvp, tangent " + std::to_string(places.size()),
+                     "of an argument or a parameter", "of another value", "give it to the function as an argument"};
+  }
+  return places;
+}
+
+std::vector<Value> with_tangents(std::span<const Value> arguments, std::span<const Tangent> tangents) {
+  std::vector<Value> values(arguments.begin(), arguments.end());
+  for (const Tangent& one : tangents) values.push_back(one.tangent);
+  return values;
+}
+
+Outcome<Moved> halves(Outcome<std::vector<Value>> values) {
+  if (!values) return values.rejection();
+  const auto middle = values.value().begin() + static_cast<std::ptrdiff_t>(values.value().size() / 2);
+  return Moved{{values.value().begin(), middle}, {middle, values.value().end()}};
+}
+
+}  // namespace
+
 CompiledFunction::CompiledFunction(Session& session, Function function, std::vector<Value> parameters)
     : session_(session), function_(std::move(function)), parameters_(std::move(parameters)) {}
 
@@ -73,6 +125,15 @@ Outcome<CompiledFunction::Captured> CompiledFunction::capture(std::span<const Va
 }
 
 Outcome<std::vector<Value>> CompiledFunction::operator()(std::span<const Value> arguments) {
+  if (session_.drawings_ != nullptr) return function_(arguments);
+  if (session_.options().bfloat16) {
+    return Rejection{Rejection::Kind::unsupported,
+                     "session.bfloat16",
+                     "compiled function",
+                     "numbers that a fused pass computes",
+                     "bfloat16, to which each op is rounded by itself",
+                     "run the function eagerly"};
+  }
   std::vector<std::pair<DType, Shape>> types;
   for (const Value& value : arguments) types.emplace_back(value.dtype(), value.shape());
   auto known = std::ranges::find_if(programs_, [&](const Captured& one) { return one.types == types; });
@@ -106,12 +167,51 @@ Outcome<std::vector<Value>> CompiledFunction::replay(const Captured& captured, s
   if (!results) return results.rejection();
   std::vector<Value> values;
   std::vector<Ref> names;
+  std::vector<Ref> read;
+  for (const Value& value : inputs) read.push_back(value.ref());
   for (const Array& array : results.value()) {
-    values.push_back(steps == nullptr ? session_.input(array, "compiled") : session_.value_of(session_.tape_.push(array)));
-    names.push_back(values.back().ref());
+    const Ref ref = steps == nullptr ? session_.leaf(array, "compiled") : session_.tape_.push(array);
+    if (ref == kNone) return session_.refusal();
+    session_.tape_[ref].kind = Entry::Kind::replayed;
+    session_.tape_.set_operands(session_.tape_[ref], read);
+    values.push_back(session_.value_of(ref));
+    names.push_back(ref);
   }
   if (steps != nullptr) observer->replayed(names);
   return values;
+}
+
+Outcome<Moved> CompiledFunction::jvp(std::span<const Value> arguments, std::span<const Tangent> tangents) {
+  auto places = places_of(tangents, arguments, parameters_);
+  if (!places) return places.rejection();
+  std::unique_ptr<CompiledFunction>& forward = forward_[places.value()];
+  if (forward == nullptr) {
+    forward = std::make_unique<CompiledFunction>(session_, through(session_, function_, parameters_, places.value()), parameters_);
+  }
+  return halves((*forward)(with_tangents(arguments, tangents)));
+}
+
+CompiledFunction* SessionFunction::compiled() {
+  if (session_.options().backend == Backend::eager) return nullptr;
+  std::vector<Value> parameters = session_.parameters();
+  if (!compiled_ || parameters.size() != parameter_count_) {
+    parameter_count_ = parameters.size();
+    compiled_.emplace(session_, function_, std::move(parameters));
+  }
+  return &*compiled_;
+}
+
+Outcome<std::vector<Value>> SessionFunction::operator()(std::span<const Value> arguments) {
+  CompiledFunction* const replayed = compiled();
+  return replayed != nullptr ? (*replayed)(arguments) : function_(arguments);
+}
+
+Outcome<Moved> SessionFunction::jvp(std::span<const Value> arguments, std::span<const Tangent> tangents) {
+  if (CompiledFunction* const replayed = compiled(); replayed != nullptr) return replayed->jvp(arguments, tangents);
+  const std::vector<Value> parameters = session_.parameters();
+  auto places = places_of(tangents, arguments, parameters);
+  if (!places) return places.rejection();
+  return halves(CompiledFunction::through(session_, function_, parameters, places.value())(with_tangents(arguments, tangents)));
 }
 
 }  // namespace assay::runtime

@@ -90,7 +90,9 @@ TraceTensorId Recorder::add(const Array& array, std::string name, Trace::Origin 
   const auto id = static_cast<TraceTensorId>(trace_.tensors.size());
   if (name.empty()) name.append("t").append(std::to_string(id));
   if (const std::size_t times = ++names_[name]; times > 1) name.append("#").append(std::to_string(times));
-  trace_.tensors.push_back({std::move(name), origin, array.to_tensor()});
+  const bool is_short = session_.options().bfloat16 && array.dtype() == DType::float32;
+  trace_.tensors.push_back(
+      {std::move(name), origin, array.to_tensor(), is_short ? ExecutionModel::Storage::bfloat16 : ExecutionModel::Storage::same});
   return id;
 }
 

@@ -120,8 +120,7 @@ Ref Session::kept_fixed(autodiff::Fixed which, DType dtype) {
     TapeEmitter emitter(*this);
     const NoGrad unrecorded(*this);
     const Ref made = emitter.Emitter::fixed(which, dtype);
-    ref = tape_.keep(tape_[made].value);
-    parameter_names_.resize(tape_.kept_size());
+    ref = keep(tape_[made].value);
     if (observer_ != nullptr && !observer_->kept(made, ref)) observer_->given(ref, tape_[ref].value, {});
   }
   return ref;
@@ -161,14 +160,14 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
     mark.bar = bar;
   }
   const Entry& entry = tape_[id];
-  if (!mark.depends || entry.operand_count == 0) return true;
+  if (!mark.depends || entry.operand_count == 0 || entry.kind == Entry::Kind::detached) return true;
   const std::span<const Ref> listed = tape_.operands(entry);
   sweep.operands.assign(listed.begin(), listed.end());
   sweep.wanted.clear();
   bool any = false;
   for (const Ref operand : sweep.operands) {
     if (operand >= kFirstKept && tape_[operand].changed_at > id) {
-      refuse(refused("changed", "parameter '" + parameter_names_[operand - kFirstKept] + "'", "the value that the tape was made with",
+      refuse(refused("changed", "parameter '" + kept_name(operand) + "'", "the value that the tape was made with",
                      "another one, assigned since", "take gradients before assign(), or clear() and compute again"));
       return false;
     }
@@ -176,6 +175,11 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
     any = any || sweep.wanted.back();
   }
   if (!any) return true;
+  if (entry.kind == Entry::Kind::replayed) {
+    refuse(refused("replayed", "value " + std::to_string(id), "ops on the tape", "a compiled function's result",
+                   "take gradients inside the function, detach() the result, or run it eagerly"));
+    return false;
+  }
   if (entry.kind == Entry::Kind::checkpoint) return recompute(sweep, id, bar);
   const Ref before = tape_.size();
   role_ = {Role::Kind::backward, id};
@@ -291,6 +295,11 @@ Outcome<Done> check_tangents(std::span<const Value> of, std::span<const Value> t
 
 namespace {
 
+Shape joined(Shape first, const Shape& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 Tensor one_of(DType dtype) {
   const double one = 1;
   const float narrow = 1;
@@ -299,17 +308,15 @@ Tensor one_of(DType dtype) {
 
 }  // namespace
 
-Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<const Value> of, const GradientOptions& options) {
-  std::vector<Ref> leaves, seed_refs;
+Outcome<Session::Pulled> Session::pull(const Value& loss, std::span<const Ref> leaves, const GradientOptions& options) {
+  std::vector<Ref> seed_refs;
   // Who looks on tells the seed from the number 1 that ops read.
   const Value seed_value = options.cotangent      ? *options.cotangent
                            : observer_ != nullptr ? input(one_of(loss.dtype()), "seed")
                                                   : number(1, loss.dtype());
-  if (!refs_of(of, "gradients", leaves)) return refusal();
   const Value both[] = {loss, seed_value};
   if (!refs_of(both, "gradients", seed_refs)) return refusal();
   if (auto fine = check_float(both, "gradients"); !fine) return fine.rejection();
-  if (auto fine = check_float(of, "gradients"); !fine) return fine.rejection();
   Ref bar = seed_refs[1];
   if (!options.cotangent && loss.array().size() == 1 && !loss.shape().empty()) {
     bar = execute(Op::reshape, std::span(&bar, 1), ShapeAttributes{loss.shape()});
@@ -321,14 +328,50 @@ Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<cons
   }
   const Seed seed{seed_refs[0], bar};
   if (observer_ != nullptr) observer_->seeded(seed.value, seed.cotangent);
-  const auto bars = reverse(std::span(&seed, 1), leaves, options.differentiable, 0);
+  auto bars = reverse(std::span(&seed, 1), leaves, options.differentiable, 0);
   if (!bars) return bars.rejection();
-  auto values = values_of(bars.value(), leaves);
+  return Pulled{seed, std::move(bars).value()};
+}
+
+Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<const Value> of, const GradientOptions& options) {
+  std::vector<Ref> leaves;
+  if (!refs_of(of, "gradients", leaves)) return refusal();
+  if (auto fine = check_float(of, "gradients"); !fine) return fine.rejection();
+  for (const Value& value : of) {
+    if (is_parameter(value) && !requires_grad(value)) {
+      return refused("requires_grad", "parameter '" + name_of(value) + "'", "a parameter that requires gradients", "one that does not",
+                     "leave it out, or set_requires_grad() it");
+    }
+  }
+  const auto pulled = pull(loss, leaves, options);
+  if (!pulled) return pulled.rejection();
+  auto values = values_of(pulled.value().bars, leaves);
   if (observer_ == nullptr || !values) return values;
   std::vector<Ref> given;
   for (const Value& value : values.value()) given.push_back(value.ref());
-  observer_->differentiated(seed.value, seed.cotangent, leaves, given);
+  observer_->differentiated(pulled.value().seed.value, pulled.value().seed.cotangent, leaves, given);
   return values;
+}
+
+Outcome<std::vector<Cotangent>> Session::all_gradients(const Value& loss, const GradientOptions& options) {
+  std::vector<Ref> all, leaves, bars;
+  for (Ref k = 0; k < tape_.kept_size(); ++k) {
+    if (kept_[k].requires_grad && is_float(tape_[kFirstKept + k].value.dtype())) all.push_back(kFirstKept + k);
+  }
+  for (Ref ref = 0; ref < tape_.size(); ++ref) {
+    if (is_float(tape_[ref].value.dtype())) all.push_back(ref);
+  }
+  const auto pulled = pull(loss, all, options);
+  if (!pulled) return pulled.rejection();
+  std::vector<Cotangent> found;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (pulled.value().bars[k] == kNone) continue;
+    leaves.push_back(all[k]);
+    bars.push_back(pulled.value().bars[k]);
+    found.push_back({value_of(leaves.back()), value_of(bars.back())});
+  }
+  if (observer_ != nullptr) observer_->differentiated(pulled.value().seed.value, pulled.value().seed.cotangent, leaves, bars);
+  return found;
 }
 
 // What is differentiated twice needs a tape, and tangents that fit.
@@ -369,26 +412,47 @@ Outcome<std::vector<Value>> Session::hvp(const Value& loss, std::span<const Valu
   return values_of(second.value(), leaves);
 }
 
-Outcome<Value> Session::jacobian(const Value& y, const Value& x) {
+Outcome<std::vector<Value>> Session::jacobian(const Value& y, std::span<const Value> of) {
   const std::size_t rows = y.array().size();
-  Shape shape = y.shape(), row{1};
-  shape.insert(shape.end(), x.shape().begin(), x.shape().end());
-  row.insert(row.end(), x.shape().begin(), x.shape().end());
-  std::vector<Value> found;
+  if (rows == 0) return refused("empty", "jacobian", "at least one element", to_string(y.shape()), "nothing to differentiate");
+  std::vector<std::vector<Value>> found(of.size());
   for (std::size_t k = 0; k < rows; ++k) {
     std::vector<double> unit(rows, 0);
     unit[k] = 1;
     const Value one_hot = input(Array::from(Tensor::of_doubles(y.shape(), unit)));
     const Value cotangent = apply(Op::cast, {one_hot}, CastAttributes{static_cast<std::uint8_t>(y.dtype())});
-    const auto bar = gradients(y, {x}, {cotangent, true});
-    if (!bar) return bar.rejection();
-    found.push_back(apply(Op::reshape, {bar.value()[0]}, ShapeAttributes{row}));
+    const auto bars = gradients(y, of, {cotangent, true});
+    if (!bars) return bars.rejection();
+    for (std::size_t x = 0; x < of.size(); ++x) {
+      found[x].push_back(apply(Op::reshape, {bars.value()[x]}, ShapeAttributes{joined({1}, of[x].shape())}));
+    }
   }
-  if (found.empty()) return refused("empty", "jacobian", "at least one element", to_string(y.shape()), "nothing to differentiate");
-  const Value stacked = apply(Op::concat, found, ConcatAttributes{0});
-  const Value result = apply(Op::reshape, {stacked}, ShapeAttributes{shape});
-  if (!result.ok()) return refusal();
-  return result;
+  std::vector<Value> results;
+  for (std::size_t x = 0; x < of.size(); ++x) {
+    const Value stacked = apply(Op::concat, found[x], ConcatAttributes{0});
+    results.push_back(apply(Op::reshape, {stacked}, ShapeAttributes{joined(y.shape(), of[x].shape())}));
+    if (!results.back().ok()) return refusal();
+  }
+  return results;
+}
+
+Outcome<Value> Session::jacobian(const Value& y, const Value& x) {
+  const auto found = jacobian(y, std::span(&x, 1));
+  if (!found) return found.rejection();
+  return found.value()[0];
+}
+
+Outcome<std::vector<std::vector<Value>>> Session::hessian(const Value& loss, std::span<const Value> of) {
+  if (auto fine = check_second_pass(of, of, "hessian"); !fine) return fine.rejection();
+  const auto bars = gradients(loss, of);
+  if (!bars) return bars.rejection();
+  std::vector<std::vector<Value>> rows;
+  for (const Value& bar : bars.value()) {
+    auto row = jacobian(bar, of);
+    if (!row) return row.rejection();
+    rows.push_back(std::move(row).value());
+  }
+  return rows;
 }
 
 Outcome<std::vector<Value>> Session::per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of) {

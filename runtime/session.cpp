@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -17,6 +18,18 @@ namespace {
 Rejection misuse(std::string code, std::string place, std::string required, std::string found, std::string advice) {
   return {Rejection::Kind::malformed, "session." + std::move(code), std::move(place), std::move(required), std::move(found),
           std::move(advice)};
+}
+
+// A number of bfloat16 is a float whose lower half is 0: half a unit is added there, less one where the upper half is even, and the carry
+// does the rest, up to infinity. A NaN stays one.
+float nearest_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if (std::isnan(x)) return std::bit_cast<float>((bits & 0xffff0000U) | 0x400000U);
+  return std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
+}
+
+Rejection not_a_parameter(const char* what) {
+  return misuse("parameter", what, "a parameter of this session", "another value", "make it with parameter()");
 }
 
 }  // namespace
@@ -47,6 +60,10 @@ bool Session::fetched(const Array& array) {
 Session::Session(const SessionOptions& options) : options_(options), random_(options.seed) {
   demand(is_float(options.dtype), "Session: float32 or float64");
   demand(options.device == nullptr || options.dtype == DType::float32, "Session: a device computes float32");
+  const bool is_plain = !options.bfloat16 && options.reference == Reference::none;
+  demand(is_plain || (options.device == nullptr && options.backend == Backend::eager),
+         "Session: simulated numbers are the CPU's, and eager");
+  demand(!options.bfloat16 || options.dtype == DType::float32, "Session: bfloat16 is rounded from float32");
   fixed_.fill(kNone);
   if (options_.device != nullptr) mirror_.emplace(options_.device);
   set_thread_count(options.threads);
@@ -54,21 +71,64 @@ Session::Session(const SessionOptions& options) : options_(options), random_(opt
 
 Ref Session::leaf(Array value, std::string_view name) {
   if (observer_ != nullptr && !fetched(value)) return kNone;
-  const Ref ref = tape_.push(std::move(value));
+  const Ref ref = tape_.push(stored(std::move(value)));
   if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, name);
   return ref;
 }
 
+Array Session::stored(Array value) const {
+  if (!options_.bfloat16 || value.dtype() != DType::float32) return value;
+  Array result = Array::empty(DType::float32, value.shape());
+  std::ranges::transform(std::as_const(value).data<float>(), result.data<float>().begin(), nearest_bfloat16);
+  return result;
+}
+
 Value Session::parameter(std::string name, Array value) {
   if (observer_ != nullptr && !fetched(value)) return failed();
-  const Ref ref = tape_.keep(std::move(value));
-  parameter_names_.resize(tape_.kept_size());
-  parameter_names_.back() = std::move(name);
-  if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, parameter_names_.back());
+  const Ref ref = keep(stored(std::move(value)), {std::move(name), true, options_.requires_grad});
+  if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, kept_name(ref));
   return value_of(ref);
 }
 
-Value Session::input(Array value, std::string_view name) { return value_of(leaf(std::move(value), name)); }
+Value Session::input(Array value, std::string_view name) { return this->name(value_of(leaf(std::move(value), name)), name); }
+
+Ref Session::keep(Array value, Kept how) {
+  kept_.push_back(std::move(how));
+  return tape_.keep(std::move(value));
+}
+
+std::vector<Value> Session::parameters() {
+  std::vector<Value> values;
+  for (Ref k = 0; k < tape_.kept_size(); ++k) {
+    if (kept_[k].is_parameter) values.push_back(value_of(kFirstKept + k));
+  }
+  return values;
+}
+
+Outcome<Done> Session::set_requires_grad(const Value& parameter, bool wanted) {
+  if (!is_parameter(parameter)) return not_a_parameter("set_requires_grad");
+  kept_[parameter.ref_ - kFirstKept].requires_grad = wanted;
+  return Done{};
+}
+
+bool Session::requires_grad(const Value& parameter) const {
+  return is_parameter(parameter) && kept_[parameter.ref_ - kFirstKept].requires_grad;
+}
+
+Value Session::name(const Value& value, std::string_view name) {
+  if (!name.empty() && owns(value)) names_.emplace_back(name, value.ref_);
+  return value;
+}
+
+std::optional<Value> Session::find(std::string_view name) {
+  for (auto one = names_.rbegin(); one != names_.rend(); ++one) {
+    if (one->first == name) return value_of(one->second);
+  }
+  for (Ref k = tape_.kept_size(); k-- > 0;) {
+    if (kept_[k].is_parameter && kept_[k].name == name) return value_of(kFirstKept + k);
+  }
+  return std::nullopt;
+}
 
 Value Session::number(double value, DType dtype) { return value_of(kept_number(value, dtype)); }
 
@@ -82,24 +142,21 @@ Ref Session::kept_number(double value, DType dtype) {
   Array array =
       Array::from(dtype == DType::float64 ? Tensor::of_doubles({}, std::span(&value, 1)) : Tensor::of_floats({}, std::span(&narrow, 1)));
   if (numbers_.size() >= kMostNumbers) return leaf(std::move(array), {});
-  const Ref ref = tape_.keep(std::move(array));
-  parameter_names_.resize(tape_.kept_size());
+  const Ref ref = keep(stored(std::move(array)));
   numbers_.push_back({value, dtype, ref});
   if (observer_ != nullptr) observer_->given(ref, tape_[ref].value, {});
   return ref;
 }
 
 Outcome<Done> Session::assign(const Value& parameter, Array value) {
-  if (!owns(parameter) || parameter.ref_ < kFirstKept) {
-    return misuse("parameter", "assign", "a parameter of this session", "another value", "make it with parameter()");
-  }
+  if (!is_parameter(parameter)) return not_a_parameter("assign");
   Entry& entry = tape_[parameter.ref_];
   if (value.dtype() != entry.value.dtype() || value.shape() != entry.value.shape()) {
     return misuse("parameter", "assign to '" + name_of(parameter) + "'", type_of(entry.value), type_of(value),
                   "a parameter keeps its type and shape");
   }
   if (observer_ != nullptr && !fetched(value)) return refusal();
-  entry.value = std::move(value);
+  entry.value = stored(std::move(value));
   entry.changed_at = tape_.size();
   if (observer_ != nullptr) observer_->given(parameter.ref_, entry.value, name_of(parameter));
   return Done{};
@@ -205,7 +262,7 @@ Outcome<Array> Session::computed(Op op, const Attributes& attributes, std::span<
   }
   Array result = Array::empty(dtype, std::move(shape));
   if (auto done = run(op, attributes, operands, result); !done) return done.rejection();
-  return result;
+  return op_row(op).op_class == OpClass::layout ? result : stored(std::move(result));
 }
 
 Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes) {
@@ -259,6 +316,7 @@ Array Session::drawn(Drawing drawing) {
 
 void Session::forget(Ref first) {
   tape_.truncate(first);
+  std::erase_if(names_, [first](const auto& one) { return one.second >= first && one.second < kFirstKept; });
   std::erase_if(hooks_, [first](const HookEntry& hook) { return hook.ref >= first && hook.ref < kFirstKept; });
   if (observer_ != nullptr) observer_->forgotten(first);
 }

@@ -61,19 +61,33 @@ class Value {
   std::uint32_t serial_ = 0;
 };
 
-enum class Backend : std::uint8_t { eager };
+enum class Backend : std::uint8_t { eager, compiled };
+
+// Numbers in which steps of a training::Trainer are taken, where those are not the session's floats: the session then captures what a step
+// is, and training/reference evaluates it.
+enum class Reference : std::uint8_t { none, exact, interval };
 
 struct SessionOptions {
-  Backend backend = Backend::eager;
-  DType dtype = DType::float32;  // float32 or float64: of numbers and random values for which no other is named
+  Backend backend = Backend::eager;  // how a SessionFunction (compiled_function.h) runs; single ops run at once in either
+  DType dtype = DType::float32;      // float32 or float64: of numbers and random values for which no other is named
   std::uint64_t seed = 0;
   std::size_t threads = 0;                   // 0: one per processor; the last session made decides for all (threads.h)
   std::shared_ptr<Device> device = nullptr;  // none: the CPU; else one that gpu/ gives, and float32
+  bool requires_grad = true;                 // of parameters, until set_requires_grad() says otherwise
+  // float32 values from outside, and what each op computes in float32, are rounded to bfloat16 (to nearest, ties to even) and kept as the
+  // float32 numbers that these are. On the CPU, eager, with float32.
+  bool bfloat16 = false;
+  Reference reference = Reference::none;  // else on the CPU, eager
 };
 
 struct GradientOptions {
   std::optional<Value> cotangent;  // of the value to differentiate; 1 if absent, for one element only
   bool differentiable = true;      // the gradients are on the tape; else their intermediate values are let go at once
+};
+
+// A value, and its cotangent from some later one.
+struct Cotangent {
+  Value value, bar;
 };
 
 class Session {
@@ -92,10 +106,20 @@ class Session {
   Value number(double value, DType dtype);
   // Another value for a parameter, of its type and shape. What was computed from the old one can no longer be differentiated.
   Outcome<Done> assign(const Value& parameter, Array value);
-  [[nodiscard]] const std::string& name_of(const Value& parameter) const { return parameter_names_[parameter.ref_ - kFirstKept]; }
+  [[nodiscard]] const std::string& name_of(const Value& parameter) const { return kept_name(parameter.ref_); }
+  // All parameters, in the order in which they were made.
+  [[nodiscard]] std::vector<Value> parameters();
+  // Whether gradients go to this parameter: asking for one that does not require them is refused (session.requires_grad), and no rule computes
+  // its cotangent. Other values follow what they depend on.
+  Outcome<Done> set_requires_grad(const Value& parameter, bool wanted);
+  [[nodiscard]] bool requires_grad(const Value& parameter) const;
+  // Another name for a value of the tape, until clear(), and the value of a name: a named one or an input, else a parameter; of two with one
+  // name the later one.
+  Value name(const Value& value, std::string_view name);
+  [[nodiscard]] std::optional<Value> find(std::string_view name);
 
   [[nodiscard]] const Array& content(Ref value) const { return tape_[value].value; }  // of a name that an observer was told
-  [[nodiscard]] const std::string& kept_name(Ref kept) const { return parameter_names_[kept - kFirstKept]; }  // empty for numbers
+  [[nodiscard]] const std::string& kept_name(Ref kept) const { return kept_[kept - kFirstKept].name; }  // empty for numbers
 
   Value apply(Op op, std::span<const Value> operands, Attributes attributes = NoAttributes{});
   Value apply(Op op, std::initializer_list<Value> operands, Attributes attributes = NoAttributes{}) {
@@ -118,12 +142,19 @@ class Session {
   Outcome<std::vector<Value>> gradients(const Value& loss, std::initializer_list<Value> of, const GradientOptions& options = {}) {
     return gradients(loss, std::span(of.begin(), of.size()), options);
   }
+  // The cotangents of all at once: of every parameter that requires gradients and every float value of the tape on which `loss` depends, in
+  // the order in which they were made.
+  Outcome<std::vector<Cotangent>> all_gradients(const Value& loss, const GradientOptions& options = {});
   // The sum of J tangent over the values and tangents.
   Outcome<Value> jvp(const Value& y, std::span<const Value> of, std::span<const Value> tangents);
   // The Hessian of `loss` (one element) in the direction of the tangents.
   Outcome<std::vector<Value>> hvp(const Value& loss, std::span<const Value> of, std::span<const Value> tangents);
-  // [y's shape..., x's shape...]
+  // [y's shape..., x's shape...] for each x.
+  Outcome<std::vector<Value>> jacobian(const Value& y, std::span<const Value> of);
   Outcome<Value> jacobian(const Value& y, const Value& x);
+  // The second derivatives of `loss` (one element): at [i][j] those by of[i] and of[j], of shape [of[i]'s shape..., of[j]'s shape...]. One reverse
+  // pass for each element of the values.
+  Outcome<std::vector<std::vector<Value>>> hessian(const Value& loss, std::span<const Value> of);
   // The gradients of loss(sample) for each sample of the batch, values whose first axis counts samples; a sample keeps that axis with
   // extent 1. Results are [samples, parameter's shape...].
   using Loss = std::function<Value(std::span<const Value>)>;
@@ -189,7 +220,15 @@ class Session {
     Hook hook;
   };
   struct Sweep;
+  struct Kept {
+    std::string name;           // numbers have none
+    bool is_parameter = false;  // else a number that rules or functions need again and again
+    bool requires_grad = false;
+  };
 
+  [[nodiscard]] Array stored(Array value) const;  // rounded, in a session of bfloat16
+  Ref keep(Array value) { return keep(std::move(value), Kept()); }
+  Ref keep(Array value, Kept how);
   [[nodiscard]] Outcome<Array> computed(Op op, const Attributes& attributes, std::span<const Array* const> operands, DType dtype,
                                         Shape shape);
   Ref execute(Op op, std::span<const Ref> operands, Attributes attributes);
@@ -199,6 +238,9 @@ class Session {
   Ref kept_number(double value, DType dtype);
   Ref kept_fixed(autodiff::Fixed which, DType dtype);
   [[nodiscard]] bool owns(const Value& value) const;
+  [[nodiscard]] bool is_parameter(const Value& value) const {
+    return owns(value) && value.ref_ >= kFirstKept && kept_[value.ref_ - kFirstKept].is_parameter;
+  }
   [[nodiscard]] bool refs_of(std::span<const Value> values, const char* what, std::vector<Ref>& refs);
   [[nodiscard]] Value value_of(Ref ref) { return ref == kNone ? failed() : Value(*this, ref, tape_[ref].serial); }
   [[nodiscard]] Value failed() { return {*this, kNone, 0}; }
@@ -214,10 +256,16 @@ class Session {
   Ref zeros_like(Ref ref);
   Outcome<Done> check_second_pass(std::span<const Value> of, std::span<const Value> tangents, const char* what);
   Outcome<std::vector<Value>> values_of(std::span<const Ref> bars, std::span<const Ref> leaves);
+  struct Pulled {
+    Seed seed;
+    std::vector<Ref> bars;  // by leaf
+  };
+  Outcome<Pulled> pull(const Value& loss, std::span<const Ref> leaves, const GradientOptions& options);
 
   SessionOptions options_;
   Tape tape_;
-  std::vector<std::string> parameter_names_;  // by kept value; numbers have none
+  std::vector<Kept> kept_;
+  std::vector<std::pair<std::string, Ref>> names_;  // of values on the tape
   std::optional<Rejection> failure_;
   std::vector<Checkpoint> checkpoints_;
   std::vector<HookEntry> hooks_;

@@ -24,6 +24,7 @@ struct Entry {
     unrecorded,  // an op's result, of which no more is known
     detached,    // the value of its operand, through which no gradient passes
     checkpoint,
+    replayed,  // a compiled function's result, of its arguments and parameters: differentiated inside or not at all
   };
   Kind kind = Kind::leaf;
   Op op = Op::input;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,13 @@ Rejection misfit(std::string place, std::string required, std::string found) {
           std::move(required),        std::move(found),    "give one gradient per parameter, as gradients() does"};
 }
 
+// In a session whose steps are taken over other numbers, floats are beside the point.
+std::optional<Rejection> not_here(const Session& session, const char* place) {
+  if (session.options().reference == runtime::Reference::none) return std::nullopt;
+  return Rejection{Rejection::Kind::unsupported, "optimise.reference",          place, "floats",
+                   "exact numbers or intervals", "let a Trainer take the steps"};
+}
+
 bool same_type(const Array& a, const Array& b) { return a.dtype() == b.dtype() && a.shape() == b.shape(); }
 
 std::vector<Array> arrays_of(std::span<const Value> values) {
@@ -54,6 +62,7 @@ Optimiser::Optimiser(Session& session, std::vector<Value> parameters, double rat
 Outcome<Done> Optimiser::step(std::span<const Value> gradients) { return step(std::span<const Array>(arrays_of(gradients))); }
 
 Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
+  if (auto why = not_here(session_, "step")) return *std::move(why);
   if (gradients.size() != parameters_.size()) {
     return misfit("step", std::to_string(parameters_.size()) + " gradients", std::to_string(gradients.size()));
   }
@@ -129,7 +138,20 @@ Outcome<Done> Optimiser::step_on(runtime::Mirror& device, std::span<const Array>
   return Done{};
 }
 
+Outcome<Optimiser::Formulas> Optimiser::formulas() {
+  if (!is_pass()) {
+    return Rejection{Rejection::Kind::unsupported, "optimise.formula",     std::string(kind()), "elementwise ops",
+                     "products of matrices",       "use another optimiser"};
+  }
+  ++steps_;
+  Formulas formulas;
+  for (const Value& parameter : parameters_) formulas.passes.push_back(pass_over(parameter.shape()));
+  for (const Kept& kept : states()) formulas.starts.push_back(kept.start);
+  return formulas;
+}
+
 Outcome<OptimiserState> Optimiser::state() {
+  if (auto why = not_here(session_, "state")) return *std::move(why);
   OptimiserState result{std::string(kind()), steps_, {}};
   for (const Kept& kept : states()) {
     std::vector<Array>& copies = result.kept[kept.name];

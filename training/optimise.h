@@ -46,6 +46,14 @@ class Optimiser {
   [[nodiscard]] Outcome<OptimiserState> state();
   Outcome<Done> restore(const OptimiserState& state);
 
+  // The next step as formulas, for whoever takes it over other numbers (reference_steps.h); counts as a step.
+  struct Formulas {
+    std::vector<Graph> passes;   // by parameter: of it, its gradient and its states; the next value and states
+    std::vector<double> starts;  // of the states
+  };
+  // Rejection optimise.formula: a step that is no pass of elementwise ops.
+  [[nodiscard]] Outcome<Formulas> formulas();
+
  protected:
   // What is kept for each parameter: lists by parameter, which start with every element at `start`.
   struct Kept {
@@ -55,6 +63,7 @@ class Optimiser {
   };
   virtual std::vector<Kept> states() = 0;
   // A step as elementwise ops: of the parameter, the gradient and the states; the new parameter and states.
+  [[nodiscard]] virtual bool is_pass() const { return true; }
   [[nodiscard]] virtual Graph pass_over(const Shape& shape) = 0;
   // The parameter's next value. States are written in place.
   virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;

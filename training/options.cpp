@@ -17,15 +17,13 @@ namespace assay::training {
 
 namespace {
 
-// Why training does not take these elements; empty: it does.
-std::string refusal(const std::string& dtype) {
-  if (dtype == "complex64")
-    return "gradients of complex elements are not defined here; write a complex product as real ones (SpectralConv does)";
-  if (dtype == "exact" || dtype == "interval")
-    return "a step rounds, and its exact numbers would double their length; `assay eval` encloses a trained model";
-  if (dtype == "bfloat16")
-    return "the runtime computes float32 and float64; bfloat16 is a way of storing that audits know (docs/decisions/0044)";
-  return {};
+// What computes a step, as the banner says it.
+const char* words_of(const std::string& numbers) {
+  if (numbers == "bfloat16") return "float32, each result rounded to bfloat16";
+  if (numbers == "exact") return "exact numbers, by the reference semantics of the captured step";
+  if (numbers == "interval") return "intervals, by the reference semantics of the captured step";
+  if (numbers == "complex64") return "complex64 as pairs of float32";
+  return numbers.c_str();
 }
 
 int say(const Rejection& why) {
@@ -37,8 +35,8 @@ int say(const Rejection& why) {
 
 std::optional<int> RunOptions::read(int argc, char** argv, const std::string& name, const std::string& help) {
   CLI::App app(help, name);
-  std::string element = "float32", backend = "eager";
-  app.add_option("--dtype", element, "elements: float32 or float64")
+  std::string backend = "eager";
+  app.add_option("--dtype", numbers, "numbers: float32, float64, bfloat16 (simulated), exact, interval, complex64")
       ->check(CLI::IsMember({"float32", "float64", "complex64", "exact", "interval", "bfloat16"}));
   app.add_option("--backend", backend, "eager, or compiled: captured once and replayed")->check(CLI::IsMember({"eager", "compiled"}));
   app.add_option("--device", device, "cpu, emulated or cuda");
@@ -57,33 +55,61 @@ std::optional<int> RunOptions::read(int argc, char** argv, const std::string& na
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto mistake = [&](const std::string& what, const std::string& why) {
-    std::cerr << name << ": " << what << ": " << why << "\n";
+  if (numbers.empty()) numbers = is_complex ? "complex64" : "float32";
+  if (const auto why = refusal(backend == "compiled"); !why.first.empty()) {
+    std::cerr << name << ": " << why.first << ": " << why.second << "\n";
     return 2;
-  };
-  if (const std::string why = refusal(element); !why.empty()) return mistake("--dtype " + element, why);
-  dtype = element == "float64" ? DType::float64 : DType::float32;
-  compiled = backend == "compiled";
-  if (dtype == DType::float64 && !takes_float64) return mistake("--dtype float64", "this program is written for float32");
-  if (compiled && !takes_compiled)
-    return mistake("--backend compiled", "this program looks at values between its ops, which a captured step cannot");
-  if (device != "cpu" && dtype == DType::float64) return mistake("--device " + device, "devices compute float32");
-  if (device != "cpu" && !takes_devices) return mistake("--device " + device, "this program uses an op that devices do not have");
-  if (device.starts_with("cuda") && deterministic) {
-    return mistake("--deterministic --device " + device, "nothing here shows that its library of products adds in one order");
   }
-  if (resume && checkpoint.empty()) return mistake("--resume", "give --checkpoint FILE");
+  compiled = backend == "compiled";
+  dtype = numbers == "float64" || is_reference() ? DType::float64 : DType::float32;
   auto found = gpu::device_named(device);
   if (!found) return say(found.rejection());
   device_ = std::move(found).value();
   return std::nullopt;
 }
 
-runtime::SessionOptions RunOptions::session() const { return {.dtype = dtype, .seed = seed, .device = device_}; }
+bool RunOptions::is_reference() const { return numbers == "exact" || numbers == "interval"; }
+
+// The option that is not taken, and why; empty: everything is.
+std::pair<std::string, std::string> RunOptions::refusal(bool wants_compiled) const {
+  const std::string said = "--dtype " + numbers;
+  if (numbers == "complex64" && !is_complex)
+    return {said, "this program's values are real; complex ones are pairs of these (training/complex.h)"};
+  if (numbers == "float32" && is_complex) return {said, "this program's values are complex: pairs of float32 are complex64"};
+  if (numbers == "float64" && !takes_float64) return {said, "this program is written for float32"};
+  if (wants_compiled && !takes_compiled)
+    return {"--backend compiled", "this program looks at values between its ops, which a captured step cannot"};
+  if (wants_compiled && numbers == "bfloat16")
+    return {"--backend compiled " + said, "a fused pass keeps float32 between its ops, of which each is to be rounded"};
+  if (wants_compiled && is_reference())
+    return {"--backend compiled " + said, "the reference semantics evaluates a captured step op by op; there is nothing to replay"};
+  if (device != "cpu" && numbers != "float32" && numbers != "complex64")
+    return {"--device " + device + " " + said, "devices compute float32"};
+  if (device != "cpu" && !takes_devices) return {"--device " + device, "this program uses an op that devices do not have"};
+  if (device.starts_with("cuda") && deterministic)
+    return {"--deterministic --device " + device, "nothing here shows that its library of products adds in one order"};
+  if (is_reference() && !record.empty()) return {"--record " + said, "a trace holds the floats of a run"};
+  if (is_reference() && !checkpoint.empty())
+    return {"--checkpoint " + said, "a checkpoint holds floats, from which such a run does not go on"};
+  if (resume && checkpoint.empty()) return {"--resume", "give --checkpoint FILE"};
+  return {};
+}
+
+runtime::SessionOptions RunOptions::session() const {
+  using runtime::Backend, runtime::Reference;
+  return {.backend = compiled ? Backend::compiled : Backend::eager,
+          .dtype = dtype,
+          .seed = seed,
+          .device = device_,
+          .bfloat16 = numbers == "bfloat16",
+          .reference = numbers == "exact"      ? Reference::exact
+                       : numbers == "interval" ? Reference::interval
+                                               : Reference::none};
+}
 
 std::string RunOptions::banner(const std::string& name) const {
   std::ostringstream text;
-  text << name << ": " << steps << " steps, " << to_string(dtype) << ", " << (compiled ? "compiled" : "eager") << ", on "
+  text << name << ": " << steps << " steps, " << words_of(numbers) << ", " << (compiled ? "compiled" : "eager") << ", on "
        << (device_ ? device_->name() : "the CPU, " + std::to_string(runtime::thread_count()) + " threads") << ", seed " << seed
        << (device.starts_with("cuda") ? "" : "; the same bits on every run");
   return text.str();
@@ -107,7 +133,10 @@ int run_training(const RunOptions& options, Trainer& trainer, const std::functio
     const auto loss = trainer.step(next(), is_last && !options.record.empty() ? &trace : nullptr);
     if (!loss) return say(loss.rejection());
     last = loss.value();
-    if (step % line == 0 || is_last) std::printf("step %5llu  loss %.6f\n", static_cast<unsigned long long>(step), last);
+    if (step % line == 0 || is_last) {
+      const std::string note = trainer.note();
+      std::printf("step %5llu  loss %.6f%s%s\n", static_cast<unsigned long long>(step), last, note.empty() ? "" : "  ", note.c_str());
+    }
     if (log.is_open()) log << step << ',' << last << ',' << trainer.optimiser().rate() << '\n';
     if (!options.checkpoint.empty() && (is_last || trainer.steps() % options.every == 0)) {
       if (auto saved = save_checkpoint(options.checkpoint, all); !saved) return say(saved.rejection());

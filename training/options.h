@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/session.h"
@@ -23,7 +24,8 @@ namespace assay::training {
 
 struct RunOptions {
   // Of the run: --dtype, --backend, --device, --seed, --deterministic, --log.
-  DType dtype = DType::float32;
+  std::string numbers;           // float32, float64, bfloat16, exact, interval, complex64; empty: the program's first choice
+  DType dtype = DType::float32;  // of arrays in the session: float64 beside exact numbers and intervals
   bool compiled = false;
   std::string device = "cpu";
   std::uint64_t seed = 1;
@@ -37,8 +39,9 @@ struct RunOptions {
   std::uint64_t every = 100;
   bool resume = false;
 
-  // What a program can do beyond float32 on the CPU.
+  // What a program can do beyond float32 on the CPU. Which ops have exact values, a run over exact numbers finds out, and names the first that has none.
   bool takes_float64 = true, takes_compiled = true, takes_devices = true;
+  bool is_complex = false;  // written over pairs of real values (complex.h): --dtype says what these are
   // Options of the program's own: name without dashes, what it is, where it goes.
   struct Own {
     std::string name, help;
@@ -50,10 +53,12 @@ struct RunOptions {
   // device. Elements and combinations that no training can use are refused with the reason.
   [[nodiscard]] std::optional<int> read(int argc, char** argv, const std::string& name, const std::string& help);
   [[nodiscard]] runtime::SessionOptions session() const;
-  // "digits_cnn: 200 steps, float32, compiled, on the CPU (AVX2, 2 threads), seed 1, deterministic"
+  // "digits_cnn: 200 steps, float32, compiled, on the CPU, 2 threads, seed 1; the same bits on every run"
   [[nodiscard]] std::string banner(const std::string& name) const;
 
  private:
+  [[nodiscard]] bool is_reference() const;
+  [[nodiscard]] std::pair<std::string, std::string> refusal(bool wants_compiled) const;
   std::shared_ptr<runtime::Device> device_;
 };
 

@@ -8,6 +8,15 @@
 
 namespace assay::training {
 
+namespace {
+
+Rejection reads_floats(const char* what) {
+  return {Rejection::Kind::unsupported,       "training.reference",      what, "a step of ops alone",
+          "one that reads floats on the way", "run it with a float type"};
+}
+
+}  // namespace
+
 Trainer::Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions options)
     : model_(model),
       optimiser_(optimiser),
@@ -15,7 +24,12 @@ Trainer::Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions o
       options_(std::move(options)),
       norm_(std::numeric_limits<double>::quiet_NaN()) {
   if (options_.most_percentile) percentile_.emplace(*options_.most_percentile);
-  if (!options_.compiled) return;
+  const runtime::SessionOptions& how = model_.session().options();
+  if (how.reference != runtime::Reference::none) {
+    reference_.emplace(model_, optimiser_, how.reference == runtime::Reference::exact ? reference::Kind::exact : reference::Kind::interval);
+    return;
+  }
+  if (!options_.compiled && how.backend == runtime::Backend::eager) return;
   // Results: gradients, next values of buffers, the loss.
   const auto function = [this](std::span<const Value> batch) -> Outcome<std::vector<Value>> {
     auto computed = compute(batch, true);
@@ -53,6 +67,22 @@ Outcome<Trainer::Computed> Trainer::replay(std::span<const Value> batch) {
   return computed;
 }
 
+// The step as a graph of all that the model has.
+Outcome<double> Trainer::reference_step(Computed computed) {
+  if (options_.most_norm || percentile_) return reads_floats("gradients that are cut by their norm");
+  if (options_.most_value) clip_by_value(computed.gradients, *options_.most_value);
+  std::vector<Value> results = std::move(computed.gradients), buffers;
+  for (const Model::Update& update : computed.updates) {
+    results.push_back(update.next);
+    buffers.push_back(update.buffer);
+  }
+  results.push_back(computed.loss);
+  const auto graph = model_.session().capture(model_.all(), results);
+  if (!graph) return graph.rejection();
+  if (options_.rate) optimiser_.set_rate(options_.rate(optimiser_.steps()));
+  return reference_->step(graph.value(), buffers);
+}
+
 Outcome<double> Trainer::finish(Computed computed) {
   if (options_.most_value) clip_by_value(computed.gradients, *options_.most_value);
   if (options_.most_norm) norm_ = clip_by_norm(computed.gradients, *options_.most_norm);
@@ -66,21 +96,24 @@ Outcome<double> Trainer::finish(Computed computed) {
 }
 
 Outcome<double> Trainer::step(std::span<const Array> batch, Trace* trace) {
+  if (reference_ && trace != nullptr) return reads_floats("a trace");
   Session& session = model_.session();
   session.clear();
   std::optional<runtime::Recorder> recorder;
   if (trace != nullptr) recorder.emplace(session);
   std::vector<Value> values;
   for (const Array& array : batch) values.push_back(session.input(array, "batch " + std::to_string(values.size())));
-  auto computed = compiled_ ? replay(values) : compute(values, trace != nullptr);
+  auto computed = compiled_ ? replay(values) : compute(values, trace != nullptr || reference_);
   if (!computed) return computed.rejection();
   if (recorder) recorder->output(computed.value().loss);
   if (recorder) *trace = recorder->take();
   recorder.reset();  // what follows is the optimiser's
+  if (reference_) return reference_step(std::move(computed).value());
   return finish(std::move(computed).value());
 }
 
 Outcome<RateTrials> Trainer::find_rate(const std::function<std::vector<Array>()>& next, const RateRange& range) {
+  if (reference_) return reads_floats("the range test");
   const auto state = optimiser_.state();
   if (!state) return state.rejection();
   std::vector<std::pair<Value, Array>> before;

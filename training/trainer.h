@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/compiled_function.h"
@@ -12,12 +13,13 @@
 #include "training/clip.h"
 #include "training/model.h"
 #include "training/optimise.h"
+#include "training/reference_steps.h"
 #include "training/schedules.h"
 
 namespace assay::training {
 
 struct TrainerOptions {
-  bool compiled = false;                                 // the loss and its gradients are captured once per shape, and replayed
+  bool compiled = false;                                 // captured once per shape and replayed; so it is in a session of Backend::compiled
   Schedule rate = nullptr;                               // none: the optimiser's own
   std::optional<double> most_norm = std::nullopt;        // clip_by_norm
   std::optional<double> most_value = std::nullopt;       // clip_by_value
@@ -31,8 +33,11 @@ class Trainer {
   // The optimiser holds model.parameters().
   Trainer(Model& model, Optimiser& optimiser, Loss loss, TrainerOptions options);
 
-  // One step; the loss before it. Clears the session first. `trace`, if given, gets what ran (docs/trace-format.md).
+  // One step; the loss before it. Clears the session first. `trace`, if given, gets what ran (docs/trace-format.md). In a session with a
+  // Reference the step is captured and taken over its numbers (reference_steps.h); rejection "training.reference" for what reads floats on
+  // the way: clipping by norms, traces, the range test.
   Outcome<double> step(std::span<const Array> batch, Trace* trace = nullptr);
+  [[nodiscard]] std::string note() const { return reference_ ? reference_->note() : std::string(); }
   [[nodiscard]] std::uint64_t steps() const { return optimiser_.steps(); }
   [[nodiscard]] double norm() const { return norm_; }  // of the last gradients before they were cut; NaN unless something asked for it
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
@@ -52,12 +57,14 @@ class Trainer {
   Outcome<Computed> compute(std::span<const Value> batch, bool differentiable);
   Outcome<Computed> replay(std::span<const Value> batch);
   Outcome<double> finish(Computed computed);
+  Outcome<double> reference_step(Computed computed);
 
   Model& model_;
   Optimiser& optimiser_;
   Loss loss_;
   TrainerOptions options_;
   std::optional<runtime::CompiledFunction> compiled_;
+  std::optional<ReferenceSteps> reference_;
   std::vector<Value> buffers_;  // of a compiled step's updates, in the order of its results
   std::optional<PercentileClip> percentile_;
   double norm_;

@@ -20,6 +20,11 @@ Array rounded(const Numbers& numbers, DType dtype) {
   return Array::from(Tensor::of_floats(numbers.shape(), std::vector<float>(values.begin(), values.end())));
 }
 
+Rejection placed(std::string_view part, Rejection why) {
+  why.place.insert(0, std::string(part) + ", ");
+  return why;
+}
+
 }  // namespace
 
 // What somebody else assigned since, and at first everything, is taken from the session.
@@ -50,7 +55,7 @@ Outcome<Done> ReferenceSteps::put(std::size_t which, Numbers numbers) {
 Outcome<double> ReferenceSteps::step(const Graph& graph, std::span<const Value> buffers) {
   if (auto done = meet(); !done) return done.rejection();
   auto results = reference::evaluate(graph, numbers_, kind_);
-  if (!results) return results.rejection();
+  if (!results) return placed("loss and gradients", results.rejection());
   const auto formulas = optimiser_.formulas();
   if (!formulas) return formulas.rejection();
   const std::vector<Value>& parameters = optimiser_.parameters();
@@ -73,7 +78,7 @@ Outcome<double> ReferenceSteps::step(const Graph& graph, std::span<const Value> 
     std::vector<Numbers> operands{numbers_[place(parameters[k])], results.value()[k]};
     operands.insert(operands.end(), states_[k].begin(), states_[k].end());
     auto next = reference::evaluate(formulas.value().passes[k], operands, kind_);
-    if (!next) return next.rejection();
+    if (!next) return placed(optimiser_.kind(), next.rejection());
     states_[k].assign(next.value().begin() + 1, next.value().end());
     if (auto done = put(place(parameters[k]), next.value()[0]); !done) return done.rejection();
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""training/ beside PyTorch: optimisers, schedules, losses and layers.
+"""training/ beside PyTorch: optimisers, schedules, losses and layers, complex functions, Hessians and forward mode.
 
-    python3 tests/training/peer.py BIN optimisers|schedules|losses|layers
+    python3 tests/training/peer.py BIN optimisers|schedules|losses|layers|complex|transforms
 
 `peer_cases` prints inputs and results in float32 and float64; PyTorch computes the same from the same inputs.
 
@@ -218,12 +218,74 @@ def layers(cases):
             compare(f"{name} {key}", ours[key], same[key], exact[key], case["dtype"])
 
 
+def complex_functions(cases):
+    own = {"abs_squared": lambda z: (z * z.conj()).real, "linear": F.linear, "fft": torch.fft.fft, "ifft": torch.fft.ifft,
+           "fft_filter": lambda z, filter: torch.fft.ifft(torch.fft.fft(z) * filter)}
+    for case in cases:
+        name = f"complex {case['name']} {case['dtype']}"
+        if "failed" in case:
+            FAULTS.append(f"{name}: {case['failed']}")
+            continue
+        results = {}
+        for dtype in {getattr(torch, case["dtype"]), torch.float64}:
+            operands = [torch.complex(tensor(z["real"], dtype), tensor(z["imag"], dtype)).requires_grad_(True) for z in case["operands"]]
+            value = (own.get(case["name"]) or getattr(torch, case["name"]))(*operands)
+            value = value if value.is_complex() else torch.complex(value, torch.zeros_like(value))
+            loss = (value.real * tensor(case["weights"]["real"], dtype) + value.imag * tensor(case["weights"]["imag"], dtype)).sum()
+            results[dtype] = [value.detach(), *torch.autograd.grad(loss, operands)]
+        ours = [case["value"], *case["gradients"]]
+        assert len(ours) == len(results[torch.float64])
+        for k, (mine, same, exact) in enumerate(zip(ours, results[getattr(torch, case["dtype"])], results[torch.float64])):
+            flat = [torch.view_as_real(one.resolve_conj()).movedim(-1, 0) for one in (same, exact)]
+            compare(f"{name} {'value' if k == 0 else f'gradient {k}'}", [*mine["real"]["data"], *mine["imag"]["data"]], *flat, case["dtype"])
+
+
+def transformed(case, dtype):
+    """-> what the case has, by torch.func."""
+    values = [tensor(one, dtype) for one in case["values"]]
+    *parameters, x, y = values
+
+    def net(w, c, u, x):
+        return torch.tanh(F.linear(x, w, c)) @ u.T
+
+    def loss(w, c, u, x, y):
+        return F.mse_loss(net(w, c, u, x), y) + torch.exp(c).sum()
+
+    results = {"hessian": [block for row in torch.func.hessian(loss, argnums=(0, 1, 2))(*values) for block in row]}
+    by_sample = torch.func.vmap(torch.func.grad(loss, argnums=(0, 1, 2)), in_dims=(None, None, None, 0, 0))
+    results["samples"] = list(by_sample(*parameters, x[:, None], y[:, None]))
+    x_dot, w_dot, u_dot = (tensor(one, dtype) for one in case["tangents"])
+    results["jvp"] = [torch.func.jvp(lambda w, u, x: net(w, parameters[1], u, x), (parameters[0], parameters[2], x), (w_dot, u_dot, x_dot))[1]]
+    x = x.clone().requires_grad_(True)
+    hidden = torch.tanh(F.linear(x, *parameters[:2]))
+    results["hidden_bar"], results["x_bar"] = ([one] for one in torch.autograd.grad(F.mse_loss(hidden @ parameters[2].T, y), (hidden, x)))
+    return results
+
+
+def transforms(cases):
+    jvps = {}
+    for case in cases:
+        name = f"{case['dtype']} {case['backend']}"
+        if "failed" in case:
+            FAULTS.append(f"{name}: {case['failed']}")
+            continue
+        same, exact = transformed(case, getattr(torch, case["dtype"])), transformed(case, torch.float64)
+        for key, theirs in exact.items():
+            mine = case[key] if isinstance(case[key], list) else [case[key]]
+            for k, one in enumerate(mine):
+                if list(theirs[k].shape) != one["shape"]:
+                    FAULTS.append(f"{name} {key} {k}: shape {one['shape']}, PyTorch {list(theirs[k].shape)}")
+                compare(f"{name} {key} {k}", one["data"], same[key][k], theirs[k], case["dtype"])
+        if jvps.setdefault(case["dtype"], case["jvp"]["data"]) != case["jvp"]["data"]:
+            FAULTS.append(f"{name}: forward mode has other bits compiled than eager")
+
+
 def main():
     binary, part = sys.argv[1], sys.argv[2]
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # torch announces another mean of kl_div
     done = subprocess.run([f"{binary}/peer_cases", part], capture_output=True, text=True, check=True)
-    globals()[part](json.loads(done.stdout))
+    {**globals(), "complex": complex_functions}[part](json.loads(done.stdout))
     for fault in FAULTS:
         print(f"FAILED {fault}")
     print(f"{COUNT} comparisons, {len(FAULTS)} failed")

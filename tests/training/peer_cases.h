@@ -14,6 +14,8 @@ Json optimiser_cases();
 Json schedule_cases();
 Json loss_cases();
 Json layer_cases();
+Json complex_cases();
+Json transform_cases();
 
 // {"dtype", "shape", "data"}, floats with all their digits.
 inline Json json_of(const runtime::Array& array) {

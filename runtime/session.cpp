@@ -262,7 +262,7 @@ Outcome<Array> Session::computed(Op op, const Attributes& attributes, std::span<
   }
   Array result = Array::empty(dtype, std::move(shape));
   if (auto done = run(op, attributes, operands, result); !done) return done.rejection();
-  return op_row(op).op_class == OpClass::layout ? result : stored(std::move(result));
+  return stored(std::move(result));
 }
 
 Ref Session::execute(Op op, std::span<const Ref> operands, Attributes attributes) {

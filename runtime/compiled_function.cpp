@@ -188,7 +188,13 @@ Outcome<Moved> CompiledFunction::jvp(std::span<const Value> arguments, std::span
   if (forward == nullptr) {
     forward = std::make_unique<CompiledFunction>(session_, through(session_, function_, parameters_, places.value()), parameters_);
   }
-  return halves((*forward)(with_tangents(arguments, tangents)));
+  std::vector<Value> values = with_tangents(arguments, tangents), seen = parameters_;
+  for (std::size_t k = 0; k < values.size(); ++k) {  // a tangent may be any value, but a program has each input once
+    const bool is_known = std::ranges::find(seen, values[k].ref(), &Value::ref) != seen.end();
+    if (k >= arguments.size() && is_known && values[k].ok()) values[k] = session_.input(Array(values[k].array()), "tangent");
+    seen.push_back(values[k]);
+  }
+  return halves((*forward)(values));
 }
 
 CompiledFunction* SessionFunction::compiled() {

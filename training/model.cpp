@@ -47,7 +47,9 @@ std::size_t Model::parameter_count() const {
 
 void Model::freeze(std::string_view prefix, bool frozen) {
   for (std::size_t k = 0; k < entries_.size(); ++k) {
-    if (!buffers_[k] && entries_[k].name.starts_with(prefix)) entries_[k].trained = !frozen;
+    if (buffers_[k] || !entries_[k].name.starts_with(prefix)) continue;
+    entries_[k].trained = !frozen;
+    demand(session_.set_requires_grad(entries_[k].value, !frozen).ok(), "Model: parameters of its session");
   }
 }
 

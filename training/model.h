@@ -52,7 +52,7 @@ class Model {
   [[nodiscard]] std::vector<Value> parameters() const;           // those to train
   [[nodiscard]] std::vector<Value> all() const;                  // buffers and frozen ones as well
   [[nodiscard]] std::size_t parameter_count() const;             // elements to train
-  // Names that begin with `prefix` are no longer trained, or are again. Buffers never are.
+  // Names that begin with `prefix` are no longer trained and require no gradients, or are and do again. Buffers are never trained.
   void freeze(std::string_view prefix, bool frozen = true);
 
   // Whether layers do what they do in training: dropout, and statistics of the batch.

@@ -114,3 +114,22 @@ TEST_CASE("recorder: written and read, the trace of a session is judged the same
   CHECK(judged(again.value()).failures == std::vector<std::string>{});
   CHECK(judged(again.value()).passed == judged(trace).passed);
 }
+
+TEST_CASE("recorder: gradients of all values at once are claimed, and right", "[recorder]") {
+  Session session({Backend::eager, DType::float64, 3, 1});
+  Recorder recorder(session);
+  const Value w = session.parameter("w", session.normal({4, 3})), c = session.parameter("c", session.normal({4}));
+  REQUIRE(session.set_requires_grad(c, false).ok());
+  const Value x = session.input(session.normal({5, 3}), "x");
+  const Value h = tanh(linear(x, w, c)), loss = mean(h * h + exp(h));
+  const auto all = session.all_gradients(loss);
+  REQUIRE(all.ok());
+  recorder.output(loss);
+  for (const Cotangent& one : all.value()) recorder.output(one.bar);
+  const Trace trace = recorder.take();
+  const Judged result = judged(trace);
+  CHECK(result.failures == std::vector<std::string>{});
+  REQUIRE(trace.gradients.size() == 1);
+  CHECK(trace.gradients[0].of.size() == all.value().size());
+  CHECK(all.value().size() >= 6);
+}

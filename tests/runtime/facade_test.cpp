@@ -233,6 +233,10 @@ TEST_CASE("session: a tangent belongs to an argument or a parameter", "[session]
     const auto moved = f.jvp(x, right);
     REQUIRE(moved.ok());
     CHECK(moved.value().tangents[0].item() == 4);
+    const Tangent along[] = {{x[0], x[0]}};
+    const auto itself = f.jvp(x, along);
+    REQUIRE(itself.ok());
+    CHECK(itself.value().tangents[0].item() == 8);
   }
 }
 

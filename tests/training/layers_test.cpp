@@ -112,6 +112,8 @@ TEST_CASE("training layers: parameters have names, start from the seed, and can 
   CHECK(model.find("norm.running_mean")->value.shape() == Shape{4});
   CHECK(model.find("norm.mean") == nullptr);
   model.freeze("conv.");
+  CHECK_FALSE(session.requires_grad(model.find("conv.weight")->value));
+  CHECK(session.requires_grad(model.find("out.weight")->value));
   CHECK(model.parameters().size() == 4);
   model.freeze("", false);
   CHECK(model.parameters().size() == 6);  // buffers are none

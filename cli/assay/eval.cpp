@@ -29,12 +29,8 @@ int eval(const EvalOptions& options) {
   limit_memory(MemoryRule{}.most);
   const Outcome<onnx::Model> model = import_model_file(options.model);
   if (!model) return refuse(kEvalSchema, options.json, model.rejection());
-  const auto file = read_file(options.values);
-  if (!file) return refuse(kEvalSchema, options.json, file.rejection());
-  const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
-  const Outcome<EvalRequest> request = read_eval_request(std::string(text, file.value().bytes.size()));
-  if (!request)
-    return refuse(kEvalSchema, options.json, recognised(in_file(request.rejection(), options.values), options.values, FileKind::json));
+  const Outcome<EvalRequest> request = read_values_file(options.values);
+  if (!request) return refuse(kEvalSchema, options.json, request.rejection());
   const Graph& graph = model.value().graph;
   const auto evaluation = queries::evaluate_sets(graph, request.value());
   if (!evaluation) {

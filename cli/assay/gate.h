@@ -14,6 +14,7 @@
 #include "kernel/audit/audit.h"
 #include "kernel/audit/dead.h"
 #include "kernel/audit/gradients.h"
+#include "runtime/array.h"
 #include "semantics/graph/trace.h"
 #include "semantics/outcome.h"
 
@@ -47,6 +48,8 @@ int conclude_gate(GateReport& report, const GateOptions& options);
 // A trace file, with its facts in the report; the facts of one that was recorded here.
 [[nodiscard]] Outcome<Trace> open_trace(const std::string& path, const Limits& limits, GateReport& report);
 void add_facts(const Trace& trace, GateReport& report);
+// The numbers of a file as an input of the runtime: points, and integers for integers, rounded to the input's type.
+[[nodiscard]] Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values);
 // A run of the model (options.trace is not written), on the inputs that leave the fewest products dead.
 struct ModelTrace {
   Trace trace;

@@ -236,20 +236,34 @@ void add_device(CLI::App* verb, std::string& device) {
       ->capture_default_str();
 }
 
-// What a model is run on.
+// What a model is run on, and where.
 void add_run(CLI::App* verb, RecordOptions& options) {
-  verb->add_option("--values", options.values, "JSON as for eval, numbers only; without it inputs are normal random numbers")
-      ->type_name("FILE");
+  verb->add_option("--values", options.values, "JSON as for eval, numbers only; else normal random numbers")->type_name("FILE");
+  verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
+      ->check(CLI::IsMember({"eager", "compiled"}))
+      ->capture_default_str();
+  add_device(verb, options.device);
+}
+
+// Which random inputs, for which gradient.
+void add_draws(CLI::App* verb, RecordOptions& options) {
   verb->add_option("--range", options.range, "random inputs are uniform between these numbers")->type_name("LO HI")->expected(2);
   verb->add_option("--draws", options.draws,
                    "random inputs are drawn again, at other scales, up to so often in all, until no cotangent is 0 everywhere")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--output", options.output, "the output that is differentiated")->type_name("NAME");
-  verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
-      ->check(CLI::IsMember({"eager", "compiled"}))
-      ->capture_default_str();
-  add_device(verb, options.device);
+}
+
+void add_run_model(CLI::App& app, RecordOptions& options, int& exit) {
+  CLI::App* verb = app.add_subcommand("run", "Run a model and print its outputs: in the runtime, or over exact numbers or intervals");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("--dtype", options.dtype, "numbers to compute with; without it those of the model")
+      ->check(CLI::IsMember({"float32", "float64", "bfloat16", "exact", "interval", "complex64"}));
+  add_run(verb, options);
+  verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
+  add_json(verb, options.json);
+  verb->callback([&] { exit = run_model(options); });
 }
 
 void add_record(CLI::App& app, RecordOptions& options, int& exit) {
@@ -257,6 +271,7 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->add_option("MODEL", options.model)->required();
   verb->add_option("TRACE", options.trace, "the file to write")->required();
   add_run(verb, options);
+  add_draws(verb, options);
   verb->add_flag("--weighted", options.weighted, "differentiate all real outputs, each weighted with random cotangents, instead of a sum");
   verb->add_flag("--forward-only", options.forward_only, "no gradient");
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
@@ -292,6 +307,7 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_option("FILE", options.trace, "a trace, or a MODEL.onnx that is run first")->required();
   add_model(verb, options.model);
   add_run(verb, options.run);
+  add_draws(verb, options.run);
   verb->add_option("--save", options.run.trace, "of a model: write the run that was recorded")->type_name("TRACE");
   verb->add_option("--seed", options.seed, "seed of the points")->capture_default_str();
   verb->add_option("--kinks", options.kinks, "at kinks: any row of the Clarke derivative, or the one that PyTorch documents")
@@ -344,7 +360,7 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
 }
 
 // One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 19> kExamples{{
+constexpr std::array<std::pair<const char*, const char*>, 20> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
@@ -363,6 +379,7 @@ constexpr std::array<std::pair<const char*, const char*>, 19> kExamples{{
      "echo '{\"inputs\": {\"x\": [0.5, {\"lo\": -1, \"hi\": 1}]}, \"cotangents\": {\"y\": [1]}}' > values.json\n"
      "         assay eval MODEL.onnx values.json"},
     {"adjoint", "assay adjoint --op max_pool"},
+    {"run", "assay run examples/digits/digits.onnx --dtype exact"},
     {"record", "assay record examples/digits/digits.onnx run.safetensors --backend compiled"},
     {"audit", "assay audit run.safetensors --jobs 2 --sarif findings.sarif"},
     {"gradcheck", "assay gradcheck examples/digits/digits.onnx --range -1 1"},
@@ -430,7 +447,7 @@ int run(int argc, char** argv) {
   LintOptions lint_options;
   EvalOptions eval_options;
   AdjointOptions adjoint_options;
-  RecordOptions record_options;
+  RecordOptions run_options, record_options;
   AuditOptions audit_options;
   GradcheckOptions gradcheck_options;
   ProbeOptions probe_options;
@@ -445,6 +462,7 @@ int run(int argc, char** argv) {
   add_lint(app, lint_options, exit);
   add_eval(app, eval_options, exit);
   add_adjoint(app, adjoint_options, exit);
+  add_run_model(app, run_options, exit);
   add_record(app, record_options, exit);
   add_audit(app, audit_options, exit);
   add_gradcheck(app, gradcheck_options, exit);

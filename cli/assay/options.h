@@ -123,6 +123,7 @@ struct AuditOptions {
 struct RecordOptions {
   std::string model, trace;
   std::string values;  // file; empty: random ones
+  std::string dtype;   // of `run` alone; empty: what the model says
   std::string output;  // whose sum is differentiated; empty: the first real one
   bool forward_only = false;
   std::string backend = "eager";  // or compiled: as a program with fused steps
@@ -158,6 +159,7 @@ struct ProbeOptions {
   GateOptions gate;
 };
 
+int run_model(const RecordOptions& options);
 int record(const RecordOptions& options);
 int probe(const ProbeOptions& options);
 int audit(const AuditOptions& options);

@@ -34,33 +34,6 @@ void fill(std::span<T> to, const std::vector<Interval>& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(from[i].lo());
 }
 
-// The numbers of a file as they are read; they have to be points, and integers for integers. Rounded to the input's type.
-Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values) {
-  const std::size_t count = element_count(node.shape);
-  if (values.size() != count)
-    return misfit_of_run("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
-                         std::to_string(values.size()));
-  for (const Interval& value : values) {
-    if (!value.is_point() || (!is_float(node.dtype) && value.lo() != std::floor(value.lo())))
-      return misfit_of_run("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
-  }
-  runtime::Array array = runtime::Array::empty(node.dtype, node.shape);
-  if (node.dtype == DType::float32) {
-    fill(array.data<float>(), values);
-  } else if (node.dtype == DType::float64) {
-    fill(array.data<double>(), values);
-  } else if (node.dtype == DType::int64) {
-    fill(array.data<std::int64_t>(), values);
-  } else if (node.dtype == DType::int32) {
-    fill(array.data<std::int32_t>(), values);
-  } else if (node.dtype == DType::boolean) {
-    fill(array.data<std::uint8_t>(), values);
-  } else {
-    return misfit_of_run("\"" + name + "\"", "float32, float64, int64, int32 or truth values", to_string(node.dtype));
-  }
-  return array;
-}
-
 // One draw of random inputs. Draw 0 is what was asked for; the others bring layers to life that it leaves dead: other scales and
 // offsets, in a range its ends and what lies close to them. The seed goes on from draw to draw.
 class Draw {
@@ -270,6 +243,32 @@ Outcome<ModelTrace> run_alive(const Graph& graph, const RecordOptions& options, 
 
 }  // namespace
 
+Outcome<runtime::Array> given_values(const Node& node, const std::string& name, const std::vector<Interval>& values) {
+  const std::size_t count = element_count(node.shape);
+  if (values.size() != count)
+    return misfit_of_run("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
+                         std::to_string(values.size()));
+  for (const Interval& value : values) {
+    if (!value.is_point() || (!is_float(node.dtype) && value.lo() != std::floor(value.lo())))
+      return misfit_of_run("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
+  }
+  runtime::Array array = runtime::Array::empty(node.dtype, node.shape);
+  if (node.dtype == DType::float32) {
+    fill(array.data<float>(), values);
+  } else if (node.dtype == DType::float64) {
+    fill(array.data<double>(), values);
+  } else if (node.dtype == DType::int64) {
+    fill(array.data<std::int64_t>(), values);
+  } else if (node.dtype == DType::int32) {
+    fill(array.data<std::int32_t>(), values);
+  } else if (node.dtype == DType::boolean) {
+    fill(array.data<std::uint8_t>(), values);
+  } else {
+    return misfit_of_run("\"" + name + "\"", "float32, float64, int64, int32 or truth values", to_string(node.dtype));
+  }
+  return array;
+}
+
 std::string dead_text(const kernel::Liveness& life) {
   const auto always = static_cast<std::size_t>(std::ranges::count_if(life.dead, [](const auto& one) { return one.is_always; }));
   return std::to_string(life.dead.size()) + " of " + counted(life.products, "product") +
@@ -284,11 +283,8 @@ Outcome<ModelTrace> record_model(const RecordOptions& options) {
     return in_file(fits.rejection(), options.model);
   EvalRequest request;
   if (!options.values.empty()) {
-    const auto file = read_file(options.values);
-    if (!file) return file.rejection();
-    const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
-    auto read = read_eval_request(std::string(text, file.value().bytes.size()));
-    if (!read) return recognised(in_file(read.rejection(), options.values), options.values, FileKind::json);
+    auto read = read_values_file(options.values);
+    if (!read) return read.rejection();
     request = std::move(read).value();
     if (auto known = queries::check_names(request, model.value().graph); !known) return in_file(known.rejection(), options.values);
   }

@@ -49,6 +49,7 @@ struct VerifyReport {
 
 using EvalRequest = queries::EvaluationRequest;
 [[nodiscard]] Outcome<EvalRequest> read_eval_request(const std::string& text);
+[[nodiscard]] Outcome<EvalRequest> read_values_file(const std::string& path);  // rejections name the file
 [[nodiscard]] std::string eval_json(const queries::Evaluation& evaluation);
 
 struct CaseAdjointness {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/assay/file_kind.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
 #include "frontends/files.h"
@@ -73,6 +74,15 @@ Outcome<EvalRequest> read_eval_request(const std::string& text) {
   EvalRequest request;
   if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();
+  return request;
+}
+
+Outcome<EvalRequest> read_values_file(const std::string& path) {
+  const auto file = read_file(path);
+  if (!file) return file.rejection();
+  const auto* text = reinterpret_cast<const char*>(file.value().bytes.data());
+  auto request = read_eval_request(std::string(text, file.value().bytes.size()));
+  if (!request) return recognised(in_file(request.rejection(), path), path, FileKind::json);
   return request;
 }
 

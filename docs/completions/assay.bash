@@ -8,7 +8,7 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check gather report batch robust bounds inspect statement lint eval adjoint record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check gather report batch robust bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
@@ -21,6 +21,7 @@ _assay() {
     lint) options="--help --json -h" ;;
     eval) options="--help --json -h" ;;
     adjoint) options="--all --help --json --op --seed -h" ;;
+    run) options="--backend --device --dtype --help --json --seed --values -h" ;;
     record) options="--backend --device --draws --forward-only --help --json --output --range --seed --threads --values --weighted -h" ;;
     audit) options="--baseline --help --jobs --json --junit --markdown --memory --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
     gradcheck) options="--allow-dead --backend --baseline --device --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
@@ -42,6 +43,9 @@ _assay() {
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real|float32" ;;
     "statement --semantics") choices="real|float32" ;;
+    "run --dtype") choices="float32 float64 bfloat16 exact interval complex64" ;;
+    "run --backend") choices="eager compiled" ;;
+    "run --device") choices="cpu|emulated|cuda" ;;
     "record --backend") choices="eager compiled" ;;
     "record --device") choices="cpu|emulated|cuda" ;;
     "audit --rerun") choices="eager compiled" ;;

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
     "assay/runs": ["assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "certificates/", "formats/"],  # many questions at once
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "assay/reports/", "assay/runs/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "gpu/devices.h", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "assay/reports/", "assay/runs/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "training/reference/numbers.h", "probes/", "gpu/devices.h", "explain/"],
     "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }

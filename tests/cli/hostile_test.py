@@ -137,7 +137,7 @@ class Hostile(unittest.TestCase):
         values = self.write("names.json", json.dumps({"inputs": {name: [0.5], "z": [0.5]}}))
         proof = os.path.join(self.folder.name, "names.proof")
         for words in (("verify", net, prop, "--proof", proof, "--statement", "full"), ("check", net, prop, proof, "--statement", "full"), ("bounds", net, prop), ("inspect", net), ("lint", net),
-                      ("eval", net, values)):
+                      ("eval", net, values), ("run", net, "--values", values), ("run", net, "--values", values, "--dtype", "interval")):
             run = Ended("assay", *words)
             self.assertNotIn("\x1b", run.out + run.err, words)
             self.assertNotIn("\nsha256 of the statement: 0", run.out + run.err, words)

@@ -13,7 +13,7 @@ import zipfile
 import onnx_files
 import outputs_test
 
-VERBS = ("verify", "check", "bounds", "inspect", "lint", "eval", "adjoint", "record", "audit", "gradcheck", "probe", "supports", "capabilities", "ops")
+VERBS = ("verify", "check", "bounds", "inspect", "lint", "eval", "adjoint", "run", "record", "audit", "gradcheck", "probe", "supports", "capabilities", "ops")
 
 
 def zipped(name):
@@ -74,7 +74,7 @@ class Mistakes(outputs_test.Folder):
 
     def test_wrong_tensor_names_list_those_that_exist(self):
         self.write("wrong.json", b'{"inputs": {"image": [1, 2]}}')
-        for words in (("eval", self.at("net.onnx"), self.at("wrong.json")), ("record", self.at("net.onnx"), self.at("t"), "--values", self.at("wrong.json")),
+        for words in (("eval", self.at("net.onnx"), self.at("wrong.json")), ("run", self.at("net.onnx"), "--values", self.at("wrong.json")), ("record", self.at("net.onnx"), self.at("t"), "--values", self.at("wrong.json")),
                       ("gradcheck", self.at("net.onnx"), "--values", self.at("wrong.json"))):
             run = self.run_assay(*words)
             self.assertEqual(run.returncode, 4, words)
@@ -92,7 +92,7 @@ class Mistakes(outputs_test.Folder):
     def test_json_of_every_verb(self):
         files = (self.at("net.onnx"), self.at("holds.vnnlib"))
         runs = {"verify": files, "check": (*files, self.at("proof")), "bounds": files, "inspect": (self.at("trace"),), "lint": files[:1],
-                "eval": (files[0], self.at("values.json")), "adjoint": ("--op", "relu"), "record": (files[0], self.at("again")), "audit": (self.at("trace"),),
+                "eval": (files[0], self.at("values.json")), "adjoint": ("--op", "relu"), "run": files[:1], "record": (files[0], self.at("again")), "audit": (self.at("trace"),),
                 "gradcheck": (self.at("trace"),), "probe": ("--op", "relu", "--small", "--forward-only"), "supports": (), "capabilities": (), "ops": ("relu",)}
         self.assertEqual(set(runs), set(VERBS))
         for verb, words in runs.items():
@@ -133,7 +133,7 @@ class Mistakes(outputs_test.Folder):
                  "weights.safetensors": "safetensors", "trace": "a trace of a run", "proof": "a certificate", "holds.vnnlib": "a VNN-LIB property",
                  "net.onnx": "an ONNX model", "values.json": "JSON", "only.vnnlib.gz": "a VNN-LIB property"}
         places = [("an ONNX model", lambda f: [("verify", f, prop), ("check", f, prop, proof), ("bounds", f, prop), ("eval", f, self.at("values.json")),
-                                                ("record", f, self.at("t"))], ("net.onnx",)),
+                                                ("run", f), ("record", f, self.at("t"))], ("net.onnx",)),
                   ("a VNN-LIB property", lambda f: [("verify", model, f), ("check", model, f, proof)], ("holds.vnnlib", "only.vnnlib.gz")),
                   ("a certificate", lambda f: [("check", model, prop, f)], ("proof",)),
                   ("a trace of a run", lambda f: [("audit", f)], ("trace",))]

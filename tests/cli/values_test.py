@@ -3,9 +3,11 @@
 `unsat` and `sat`, and assay-check accepts both in exact mode. Usage: values_test.py BIN_DIRECTORY"""
 import json
 import os
+import struct
 import sys
 import tempfile
 import unittest
+from fractions import Fraction
 
 import cli_test
 from cli_test import Run
@@ -158,6 +160,56 @@ class Values(unittest.TestCase):
         run = Run("assay", "eval", network, self.write("v.json", json.dumps({"inputs": {"x": [0.5, 0]}})))
         self.assertEqual(run.exit, 4)
         self.assertIn("values of int64", run.err)
+
+    # assay run
+
+    def run_model(self, network, values, *words):
+        given = self.write("v.json", json.dumps({"inputs": values}))
+        return Run("assay", "run", network, "--values", given, *words)
+
+    def test_run_computes_over_every_kind_of_number_that_the_ops_have(self):
+        weights, x = [0.1, -0.7, 1.3, 0.3], [0.6, 0.7]
+        bits = {value: struct.unpack("f", struct.pack("f", value))[0] for value in (*weights, *x)}  # as the model and float32 inputs hold them
+        network = self.write("m.onnx", model([node("MatMul", ["x", "w"], ["h"], "product"), node("Relu", ["h"], ["r"], "relu"),
+                                              node("Mul", ["r", "r"], ["y"], "square")],
+                                             [value_info("x", [1, 2])], [value_info("y", [1, 2])], [tensor("w", [2, 2], weights)]))
+        w, v = [Fraction(bits[one]) for one in weights], [Fraction(bits[one]) for one in x]
+        exact = [max(v[0] * w[k] + v[1] * w[2 + k], 0) ** 2 for k in range(2)]
+        self.assertEqual(exact.count(0), 1)
+        outputs = {}
+        for dtype in ("float32", "bfloat16", "exact", "interval"):
+            run = self.run_model(network, {"x": x}, "--dtype", dtype, "--json")
+            self.assertEqual(run.exit, 0, run.err)
+            outputs[dtype] = json.loads(run.out)["outputs"]["y"]["values"]
+        self.assertEqual([Fraction(one) for one in outputs["exact"]], exact)
+        for k, value in enumerate(exact):
+            self.assertLessEqual(Fraction(outputs["interval"][k]["lo"]), value)
+            self.assertGreaterEqual(Fraction(outputs["interval"][k]["hi"]), value)
+            self.assertLess(outputs["interval"][k]["hi"] - outputs["interval"][k]["lo"], 1e-12)
+            self.assertAlmostEqual(outputs["float32"][k], float(value), delta=1e-6)
+            self.assertAlmostEqual(outputs["bfloat16"][k], float(value), delta=0.02 * float(value) + 1e-9)
+            self.assertEqual(struct.unpack("I", struct.pack("f", outputs["bfloat16"][k]))[0] & 0xffff, 0)
+        self.assertNotEqual(outputs["float32"], [float(value) for value in exact])
+        compiled = self.run_model(network, {"x": x}, "--backend", "compiled", "--json")
+        self.assertEqual(json.loads(compiled.out)["outputs"]["y"]["values"], outputs["float32"])
+        emulated = self.run_model(network, {"x": x}, "--device", "emulated", "--json")
+        self.assertEqual(emulated.exit, 0, emulated.err)
+        drawn = [Run("assay", "run", network, "--seed", seed).out for seed in ("1", "1", "2")]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+
+    def test_run_refuses_what_a_model_or_a_backend_has_no_numbers_for(self):
+        network = self.write("m.onnx", model([node("Sigmoid", ["x"], ["y"], "squash")], [value_info("x", [2])], [value_info("y", [2])], []))
+        for words, reason in ((("--dtype", "exact"), "a scalar on which sigmoid is defined"), (("--dtype", "float64"), "a model of float64"),
+                              (("--dtype", "complex64"), "real values"), (("--dtype", "exact", "--backend", "compiled"), "replays nothing"),
+                              (("--dtype", "bfloat16", "--backend", "compiled"), "a fused pass keeps float32"),
+                              (("--dtype", "interval", "--device", "emulated"), "devices compute float32")):
+            run = self.run_model(network, {"x": [0.5, 1]}, *words)
+            self.assertEqual((run.exit, run.out), (4, ""), words)
+            self.assertIn(reason, run.err)
+        self.assertEqual(self.run_model(network, {"x": [0.5, 1]}, "--dtype", "interval").exit, 0)
+        self.assertIn("2 numbers for [2]", self.run_model(network, {"x": [0.5]}).err)
+        self.assertEqual(Run("assay", "run", network, "--dtype", "float8").exit, 2)
 
     def test_a_patch_that_may_leave_its_canvas_is_unknown_but_can_be_refuted(self):
         leaving = [(0, 3), (0, 2)]

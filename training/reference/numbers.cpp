@@ -1,7 +1,9 @@
 #include "training/reference/numbers.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -83,6 +85,7 @@ Outcome<std::vector<Array<S>>> outputs_of(const Graph& graph, const std::vector<
   if (!*values) {
     Rejection why = values->rejection();
     if (why.code == "denote.scalar")
+      why.kind = Rejection::Kind::unsupported;
       why.found = std::string(ScalarTraits<S>::name) + " numbers", why.advice = "run it over intervals, or with a float type";
     return why;
   }
@@ -115,6 +118,13 @@ double Numbers::nearest(std::size_t i) const {
   const auto* exact = std::get_if<Array<Rational>>(&held_->array);
   return exact != nullptr ? ScalarTraits<double>::from_rational(exact->values[i])
                           : std::get<Array<Interval>>(held_->array).values[i].midpoint();
+}
+
+std::string Numbers::text(std::size_t i) const {
+  if (const auto* exact = std::get_if<Array<Rational>>(&held_->array)) return exact->values[i].to_string();
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "[%.17g, %.17g]", lo(i), hi(i));
+  return text.data();
 }
 
 double Numbers::width() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "semantics/graph/graph.h"
@@ -30,8 +31,9 @@ class Numbers {
   [[nodiscard]] double lo(std::size_t i) const;
   [[nodiscard]] double hi(std::size_t i) const;
   [[nodiscard]] double nearest(std::size_t i) const;
-  [[nodiscard]] double width() const;        // the widest interval's; 0 for fractions
-  [[nodiscard]] std::size_t length() const;  // characters of the longest fraction; 0 for intervals
+  [[nodiscard]] std::string text(std::size_t i) const;  // "1/3"; "[0.5, 0.75]"
+  [[nodiscard]] double width() const;                   // the widest interval's; 0 for fractions
+  [[nodiscard]] std::size_t length() const;             // characters of the longest fraction; 0 for intervals
 
  private:
   struct Held;

@@ -84,9 +84,11 @@ Outcome<std::vector<Array<S>>> outputs_of(const Graph& graph, const std::vector<
   }
   if (!*values) {
     Rejection why = values->rejection();
-    if (why.code == "denote.scalar")
+    if (why.code == "denote.scalar") {
       why.kind = Rejection::Kind::unsupported;
-      why.found = std::string(ScalarTraits<S>::name) + " numbers", why.advice = "run it over intervals, or with a float type";
+      why.found = std::string(ScalarTraits<S>::name) + " numbers";
+      why.advice = "run it over intervals, or with a float type";
+    }
     return why;
   }
   if (auto why = unbounded(graph, values->value())) return *std::move(why);

@@ -160,6 +160,20 @@ TEST_CASE("reference steps: intervals that leave an op's domain are refused ther
   CHECK(loss.rejection().place.find("(div)") != std::string::npos);
 }
 
+TEST_CASE("reference steps: fractions that grow beyond every measure are refused, not awaited", "[training]") {
+  Session session(over(Reference::exact));
+  Model model(session);
+  const Value w = (model / "a").parameter("w", numbers(session, {1}, Reals{0.1}));
+  Sgd sgd(session, {w}, {.rate = 0.01});
+  Trainer trainer(model, sgd, [&](std::span<const Value>) { return sum(square(w * w * w - 2)); }, {});
+  std::size_t steps = 0;
+  Outcome<double> loss = trainer.step({});
+  for (; loss.ok() && steps < 30; ++steps) loss = trainer.step({});  // each has five times the digits of the one before
+  REQUIRE_FALSE(loss.ok());
+  CHECK(loss.rejection().code == "reference.work");
+  CHECK(steps > 3);
+}
+
 TEST_CASE("reference steps: a value that somebody assigned is the next step's", "[training]") {
   Session session(over(Reference::exact));
   Model model(session);

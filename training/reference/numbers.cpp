@@ -22,7 +22,7 @@ struct Numbers::Held {
 
 namespace {
 
-constexpr double kMostWork = 2e10;  // word operations of one graph: about a minute
+constexpr double kMostWork = 2e10;  // word operations of one graph, as within_exact_work() counts them
 
 Interval around(const Rational& x) { return Interval(x); }
 Interval around(const Interval& x) { return x; }

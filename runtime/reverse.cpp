@@ -160,7 +160,7 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
     mark.bar = bar;
   }
   const Entry& entry = tape_[id];
-  if (!mark.depends || entry.operand_count == 0 || entry.kind == Entry::Kind::detached) return true;
+  if (!mark.depends || entry.operand_count == 0) return true;
   const std::span<const Ref> listed = tape_.operands(entry);
   sweep.operands.assign(listed.begin(), listed.end());
   sweep.wanted.clear();

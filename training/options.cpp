@@ -76,7 +76,7 @@ std::pair<std::string, std::string> RunOptions::refusal(bool wants_compiled) con
   if (numbers == "complex64" && !is_complex)
     return {said, "this program's values are real; complex ones are pairs of these (training/complex.h)"};
   if (numbers == "float32" && is_complex) return {said, "this program's values are complex: pairs of float32 are complex64"};
-  if (numbers == "float64" && !takes_float64) return {said, "this program is written for float32"};
+  if ((numbers == "float64" || is_reference()) && !takes_float64) return {said, "this program is written for float32"};
   if (wants_compiled && !takes_compiled)
     return {"--backend compiled", "this program looks at values between its ops, which a captured step cannot"};
   if (wants_compiled && numbers == "bfloat16")
@@ -109,7 +109,8 @@ runtime::SessionOptions RunOptions::session() const {
 
 std::string RunOptions::banner(const std::string& name) const {
   std::ostringstream text;
-  text << name << ": " << steps << " steps, " << words_of(numbers) << ", " << (compiled ? "compiled" : "eager") << ", on "
+  text << name << ": " << steps << " steps, " << (is_complex && numbers != "complex64" ? "pairs of " : "") << words_of(numbers) << ", "
+       << (compiled ? "compiled" : "eager") << ", on "
        << (device_ ? device_->name() : "the CPU, " + std::to_string(runtime::thread_count()) + " threads") << ", seed " << seed
        << (device.starts_with("cuda") ? "" : "; the same bits on every run");
   return text.str();

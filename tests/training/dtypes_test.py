@@ -93,6 +93,9 @@ def others(binary):
     done = run(binary, "phase_retrieval")
     if "complex64 as pairs of float32" not in done.stdout:
         fault(["phase_retrieval"], done, "the banner does not say what runs")
+    done = run(binary, "phase_retrieval", "--dtype", "float64")
+    if "pairs of float64" not in done.stdout:
+        fault(["phase_retrieval"], done, "the banner does not say what runs")
 
 
 def main():

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/misuse.h"
+
 namespace assay::runtime {
 
 namespace {
@@ -55,8 +57,8 @@ Outcome<std::vector<std::size_t>> places_of(std::span<const Tangent> tangents, s
       places.push_back(static_cast<std::size_t>(found - all.begin()));
       continue;
     }
-    return Rejection{Rejection::Kind::malformed,      "session.tangent",  "jvp, tangent " + std::to_string(places.size()),
-                     "of an argument or a parameter", "of another value", "give it to the function as an argument"};
+    return misuse("tangent", "jvp, tangent " + std::to_string(places.size()), "of an argument or a parameter", "of another value",
+                  "give it to the function as an argument");
   }
   return places;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/autodiff/rules.h"
+#include "runtime/misuse.h"
 #include "runtime/tape_emitter.h"
 
 namespace assay::runtime {
@@ -100,11 +101,6 @@ struct Session::Sweep {
 
 namespace {
 
-Rejection refused(std::string code, std::string place, std::string required, std::string found, std::string advice) {
-  return {Rejection::Kind::malformed, "session." + std::move(code), std::move(place), std::move(required), std::move(found),
-          std::move(advice)};
-}
-
 Ref above_all(std::span<const Ref> refs, Ref least) {
   for (const Ref ref : refs) {
     if (ref < kFirstKept) least = std::max(least, ref + 1);
@@ -139,8 +135,8 @@ Ref Session::hooked(Ref id, Ref bar) {
     const Value changed = hook(value_of(bar));
     const Array &before = tape_[bar].value, &after = changed.array();
     if (!owns(changed) || after.shape() != before.shape() || after.dtype() != before.dtype()) {
-      refuse(refused("hook", "hook " + std::to_string(hooks_[i].number), "a gradient of shape " + to_string(before.shape()),
-                     owns(changed) ? to_string(after.shape()) : "no value of this session", "give a gradient of the same type and shape"));
+      refuse(misuse("hook", "hook " + std::to_string(hooks_[i].number), "a gradient of shape " + to_string(before.shape()),
+                    owns(changed) ? to_string(after.shape()) : "no value of this session", "give a gradient of the same type and shape"));
       return kNone;
     }
     bar = changed.ref_;
@@ -167,8 +163,8 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   bool any = false;
   for (const Ref operand : sweep.operands) {
     if (operand >= kFirstKept && tape_[operand].changed_at > id) {
-      refuse(refused("changed", "parameter '" + kept_name(operand) + "'", "the value that the tape was made with",
-                     "another one, assigned since", "take gradients before assign(), or clear() and compute again"));
+      refuse(misuse("changed", "parameter '" + kept_name(operand) + "'", "the value that the tape was made with",
+                    "another one, assigned since", "take gradients before assign(), or clear() and compute again"));
       return false;
     }
     sweep.wanted.push_back(sweep.depends(operand));
@@ -176,8 +172,8 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   }
   if (!any) return true;
   if (entry.kind == Entry::Kind::replayed) {
-    refuse(refused("replayed", "value " + std::to_string(id), "ops on the tape", "a compiled function's result",
-                   "take gradients inside the function, detach() the result, or run it eagerly"));
+    refuse(misuse("replayed", "value " + std::to_string(id), "ops on the tape", "a compiled function's result",
+                  "take gradients inside the function, detach() the result, or run it eagerly"));
     return false;
   }
   if (entry.kind == Entry::Kind::checkpoint) return recompute(sweep, id, bar);
@@ -276,28 +272,9 @@ namespace {
 Outcome<Done> check_float(std::span<const Value> values, const char* what) {
   for (const Value& value : values) {
     if (!is_float(value.dtype()))
-      return refused("dtype", what, "float values", to_string(value.dtype()), "whole numbers and truth values have no gradient");
+      return misuse("dtype", what, "float values", to_string(value.dtype()), "whole numbers and truth values have no gradient");
   }
   return Done{};
-}
-
-Outcome<Done> check_tangents(std::span<const Value> of, std::span<const Value> tangents, const char* what) {
-  bool fits = of.size() == tangents.size();
-  for (std::size_t k = 0; fits && k < of.size(); ++k) {
-    fits = of[k].shape() == tangents[k].shape() && of[k].dtype() == tangents[k].dtype();
-  }
-  if (fits) return Done{};
-  return refused("tangent", what, "a tangent of the same type and shape for each value",
-                 std::to_string(of.size()) + " values and " + std::to_string(tangents.size()) + " tangents", "give one tangent per value");
-}
-
-}  // namespace
-
-namespace {
-
-Shape joined(Shape first, const Shape& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
 }
 
 Tensor one_of(DType dtype) {
@@ -323,8 +300,8 @@ Outcome<Session::Pulled> Session::pull(const Value& loss, std::span<const Ref> l
   }
   if (bar == kNone) return refusal();
   if (tape_[bar].value.shape() != loss.shape() || tape_[bar].value.dtype() != loss.dtype()) {
-    return refused("cotangent", "gradients of a value " + to_string(loss.shape()), "a cotangent of its type and shape",
-                   to_string(tape_[bar].value.shape()), "sum or average it first, or give GradientOptions::cotangent");
+    return misuse("cotangent", "gradients of a value " + to_string(loss.shape()), "a cotangent of its type and shape",
+                  to_string(tape_[bar].value.shape()), "sum or average it first, or give GradientOptions::cotangent");
   }
   const Seed seed{seed_refs[0], bar};
   if (observer_ != nullptr) observer_->seeded(seed.value, seed.cotangent);
@@ -339,8 +316,8 @@ Outcome<std::vector<Value>> Session::gradients(const Value& loss, std::span<cons
   if (auto fine = check_float(of, "gradients"); !fine) return fine.rejection();
   for (const Value& value : of) {
     if (is_parameter(value) && !requires_grad(value)) {
-      return refused("requires_grad", "parameter '" + name_of(value) + "'", "a parameter that requires gradients", "one that does not",
-                     "leave it out, or set_requires_grad() it");
+      return misuse("requires_grad", "parameter '" + name_of(value) + "'", "a parameter that requires gradients", "one that does not",
+                    "leave it out, or set_requires_grad() it");
     }
   }
   const auto pulled = pull(loss, leaves, options);
@@ -372,121 +349,6 @@ Outcome<std::vector<Cotangent>> Session::all_gradients(const Value& loss, const 
   }
   if (observer_ != nullptr) observer_->differentiated(pulled.value().seed.value, pulled.value().seed.cotangent, leaves, bars);
   return found;
-}
-
-// What is differentiated twice needs a tape, and tangents that fit.
-Outcome<Done> Session::check_second_pass(std::span<const Value> of, std::span<const Value> tangents, const char* what) {
-  std::vector<Ref> refs;
-  if (!refs_of(of, what, refs) || !refs_of(tangents, what, refs)) return refusal();
-  if (!recording_) return refused("recording", what, "a session that records", "a NoGrad scope", "leave the scope first");
-  return check_tangents(of, tangents, what);
-}
-
-Outcome<Value> Session::jvp(const Value& y, std::span<const Value> of, std::span<const Value> tangents) {
-  if (auto fine = check_second_pass(of, tangents, "jvp"); !fine) return fine.rejection();
-  const Value y_bar = input(Array(y.array()), "y_bar");  // any values: the transposed map is linear in it
-  const auto bars = gradients(y, of, {y_bar, true});
-  if (!bars) return bars.rejection();
-  std::vector<Seed> seeds;
-  for (std::size_t k = 0; k < of.size(); ++k) seeds.push_back({bars.value()[k].ref_, tangents[k].ref_});
-  const Ref leaf[] = {y_bar.ref_};
-  const auto dots = reverse(seeds, leaf, true, 0);
-  if (!dots) return dots.rejection();
-  const auto values = values_of(dots.value(), leaf);
-  if (!values) return values.rejection();
-  return values.value()[0];
-}
-
-Outcome<std::vector<Value>> Session::hvp(const Value& loss, std::span<const Value> of, std::span<const Value> tangents) {
-  if (auto fine = check_second_pass(of, tangents, "hvp"); !fine) return fine.rejection();
-  const auto bars = gradients(loss, of);
-  if (!bars) return bars.rejection();
-  std::vector<Seed> seeds;
-  std::vector<Ref> leaves;
-  for (std::size_t k = 0; k < of.size(); ++k) {
-    seeds.push_back({bars.value()[k].ref_, tangents[k].ref_});
-    leaves.push_back(of[k].ref_);
-  }
-  const auto second = reverse(seeds, leaves, true, 0);
-  if (!second) return second.rejection();
-  return values_of(second.value(), leaves);
-}
-
-Outcome<std::vector<Value>> Session::jacobian(const Value& y, std::span<const Value> of) {
-  const std::size_t rows = y.array().size();
-  if (rows == 0) return refused("empty", "jacobian", "at least one element", to_string(y.shape()), "nothing to differentiate");
-  std::vector<std::vector<Value>> found(of.size());
-  for (std::size_t k = 0; k < rows; ++k) {
-    std::vector<double> unit(rows, 0);
-    unit[k] = 1;
-    const Value one_hot = input(Array::from(Tensor::of_doubles(y.shape(), unit)));
-    const Value cotangent = apply(Op::cast, {one_hot}, CastAttributes{static_cast<std::uint8_t>(y.dtype())});
-    const auto bars = gradients(y, of, {cotangent, true});
-    if (!bars) return bars.rejection();
-    for (std::size_t x = 0; x < of.size(); ++x) {
-      found[x].push_back(apply(Op::reshape, {bars.value()[x]}, ShapeAttributes{joined({1}, of[x].shape())}));
-    }
-  }
-  std::vector<Value> results;
-  for (std::size_t x = 0; x < of.size(); ++x) {
-    const Value stacked = apply(Op::concat, found[x], ConcatAttributes{0});
-    results.push_back(apply(Op::reshape, {stacked}, ShapeAttributes{joined(y.shape(), of[x].shape())}));
-    if (!results.back().ok()) return refusal();
-  }
-  return results;
-}
-
-Outcome<Value> Session::jacobian(const Value& y, const Value& x) {
-  const auto found = jacobian(y, std::span(&x, 1));
-  if (!found) return found.rejection();
-  return found.value()[0];
-}
-
-Outcome<std::vector<std::vector<Value>>> Session::hessian(const Value& loss, std::span<const Value> of) {
-  if (auto fine = check_second_pass(of, of, "hessian"); !fine) return fine.rejection();
-  const auto bars = gradients(loss, of);
-  if (!bars) return bars.rejection();
-  std::vector<std::vector<Value>> rows;
-  for (const Value& bar : bars.value()) {
-    auto row = jacobian(bar, of);
-    if (!row) return row.rejection();
-    rows.push_back(std::move(row).value());
-  }
-  return rows;
-}
-
-Outcome<std::vector<Value>> Session::per_sample_gradients(const Loss& loss, std::span<const Value> batch, std::span<const Value> of) {
-  std::int64_t samples = 0;
-  for (const Value& one : batch) {
-    const bool fits = !one.shape().empty() && (samples == 0 || one.shape()[0] == samples) && one.shape()[0] > 0;
-    if (!fits)
-      return refused("batch", "per_sample_gradients", "values with one first axis of samples", to_string(one.shape()), "give a batch");
-    samples = one.shape()[0];
-  }
-  std::vector<std::vector<Value>> rows(of.size());
-  for (std::int64_t i = 0; i < samples; ++i) {
-    std::vector<Value> sample;
-    for (const Value& one : batch) {
-      SliceAttributes ith{Shape(one.shape().size(), 0), Shape(one.shape().size(), 1), one.shape()};
-      ith.starts[0] = i;
-      ith.extents[0] = 1;
-      sample.push_back(apply(Op::slice, {one}, std::move(ith)));
-    }
-    const auto bars = gradients(loss(sample), of);
-    if (!bars) return bars.rejection();
-    for (std::size_t k = 0; k < of.size(); ++k) {
-      Shape row = of[k].shape();
-      row.insert(row.begin(), 1);
-      rows[k].push_back(apply(Op::reshape, {bars.value()[k]}, ShapeAttributes{row}));
-    }
-  }
-  if (samples == 0) return refused("batch", "per_sample_gradients", "at least one value in the batch", "none", "give a batch");
-  std::vector<Value> result;
-  for (const std::vector<Value>& parts : rows) {
-    result.push_back(apply(Op::concat, parts, ConcatAttributes{0}));
-    if (!result.back().ok()) return refusal();
-  }
-  return result;
 }
 
 }  // namespace assay::runtime

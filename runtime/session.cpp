@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/kernels/kernels.h"
+#include "runtime/misuse.h"
 #include "runtime/tape_emitter.h"
 #include "runtime/threads.h"
 #include "semantics/demand.h"
@@ -14,11 +15,6 @@
 namespace assay::runtime {
 
 namespace {
-
-Rejection misuse(std::string code, std::string place, std::string required, std::string found, std::string advice) {
-  return {Rejection::Kind::malformed, "session." + std::move(code), std::move(place), std::move(required), std::move(found),
-          std::move(advice)};
-}
 
 // A number of bfloat16 is a float whose lower half is 0: half a unit is added there, less one where the upper half is even, and the carry
 // does the rest, up to infinity. A NaN stays one.

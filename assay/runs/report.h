@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "assay/pages/exchange.h"
 #include "assay/runs/check_run.h"
 #include "semantics/outcome.h"
 
@@ -22,8 +23,8 @@ struct Page {
 
 [[nodiscard]] Outcome<Page> report_page(const std::string& folder, PageRequest request, const std::stop_token& stop);
 
-// The parts of the page that never change, around its content and its data.
-[[nodiscard]] std::string whole_page(const std::string& title, const std::string& content, const std::string& data);
-[[nodiscard]] std::string html_text(const std::string& text);
+// The searches of the run's results on as many tracks as it had jobs, each as soon as a track is free: the run keeps how long each took, and
+// the order of their ends. None where the folder cannot be read.
+[[nodiscard]] std::vector<pages::Slice> time_slices(const std::string& folder);
 
 }  // namespace assay::runs

@@ -1,47 +1,81 @@
-#include <algorithm>
+// `assay inspect`: what a file holds, as text, as JSON and as a page.
+#include "cli/assay/inspect.h"
+
 #include <cstdio>
-#include <map>
-#include <string>
 #include <utility>
 
-#include "assay/check/cost.h"
-#include "certificates/format/dump.h"
+#include "assay/pages/exchange.h"
 #include "cli/assay/file_kind.h"
-#include "cli/assay/gate.h"
-#include "cli/assay/report.h"
-#include "semantics/printable.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/names.h"
+#include "cli/assay/output_file.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr const char* kInspectSchema = "assay.inspect/1";
 
-// The facts, then the rows in columns as wide as their texts, headed by the names in the first row.
-int show(const InspectOptions& options, const Facts& facts, const std::string& table = "", const std::vector<Facts>& rows = {}) {
-  if (options.json != "-") {
-    for (const auto& [name, value] : facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
-    std::vector<std::size_t> widths;
-    for (std::size_t column = 0; !rows.empty() && column < rows[0].size(); ++column) {
-      widths.push_back(rows[0][column].first.size());
-      for (const Facts& row : rows) widths[column] = std::max(widths[column], row[column].second.size());
+// The tables that are named, beside the first one; the others by name.
+void print(const InspectOptions& options, const Sheet& sheet) {
+  for (const auto& [name, value] : sheet.facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
+  std::vector<std::string> others;
+  for (std::size_t k = 0; k < sheet.tables.size() && !options.summary_only; ++k) {
+    const pages::Table& table = sheet.tables[k];
+    const bool is_named = std::ranges::any_of(options.show, [&](const std::string& name) { return name == table.name || name == "all"; });
+    if (options.show.empty() ? k > 0 : !is_named) {
+      others.push_back(table.name + " (" + std::to_string(table.rows.size()) + ")");
+      continue;
     }
-    for (std::size_t r = 0; !rows.empty() && r <= rows.size(); ++r) {
-      std::string line;
-      for (std::size_t column = 0; column < widths.size(); ++column) {
-        std::string cell = r == 0 ? rows[0][column].first : rows[r - 1][column].second;
-        if (column + 1 < widths.size()) cell.resize(widths[column] + 2, ' ');
-        line += cell;
-      }
-      std::printf("%s\n", line.c_str());
-    }
+    if (!options.show.empty()) std::printf("\n%s\n", table.title.c_str());
+    std::fputs(pages::table_text(table).c_str(), stdout);
   }
-  return write_json(options.json, facts_json(kInspectSchema, facts, table, rows)) ? kExitYes : kExitUnwritten;
+  if (!others.empty()) std::printf("further tables, by --show: %s\n", listed(others).c_str());
 }
 
+bool write_page(const InspectOptions& options, const Sheet& sheet) {
+  return options.out.empty() || write_file(options.out, page_of(sheet, kInspectSchema).html());
+}
+
+bool write_exchange(const InspectOptions& options, const Sheet& sheet) {
+  if (options.model_explorer.empty()) return true;
+  const pages::Json json = pages::model_explorer(sheet.title, *sheet.drawing, sheet.tables.front());
+  return write_file(options.model_explorer, json.dump(1, ' ', false, pages::Json::error_handler_t::replace) + "\n");
+}
+
+int show(const InspectOptions& options, const Outcome<Sheet>& outcome) {
+  if (!outcome) return refuse(kInspectSchema, options.json, outcome.rejection());
+  const Sheet& sheet = outcome.value();
+  for (const std::string& name : options.show) {
+    std::vector<std::string> known{"all"};
+    for (const pages::Table& table : sheet.tables) known.push_back(table.name);
+    if (std::ranges::find(known, name) == known.end())
+      return refuse(kInspectSchema, options.json,
+                    {Rejection::Kind::malformed, "inspect.table", name, "a table of this file", "the tables " + listed(known),
+                     "--show all shows them"});
+  }
+  if (!options.model_explorer.empty() && !sheet.drawing)
+    return refuse(kInspectSchema, options.json,
+                  {Rejection::Kind::unsupported, "inspect.graph", options.file,
+                   "a file with a graph: a model, a property, a statement or a trace", "another one", "leave --model-explorer out"});
+  conclude();
+  if (options.json != "-") print(options, sheet);
+  const bool written = write_page(options, sheet) && write_exchange(options, sheet);
+  const std::vector<pages::Table> none;
+  return write_json(options.json, sheet_json(kInspectSchema, sheet.facts, options.summary_only ? none : sheet.tables)) && written
+             ? kExitYes
+             : kExitUnwritten;
+}
+
+// Record by record, for certificates of any length; the page has the tree.
 int inspect_certificate(const InspectOptions& options) {
   auto reader = certificate::Reader::open(options.file);
   if (!reader)
     return refuse(kInspectSchema, options.json, recognised(in_file(reader.rejection(), options.file), options.file, FileKind::certificate));
+  if (!options.out.empty()) {
+    const Outcome<Sheet> sheet = sheet_of_certificate(options.file);
+    if (!sheet) return refuse(kInspectSchema, options.json, sheet.rejection());
+    if (!write_page(options, sheet.value())) return kExitUnwritten;
+  }
   const bool text = options.json != "-";
   const std::string header = certificate::header_text(reader.value()->header());
   if (text) std::printf("%s\n", header.c_str());
@@ -53,137 +87,51 @@ int inspect_certificate(const InspectOptions& options) {
   return write_json(options.json, certificate_json(options.file, reader.value()->header(), summary.value())) ? kExitYes : kExitUnwritten;
 }
 
-std::string ops_text(const Graph& graph) {
-  std::map<std::string, std::size_t> counts;
-  for (const Node& node : graph.nodes) ++counts[std::string(op_row(node.op).name)];
-  std::string text;
-  for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
-  return text;
-}
-
-void add_tensors(Facts& facts, const Graph& graph) {
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    facts.emplace_back("input", printable(graph.input_names[i]) + " " + to_string(graph.node(graph.inputs[i]).shape));
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
-    facts.emplace_back("output", printable(graph.output_names[i]) + " " + to_string(graph.node(graph.outputs[i]).shape));
-}
-
-std::vector<Facts> node_rows(const Graph& graph) {
-  std::vector<Facts> rows;
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    std::string operands;
-    for (const NodeId operand : node.operands) operands += (operands.empty() ? "" : ", ") + std::to_string(operand);
-    rows.push_back({{"node", std::to_string(id)},
-                    {"op", std::string(op_row(node.op).name)},
-                    {"dtype", to_string(node.dtype)},
-                    {"shape", to_string(node.shape)},
-                    {"operands", operands.empty() ? "-" : operands},
-                    {"name", printable(node.name)}});
-  }
-  return rows;
-}
-
-int inspect_model(const InspectOptions& options) {
-  auto model = import_model_file(options.file, options.limits);
-  if (!model) return refuse(kInspectSchema, options.json, model.rejection());
-  const onnx::Model& found = model.value();
-  Facts facts{{"file", options.file}, {"kind", "model"}, {"graph", summary(found.graph)}, {"ops", ops_text(found.graph)}};
-  add_tensors(facts, found.graph);
-  facts.emplace_back("ir_version", std::to_string(found.ir_version));
-  for (const auto& [domain, version] : found.opsets)
-    facts.emplace_back("opset", (domain.empty() ? "ai.onnx" : domain) + " " + std::to_string(version));
-  if (!found.producer.empty()) facts.emplace_back("producer", found.producer);
-  for (const kernel::Source& source : found.sources) facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.name);
-  for (const std::string& note : found.notes) facts.emplace_back("note", note);
-  facts.emplace_back("digest", kernel::to_hex(kernel::graph_digest(found.graph)));
-  return options.summary_only ? show(options, facts) : show(options, facts, "nodes", node_rows(found.graph));
-}
-
-int inspect_statement(const InspectOptions& options) {
-  LoadOptions load_options;
-  load_options.limits = options.limits;
-  const auto loaded = check::load_statement(options.file, limiting(load_options));
-  if (!loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
-  const kernel::Problem& problem = *loaded.value().problem;
-  Facts facts{{"file", options.file},
-              {"kind", "statement"},
-              {"semantics", to_string(problem.statement().semantics)},
-              {"graph", summary(problem.graph())},
-              {"ops", ops_text(problem.graph())},
-              {"cases", std::to_string(problem.statement().property.cases.size())},
-              {"boxes", std::to_string(problem.group_count())}};
-  for (const kernel::Source& source : problem.statement().sources)
-    facts.emplace_back("sha256", kernel::to_hex(source.sha256) + "  " + source.role + " " + printable(source.name));
-  facts.emplace_back("graph digest", kernel::to_hex(kernel::graph_digest(problem.graph())));
-  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
-  return options.summary_only ? show(options, facts) : show(options, facts, "nodes", node_rows(problem.graph()));
-}
-
-int inspect_trace(const InspectOptions& options) {
-  GateReport report;
-  const auto opened = open_trace(options.file, options.limits, report);
-  if (!opened) return refuse(kInspectSchema, options.json, opened.rejection());
-  const Trace& trace = opened.value();
-  Facts facts{{"file", options.file}, {"kind", "trace"}};
-  facts.insert(facts.end(), report.facts.begin(), report.facts.end());
-  facts.emplace_back("products", std::to_string(trace.vjps.size()));
-  facts.emplace_back("gradients", std::to_string(trace.gradients.size()));
-  if (!trace.tangents.empty()) facts.emplace_back("tangents", std::to_string(trace.tangents.size()));
-  for (const TraceTensorId id : trace.outputs)
-    facts.emplace_back("output", trace.tensors[id].name + " " + to_string(trace.tensors[id].value.shape()));
-  std::vector<Facts> rows;
-  for (std::size_t r = 0; r < trace.regions.size() && !options.summary_only; ++r) {
-    const Region& region = trace.regions[r];
-    rows.push_back({{"region", std::to_string(r)},
-                    {"ops", ops_of(region.graph)},
-                    {"shapes", shapes_of(trace, region)},
-                    {"model", to_string(region.model)},
-                    {"name", region.name}});
-  }
-  return show(options, facts, options.summary_only ? "" : "region_list", rows);
-}
-
-int inspect_property(const InspectOptions& options) {
-  if (options.network.empty())
-    return refuse(kInspectSchema, options.json,
-                  {Rejection::Kind::unsupported, "inspect.network", options.file, "the model that the property speaks about", "none",
-                   "assay inspect " + options.file + " --network MODEL.onnx"});
-  LoadOptions load_options;
-  load_options.semantics = ExecutionModel{};
-  load_options.limits = options.limits;
-  auto loaded = load_files(options.network, options.file, load_options);
-  if (!loaded) return refuse(kInspectSchema, options.json, loaded.rejection());
-  const vnnlib::PropertyFile& property = loaded.value().property;
-  const kernel::Problem& problem = *loaded.value().problem;
-  std::size_t rows = 0, empty_groups = 0;
-  for (const kernel::Case& each : problem.statement().property.cases) rows += each.rows.size();
-  for (std::size_t group = 0; group < problem.group_count(); ++group) empty_groups += problem.group_is_empty(group) ? 1 : 0;
-  Facts facts{{"file", options.file}, {"kind", "property"}, {"vnnlib", property.version}, {"type", property.declared_type}};
-  facts.emplace_back(
-      "cases", counted(problem.statement().property.cases.size(), "case") + " over " + counted(problem.group_count(), "input box", "es"));
-  facts.emplace_back("rows", std::to_string(rows));
-  if (empty_groups > 0) facts.emplace_back("empty", counted(empty_groups, "empty input box", "es"));
-  for (const std::string& note : property.notes) facts.emplace_back("note", note);
-  facts.emplace_back("sha256", kernel::to_hex(property.source.sha256) + "  " + property.source.name);
-  facts.emplace_back("digest", kernel::to_hex(problem.digest()));
-  return show(options, facts);
-}
-
 }  // namespace
+
+void add_tables(pages::Page& page, const Sheet& sheet) {
+  constexpr std::size_t kMostInText = 30;  // rows of a table that is no list
+  for (std::size_t k = 0; k < sheet.tables.size(); ++k) {
+    const pages::Table& table = sheet.tables[k];
+    page.section("table_" + table.name, table.title);
+    const bool is_drawn = k == 0 && sheet.drawing;
+    if (is_drawn) page.drawing(*sheet.drawing, table, sheet.heats, sheet.sums);
+    if (is_drawn || table.rows.size() > kMostInText)
+      page.list(table);
+    else
+      page.table(table);
+  }
+}
+
+pages::Page page_of(const Sheet& sheet, const std::string& schema) {
+  std::string kind;
+  for (const auto& [name, value] : sheet.facts)
+    if (name == "kind") kind = value;
+  pages::Page page(schema, kind, sheet.title);
+  page.section("facts", "Facts");
+  page.facts(sheet.facts);
+  if (!sheet.charts.empty()) page.section("charts", "Charts");
+  for (const std::string& markup : sheet.charts) page.add(markup);
+  add_tables(page, sheet);
+  return page;
+}
 
 // By what the file holds; by its name where that says nothing.
 int inspect(const InspectOptions& named) {
   InspectOptions options = named;
+  if (!options.numbers.empty()) return show(options, sheet_of_numbers(options.numbers));
   options.file = existing(named.file);
   limit_memory(memory_rule(options.limits).most);
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);
-  if (kind == FileKind::statement) return inspect_statement(options);
-  if (kind == FileKind::trace || kind == FileKind::safetensors) return inspect_trace(options);
-  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return inspect_model(options);
-  if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz")) return inspect_property(options);
+  if (kind == FileKind::statement) return show(options, sheet_of_statement(options));
+  if (kind == FileKind::trace) return show(options, sheet_of_trace(options));
+  if (kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy) return show(options, sheet_of_arrays(options));
+  if (kind == FileKind::onnx || file.ends_with(".onnx") || file.ends_with(".onnx.gz")) return show(options, sheet_of_model(options));
+  if (kind == FileKind::vnnlib || file.ends_with(".vnnlib") || file.ends_with(".vnnlib.gz"))
+    return show(options, sheet_of_property(options));
+  if (file.ends_with(".csv")) return show(options, sheet_of_log(options));
   return inspect_certificate(options);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_verbs.h"
+#include "cli/assay/verb_examples.h"
 #include "cli/load.h"
 #include "cli/semantics.h"
 #include "cli/units.h"
@@ -180,13 +181,40 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
 }
 
 void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("inspect", "Summarise a certificate, a model, a property or a trace");
-  verb->add_option("FILE", options.file, "a model, a property, a certificate or a trace")->required();
+  CLI::App* verb = app.add_subcommand("inspect", "Show what a file holds: a model, property, certificate, trace, checkpoint, array or log");
+  CLI::Option* file = verb->add_option(
+      "FILE", options.file, "a model, a property, a statement, a certificate, a trace, safetensors, NPZ, NPY, or a CSV log of training");
   verb->add_option("--network", options.network, "the model that a property speaks about")->type_name("FILE");
   verb->add_flag("--summary", options.summary_only, "leave the single records, nodes or regions out");
+  verb->add_option("--show", options.show, "print these tables, or all")->delimiter(',')->type_name("TABLE,...");
+  verb->add_option("-o,--out", options.out, "write a page of HTML that needs nothing else")->type_name("FILE");
+  verb->add_option("--model-explorer", options.model_explorer, "write the graph as JSON for Model Explorer")->type_name("FILE");
+  verb->add_option("--property", options.property, "of a model: bound its nodes on the first box of this property")->type_name("FILE");
+  verb->add_option("--box", options.box, "of a model: bound its nodes where every input lies between these numbers")
+      ->type_name("LO HI")
+      ->expected(2);
+  verb->add_flag("--bounds", options.bounds, "of a property or a statement: bound the nodes on its first box");
+  verb->add_option("--method", options.method, "of the bounds")->check(CLI::IsMember({"ibp", "crown"}))->capture_default_str();
+  verb->add_option("--samples", options.samples, "points of the box at which nodes are evaluated beside their bounds")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--values", options.values, "of a model: run it on these (JSON as for eval), forward and backward, and show the run")
+      ->type_name("FILE");
+  verb->add_option("--data", options.data, "of a model: classify the items of this data set, and count confusions")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "labels where the data set has none")->type_name("FILE");
+  verb->add_option("--items", options.items, "of the data set at most")->type_name("N")->capture_default_str();
+  verb->add_option("--tensor", options.tensor, "list the elements of this tensor, with their bits")->type_name("NAME");
+  verb->add_option("--elements", options.elements, "of it at most")->type_name("N")->capture_default_str();
+  CLI::Option* numbers = verb->add_option("--number", options.numbers, "instead of a file: what float32 makes of these numbers")
+                             ->delimiter(',')
+                             ->type_name("NUMBER,...");
   add_limits(verb, options.limits);
   add_json(verb, options.json);
-  verb->callback([&] { exit = inspect(options); });
+  verb->callback([&options, &exit, file, numbers] {
+    if (file->empty() == numbers->empty()) throw CLI::ValidationError("inspect", "name a FILE, or numbers with --number");
+    if (!options.box.empty() && options.box[0] > options.box[1]) throw CLI::ValidationError("--box", "takes LO <= HI");
+    exit = inspect(options);
+  });
 }
 
 void add_statement_verb(CLI::App& app, StatementOptions& options, int& exit) {
@@ -358,36 +386,6 @@ void add_ops(CLI::App& app, std::string& name, JsonTarget& json, int& exit) {
   add_json(verb, json);
   verb->callback([&] { exit = ops(name, json); });
 }
-
-// One command line each, for the end of the verb's help.
-constexpr std::array<std::pair<const char*, const char*>, 20> kExamples{{
-    {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
-    {"check",
-     "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
-     "         assay check --list certificates.csv --junit report.xml"},
-    {"robust", "assay robust MODEL.onnx images.npz --eps 2/255,4/255 --clip 0,1 --run FOLDER && assay check FOLDER"},
-    {"batch", "assay batch instances.csv --run FOLDER --jobs 2 && assay check FOLDER --jobs 2"},
-    {"report", "assay report FOLDER -o report.html"},
-    {"gather", "assay gather FOLDER parts/*"},
-    {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
-    {"inspect", "assay inspect examples/digits/digits.onnx"},
-    {"statement",
-     "assay statement MODEL.onnx PROPERTY.vnnlib > claim.assay-statement\n"
-     "         assay-check claim.assay-statement holds.assay"},
-    {"lint", "assay lint examples/digits/digits.onnx"},
-    {"eval",
-     "echo '{\"inputs\": {\"x\": [0.5, {\"lo\": -1, \"hi\": 1}]}, \"cotangents\": {\"y\": [1]}}' > values.json\n"
-     "         assay eval MODEL.onnx values.json"},
-    {"adjoint", "assay adjoint --op max_pool"},
-    {"run", "assay run examples/digits/digits.onnx --dtype exact"},
-    {"record", "assay record examples/digits/digits.onnx run.safetensors --backend compiled"},
-    {"audit", "assay audit run.safetensors --jobs 2 --sarif findings.sarif"},
-    {"gradcheck", "assay gradcheck examples/digits/digits.onnx --range -1 1"},
-    {"probe", "assay probe --op softmax --backend compiled"},
-    {"supports", "assay supports --onnx-operators"},
-    {"capabilities", "assay capabilities --onnx-operators"},
-    {"ops", "assay ops LayerNormalization"},
-}};
 
 // What an interrupted verb says where it has nothing better, and the example of its help.
 void finish_verb(CLI::App& app, const char* name, const char* example) {

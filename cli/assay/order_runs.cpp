@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/assay/witness_point.h"
+#include "cli/load.h"
 #include "cli/units.h"
 
 namespace assay::cli {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "assay/pages/page.h"
 #include "assay/queries/bounds.h"
 #include "assay/queries/evaluate.h"
 #include "certificates/format/dump.h"
@@ -24,7 +25,7 @@
 namespace assay::cli {
 
 // What there is to say about a file or an op, in order: names and texts.
-using Facts = std::vector<std::pair<std::string, std::string>>;
+using pages::Facts;
 
 struct VerifyReport {
   std::string answer;  // sat, unsat, unknown, timed-out; empty when the input was refused
@@ -79,6 +80,8 @@ struct OpAdjointness {
 // With the rows of a table, if it has a name.
 [[nodiscard]] std::string facts_json(const std::string& schema, const Facts& facts, const std::string& table = "",
                                      const std::vector<Facts>& rows = {});
+// The same with tables, an array of objects each.
+[[nodiscard]] std::string sheet_json(const std::string& schema, const Facts& facts, const std::vector<pages::Table>& tables);
 [[nodiscard]] std::string rejection_json(const std::string& schema, const Rejection& why);
 
 // Writes to the target; false (after a message on stderr) if that fails. Empty targets write nothing.

@@ -1,4 +1,4 @@
-// With values_json.cpp the only file that knows the JSON library.
+// What the verbs report, as JSON; values that are read or evaluated stand in values_json.cpp.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 5> kLists{"input", "output", "opset", "sha256", "note"};  // facts of which a file may have several
+constexpr std::array<std::string_view, 8> kLists{"input", "output",   "opset", "sha256",
+                                                 "note",  "metadata", "part",  "column"};  // facts of which a file may have several
 
 std::string hex(double value) {
   char text[40];
@@ -202,6 +203,17 @@ Json options_json(const VerifyOptions& options) {
           {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", memory_rule(options.limits).most}};
 }
 
+Json facts_of(const std::string& schema, const Facts& facts) {
+  Json json = opened(schema);
+  for (const auto& [name, value] : facts) {
+    if (std::ranges::find(kLists, name) != kLists.end())
+      json[name].push_back(value);
+    else
+      json[name] = value;
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string to_json(const VerifyReport& report) {
@@ -366,18 +378,25 @@ std::string adjoint_json(const std::string& schema, const std::vector<OpAdjointn
 }
 
 std::string facts_json(const std::string& schema, const Facts& facts, const std::string& table, const std::vector<Facts>& rows) {
-  Json json = opened(schema);
-  for (const auto& [name, value] : facts) {
-    if (std::ranges::find(kLists, name) != kLists.end())
-      json[name].push_back(value);
-    else
-      json[name] = value;
-  }
+  Json json = facts_of(schema, facts);
   if (!table.empty()) json[table] = Json::array();
   for (const Facts& row : rows) {
     Json object;
     for (const auto& [name, value] : row) object[name] = value;
     json[table].push_back(std::move(object));
+  }
+  return text_of(json);
+}
+
+std::string sheet_json(const std::string& schema, const Facts& facts, const std::vector<pages::Table>& tables) {
+  Json json = facts_of(schema, facts);
+  for (const pages::Table& table : tables) {
+    Json& list = json[table.name] = Json::array();
+    for (const auto& row : table.rows) {
+      Json object;
+      for (std::size_t k = 0; k < row.size(); ++k) object[table.columns[k]] = row[k];
+      list.push_back(std::move(object));
+    }
   }
   return text_of(json);
 }

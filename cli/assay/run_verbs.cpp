@@ -108,14 +108,31 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
 }
 
 void add_report(CLI::App& app, ReportOptions& options, int& exit) {
-  CLI::App* verb = app.add_subcommand("report", "Check a run and show it as one page of HTML that needs nothing else");
-  verb->add_option("RUN", options.run, "the folder of a run")->required();
+  CLI::App* verb =
+      app.add_subcommand("report", "Check a run, a trace or a certificate and show it as one page of HTML that needs nothing else");
+  verb->add_option("INPUT", options.input, "the folder of a run, a trace, or a certificate")->required();
   verb->add_option("-o,--out", options.out, "where to")->type_name("FILE")->capture_default_str();
-  verb->add_option("--images", options.images, "show so many items with their witnesses")->type_name("N")->capture_default_str();
-  verb->add_option("--model", options.model, "where it is not where the run says")->type_name("FILE");
-  verb->add_option("--data", options.data, "where it is not where the run says")->type_name("FILE");
-  verb->add_option("--labels", options.labels, "where they are not where the run says")->type_name("FILE");
-  verb->add_option("--jobs", options.jobs, "certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--model", options.model,
+                   "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
+      ->type_name("FILE");
+  verb->add_option("--property", options.property, "of a certificate: the property; without --model a statement file")->type_name("FILE");
+  const auto named = [&options](const std::string& text) {
+    auto model = parse_semantics(text);
+    if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
+    options.semantics = std::move(model).value();
+  };
+  verb->add_option_function<std::string>("--semantics", named, "of a certificate: as for check")->type_name("real|float32[:MODEL]");
+  verb->add_option("--samples", options.samples, "of a certificate: points at which nodes are evaluated beside their bounds")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--images", options.images, "of a run: show so many items with their witnesses")->type_name("N")->capture_default_str();
+  verb->add_option("--data", options.data, "of a run: where it is not where the run says")->type_name("FILE");
+  verb->add_option("--labels", options.labels, "of a run: where they are not where the run says")->type_name("FILE");
+  verb->add_option("--perfetto", options.perfetto, "write what took how long as Chrome trace events, which ui.perfetto.dev opens")
+      ->type_name("FILE");
+  verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
+      ->type_name("FILE");
+  verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--json", options.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
   verb->callback([&] { exit = report(options); });
 }

@@ -72,8 +72,14 @@ struct GatherOptions {
 int gather(const GatherOptions& options);
 
 struct ReportOptions {
-  std::string run, out = "report.html", model, data, labels;
-  std::size_t images = 40;  // at most so many items are shown with their witnesses
+  std::string input;  // a run's folder, a trace or a certificate
+  std::string out = "report.html", model, data, labels;
+  std::string property;                     // of a certificate; or a statement file, without a model
+  std::optional<ExecutionModel> semantics;  // of a certificate, as check takes it
+  std::string perfetto, model_explorer;     // files to write
+  std::size_t samples = 16;                 // points at which a certificate's nodes are evaluated beside their bounds
+  double timeout = 60;                      // seconds of back-substitution for these
+  std::size_t images = 40;                  // at most so many items are shown with their witnesses
   unsigned jobs = 1;
   Limits limits;
   JsonTarget json;

@@ -40,9 +40,10 @@ MAY_INCLUDE = {
     "assay/check": ["kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/", "frontends/", "certificates/replay/", "certificates/format/"],  # decides for assay-check
     "assay/reports": ["kernel/", "semantics/", "explain/"],  # for `assay` and assay::testing
     "assay/queries": ["assay/check/", "kernel/", "semantics/", "frontends/", "certificates/"],  # for `assay` and the Python package
-    "assay/runs": ["assay/check/", "assay/queries/", "kernel/", "semantics/", "frontends/", "certificates/", "formats/"],  # many questions at once
+    "assay/pages": ["semantics/outcome.h", "semantics/printable.h", "semantics/graph/", "formats/datasets/dataset.h"],  # for reports and inspections
+    "assay/runs": ["assay/check/", "assay/queries/", "assay/pages/", "kernel/", "semantics/", "frontends/", "certificates/", "formats/"],  # many questions at once
     "explain": ["semantics/", "kernel/"],  # words about what the kernel has judged
-    "cli/assay": ["cli/", "assay/check/", "assay/queries/", "assay/reports/", "assay/runs/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "training/reference/numbers.h", "probes/", "gpu/devices.h", "explain/"],
+    "cli/assay": ["cli/", "assay/check/", "assay/pages/", "assay/queries/", "assay/reports/", "assay/runs/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "training/reference/numbers.h", "probes/", "gpu/devices.h", "explain/"],
     "python": ["assay/", "kernel/", "semantics/", "frontends/", "formats/", "certificates/", "runtime/", "probes/", "explain/"],  # python/bindings
     "cli": ["assay/check/", "kernel/kernel.h", "kernel/proof/", "kernel/executions/", "semantics/"],  # assay-check
 }
@@ -70,6 +71,7 @@ PACKAGES = {
     "gpu": ["cuda", "cublas", "ucontext.h", "setjmp.h", "elf.h", "link.h", "cxxabi.h", "unistd.h"],
     "assay": ["cuda_runtime.h"],
     "assay/check": ["sys/stat.h", "unistd.h"],
+    "assay/pages": ["nlohmann/"],
     "assay/reports": ["nlohmann/"],
     "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/file.h", "sys/stat.h"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],

@@ -114,14 +114,14 @@ class Mistakes(outputs_test.Folder):
             run = self.run_assay("inspect", self.at(name))
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertRegex(run.stdout, r"(?m)^kind +trace$")
-            self.assertRegex(run.stdout, r"(?m)^region +ops +shapes +model +name$")
+            self.assertRegex(run.stdout, r"(?m)^region +ops +shapes +elements .* model +name$")
             self.assertRegex(run.stdout, r"(?m)^\d+ +gemm +\[1, 2\], \[2, 2\], \[2\] -> \[1, 2\] +")
         listed = json.loads(self.run_assay("inspect", self.at("trace"), "--json").stdout)["region_list"]
         self.assertEqual(listed[0]["ops"], "gemm")
         self.write("model_without_suffix", self.read("net.onnx"))
         run = self.run_assay("inspect", self.at("model_without_suffix"))
-        self.assertRegex(run.stdout, r"(?m)^node +op +dtype +shape +operands +name$")
-        self.assertRegex(run.stdout, r"(?m)^\d+ +relu +float32 +\[1, 2\] +\d+ +")
+        self.assertRegex(run.stdout, r"(?m)^node +op +dtype +shape +elements +parameters +operands +name$")
+        self.assertRegex(run.stdout, r"(?m)^\d+ +relu +float32 +\[1, 2\] +2 +0 +\d+ +")
         nodes = json.loads(self.run_assay("inspect", self.at("net.onnx"), "--json").stdout)["nodes"]
         self.assertIn(("gemm", "float32", "[1, 1]"), [(n["op"], n["dtype"], n["shape"]) for n in nodes])
         self.assertNotIn("operands", self.run_assay("inspect", self.at("net.onnx"), "--summary").stdout)

@@ -1,9 +1,6 @@
-"""The check of a run, lists of properties, and the page of a run. Usage: run_checks_test.py BIN_DIRECTORY"""
-import base64
-import html.parser
+"""The check of a run, and lists of properties. Usage: run_checks_test.py BIN_DIRECTORY"""
 import json
 import shutil
-import subprocess
 
 import runs
 from runs import Case, DATA, DIGITS, MODEL, assay
@@ -180,91 +177,6 @@ class Parts(Case):
         for part in ("0/2", "3/2", "1", "x/2", "1/0"):
             self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.1", "--part", part).returncode, 2)
         self.assertEqual(assay("gather", self.folder / "run", self.folder / "none").returncode, 4)
-
-
-class Pages(Case):
-    def test_a_page_of_a_run(self):
-        run, page = self.folder / "run", self.folder / "page.html"
-        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02,0.1", "--clip", "0,1", "--first", 30, "--run", run, "-q").returncode, 0)
-        self.assertEqual(assay("report", run, "-o", page, "--images", 3).returncode, 0)
-        text = page.read_text()
-        reader = Reader()
-        reader.feed(text)
-        self.assertEqual((reader.open, reader.wrong), ([], []))
-        self.assertEqual(len(set(reader.ids)), len(reader.ids))
-        self.assertNotIn("http:", text.replace("http-equiv", ""))
-        self.assertNotIn("https:", text)
-        data = json.loads(reader.data)
-        lines = self.results(run)
-        self.assertEqual(sorted((row[0], row[1], row[5]) for row in data["rows"]), sorted((one["item"], one["eps"], one["answer"]) for one in lines))
-        self.assertEqual({row[6] for row in data["rows"]}, {"yes"})
-        self.assertEqual(len(reader.images), 9)
-        self.assertTrue(all(alt and source.startswith("data:image/png;base64,") for alt, source in reader.images))
-        for one in reader.images:
-            self.assertEqual(base64.b64decode(one[1].split(",")[1])[:8], b"\x89PNG\r\n\x1a\n")
-        digest = self.results(run)[0]["certificate"] if "certificate" in lines[0] else next(one["certificate"] for one in lines if "certificate" in one)
-        (run / "certificates" / digest[:2] / (digest + ".assay")).unlink()
-        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
-        self.assertIn('class="verdict declined"', page.read_text())
-        self.assertIn("<strong>missing</strong>", page.read_text())
-
-    def test_names_cannot_write_into_the_page(self):
-        name = "</script><b>x.onnx"
-        folder = self.folder / "</script>"
-        folder.parent.mkdir(exist_ok=True)
-        model = self.folder / "<b>'&.onnx"
-        shutil.copy(MODEL, model)
-        run, page = self.folder / "run", self.folder / "page.html"
-        self.assertEqual(assay("robust", model, DATA, "--eps", "0.02", "--first", 2, "--run", run, "-q").returncode, 0)
-        lines = self.results(run)
-        lines[0]["reason"] = lines[0]["eps"] = name
-        (run / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
-        reader = Reader()
-        reader.feed(page.read_text())
-        self.assertEqual((reader.open, reader.wrong, reader.bold), ([], [], 0))
-
-    def test_in_a_browser(self):
-        browser = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
-        if browser is None:
-            self.skipTest("there is no Chromium")
-        run, page = self.folder / "run", self.folder / "page.html"
-        self.assertEqual(assay("robust", MODEL, DATA, "--eps", "0.02", "--clip", "0,1", "--first", 30, "--run", run, "-q").returncode, 0)
-        self.assertEqual(assay("report", run, "-o", page).returncode, 0)
-        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", page.as_uri()],
-                              capture_output=True, text=True, check=False, timeout=60)
-        self.assertIn("30 of 30", done.stdout)
-        self.assertNotIn("CONSOLE", done.stderr)
-
-
-class Reader(html.parser.HTMLParser):
-    VOID = {"meta", "img", "input", "path", "rect"}
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.wrong, self.ids, self.images, self.data, self.bold = [], [], [], [], "", 0
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        self.bold += tag == "b"
-        if "id" in attrs:
-            self.ids.append(attrs["id"])
-        if tag == "img":
-            self.images.append((attrs["alt"], attrs["src"]))
-        if tag not in self.VOID:
-            self.open.append((tag, attrs.get("id")))
-
-    def handle_endtag(self, tag):
-        if tag in self.VOID:
-            return
-        if self.open and self.open[-1][0] == tag:
-            self.open.pop()
-        else:
-            self.wrong.append((tag, self.getpos()))
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == ("script", "data"):
-            self.data += data
 
 
 if __name__ == "__main__":

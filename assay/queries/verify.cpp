@@ -17,6 +17,8 @@ const char* word_of(search::Result::Answer answer) {
       return "unknown";
     case search::Result::Answer::timed_out:
       return "timed-out";
+    case search::Result::Answer::split:
+      return "split";
   }
   return "unknown";
 }
@@ -58,6 +60,7 @@ Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, 
   verified.nearest = std::move(result.value().nearest);
   verified.disputed = result.value().disputed;
   verified.unwritten = std::move(result.value().unwritten);
+  verified.open = std::move(result.value().open);
   return verified;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
@@ -14,14 +15,15 @@
 namespace assay::queries {
 
 struct Verified {
-  std::string answer;  // sat, unsat, unknown, timed-out
-  std::string reason;  // of the last two
+  std::string answer;  // sat, unsat, unknown, timed-out; split where that was asked for
+  std::string reason;  // of unknown and timed-out
   std::optional<kernel::Theorem> theorem;
   search::Statistics statistics;
   std::optional<kernel::Witness> nearest;  // as search::Result has it
   bool disputed = false;
   std::optional<Rejection> unwritten;            // why there is no certificate; the theorem stands all the same
   std::optional<search::Unfinished> unfinished;  // as search::Result has it
+  std::vector<search::OpenBranch> open;          // of the answer split
 };
 
 // search::search. Memory that runs out and networks without a value somewhere in the box are the answer unknown, with the reason.

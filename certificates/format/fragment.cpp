@@ -33,8 +33,6 @@ int as_byte(float value) {
   return same_bits(static_cast<float>(k) / 128.0f, value) ? k : -1;
 }
 
-void put_type(std::string& out, RecordType type) { put_byte(out, static_cast<std::uint64_t>(type)); }
-
 void put_floats(std::string& out, std::span<const float> values) {
   for (const float value : values) put_f32(out, value);
 }
@@ -216,19 +214,29 @@ void put_cases(std::string& out, std::span<const CaseMultipliers> cases) {
 
 }  // namespace
 
+void Fragment::begin(RecordType type) {
+  put_byte(bytes_, static_cast<std::uint64_t>(type));
+  ++records_;
+}
+
+void Fragment::copy(std::string_view record) {
+  bytes_ += record;
+  ++records_;
+}
+
 void Fragment::sweep(NodeId first, bool round_to_float) {
-  put_type(bytes_, RecordType::sweep);
+  begin(RecordType::sweep);
   put_byte(bytes_, round_to_float ? 1 : 0);
   put_varint(bytes_, first);
 }
 
 void Fragment::box(NodeId node) {
-  put_type(bytes_, RecordType::box);
+  begin(RecordType::box);
   put_varint(bytes_, node);
 }
 
 void Fragment::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
-  put_type(bytes_, RecordType::tighten);
+  begin(RecordType::tighten);
   put_varint(bytes_, node);
   const std::uint64_t claimed = claims != nullptr ? kHasClaims : 0, rounded = round_to_float ? kRoundToFloat : 0;
   put_byte(bytes_, HintEncoder::flags(hints) | static_cast<std::uint64_t>(selection.kind) << kSelectionShift | claimed | rounded);
@@ -244,20 +252,20 @@ void Fragment::tighten(NodeId node, const Selection& selection, const Hints& hin
 }
 
 void Fragment::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {
-  put_type(bytes_, RecordType::conclude);
+  begin(RecordType::conclude);
   put_cases(bytes_, cases);
   put_byte(bytes_, HintEncoder::flags(hints));
   HintEncoder(bytes_, known_.get()).put_body(hints);
 }
 
-void Fragment::empty() { put_type(bytes_, RecordType::empty); }
+void Fragment::empty() { begin(RecordType::empty); }
 
 void Fragment::refer_to(std::uint32_t id, std::shared_ptr<const Hints> hints) {
   known_ = std::make_shared<const Definition>(Definition{id, std::move(hints), known_});
 }
 
 void Fragment::define_hints(std::uint32_t id, const Hints& hints) {
-  put_type(bytes_, RecordType::define_hints);
+  begin(RecordType::define_hints);
   put_varint(bytes_, id);
   put_byte(bytes_, HintEncoder::flags(hints));
   HintEncoder(bytes_, known_.get()).put_body(hints);
@@ -265,7 +273,7 @@ void Fragment::define_hints(std::uint32_t id, const Hints& hints) {
 }
 
 void Fragment::conclude_with(std::span<const CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta) {
-  put_type(bytes_, RecordType::conclude_with);
+  begin(RecordType::conclude_with);
   put_cases(bytes_, cases);
   put_varint(bytes_, hints_id);
   HintEncoder(bytes_, known_.get()).put_array(beta, {Slot::Side::beta});

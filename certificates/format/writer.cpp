@@ -45,7 +45,7 @@ struct Writer::State {
   bool finished = false;
   std::string records;  // of the frame being filled
   std::string failure;  // the first I/O error
-  std::uint64_t bytes = 0, frames = 0;
+  std::uint64_t bytes = 0, frames = 0, record_count = 0;
   std::size_t depth = 0;  // open splits
   bool in_group = false;
 
@@ -78,12 +78,19 @@ struct Writer::State {
     if (records.size() >= kFrameTarget) flush_records();
   }
 
-  void put_record(RecordType type) { put_byte(records, static_cast<std::uint64_t>(type)); }
+  void put_record(RecordType type) {
+    put_byte(records, static_cast<std::uint64_t>(type));
+    ++record_count;
+  }
 };
 
 Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem) {
+  return open(path, problem, problem.digest());
+}
+
+Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem, const kernel::Digest& digest) {
   auto state = std::make_unique<State>();
   state->path = path;
   state->file = std::fopen(path.c_str(), "wb");
@@ -91,7 +98,7 @@ Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const ker
   state->regular = is_regular_file(state->file);
   std::string header(kMagic);
   put_byte(header, kVersion);
-  for (const std::uint8_t byte : problem.digest()) put_byte(header, byte);
+  for (const std::uint8_t byte : digest) put_byte(header, byte);
   const std::string semantics = name_of(problem.statement().semantics);
   put_byte(header, semantics.size());
   header += semantics;
@@ -117,6 +124,7 @@ void Writer::append(const Fragment& steps) {
   demand(state_->in_group, "steps outside a group");
   if (state_->records.size() + steps.byte_size() > kMaxFrameBytes) state_->flush_records();
   state_->records += steps.bytes();
+  state_->record_count += steps.records();
   state_->ended_record();
 }
 
@@ -171,9 +179,15 @@ void Writer::witness(const kernel::Witness& witness) {
 }
 
 std::uint64_t Writer::bytes_written() const { return state_->bytes; }
+std::uint64_t Writer::records() const { return state_->record_count; }
 
 Outcome<std::uint64_t> Writer::finish() {
-  demand(!state_->in_group && !state_->finished, "finish inside a group or called twice");
+  demand(!state_->in_group, "finish inside a group");
+  return finish_open();
+}
+
+Outcome<std::uint64_t> Writer::finish_open() {
+  demand(!state_->finished, "finish called twice");
   state_->flush_records();
   std::string payload;
   put_varint(payload, state_->frames);

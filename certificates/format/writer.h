@@ -9,11 +9,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
 namespace assay::certificate {
+
+enum class RecordType : std::uint8_t;
 
 // Encoded steps of one branch, so that search threads can encode leaves independently and append them later.
 class Fragment {
@@ -33,7 +36,10 @@ class Fragment {
   void conclude_with(std::span<const kernel::CaseMultipliers> cases, std::uint32_t hints_id, std::span<const float> beta);
   // Says that an enclosing branch defines these hints: arrays of this fragment may then be written as differences.
   void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
+  // A record of another certificate about the same graph, as it is; hints that it refers to are in force wherever this fragment goes.
+  void copy(std::string_view record);
   [[nodiscard]] std::size_t byte_size() const { return bytes_.size(); }
+  [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
@@ -42,7 +48,9 @@ class Fragment {
     std::shared_ptr<const kernel::Hints> hints;
     std::shared_ptr<const Definition> previous;
   };
+  void begin(RecordType type);
   std::string bytes_;
+  std::uint64_t records_ = 0;
   std::shared_ptr<const Definition> known_;  // newest first; values share it, so copies stay cheap
   friend class HintEncoder;
 };
@@ -52,6 +60,8 @@ class Fragment {
 class Writer {
  public:
   static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem);
+  // Evidence for a part of a proof: the digest is that of the cube (certificates/FORMAT.md, section 7), not the statement's.
+  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem, const kernel::Digest& digest);
   ~Writer();
   void begin_group(std::size_t group);
   void append(const Fragment& steps);
@@ -61,6 +71,9 @@ class Writer {
   void end_group();
   void witness(const kernel::Witness& witness);
   Outcome<std::uint64_t> finish();  // bytes written; fails on I/O errors
+  // The same wherever the records end: a cube is the beginning of a proof, up to a branch that is open.
+  Outcome<std::uint64_t> finish_open();
+  [[nodiscard]] std::uint64_t records() const;  // so far
   [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:

@@ -48,7 +48,8 @@ class Search {
         problem_(problem),
         options_(options),
         network_(problem),
-        dual_(network_, DualGraph::InputRows::later) {}
+        dual_(network_, DualGraph::InputRows::later),
+        attacked_(options.cube != nullptr) {}  // whoever wrote a cube has done so
 
   Outcome<Result> run(certificate::Writer* writer) {
     const double cpu = cpu_seconds();
@@ -61,10 +62,8 @@ class Search {
     result.statistics = statistics_;
     result.statistics.wall_seconds = seconds_since(start_);
     result.statistics.cpu_seconds = cpu_seconds() - cpu;
-    if (result.answer == Result::Answer::unsatisfiable && writer != nullptr) write(*writer);
-    if (result.answer == Result::Answer::satisfiable && writer != nullptr) writer->witness(result.theorem->witness());
-    if (result.theorem && writer != nullptr) {
-      if (auto written = writer->finish(); !written) result.unwritten = written.rejection();
+    if (writer != nullptr) {
+      if (auto written = write(result, *writer); !written) result.unwritten = written.rejection();
     }
     return result;
   }
@@ -124,26 +123,58 @@ class Search {
     return theorem;
   }
 
+  // The one branch that is a cube; the kernel makes theorems about whole statements only.
+  Outcome<Result> decide_cube() {
+    const std::size_t group = options_.cube->scope.group();
+    auto outcome = decide_group(options_.cube->scope, options_.cube->open);
+    if (!outcome) return outcome.rejection();
+    GroupResult& one = outcome.value();
+    if (one.witness) return satisfiable(*std::move(one.witness));
+    const auto is_refuted = [&](std::uint32_t position) { return one.refutation->cases()[position]; };
+    if (!one.refutation || !std::ranges::all_of(options_.cube->open, is_refuted))
+      return undecided("a cube of group " + std::to_string(group + 1) + ": " + one.reason);
+    Result result;
+    result.answer = Result::Answer::unsatisfiable;
+    return result;
+  }
+
+  // Open branches of the group are so many that those of all groups come to what was asked for, if the later ones are as hard.
+  [[nodiscard]] std::size_t leaves_wanted(std::size_t group) const {
+    if (options_.split.into == 0) return 0;
+    std::size_t so_far = 0;
+    for (const Proved& one : proved_) so_far += one.leaves.size();
+    const std::size_t groups = problem_->group_count() - group, left = options_.split.into - std::min(options_.split.into, so_far);
+    return std::max<std::size_t>(1, (left + groups - 1) / groups);
+  }
+
   Outcome<Result> decide() {
+    if (options_.cube != nullptr) return decide_cube();
     cheap_end_ = Deadline::in(std::min(kCheapBounds, kOpeningShare * remaining()));
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
       if (options_.stop.stop_requested()) return undecided("asked to stop");
-      auto outcome = decide_group(group);
+      auto scope = kernel::Scope::root(problem_, group);
+      if (!scope) return scope.rejection();
+      std::vector<std::uint32_t> all(problem_->group_cases(group).size());
+      std::iota(all.begin(), all.end(), 0U);
+      auto outcome = decide_group(std::move(scope).value(), std::move(all));
       if (!outcome) {  // the box reaches outside an op's domain, say; a point inside may still be a witness
         if (auto witness = first_attack(kFirstAttack)) return satisfiable(*std::move(witness));
         return outcome.rejection();
       }
       GroupResult& one = outcome.value();
       if (one.witness) return satisfiable(*std::move(one.witness));
+      if (!one.leaves.empty()) continue;
       if (!one.refutation) {
         return undecided("group " + std::to_string(group + 1) + " of " + std::to_string(problem_->group_count()) + ": " + one.reason);
       }
       refutations.push_back(*std::move(one.refutation));
     }
+    Result result;
+    result.answer = Result::Answer::split;
+    if (refutations.size() < problem_->group_count()) return result;
     auto theorem = kernel::unsatisfiable(problem_, refutations);
     if (!theorem) return theorem.rejection();
-    Result result;
     result.answer = Result::Answer::unsatisfiable;
     result.theorem = std::move(theorem).value();
     return result;
@@ -177,14 +208,12 @@ class Search {
     if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, deadline_, stop_);
   }
 
-  Outcome<GroupResult> decide_group(std::size_t group) {
-    auto scope = kernel::Scope::root(problem_, group);
-    if (!scope) return scope.rejection();
-    RootBounds root(*problem_, std::move(scope).value(), options_.threads);
+  // `open`: the cases that are to be refuted there, by position in the group.
+  Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
+    const std::size_t group = scope.group();
+    RootBounds root(*problem_, std::move(scope), options_.threads);
     unfinished_.reset();
     GroupResult result;  // of the root alone
-    std::vector<std::uint32_t> open(problem_->group_cases(group).size());
-    std::iota(open.begin(), open.end(), 0U);
     const auto begin = Clock::now();
     double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
     for (double round = kFirstBranching;; round *= 2, share = round) {
@@ -209,6 +238,10 @@ class Search {
       if (!branched) return branched;
       GroupResult& deep = branched.value();
       if (deep.unfinished) unfinished_ = deep.unfinished;
+      if (!deep.leaves.empty()) {
+        keep(group, std::move(root.steps()), std::move(deep.tree), deep.leaves);
+        return branched;
+      }
       const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && until.has_passed() && !limit().reached();
       if (goes_on) continue;
       if (deep.refutation && result.refutation) {
@@ -283,6 +316,7 @@ class Search {
     BranchingOptions options;
     options.root_is_refined = root.complete();
     dual_.find_input_rows();
+    options.open_leaves = leaves_wanted(scope.group());
     options.deadline = until;
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
@@ -293,9 +327,12 @@ class Search {
     if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact()) {
       // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
       constexpr std::uint64_t kFewNodes = 8;
+      std::size_t open_leaves = 0;
       options.most_nodes = kFewNodes;
+      std::swap(options.open_leaves, open_leaves);
       Outcome<GroupResult> first = relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
       options.most_nodes = 0;
+      std::swap(options.open_leaves, open_leaves);
       const bool answered = !first || first.value().refutation || first.value().witness;
       if (answered) statistics_.branching_seconds += seconds_since(begin);
       if (answered) return first;
@@ -308,24 +345,69 @@ class Search {
   }
 
   // Groups are written only when the last one is closed: a witness may still turn up.
-  void keep(std::size_t group, certificate::Fragment steps, std::unique_ptr<ProofTree> tree) {
-    proved_.push_back({group, std::move(steps), std::move(tree)});
-  }
-
-  void write(certificate::Writer& writer) const {
-    for (const Proved& one : proved_) {
-      writer.begin_group(one.group);
-      writer.append(one.steps);
-      if (one.tree) one.tree->write(writer);
-      writer.end_group();
-    }
+  void keep(std::size_t group, certificate::Fragment steps, std::unique_ptr<ProofTree> tree, std::vector<OpenLeaf> leaves = {}) {
+    proved_.push_back({group, std::move(steps), std::move(tree), std::move(leaves)});
   }
 
   struct Proved {
     std::size_t group;
     certificate::Fragment steps;
     std::unique_ptr<ProofTree> tree;
+    std::vector<OpenLeaf> leaves;
   };
+
+  Outcome<Done> write(Result& result, certificate::Writer& writer) const {
+    if (result.answer == Result::Answer::unknown || result.answer == Result::Answer::timed_out) return Done{};
+    if (result.answer == Result::Answer::satisfiable) {
+      writer.witness(result.theorem->witness());
+    } else {
+      for (const Proved& one : proved_) write(one, result.open, writer);
+    }
+    if (auto written = writer.finish(); !written) return written.rejection();
+    for (std::size_t cube = 0; options_.split.open && cube < result.open.size(); ++cube) {
+      if (auto written = write_cube(result.open[cube], cube); !written) return written;
+    }
+    return Done{};
+  }
+
+  // With the splits that lead to a cube around its steps.
+  void write(const Proved& one, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
+    const auto literals = options_.cube != nullptr ? options_.cube->scope.literals() : std::vector<kernel::Literal>();
+    writer.begin_group(one.group);
+    for (const kernel::Literal& literal : literals) {
+      writer.split(literal.node, literal.element, literal.threshold);
+      if (literal.at_least) writer.next();
+    }
+    writer.append(one.steps);
+    const auto at_leaf = [&](std::uint32_t node) {
+      const auto leaf = std::ranges::find(one.leaves, node, &OpenLeaf::tree_node);
+      if (leaf != one.leaves.end()) open.push_back({one.group, node, writer.records(), {}, leaf->bound, leaf->cases});
+    };
+    if (one.tree) one.tree->write(writer, at_leaf);
+    for (auto literal = literals.rbegin(); literal != literals.rend(); ++literal) {
+      if (!literal->at_least) writer.next();
+      writer.done();
+    }
+    writer.end_group();
+  }
+
+  Outcome<Done> write_cube(OpenBranch& branch, std::size_t number) const {
+    auto writer = options_.split.open(number);
+    if (!writer) return writer.rejection();
+    certificate::Writer& file = *writer.value();
+    const Proved& proved = *std::ranges::find(proved_, branch.group, &Proved::group);
+    file.begin_group(branch.group);
+    file.append(proved.steps);
+    for (const ProofTree::PathStep& step : proved.tree->path_to(branch.tree_node)) {
+      proved.tree->write_steps(step.node, file);
+      file.split(step.split.node, step.split.element, step.split.threshold);
+      if (step.at_least) file.next();
+      branch.literals.push_back({step.split.node, step.split.element, step.at_least, step.split.threshold});
+    }
+    proved.tree->write_steps(branch.tree_node, file);
+    if (auto written = file.finish_open(); !written) return written.rejection();
+    return Done{};
+  }
 
   const Clock::time_point start_;  // first: what follows takes time, too
   const Deadline deadline_;

@@ -7,9 +7,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "certificates/format/writer.h"
 #include "certificates/search/deadline.h"
+#include "certificates/search/cubes.h"
 #include "certificates/search/unfinished.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
@@ -33,6 +35,8 @@ struct Options {
   bool attack = true;                                // look for a witness first
   std::function<void(const Progress&)> on_progress;  // called about ten times a second from one thread
   std::stop_token stop;                              // a request ends the search soon, with the answer unknown
+  SplitPlan split;                                   // end with open branches instead of an answer
+  const Beginning* cube = nullptr;                   // the branch of another proof that is to be closed; null: the whole statement
 };
 
 struct Statistics {
@@ -42,18 +46,20 @@ struct Statistics {
 };
 
 struct Result {
-  enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out } answer = Answer::unknown;
-  std::optional<kernel::Theorem> theorem;  // set for the first two
-  std::string reason;                      // for the last two: what ran out, and how far the search came
-  std::optional<Unfinished> unfinished;    // for the last two, once some bound of a case is known
-  // In a floating semantics, for the last two: the point nearest to the unsafe set, and whether some executions may violate there.
+  enum class Answer : std::uint8_t { unsatisfiable, satisfiable, unknown, timed_out, split } answer = Answer::unknown;
+  std::optional<kernel::Theorem> theorem;  // set for the first two; a cube that is closed is no theorem
+  std::string reason;                      // for unknown and timed_out: what ran out, and how far the search came
+  std::optional<Unfinished> unfinished;    // for these two, once some bound of a case is known
+  // In a floating semantics, for these two: the point nearest to the unsafe set, and whether some executions may violate there.
   std::optional<kernel::Witness> nearest;
   bool disputed = false;
   Statistics statistics;
+  std::vector<OpenBranch> open;         // for split, in the order of the certificate
   std::optional<Rejection> unwritten;  // why the certificate could not be written; the theorem stands all the same
 };
 
-// With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written and finished.
+// With a writer: on unsatisfiable (satisfiable) the log of accepted steps (the witness) is written and finished; of a cube with the splits that
+// lead to it and nothing else beside them. On split the steps so far, with the open branches left empty.
 Outcome<Result> search(const std::shared_ptr<const kernel::Problem>& problem, const Options& options,
                        certificate::Writer* writer = nullptr);
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/assay/common_options.h"
+#include "cli/assay/cube_verbs.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/names.h"
@@ -30,45 +32,6 @@ constexpr const char* kExitText =
     "Exit codes: 0 holds, accepted or answered; 1 definitely not; 2 usage; 3 undecided; 4 unsupported or malformed input; 70 internal "
     "error.\nDocuments named docs/... and certificates/... are installed in share/doc/assay.";
 
-void add_json(CLI::App* verb, JsonTarget& json) {
-  verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
-}
-
-void add_semantics(CLI::App* verb, std::optional<assay::ExecutionModel>& semantics) {
-  const auto named = [&semantics](const std::string& text) {
-    auto model = parse_semantics(text);
-    if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
-    semantics = std::move(model).value();
-  };
-  std::string names;
-  for (const auto& one : assay::executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-  verb->add_option_function<std::string>("--semantics", named,
-                                         "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
-                                             "), e.g. float32 or float32:cuda; without the option what the property's element types say")
-      ->type_name("real|float32[:MODEL]");
-}
-
-// Beyond it the answer is undecided.
-void add_memory(CLI::App* verb, Limits& limits, const char* without) {
-  const auto memory = [&limits](const std::string& text) {
-    if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
-  };
-  verb->add_option_function<std::string>("--memory", memory, std::string("memory that the run may take, e.g. 512MiB; ") + without)
-      ->type_name("SIZE");
-}
-
-void add_limits(CLI::App* verb, Limits& limits) {
-  add_memory(verb, limits, "without the option 8GiB, and for what the files ask for 256MiB\nand 256 times their bytes");
-  const auto work = [&limits](const std::string& text) {
-    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
-  };
-  verb->add_option_function<std::string>(
-          "--budget", work,
-          "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
-          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)")
-      ->type_name("NUMBER");
-}
-
 void add_statement(CLI::App* verb, StatementChoice& statement) {
   verb->add_option("--statement", statement,
                    "print every case, row and input of the statement, only the first ones, or write all to a file")
@@ -88,9 +51,7 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
-  verb->add_option("--branching", options.branching, "what is split")
-      ->check(CLI::IsMember({"auto", "input", "relu"}))
-      ->capture_default_str();
+  add_branching(verb, options.branching);
   verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
   verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
@@ -454,6 +415,7 @@ int run(int argc, char** argv) {
   add_verify(app, verify_options, exit);
   add_check(app, check_options, exit);
   add_run_verbs(app, exit);
+  add_cube_verbs(app, exit);
   add_bounds(app, bounds_options, exit);
   add_inspect(app, inspect_options, exit);
   add_statement_verb(app, statement_options, exit);

@@ -7,7 +7,7 @@
 namespace assay::cli {
 
 // One command line each, for the end of the verb's help.
-inline constexpr std::array<std::pair<const char*, const char*>, 20> kExamples{{
+inline constexpr std::array<std::pair<const char*, const char*>, 23> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
@@ -18,6 +18,9 @@ inline constexpr std::array<std::pair<const char*, const char*>, 20> kExamples{{
      "assay report FOLDER -o report.html\n"
      "         assay report proof.assay --model MODEL.onnx --property PROPERTY.vnnlib -o proof.html"},
     {"gather", "assay gather FOLDER parts/*"},
+    {"split", "assay split MODEL.onnx PROPERTY.vnnlib --into 8 -o cubes && ls cubes/*.cube | xargs -P2 -n1 assay solve --threads 1"},
+    {"solve", "assay solve cubes/001.cube --model MODEL.onnx --property PROPERTY.vnnlib"},
+    {"merge", "assay merge cubes -o holds.assay && assay-check MODEL.onnx PROPERTY.vnnlib holds.assay"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect",
      "assay inspect examples/digits/digits.onnx --property examples/digits/digits_holds.vnnlib -o digits.html\n"

@@ -15,6 +15,7 @@
 #include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
@@ -102,7 +103,7 @@ class ProgressLine {
 };
 
 std::string sentence(const VerifyReport& report) {
-  return queries::sentence({report.answer, report.reason, report.theorem, {}, {}, false, {}, {}});
+  return queries::sentence({report.answer, report.reason, report.theorem, {}, {}, false, {}, {}, {}});
 }
 
 std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFile& property) {
@@ -245,9 +246,7 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
   search_options.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
   search_options.seed = options.seed;
   search_options.attack = !options.no_attack;
-  search_options.branching = options.branching == "input"  ? search::Options::Branching::input
-                             : options.branching == "relu" ? search::Options::Branching::relu
-                                                           : search::Options::Branching::automatic;
+  search_options.branching = branching_named(options.branching);
   search_options.deadline = deadline;
   ProgressLine line(options.verbosity);
   search_options.on_progress = [&line, &last](const search::Progress& progress) {

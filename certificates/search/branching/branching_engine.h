@@ -1,6 +1,7 @@
 // Private to relu_branching.cpp, conflicts.cpp and lp_leaves.cpp: the engine behind relu_branching().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <limits>
@@ -32,6 +33,7 @@ struct OpenCase {
 struct OpenNode {
   Record record;
   std::vector<OpenCase> cases;
+  double expected = kNoBound;  // of the worst case, one step ahead: for choosing what is split next where leaves are to be left open
   bool by_program = false;  // bounded by a linear program first: the split that led here gave ascent nothing to climb
 };
 
@@ -83,6 +85,8 @@ class Branching {
   void work();
   void work_with(Worker& worker);
   bool pop(Worker& worker);
+  void choose_hardest();
+  [[nodiscard]] std::vector<OpenLeaf> open_leaves() const;
   void push(std::vector<OpenNode> nodes);
   void load(Treated& treated) const;
   void evaluate(Worker& worker);
@@ -101,7 +105,8 @@ class Branching {
   void score_by_depth(const DualBoxes& boxes, DualResult& result) const;
   [[nodiscard]] kernel::Literal literal_at(const DualBoxes& boxes, std::uint32_t slot) const;  // its operand <= where it is split
   void choose_and_split(Worker& worker);
-  void split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children);
+  void split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::array<double, 2> expected,
+             std::vector<OpenNode>& children);
   void close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
   void jump_back(Worker& worker, Treated& treated);
   DualResult bound_ancestor(Worker& worker, const DualTask& task, std::uint32_t position);
@@ -135,6 +140,7 @@ class Branching {
   std::size_t in_work_ = 0;
   bool finished_ = false;
   bool restart_ = false;
+  bool left_open_ = false;        // as many leaves as were asked for
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
   double increment_ = 1;

@@ -67,11 +67,41 @@ class Engine {
     statistics_.nodes += nodes_;
     statistics_.leaves += leaves_;
     if (!result_.refutation && !result_.witness) result_.unfinished = unfinished();
+    if (left_open_ && !result_.refutation && !result_.witness) find_leaves();
     if (!result_.refutation && !result_.witness && result_.reason.empty()) result_.reason = "input splitting ended without an answer";
     return std::move(result_);
   }
 
  private:
+  void find_leaves() {
+    const auto add = [&](const Branch& branch) {
+      OpenLeaf& leaf = result_.leaves.emplace_back(OpenLeaf{branch.tree_node, worst_bound(branch), {}});
+      for (const std::uint32_t index : problem_.group_cases(group_)) leaf.cases.push_back(index);
+    };
+    for (const std::shared_ptr<Branch>& branch : queue_) add(*branch);
+    for (const std::shared_ptr<Branch>& branch : under_way_)
+      if (branch && !branch->is_done) add(*branch);
+  }
+
+  // Before its own bounds are known, those of the branch above.
+  static double worst_bound(const Branch& branch) {
+    double worst = 0;
+    if (branch.left != nullptr)
+      for (const Unfinished::Left& one : *branch.left) worst = std::min(worst, one.bound);
+    return worst;
+  }
+
+  // Brings the branch that is furthest from being closed to the top, or ends with those that there are. mutex_ held.
+  void choose_hardest() {
+    const auto is_open = [](const std::shared_ptr<Branch>& branch) { return branch && !branch->is_done; };
+    if (queue_.size() + static_cast<std::size_t>(std::ranges::count_if(under_way_, is_open)) >= options_.open_leaves) {
+      left_open_ = true;
+      give_up("enough branches are open");
+    } else {
+      std::iter_swap(std::ranges::min_element(queue_, {}, [](const auto& branch) { return worst_bound(*branch); }), queue_.end() - 1);
+    }
+  }
+
   // Of the branches that wait, and of those that were under way. Once the workers have ended.
   [[nodiscard]] Unfinished unfinished() const {
     Frontier frontier;
@@ -134,6 +164,7 @@ class Engine {
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return finished_ || !queue_.empty(); });
+        if (options_.open_leaves > 0 && !finished_) choose_hardest();
         if (finished_) return;
         under_way_[worker] = branch = std::move(queue_.back());
         queue_.pop_back();
@@ -326,7 +357,7 @@ class Engine {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Branch>> queue_;
   std::vector<std::shared_ptr<Branch>> under_way_;  // by worker, the last one that it took
-  bool finished_ = false;
+  bool finished_ = false, left_open_ = false;
   GroupResult result_;
   std::atomic<std::uint64_t> nodes_ = 0, leaves_ = 0;
   std::atomic<double> worst_ = 0;

@@ -2,6 +2,7 @@
 
 #include "certificates/search/branching/proof_tree.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace assay::search {
@@ -19,6 +20,7 @@ std::uint32_t ProofTree::split(std::uint32_t node, const Split& split) {
   entries_.emplace_back();
   entries_[node].split = split;
   entries_[node].first_child = first;
+  entries_[first].parent = entries_[first + 1].parent = node;
   return first;
 }
 
@@ -51,7 +53,21 @@ std::uint64_t ProofTree::byte_size() const {
   return byte_size_;
 }
 
-void ProofTree::write(certificate::Writer& writer) const {
+void ProofTree::write_steps(std::uint32_t node, certificate::Writer& writer) const {
+  for (const certificate::Fragment& steps : entries_[node].steps) writer.append(steps);
+}
+
+std::vector<ProofTree::PathStep> ProofTree::path_to(std::uint32_t node) const {
+  std::vector<PathStep> path;
+  for (; node != kRoot; node = entries_[node].parent) {
+    const std::uint32_t parent = entries_[node].parent;
+    path.push_back({parent, *entries_[parent].split, node != entries_[parent].first_child});
+  }
+  std::ranges::reverse(path);
+  return path;
+}
+
+void ProofTree::write(certificate::Writer& writer, const std::function<void(std::uint32_t)>& at_leaf) const {
   // One frame per open split: how many of its branches have been started.
   struct Frame {
     std::uint32_t node;
@@ -61,9 +77,8 @@ void ProofTree::write(certificate::Writer& writer) const {
   while (!frames.empty()) {
     Frame& frame = frames.back();
     const Entry& entry = entries_[frame.node];
-    if (frame.started == 0) {
-      for (const certificate::Fragment& steps : entry.steps) writer.append(steps);
-    }
+    if (frame.started == 0) write_steps(frame.node, writer);
+    if (!entry.split && at_leaf) at_leaf(frame.node);
     if (!entry.split || frame.started == 2) {
       if (entry.split) writer.done();
       frames.pop_back();

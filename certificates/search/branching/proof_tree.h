@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -38,14 +39,24 @@ class ProofTree {
   [[nodiscard]] std::size_t size() const;         // of the nodes that are not dropped
   [[nodiscard]] std::uint64_t byte_size() const;  // of all steps
 
-  // Depth first, without the group brackets. The caller has written begin_group.
-  void write(certificate::Writer& writer) const;
+  // Depth first, without the group brackets. The caller has written begin_group. `at_leaf`, if given, is told of every node without a split
+  // as soon as its steps are written.
+  void write(certificate::Writer& writer, const std::function<void(std::uint32_t node)>& at_leaf = nullptr) const;
+
+  // From the root down to a node: whether its splits went to the `>=` side, and what stands before them.
+  struct PathStep {
+    std::uint32_t node = kRoot;  // before the split
+    Split split;
+    bool at_least = false;
+  };
+  [[nodiscard]] std::vector<PathStep> path_to(std::uint32_t node) const;
+  void write_steps(std::uint32_t node, certificate::Writer& writer) const;
 
  private:
   struct Entry {
     std::vector<certificate::Fragment> steps;  // usually one
     std::optional<Split> split;
-    std::uint32_t first_child = 0;
+    std::uint32_t first_child = 0, parent = kRoot;
   };
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;

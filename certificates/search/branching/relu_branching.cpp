@@ -35,12 +35,13 @@ bool Branching::pop(Worker& worker) {
     finished_ = true;
     changed_.notify_all();
   }
+  if (options_.open_leaves > 0 && !finished_) choose_hardest();
   if (finished_ || open_.empty()) return false;
   // A share of the open nodes, so that the other threads find work too; the newest first, to keep the stack short.
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
   std::size_t tasks = 0;
   worker.batch.clear();
-  const std::size_t limit = std::min(worker.ascent.capacity(), learning_ ? kDeepBatch : kWideBatch);
+  const std::size_t limit = options_.open_leaves > 0 ? 1 : std::min(worker.ascent.capacity(), learning_ ? kDeepBatch : kWideBatch);
   while (!open_.empty() && worker.batch.size() < fair && (worker.batch.empty() || tasks + open_.back().cases.size() <= limit)) {
     if (tree_->is_void(open_.back().record)) {
       open_.pop_back();
@@ -56,6 +57,34 @@ bool Branching::pop(Worker& worker) {
   in_work_ += worker.batch.size();
   nodes_ += worker.batch.size();
   return true;
+}
+
+// Brings the node whose worst case is furthest from being closed to the top, after those that are likely to close at once; or ends with the
+// leaves that there are. mutex_ held.
+void Branching::choose_hardest() {
+  std::erase_if(open_, [&](const OpenNode& node) { return tree_->is_void(node.record); });
+  const auto difficulty = [](const OpenNode& node) { return node.expected > 0 ? -kNoBound : -node.expected; };
+  const auto hardest = std::ranges::max_element(open_, {}, difficulty);
+  const std::size_t leaves = open_.size() + in_work_, most = 2 * options_.open_leaves;
+  const bool closes = hardest != open_.end() && hardest->expected > 0 && leaves < most;
+  if (leaves >= options_.open_leaves && !closes) {
+    left_open_ = finished_ = true;
+    changed_.notify_all();
+  } else if (hardest != open_.end()) {
+    std::iter_swap(hardest, open_.end() - 1);
+  }
+}
+
+std::vector<OpenLeaf> Branching::open_leaves() const {
+  std::vector<OpenLeaf> leaves;
+  for (const std::vector<OpenNode>* nodes : {&open_, &left_}) {
+    for (const OpenNode& node : *nodes) {
+      if (tree_->is_void(node.record)) continue;
+      OpenLeaf& leaf = leaves.emplace_back(OpenLeaf{node.record->tree_node, node.expected, {}});
+      for (const OpenCase& one : node.cases) leaf.cases.push_back(network_.problem()->group_cases(group_)[one.position]);
+    }
+  }
+  return leaves;
 }
 
 void Branching::push(std::vector<OpenNode> nodes) {
@@ -298,16 +327,19 @@ void Branching::choose_and_split(Worker& worker) {
     kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.slot) : treated.splits[0];
     double best_value = probed ? treated.probe_value : kNoBound;
     bool by_probe = probed;
+    std::array<double, 2> expected{treated.node.cases[treated.worst].bound, treated.node.cases[treated.worst].bound};
+    if (probed) expected = {treated.probe.at_most, treated.probe.at_least};
     for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
       const double value = split_value(treated.node.cases[treated.worst].bound, results[at].bound, results[at + 1].bound);
       if (!(value > best_value)) continue;
       best_value = value;
       best = treated.splits[k];
+      expected = {results[at].bound, results[at + 1].bound};
       by_probe = false;
     }
     const double bound = treated.node.cases[treated.worst].bound;
     const bool is_blind = !(best_value > 1.01 * split_value(bound, bound, bound));
-    split(treated, best, by_probe, is_blind, children);
+    split(treated, best, by_probe, is_blind, expected, children);
     ++splits;
     if (is_blind) ++blind;
   }
@@ -320,10 +352,11 @@ void Branching::choose_and_split(Worker& worker) {
   push(std::move(children));
 }
 
-void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::vector<OpenNode>& children) {
+void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::array<double, 2> expected,
+                      std::vector<OpenNode>& children) {
   const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
   for (const Record& record : records) {
-    OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases});
+    OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases, expected[record->literal.at_least ? 1 : 0]});
     child.by_program = relaxation_ != nullptr && (blind || (by_probe && treated.probe.by_program));
     for (OpenCase& one : child.cases) one.last_beta = 0;
     if (by_probe)
@@ -434,7 +467,7 @@ void Branching::report(double seconds) const {
 
 void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_point start) {
   tree_ = std::make_unique<BranchTree>(root_scope_);
-  OpenNode first{tree_->root(), {}, relaxation_ != nullptr};
+  OpenNode first{tree_->root(), {}, kNoBound, relaxation_ != nullptr};
   for (const std::uint32_t position : positions) first.cases.push_back({position, kNoBound, nullptr, 0});
   open_.clear();
   left_.clear();
@@ -468,12 +501,13 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   do {
     run_round(positions, start);
     round_limit_ *= 2;
-  } while (restart_ && reason_.empty() && !witness_);
+  } while (restart_ && !left_open_ && reason_.empty() && !witness_);
   statistics_.nodes += nodes_;
   statistics_.leaves += leaves_;
   GroupResult result;
   result.refutation = tree_->refutation();
   result.witness = std::move(witness_);
+  if (left_open_ && !result.refutation && !result.witness) result.leaves = open_leaves();
   result.tree = tree_->take_proof();
   if (!result.refutation && !result.witness) result.unfinished = unfinished();
   if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;

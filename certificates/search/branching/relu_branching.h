@@ -12,6 +12,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "certificates/search/ascent/dual_ascent.h"
 #include "certificates/search/branching/proof_tree.h"
@@ -24,11 +25,19 @@ struct BranchingOptions {
   Deadline deadline;
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
+  std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   bool root_is_refined = false;          // another sweep of the root would find nothing new
   int root_iterations = 60, node_iterations = 16;
   int candidates = 8;                                // splits that are evaluated one step ahead
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
+};
+
+// A branch of the tree that was left open by `open_leaves`.
+struct OpenLeaf {
+  std::uint32_t tree_node = ProofTree::kRoot;
+  double bound = 0;                  // of the margin by which its worst case misses being reached; or that of the node above
+  std::vector<std::uint32_t> cases;  // that are open
 };
 
 struct GroupResult {
@@ -37,6 +46,7 @@ struct GroupResult {
   std::unique_ptr<ProofTree> tree;       // steps below the root scope; complete iff refutation is set
   std::string reason;                    // neither: what ran out
   std::optional<Unfinished> unfinished;  // neither: what is open
+  std::vector<OpenLeaf> leaves;          // neither, where open_leaves ended it
 };
 
 // `positions`: the cases of the group that are still open at `root`, by position in the group. Every pre-activation needs

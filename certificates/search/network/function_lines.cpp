@@ -10,7 +10,7 @@ namespace assay::search {
 namespace {
 
 constexpr int kCells = 16;  // of a curved piece without a formula: cubic between samples, which is nearer than a slope in float32 asks for
-constexpr double kNoBound = 1e30;  // of a function without a line: nothing is proved through it
+constexpr double kNoLine = 1e30;  // of a function without a line: nothing is proved through it
 constexpr double kMostSpread =
     8;  // how far beyond the chord slopes are tried, against the end whose tangent is nearer to it, or against the chord
 constexpr double kLongest = 0x1p51;  // staircases have no pieces beyond
@@ -253,7 +253,7 @@ Line FunctionLines::line(const Part& part, double slope, bool below) const {
 }
 
 Line FunctionLines::line(const Element& element, double slope, bool below) const {
-  if (element.first == element.last) return {0, below ? -kNoBound : kNoBound, 0};
+  if (element.first == element.last) return {0, below ? -kNoLine : kNoLine, 0};
   Line best = line(parts_[element.first], slope, below);
   for (std::uint32_t k = element.first + 1; k < element.last; ++k) {
     const Line other = line(parts_[k], slope, below);

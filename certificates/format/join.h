@@ -1,0 +1,34 @@
+// join_parts(): a certificate with open branches, and the parts that close them, become one certificate.
+//
+// Bytes are moved and nothing is believed: what comes out is checked as any other certificate. What can be seen without the rules is named
+// here: a part that is missing, damaged, there twice, or of another proof.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "certificates/format/writer.h"
+#include "kernel/kernel.h"
+#include "semantics/outcome.h"
+
+namespace assay::certificate {
+
+// A branch of `root` without steps that refute all of its cases.
+struct Cube {
+  std::string name;          // for messages
+  kernel::Digest digest{};   // of the cube's file; the header of its part carries it
+  std::uint64_t after = 0;   // records of the root that stand before the part's
+};
+
+struct JoinedPart {
+  std::string path;
+  std::uint64_t first = 0, last = 0;  // its records in the joined certificate
+};
+
+// Writes and finishes. `cubes` in ascending order of `after`. A witness in any part is the whole certificate, whatever else is missing. Codes join.*;
+// those of the reader with the part in their place.
+[[nodiscard]] Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::vector<Cube>& cubes,
+                                                          const std::vector<std::string>& parts, const kernel::Problem& problem, Writer& writer);
+
+}  // namespace assay::certificate

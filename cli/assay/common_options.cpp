@@ -1,0 +1,74 @@
+// Options that several verbs take.
+#include "cli/assay/common_options.h"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "cli/semantics.h"
+#include "cli/units.h"
+#include "kernel/executions/named_models.h"
+
+namespace assay::cli {
+
+void add_json(CLI::App* verb, JsonTarget& json) {
+  verb->add_option("--json", json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+}
+
+namespace {
+
+void add_semantics_text(CLI::App* verb, const std::function<void(const std::string& text, ExecutionModel model)>& take) {
+  const auto named = [take](const std::string& text) {
+    auto model = parse_semantics(text);
+    if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
+    take(text, std::move(model).value());
+  };
+  std::string names;
+  for (const auto& one : executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  verb->add_option_function<std::string>("--semantics", named,
+                                         "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
+                                             "), e.g. float32 or float32:cuda; without the option what the property's element types say")
+      ->type_name("real|float32[:MODEL]");
+}
+
+}  // namespace
+
+void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics) {
+  add_semantics_text(verb, [&semantics](const std::string&, ExecutionModel model) { semantics = std::move(model); });
+}
+
+void add_named_semantics(CLI::App* verb, std::string& semantics) {
+  add_semantics_text(verb, [&semantics](const std::string& text, const ExecutionModel&) { semantics = text; });
+}
+
+void add_memory(CLI::App* verb, Limits& limits, const char* without) {
+  const auto memory = [&limits](const std::string& text) {
+    if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
+  };
+  verb->add_option_function<std::string>("--memory", memory, std::string("memory that the run may take, e.g. 512MiB; ") + without)
+      ->type_name("SIZE");
+}
+
+void add_limits(CLI::App* verb, Limits& limits) {
+  add_memory(verb, limits, "without the option 8GiB, and for what the files ask for 256MiB\nand 256 times their bytes");
+  const auto work = [&limits](const std::string& text) {
+    if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
+  };
+  verb->add_option_function<std::string>(
+          "--budget", work,
+          "multiply-adds that one pass through the network, or the steps of a certificate, may take, e.g. 1e12; without the\n"
+          "option as many as the sizes of the files allow (certificates/FORMAT.md, section 4)")
+      ->type_name("NUMBER");
+}
+
+void add_branching(CLI::App* verb, std::string& branching) {
+  verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
+}
+
+search::Options::Branching branching_named(const std::string& name) {
+  using Branching = search::Options::Branching;
+  return name == "input" ? Branching::input : name == "relu" ? Branching::relu : Branching::automatic;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,221 @@
+// The command lines of split, solve and merge, and what they print.
+#include "cli/assay/cube_verbs.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "assay/check/cost.h"
+#include "assay/queries/verify.h"
+#include "assay/runs/cubes.h"
+#include "cli/assay/common_options.h"
+#include "cli/assay/file_kind.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
+#include "cli/assay/report.h"
+#include "cli/semantics.h"
+#include "cli/units.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using runs::Json;
+
+struct CubeOptions {
+  std::vector<std::string> files;  // split: MODEL PROPERTY; solve: CUBE; merge: FOLDER PARTS...
+  std::string model, property;     // of solve and merge, where they are not where split.json says
+  std::string out, semantics, timeout;
+  std::size_t into = 8;
+  int threads = 2;
+  std::uint64_t seed = 1;
+  bool no_attack = false;
+  std::string branching = "auto";
+  Limits limits;
+  JsonTarget json;
+};
+
+int usage(const char* verb, const std::string& what) {
+  std::fprintf(stderr, "assay %s: %s\nRun `assay %s --help` for the command line.\n", verb, what.c_str(), verb);
+  return kExitUsage;
+}
+
+search::Options search_options(const CubeOptions& options) {
+  search::Options search;
+  double seconds = 0;
+  if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) search.deadline = search::Deadline::in(seconds - wall_seconds());
+  search.threads = options.threads;
+  search.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
+  search.seed = options.seed;
+  search.attack = !options.no_attack;
+  search.branching = branching_named(options.branching);
+  search.stop = interruption_token();
+  search.on_progress = [](const search::Progress& progress) {
+    set_progress(progress.phase + ", " + std::to_string(progress.closed) + " closed, " + std::to_string(progress.open) + " open");
+  };
+  return search;
+}
+
+LoadOptions load_options(const CubeOptions& options, const std::string& semantics) {
+  LoadOptions load;
+  if (!semantics.empty())
+    if (auto model = parse_semantics(semantics)) load.semantics = std::move(model).value();
+  load.limits = options.limits;
+  return limiting(std::move(load));
+}
+
+// The answer on stdout, what to do next on stderr.
+int conclude_verb(const CubeOptions& options, const Json& report, const std::string& next) {
+  const std::string answer = runs::text_of(report, "answer");
+  const bool open = answer == "unknown" || answer == "timed-out";
+  if (options.json != "-") {
+    std::printf("%s\n", answer.c_str());
+    std::fflush(stdout);
+    if (open) std::fprintf(stderr, "UNDECIDED: %s\n", runs::text_of(report, "reason").c_str());
+    if (!open) std::fprintf(stderr, "%s\n", next.c_str());
+  }
+  const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace);
+  return !write_json(options.json, text) ? kExitUnwritten : open ? kExitUndecided : kExitYes;
+}
+
+int refuse_verb(const char* schema, const CubeOptions& options, const Rejection& why) {
+  conclude();
+  return refuse(schema, options.json, why);
+}
+
+int split(const CubeOptions& options) {
+  const auto report =
+      runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into, load_options(options, options.semantics), search_options(options));
+  if (!report) return refuse_verb("assay.split/1", options, recognised_input(report.rejection(), options.files[0], options.files[1]));
+  conclude();
+  const std::size_t cubes = report.value()["cubes"].size();
+  const std::string all = (fs::path(options.out) / "*.cube").string();
+  return conclude_verb(options, report.value(),
+                       cubes == 0 ? "decided without cubes; write its certificate: assay merge " + options.out + " -o CERTIFICATE"
+                                  : counted(cubes, "cube") + "; solve each with a copy of the model and the property (assay solve CUBE), for example\n  ls " +
+                                        all + " | xargs -P2 -n1 assay solve --threads 1\nthen assay merge " + options.out + " -o CERTIFICATE");
+}
+
+// Where the files of the statement are: as the command line says, else as split.json in the folder does.
+Outcome<runs::StatementFiles> find_files(const CubeOptions& options, const std::string& folder) {
+  if (!options.model.empty() && !options.property.empty()) {
+    const auto split = runs::read_split(folder);
+    return runs::StatementFiles{options.model, options.property, split ? runs::text_of(split.value(), "semantics") : options.semantics};
+  }
+  auto split = runs::read_split(folder);
+  if (!split) return split.rejection();
+  runs::StatementFiles files = runs::files_of(split.value(), folder);
+  if (!options.model.empty()) files.model = options.model;
+  if (!options.property.empty()) files.property = options.property;
+  return files;
+}
+
+// Writes to a file that takes its place when the work has an answer.
+template <class Work>
+Outcome<Json> written(const std::string& out, Work work) {
+  Replacement file(out);
+  const auto failed = [&] {
+    return Rejection{Rejection::Kind::declined, "cubes.write", out, "the file can be written", std::strerror(errno), "check path, permissions and space"};
+  };
+  if (file.name().empty()) return failed();
+  Outcome<Json> report = work(file.name());
+  const std::string answer = report ? runs::text_of(report.value(), "answer") : "";
+  if (answer == "closed" || answer == "sat" || answer == "unsat") {
+    if (!file.take_place()) return failed();
+    report.value()["certificate"] = out;
+  }
+  return report;
+}
+
+int solve(const CubeOptions& options) {
+  const std::string& cube = options.files[0];
+  const std::string part = options.out.empty() ? fs::path(cube).replace_extension(".part").string() : options.out;
+  if (part == cube) return usage("solve", cube + " is the cube; write the part to another file with -o");
+  const auto files = find_files(options, fs::path(cube).parent_path().string());
+  if (!files) return refuse_verb("assay.solve/1", options, files.rejection());
+  const auto report = written(part, [&](const std::string& name) {
+    return runs::solve(cube, files.value(), name, load_options(options, files.value().semantics), search_options(options));
+  });
+  if (!report) return refuse_verb("assay.solve/1", options, report.rejection());
+  conclude();
+  return conclude_verb(options, report.value(), "part: " + part + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes");
+}
+
+std::vector<std::string> parts_in(const std::string& folder) {
+  std::vector<std::string> parts;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".part") parts.push_back(entry.path().string());
+  std::ranges::sort(parts);
+  return parts;
+}
+
+int merge(const CubeOptions& options) {
+  const std::string& folder = options.files[0];
+  const auto files = find_files(options, folder);
+  if (!files) return refuse_verb("assay.merge/1", options, files.rejection());
+  const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
+  const auto report = written(options.out, [&](const std::string& name) {
+    return runs::merge(folder, named.empty() ? parts_in(folder) : named, files.value(), name, load_options(options, files.value().semantics));
+  });
+  if (!report) return refuse_verb("assay.merge/1", options, report.rejection());
+  conclude();
+  return conclude_verb(options, report.value(),
+                       "certificate: " + options.out + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes; check it with: assay-check " +
+                           files.value().model + " " + files.value().property + " " + options.out);
+}
+
+void add_files(CLI::App* verb, CubeOptions& options) {
+  verb->add_option("--model", options.model, "where it is not where split.json says")->type_name("FILE");
+  verb->add_option("--property", options.property, "where it is not where split.json says")->type_name("FILE");
+}
+
+void add_search(CLI::App* verb, CubeOptions& options) {
+  verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")
+      ->type_name("TIME")
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        return parse_seconds(text, seconds) && seconds > 0 ? std::string() : "no time above 0, such as 60, 90s or 5m: " + text;
+      });
+  verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_branching(verb, options.branching);
+  add_limits(verb, options.limits);
+  verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
+  verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample beside the proof");
+  add_json(verb, options.json);
+}
+
+}  // namespace
+
+void add_cube_verbs(CLI::App& app, int& exit) {
+  static CubeOptions split_options, solve_options, merge_options;
+  CLI::App* verb = app.add_subcommand("split", "Split the proof of a property into cubes, each of which any machine may close");
+  verb->add_option("FILES", split_options.files, "MODEL.onnx PROPERTY.vnnlib[.gz]")->required()->expected(2);
+  verb->add_option("--into", split_options.into, "so many cubes, or a few more; the hardest branches are split first")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb->add_option("-o,--out", split_options.out, "a new folder for the cubes")->required()->type_name("FOLDER");
+  add_named_semantics(verb, split_options.semantics);
+  add_search(verb, split_options);
+  verb->callback([&exit] { exit = split(split_options); });
+
+  verb = app.add_subcommand("solve", "Close a cube: write its part of the certificate");
+  verb->add_option("CUBE", solve_options.files, "a file that assay split wrote; its model and property have to be there as well")->required()->expected(1);
+  verb->add_option("-o,--out", solve_options.out, "the part; without the option beside the cube, with the ending .part")->type_name("FILE");
+  add_files(verb, solve_options);
+  add_search(verb, solve_options);
+  verb->callback([&exit] { exit = solve(solve_options); });
+
+  verb = app.add_subcommand("merge", "Join the parts of a split proof into one certificate, and check it");
+  verb->add_option("FILES", merge_options.files, "FOLDER of the cubes, then the PARTS; without any all *.part in the folder")->required()->expected(1, 1'000'001);
+  verb->add_option("-o,--out", merge_options.out, "the certificate")->required()->type_name("FILE");
+  add_files(verb, merge_options);
+  add_limits(verb, merge_options.limits);
+  add_json(verb, merge_options.json);
+  verb->callback([&exit] { exit = merge(merge_options); });
+}
+
+}  // namespace assay::cli

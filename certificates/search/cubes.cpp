@@ -46,6 +46,7 @@ class Steps {
       case RecordType::split_zero:
       case RecordType::split_f32:
       case RecordType::split_f64:
+        if (!above_) above_ = scope_;
         split_ = kernel::Literal{record.node, record.element, false, record.threshold};
         return Done{};
       case RecordType::end_group:
@@ -63,7 +64,9 @@ class Steps {
       if (auto assumed = scope_->assume(*split_); !assumed) return assumed.rejection();
     }
     scope_->spend_from(nullptr);
-    Beginning beginning{*std::move(scope_), {}};
+    if (!above_) above_ = scope_;
+    above_->spend_from(nullptr);
+    Beginning beginning{*std::move(scope_), *std::move(above_), {}};
     for (std::uint32_t k = 0; k < refuted_.size(); ++k)
       if (!refuted_[k]) beginning.open.push_back(k);
     return beginning;
@@ -98,7 +101,7 @@ class Steps {
 
   const std::shared_ptr<const kernel::Problem> problem_;
   const std::shared_ptr<double> work_;
-  std::optional<kernel::Scope> scope_;
+  std::optional<kernel::Scope> scope_, above_;
   std::optional<kernel::Literal> split_;  // read, while the next record says on which side the cube is
   std::vector<bool> refuted_;             // by position in the group
 };

@@ -36,6 +36,7 @@ struct OpenBranch {
 // Where a cube's search starts.
 struct Beginning {
   kernel::Scope scope;
+  kernel::Scope above;              // the group's root, before the first split
   std::vector<std::uint32_t> open;  // cases of the group that its steps have not refuted, by position
 };
 

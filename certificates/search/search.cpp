@@ -317,6 +317,7 @@ class Search {
     options.root_is_refined = root.complete();
     dual_.find_input_rows();
     options.open_leaves = leaves_wanted(scope.group());
+    options.above = options_.cube != nullptr ? &options_.cube->above : nullptr;
     options.deadline = until;
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;

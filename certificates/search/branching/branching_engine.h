@@ -51,7 +51,7 @@ class Branching {
         root_boxes_(DualBoxes::of(graph, root)),
         root_literals_(root.literals()),
         root_scope_(root),
-        relaxation_(make_relaxation(graph, root_boxes_)),
+        relaxation_(make_relaxation(graph, without_literals(graph, root_boxes_, root_literals_, options.above))),
         activity_(graph.slot_count(), 0.0) {
     root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
   }
@@ -93,6 +93,8 @@ class Branching {
   void evaluate_by_ascent(Worker& worker, std::span<const Target> targets);
   bool evaluate_by_program(Worker& worker, const Target& target);
   [[nodiscard]] static std::unique_ptr<const RelaxationRows> make_relaxation(const DualGraph& graph, const DualBoxes& root);
+  [[nodiscard]] static DualBoxes without_literals(const DualGraph& graph, DualBoxes boxes, const std::vector<kernel::Literal>& literals,
+                                                  const kernel::Scope* above);
   void weigh_flat_node(Worker& worker, const Target& target, LpResult& solved);
   void find_closing_split(Worker& worker, const Target& target, const OptimalFace& face);
   [[nodiscard]] DualTask task_of(const Target& target) const;

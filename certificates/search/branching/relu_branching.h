@@ -27,6 +27,7 @@ struct BranchingOptions {
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
+  const kernel::Scope* above = nullptr;  // where the root has literals: the scope without them
   bool root_is_refined = false;          // another sweep of the root would find nothing new
   int root_iterations = 60, node_iterations = 16;
   int candidates = 8;                                // splits that are evaluated one step ahead

@@ -15,6 +15,21 @@ std::unique_ptr<const RelaxationRows> Branching::make_relaxation(const DualGraph
   return std::make_unique<const RelaxationRows>(graph, root);
 }
 
+// A program has rows for the slots that are open at its root, and knows a literal as a bound of such a row: those of the root itself are
+// taken back.
+DualBoxes Branching::without_literals(const DualGraph& graph, DualBoxes boxes, const std::vector<kernel::Literal>& literals,
+                                      const kernel::Scope* above) {
+  if (above == nullptr) return boxes;
+  const DualBoxes wide = DualBoxes::of(graph, *above);
+  for (const kernel::Literal& literal : literals) {
+    for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) {
+      boxes.lo[slot] = wide.lo[slot];
+      boxes.hi[slot] = wide.hi[slot];
+    }
+  }
+  return boxes;
+}
+
 RelaxationLp& Branching::program(Worker& worker, std::uint32_t position) const {
   std::unique_ptr<RelaxationLp>& program = worker.programs[position];
   if (!program) {

@@ -12,6 +12,7 @@
 #include "assay/runs/balls.h"
 #include "assay/runs/batch.h"
 #include "assay/runs/gather.h"
+#include "assay/runs/pack.h"
 #include "assay/runs/robust.h"
 #include "certificates/format/replay.h"
 
@@ -25,6 +26,7 @@ struct Line {
   std::size_t number = 0, item = 0;
   std::string eps, answer, certificate, follows, model, property, folder, category, model_digest, property_digest;
   std::int64_t label = -1;
+  std::string file;  // where its certificate can be read, while it is replayed
   bool accepted = false;
 };
 
@@ -115,9 +117,12 @@ class Checker {
  private:
   void check_line(Line& line, const std::function<Outcome<check::Report>(const Line&)>& replay) {
     if (!is_digest(line.certificate)) return find(RunFault::missing, place(line), line.answer + " without a certificate");
-    const std::string path = certificate_path(folder_, line.certificate);
-    if (!fs::exists(path)) return find(RunFault::missing, place(line), "there is no certificate " + path);
-    if (file_digest(path) != line.certificate) return find(RunFault::damaged, place(line), path + " has another digest than its name says");
+    const std::string name = certificate_path(folder_, line.certificate);
+    const auto kept = KeptCertificate::find(folder_, line.certificate);
+    if (!kept) return find(RunFault::missing, place(line), "there is no certificate " + name);
+    if (file_digest(kept->path()) != line.certificate)
+      return find(RunFault::damaged, place(line), name + " has another digest than its name says");
+    line.file = kept->path();
     auto report = replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
     const std::lock_guard lock(mutex_);
@@ -173,7 +178,7 @@ Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, 
   loaded.problem = instance.value().problem;
   loaded.bytes = balls.bytes();
   loaded.model.stored = balls.stored() + instance.value().property.size();
-  const std::string path = certificate_path(folder, line.certificate);
+  const std::string& path = line.file;
   auto reader = certificate::Reader::open(path);
   if (!reader) return check::in_file(reader.rejection(), path);
   check::Report report;
@@ -202,7 +207,7 @@ Outcome<check::Report> replay_listed(const std::string& folder, const Line& line
     if (file_digest(check::existing(path)) != digest)
       return Rejection{Rejection::Kind::malformed, "run.digest", path, "the file with sha256 " + digest, "another, or none", ""};
   }
-  check::Report report = check::check_certificate(model, property, certificate_path(folder, line.certificate), options);
+  check::Report report = check::check_certificate(model, property, line.file, options);
   if (report.why) return *report.why;
   const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
   if (line.answer != (holds ? "unsat" : "sat"))

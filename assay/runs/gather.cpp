@@ -2,8 +2,11 @@
 
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
+
+#include "assay/runs/pack.h"
 
 namespace assay::runs {
 namespace {
@@ -64,11 +67,12 @@ Outcome<Gathered> gather(const std::string& folder, const std::vector<std::strin
       if (!digest.empty()) {
         const std::string scratch = store->scratch();
         std::error_code error;
-        if (digest.size() != 64 || !fs::copy_file(certificate_path(part, digest), scratch, error) || file_digest(scratch) != digest) {
+        const auto kept = digest.size() == 64 ? KeptCertificate::find(part, digest) : std::nullopt;
+        if (!kept || !fs::copy_file(kept->path(), scratch, error) || file_digest(scratch) != digest) {
           ++gathered.left_out;
           return;
         }
-        if (auto kept = store->keep(scratch); !kept) failure = kept.rejection();
+        if (auto stored = store->keep(scratch); !stored) failure = stored.rejection();
       }
       if (failure) return;
       if (auto appended = store->append(result); !appended) failure = appended.rejection();

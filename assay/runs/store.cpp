@@ -103,6 +103,29 @@ Outcome<Done> check_same(const std::string& folder, const Json& manifest) {
 
 }  // namespace
 
+Outcome<FolderLock> FolderLock::take(const std::string& folder) {
+  FolderLock lock(::open((fs::path(folder) / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock.file_ < 0) return unwritable(folder, errno);
+  if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) return lock;
+  return Rejection{Rejection::Kind::declined,
+                   "store.locked",
+                   folder,
+                   "a folder on which no other program works",
+                   "one that is locked",
+                   "wait for the other run, or name another folder with --run"};
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+FolderLock::~FolderLock() {
+  if (file_ >= 0) (void)::close(file_);
+}
+
 Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Json& manifest, bool resume) {
   std::error_code error;
   const fs::path root(folder);
@@ -110,15 +133,9 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Jso
   if (error) return unwritable(folder, error.value());
   std::unique_ptr<Store> store(new Store);
   store->folder_ = folder;
-  store->lock_ = ::open((root / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (store->lock_ < 0) return unwritable(folder, errno);
-  if (::flock(store->lock_, LOCK_EX | LOCK_NB) != 0)
-    return Rejection{Rejection::Kind::declined,
-                     "store.locked",
-                     folder,
-                     "a folder on which no other program works",
-                     "one that is locked",
-                     "wait for the other run, or name another folder with --run"};
+  auto lock = FolderLock::take(folder);
+  if (!lock) return lock.rejection();
+  store->lock_ = std::move(lock).value();
   const bool exists = is_run(folder);
   if (exists && !resume)
     return Rejection{Rejection::Kind::malformed, "store.exists", folder, "a new folder", "one that holds a run",
@@ -147,7 +164,6 @@ Store::~Store() {
     std::error_code error;
     fs::remove_all(fs::path(folder_) / "scratch", error);
   }
-  if (lock_ >= 0) (void)::close(lock_);
 }
 
 Outcome<Done> Store::append(const Json& result) {

@@ -2,7 +2,7 @@
 //
 //   run.json           the manifest: what is claimed about what, by digests; options; versions
 //   results.jsonl      one line per result, appended when it is known
-//   certificates/      by the SHA-256 of their bytes: ab/abcdef....assay
+//   certificates/      by the SHA-256 of their bytes: ab/abcdef....assay; or in certificates.pack (pack.h)
 //   lock, scratch/     of the program that works on the folder
 //
 // A result's certificate is in its place before its line is appended with one write, so a run that is killed at any moment loses at most the
@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,20 @@
 namespace assay::runs {
 
 using Json = nlohmann::ordered_json;
+
+// Of the folder of a run, for one program at a time.
+class FolderLock {
+ public:
+  // Code store.locked, or store.write.
+  [[nodiscard]] static Outcome<FolderLock> take(const std::string& folder);
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
+  ~FolderLock();
+
+ private:
+  explicit FolderLock(int file) : file_(file) {}
+  int file_ = -1;
+};
 
 class Store {
  public:
@@ -44,7 +59,8 @@ class Store {
  private:
   Store() = default;
   std::string folder_;
-  int lock_ = -1, results_ = -1;
+  std::optional<FolderLock> lock_;
+  int results_ = -1;
   std::mutex mutex_;
   std::uint64_t next_ = 0;
   std::chrono::steady_clock::time_point flushed_{};

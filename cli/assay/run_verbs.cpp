@@ -6,8 +6,10 @@
 #include <cstdio>
 
 #include "assay/runs/gather.h"
+#include "assay/runs/pack.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
+#include "cli/assay/slurm.h"
 #include "cli/semantics.h"
 
 namespace assay::cli {
@@ -28,6 +30,15 @@ void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_option_function<std::string>("--part", part, "do one of several parts, here and others elsewhere; then `assay gather`")
       ->type_name("I/N");
   verb->add_flag("--resume", run.resume, "go on with the run that the folder holds");
+  verb->add_flag("--pack", run.pack, "at the end move all certificates into one file of the folder");
+  verb->add_option("--slurm", run.slurm, "submit so many parts as an array job of Slurm, and a job that joins them in FOLDER")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+  verb->add_option("--sbatch", run.slurm_options, "a word for sbatch, e.g. --sbatch=--time=1:00:00; may stand several times")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->type_name("WORD");
   verb->add_option("--jobs", run.jobs, "instances at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--timeout", run.timeout, "wall-clock limit of one instance, e.g. 60, 90s, 5m")
       ->type_name("TIME")
@@ -87,7 +98,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
   verb->add_option_function<std::string>("--semantics", named, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda")
       ->type_name("real|float32[:MODEL]");
   add_run(verb, options.run);
-  verb->callback([&] { exit = robust(options); });
+  verb->callback([&] { exit = options.run.slurm > 0 ? submit("robust", options.run) : robust(options); });
 }
 
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
@@ -104,7 +115,7 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   verb->add_option_function<std::string>("--semantics", named, "as for verify; without it what each property says")
       ->type_name("real|float32[:MODEL]");
   add_run(verb, options.run);
-  verb->callback([&] { exit = batch(options); });
+  verb->callback([&] { exit = options.run.slurm > 0 ? submit("batch", options.run) : batch(options); });
 }
 
 void add_report(CLI::App& app, ReportOptions& options, int& exit) {
@@ -155,6 +166,7 @@ Outcome<double> timeout_of_run(const RunOptions& run) {
   if (!(parse_seconds(run.timeout, timeout) && timeout > 0))
     return wrong("--timeout", "a time above 0, such as 60, 90s or 5m", run.timeout);
   if (run.resume && run.folder.empty()) return wrong("--resume", "--run FOLDER with it", "none");
+  if (run.pack && run.folder.empty()) return wrong("--pack", "--run FOLDER with it", "none");
   if (run.stream && run.json == "-") return wrong("--stream", "stdout for itself: say --json=FILE", "--json");
   return timeout;
 }
@@ -179,7 +191,13 @@ runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome
   return {{"schema", schema}, {"run", run.folder}, {"complete", ran.ok() && !is_interrupted()}, {"wall_seconds", wall_seconds() - start}};
 }
 
-int end_report(const RunOptions& run, runs::Json report, const Outcome<Done>& ran, int exit) {
+int end_report(const RunOptions& run, runs::Json report, Outcome<Done> ran, int exit) {
+  if (ran && run.pack) {
+    if (auto packed = runs::pack(run.folder); packed)
+      report["pack"] = {{"certificates", packed.value().certificates}, {"bytes", packed.value().bytes}};
+    else
+      ran = packed.rejection();
+  }
   if (!run.quiet) {
     std::fprintf(stderr, "%zu results in %.1f s\n", runs::count_of(report, "results"), runs::number_of(report, "wall_seconds"));
     if (!run.folder.empty()) std::fprintf(stderr, "check it with: assay check %s\n", run.folder.c_str());

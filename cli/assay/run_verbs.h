@@ -21,6 +21,9 @@ struct RunOptions {
   std::string folder;  // --run; empty: nothing is kept
   std::string part;    // "2/8"; empty: all
   bool resume = false;
+  bool pack = false;                       // certificates in one file, at the end
+  std::size_t slurm = 0;                   // submit so many parts instead; 0: no
+  std::vector<std::string> slurm_options;  // words for sbatch
   unsigned jobs = 2;
   std::string timeout = "60";  // of each instance, with a unit
   std::uint64_t seed = 1;
@@ -60,7 +63,7 @@ void stream_result(const RunOptions& run, const runs::Json& result);
 void prepare_to_go_on(const RunOptions& run);
 // Of a run that has ended, or was ended: what every report says, and last its printing, with `exit` unless the run failed.
 [[nodiscard]] runs::Json begin_report(const char* schema, const RunOptions& run, const Outcome<Done>& ran, double start);
-[[nodiscard]] int end_report(const RunOptions& run, runs::Json report, const Outcome<Done>& ran, int exit);
+[[nodiscard]] int end_report(const RunOptions& run, runs::Json report, Outcome<Done> ran, int exit);
 
 int robust(const RobustOptions& options);
 int batch(const BatchOptions& options);

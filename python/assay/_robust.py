@@ -13,7 +13,7 @@ import tempfile
 from typing import Any, Iterable, Optional, Union
 
 from . import _arguments as arguments
-from . import _inputs, _programs, errors
+from . import _executors, _inputs, _programs, errors
 
 Number = Union[int, float, str, fractions.Fraction]
 
@@ -76,20 +76,23 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
            clip: Optional[tuple[Number, Number]] = None, scale: Optional[Number] = None, mean: Union[Number, Iterable[Number], None] = None,
            std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
            semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
-           example_inputs: Any = None) -> Run:
+           example_inputs: Any = None, executor: Any = None, parts: Optional[int] = None) -> Run:
     """Decides for every item and radius whether the class can change within the l-infinity ball, each answer with a certificate.
 
     model: as for `verify`. data: an array whose first axis counts the items, or a path that `assay robust` takes (NPY, NPZ, safetensors, IDX, CSV,
     CIFAR-10, a folder of PNG files); labels: whole numbers, or a path; without any those of the data's file, else the model's own classes. Radii, scale,
     mean, std and clip are texts ("2/255"), fractions, or numbers, of which the shortest decimal that reads back the same is meant. run: the folder that
     keeps results and certificates, or a temporary one that lives as long as the result; resume: go on with it. Ctrl-C leaves a folder that can be resumed.
+
+    executor: who decides the items, in `parts` parts (docs/scale.md): a number of processes of this machine, an executor of concurrent.futures, a client
+    of Dask, or "ray". Workers need this package only; one that is lost costs the time of its part.
     """
     kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None
     folder = kept.name if kept is not None else os.path.abspath(arguments.path("run", run))
     os.makedirs(folder, exist_ok=True)
     words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
-    words += ["--eps", _numbers("eps", eps), "--run", folder, "--timeout", repr(arguments.seconds("timeout", timeout)), "--jobs", _jobs(jobs)]
-    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics), "--quiet"]
+    words += ["--eps", _numbers("eps", eps), "--timeout", repr(arguments.seconds("timeout", timeout))]
+    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics)]
     words += ["--first", str(arguments.whole("first", first, 0, 2**62)), "--every", str(arguments.whole("every", every, 1, 10**9))]
     if labels is not None:
         words += ["--labels", _labels(labels, folder)]
@@ -97,8 +100,29 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
         if value is not None:
             words.append(f"--{name}={_numbers(name, value)}")
     words += ["--each"] if arguments.flag("each", each) else []
-    words += ["--resume"] if arguments.flag("resume", resume) else []
-    return Run(folder, _asked(words), kept)
+    here = ["--run", folder, "--jobs", _jobs(jobs), "--quiet"]
+    if executor is not None:
+        _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts, arguments.flag("resume", resume))
+        resume = True  # what nobody sent is decided here
+    return Run(folder, _asked(words + here + (["--resume"] if arguments.flag("resume", resume) else [])), kept)
+
+
+def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int], resume: bool) -> None:
+    if os.path.exists(os.path.join(folder, "run.json")) and not resume:
+        raise errors.MalformedInput("a run is there already", where=folder, why="go on with it by resume=True, or name another folder", code="store.exists")
+    workers = _executors.Workers(executor)
+    count = workers.parts if parts is None else arguments.whole("parts", parts, 1, 10**6)
+    open_parts = _executors.Parts(words, folder, count, lambda part: (_asked(["gather", folder, part]), None)[1])
+    paths = [words[1], words[2], *(words[k + 1] for k, word in enumerate(words) if word == "--labels")]
+    interrupted = True
+    try:
+        lost = _executors.run_parts(open_parts, workers, paths)
+        interrupted = False
+    finally:
+        workers.close(interrupted)
+    if lost:
+        name, why = sorted(lost.items())[0]
+        raise errors.Undecided(f"{len(lost)} of {len(open_parts.names)} parts could not be done", where=f"part {name}", why=why, code="python.executor")
 
 
 def _jobs(jobs: Optional[int]) -> str:

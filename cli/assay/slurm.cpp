@@ -60,7 +60,8 @@ Submitted sbatch(const std::string& words) {
   const int status = ::pclose(pipe);
   while (text.ends_with('\n')) text.pop_back();
   const bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  const std::string job = text.substr(0, text.find(';'));  // with the name of a cluster behind it, where there are several
+  std::string job = text.substr(text.find_last_of('\n') + 1);  // behind warnings
+  job = job.substr(0, job.find(';'));                           // with the name of a cluster behind it, where there are several
   if (ended_well && !job.empty() && job.find_first_not_of("0123456789") == std::string::npos) return {job, ""};
   return {"", text.empty() ? "no number of a job" : text.substr(0, 300)};
 }

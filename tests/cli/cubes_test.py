@@ -133,7 +133,7 @@ class Cubes(Case):
     def test_a_foreign_part(self):
         """Of another split of the same statement, and of the whole statement itself."""
         other = self.folder / "other"
-        self.assertEqual(assay("split", MODEL, self.property, "--into", 3, "-o", other).returncode, 0)
+        self.assertEqual(assay("split", MODEL, self.property, "--into", 1, "-o", other).returncode, 0)
         cube = sorted(other.glob("*.cube"))[0]
         self.assertEqual(assay("solve", cube).returncode, 0)
         self.refused(4, "join.foreign", cube.with_suffix(".part"), *self.parts, cube.with_suffix(".part"))

@@ -130,10 +130,14 @@ class Workers:
 
 
 class Parts:
-    """The parts of one run, in the folder of that run: which are joined, and which are open."""
+    """The parts of one run, in the folder of that run: which came, and which are open.
 
-    def __init__(self, words: list[str], folder: str, parts: int, join: Callable[[str], None]) -> None:
+    Parts are joined several at a time, as soon as a quarter as many wait as were joined before: each time the results so far are read once.
+    """
+
+    def __init__(self, words: list[str], folder: str, parts: int, join: Callable[[list[str]], None]) -> None:
         self.words, self.folder, self.join = words, os.path.join(folder, "parts"), join
+        self.claim: Optional[dict[str, Any]] = None  # of the first part that came
         os.makedirs(self.folder, exist_ok=True)
         memory = os.path.join(self.folder, "parts.json")
         if os.path.exists(memory):  # as they were cut when the run began
@@ -143,32 +147,51 @@ class Parts:
             with open(memory, "w", encoding="utf-8") as out:
                 json.dump({"parts": parts}, out)
         self.names = [f"{k + 1}/{parts}" for k in range(parts)]
-        self.open = {name for name in self.names if not os.path.exists(self._mark(name))}
+        self.waiting = [name for name in self.names if os.path.isdir(self._place(name))]
+        self.joined = {name for name in self.names if os.path.exists(self._place(name) + ".joined")}
+        self.open = set(self.names) - set(self.waiting) - self.joined
 
-    def _mark(self, name: str) -> str:
-        return os.path.join(self.folder, name.split("/")[0] + ".joined")
+    def _place(self, name: str) -> str:
+        return os.path.join(self.folder, name.split("/")[0])
+
+    def _manifest(self, name: str, content: bytes) -> bytes:
+        """As if the part had been made here: where files lie on a worker is nobody else's business."""
+        manifest = json.loads(content)
+        claim = manifest.get("claim", {})
+        if claim.get("part") != name:
+            raise PartFailed(f"part {name} came back as part {claim.get('part')}")
+        labels = next((self.words[k + 1] for k, word in enumerate(self.words) if word == "--labels"), "")
+        claim.update(model=self.words[1], data=self.words[2], labels=labels)
+        whole = {**claim, "part": ""}
+        if self.claim is not None and whole != self.claim:
+            raise PartFailed(f"part {name} came back from another model, other data or another version")
+        self.claim = whole
+        return json.dumps(manifest).encode()
 
     def take(self, name: str, sent: dict[str, bytes]) -> None:
-        """Joins a part; one that came before counts once."""
-        if name not in self.open:
-            return
-        place = os.path.join(self.folder, name.split("/")[0])
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
+        """Keeps a part; one that came before counts once."""
+        manifest = self._manifest(name, sent["run.json"])
+        place = self._place(name)
+        shutil.rmtree(place + ".new", ignore_errors=True)
+        os.makedirs(place + ".new")
         for file in SENT:
-            content = sent[file]
-            if file == "run.json":  # where files lie on a worker is nobody else's business
-                manifest = json.loads(content)
-                labels = next((self.words[k + 1] for k, word in enumerate(self.words) if word == "--labels"), "")
-                manifest["claim"].update(model=self.words[1], data=self.words[2], labels=labels)
-                content = json.dumps(manifest).encode()
-            with open(os.path.join(place, file), "wb") as out:
-                out.write(content)
-        self.join(place)
-        shutil.rmtree(place)
-        with open(self._mark(name), "w", encoding="utf-8"):
-            pass
+            with open(os.path.join(place + ".new", file), "wb") as out:
+                out.write(manifest if file == "run.json" else sent[file])
+        os.rename(place + ".new", place)
         self.open.discard(name)
+        self.waiting.append(name)
+        if len(self.waiting) > len(self.joined) / 4:
+            self.join_waiting()
+
+    def join_waiting(self) -> None:
+        if self.waiting:
+            self.join([self._place(name) for name in self.waiting])
+        for name in self.waiting:
+            with open(self._place(name) + ".joined", "w", encoding="utf-8"):
+                pass
+            shutil.rmtree(self._place(name))
+        self.joined.update(self.waiting)
+        self.waiting = []
 
 
 def run_parts(parts: Parts, workers: Workers, paths: list[str]) -> dict[str, str]:
@@ -210,4 +233,5 @@ def run_parts(parts: Parts, workers: Workers, paths: list[str]) -> dict[str, str
                 submit(name)
     for future in of_future:
         future.cancel()
+    parts.join_waiting()
     return {name: failures[name][-1] for name in parts.open}

@@ -112,7 +112,7 @@ def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int
         raise errors.MalformedInput("a run is there already", where=folder, why="go on with it by resume=True, or name another folder", code="store.exists")
     workers = _executors.Workers(executor)
     count = workers.parts if parts is None else arguments.whole("parts", parts, 1, 10**6)
-    open_parts = _executors.Parts(words, folder, count, lambda part: (_asked(["gather", folder, part]), None)[1])
+    open_parts = _executors.Parts(words, folder, count, lambda come: (_asked(["gather", folder, *come]), None)[1])
     paths = [words[1], words[2], *(words[k + 1] for k, word in enumerate(words) if word == "--labels")]
     interrupted = True
     try:

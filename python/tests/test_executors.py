@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay import _executors
-from conftest import DIGITS, children
+from conftest import DIGITS, children, interrupt
 
 DATA = DIGITS / "digits_test.npz"
 KEPT = ("item", "eps", "label", "predicted", "correct", "margin", "answer", "statement")
@@ -100,6 +100,8 @@ def test_results_that_are_dropped_damaged_or_foreign_are_decided_here(digits, wh
             sent["certificates.pack"] = sent["certificates.pack"][:-20]  # and with them what they prove
         elif part == "3/4" and attempt == 1:
             sent["run.json"] = b"{}"
+        elif part == "3/4" and attempt == 2:
+            sent["run.json"] = sent["run.json"].replace(b'"part": "3/4"', b'"part": "1/4"')
         elif part == "4/4":
             middle = len(sent["certificates.pack"]) // 3
             sent["certificates.pack"] = sent["certificates.pack"][:middle] + bytes(64) + sent["certificates.pack"][middle + 64:]
@@ -207,3 +209,15 @@ def test_ray(digits, whole):
     finally:
         ray.shutdown()
     assert killed and table(found) == table(run(digits, **options))
+
+
+def test_ctrl_c_ends_the_programs_too():
+    started = interrupt(f"""
+import sys, time, assay
+print("ready", flush=True)
+try:
+    assay.robust({str(DIGITS / "digits.onnx")!r}, {str(DATA)!r}, eps=[str(k / 1000) for k in range(100, 200)], clip=(0, 1), each=True, executor=2)
+except KeyboardInterrupt:
+    print("interrupted", time.time(), flush=True)
+""")
+    assert started and not [process for process in started if pathlib.Path(f"/proc/{process}").exists()]

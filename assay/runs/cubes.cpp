@@ -11,10 +11,10 @@
 
 #include "assay/check/cost.h"
 #include "assay/queries/verify.h"
-#include "certificates/format/join.h"
 #include "certificates/format/reader.h"
 #include "certificates/format/replay.h"
 #include "certificates/format/writer.h"
+#include "certificates/search/cubes/join.h"
 
 namespace assay::runs {
 namespace {
@@ -44,7 +44,8 @@ Outcome<Done> make_folder(const std::string& folder) {
   fs::create_directories(folder, error);
   if (error) return unwritten(folder, error.message());
   if (!fs::is_empty(folder, error) || error)
-    return Rejection{Rejection::Kind::malformed, "cubes.folder", folder, "a folder that is new or empty", "files in it", "name another one with -o"};
+    return Rejection{Rejection::Kind::malformed,      "cubes.folder", folder,
+                     "a folder that is new or empty", "files in it",  "name another one with -o"};
   return Done{};
 }
 
@@ -53,8 +54,10 @@ Json json_of(const search::OpenBranch& branch, std::size_t number, const fs::pat
   for (const kernel::Literal& one : branch.literals)
     literals.push_back({{"node", one.node}, {"element", one.element}, {"side", one.at_least ? ">=" : "<="}, {"threshold", one.threshold}});
   const std::string name = cube_name(number);
-  return {{"file", name},          {"sha256", file_digest((folder / name).string())}, {"after", branch.after}, {"group", branch.group},
-          {"bound", branch.bound}, {"cases", branch.cases},                           {"literals", literals}};
+  return {{"file", name},          {"sha256", file_digest((folder / name).string())},
+          {"after", branch.after}, {"group", branch.group},
+          {"bound", branch.bound}, {"cases", branch.cases},
+          {"literals", literals}};
 }
 
 Json json_of(const search::Statistics& statistics) {
@@ -83,16 +86,17 @@ Outcome<check::Loaded> load(const StatementFiles& files, const check::LoadOption
                    "use the model and property that were split"};
 }
 
-Outcome<std::vector<certificate::Cube>> cubes_of(const Json& split, const std::string& folder) {
-  std::vector<certificate::Cube> cubes;
+Outcome<std::vector<search::Cube>> cubes_of(const Json& split, const std::string& folder) {
+  std::vector<search::Cube> cubes;
   for (const Json& one : member_of(split, "cubes")) {
-    certificate::Cube cube;
+    search::Cube cube;
     cube.name = (fs::path(folder) / text_of(one, "file")).string();
     cube.after = count_of(one, "after");
-    if (!read_digest(text_of(one, "sha256"), cube.digest)) return unreadable((fs::path(folder) / kManifest).string(), "a cube without its digest");
+    if (!read_digest(text_of(one, "sha256"), cube.digest))
+      return unreadable((fs::path(folder) / kManifest).string(), "a cube without its digest");
     cubes.push_back(std::move(cube));
   }
-  std::ranges::stable_sort(cubes, {}, &certificate::Cube::after);
+  std::ranges::stable_sort(cubes, {}, &search::Cube::after);
   return cubes;
 }
 
@@ -172,7 +176,7 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   kernel::Digest digest{};
   const std::string name = file_digest(cube);
   if (!read_digest(name, digest)) return unreadable(cube, "a file that changes");
-  auto writer = certificate::Writer::open(part, *problem, digest);
+  auto writer = certificate::Writer::open(part, *problem, &digest);
   if (!writer) return unwritten(part, writer.rejection().found);
   options.cube = &beginning.value();
   auto verified = queries::verify(problem, options, writer.value().get());
@@ -180,8 +184,13 @@ Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const 
   const queries::Verified& found = verified.value();
   if (found.unwritten) return unwritten(part, found.unwritten->found);
   const std::string answer = found.answer == "unsat" ? "closed" : found.answer;
-  Json report{{"schema", "assay.solve/1"}, {"cube", cube},     {"sha256", name}, {"statement", kernel::to_hex(problem->digest())},
-              {"answer", answer},          {"bytes", 0},       {"seconds", json_of(found.statistics)}};
+  Json report{{"schema", "assay.solve/1"},
+              {"cube", cube},
+              {"sha256", name},
+              {"statement", kernel::to_hex(problem->digest())},
+              {"answer", answer},
+              {"bytes", 0},
+              {"seconds", json_of(found.statistics)}};
   if (answer == "closed" || answer == "sat") report["bytes"] = writer.value()->bytes_written();
   if (!found.reason.empty()) report["reason"] = found.reason;
   return report;
@@ -201,7 +210,7 @@ Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& p
   auto writer = certificate::Writer::open(out, *problem);
   if (!writer) return unwritten(out, writer.rejection().found);
   const std::string root = (fs::path(folder) / kRoot).string();
-  auto joined = certificate::join_parts(root, cubes.value(), parts, *problem, *writer.value());
+  auto joined = search::join_parts(root, cubes.value(), parts, *problem, *writer.value());
   if (!joined) return joined.rejection();
   auto reader = certificate::Reader::open(out);
   if (!reader) return check::in_file(reader.rejection(), out);

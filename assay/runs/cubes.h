@@ -34,8 +34,8 @@ struct StatementFiles {
 [[nodiscard]] StatementFiles files_of(const Json& split, const std::string& folder);
 
 // "answer": closed, sat, unknown, timed-out. The part is written to `part` for the first two.
-[[nodiscard]] Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part, const check::LoadOptions& load,
-                                  search::Options options);
+[[nodiscard]] Outcome<Json> solve(const std::string& cube, const StatementFiles& files, const std::string& part,
+                                  const check::LoadOptions& load, search::Options options);
 
 // "answer": unsat or sat, of the certificate that is written to `out`. Codes cubes.*, join.*; those of the kernel with the part in their place.
 [[nodiscard]] Outcome<Json> merge(const std::string& folder, const std::vector<std::string>& parts, const StatementFiles& files,

@@ -129,7 +129,11 @@ bool is_certificate(const fs::path& path) {
 }
 
 Rejection unwritable(const std::string& path) {
-  return {Rejection::Kind::declined, "store.write", path, "the pack can be written", std::strerror(errno == 0 ? ENOSPC : errno),
+  return {Rejection::Kind::declined,
+          "store.write",
+          path,
+          "the pack can be written",
+          std::strerror(errno == 0 ? ENOSPC : errno),
           "the certificates stay where they were; make room"};
 }
 

@@ -219,11 +219,6 @@ void Fragment::begin(RecordType type) {
   ++records_;
 }
 
-void Fragment::copy(std::string_view record) {
-  bytes_ += record;
-  ++records_;
-}
-
 void Fragment::sweep(NodeId first, bool round_to_float) {
   begin(RecordType::sweep);
   put_byte(bytes_, round_to_float ? 1 : 0);

@@ -100,17 +100,13 @@ Outcome<FrameType> Reader::read_frame() {
   if (length_bytes.fault()) return fault("certificate.varint", "a length in its shortest form, of at most 5 bytes", "a longer one");
   if (length > kMaxFrameBytes)
     return fault("certificate.length", "a frame of at most " + std::to_string(kMaxFrameBytes) + " bytes", std::to_string(length));
-  payload_ = position_;
+  const std::uint64_t start = position_;
   frame_.clear();
   if (!read(length + 4, frame_)) return fault("certificate.truncated", "a whole frame", "the end of the file");
   if (!ends_with_checksum(crc32c(0, head), frame_))
     return fault("certificate.checksum", "the frame's checksum fits its bytes", "a damaged frame");
-  decoder_->cursor = Cursor(std::string_view(frame_).substr(0, length), payload_);
+  decoder_->cursor = Cursor(std::string_view(frame_).substr(0, length), start);
   return type;
-}
-
-std::string_view Reader::bytes_of(const Record& record) const {
-  return std::string_view(frame_).substr(record.offset - payload_, record.bytes);
 }
 
 Outcome<Done> Reader::check_end() {

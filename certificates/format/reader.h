@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "certificates/format/format.h"
@@ -53,8 +52,6 @@ class Reader {
   // The next record, or null after the end frame, which must be the last thing in the file. With a graph, node numbers and
   // array lengths must fit it. The record is valid until the next call.
   Outcome<const Record*> next(const Graph* graph);
-  // Those of the last record, as the file has them; valid until the next call.
-  [[nodiscard]] std::string_view bytes_of(const Record& record) const;
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
@@ -69,7 +66,7 @@ class Reader {
 
   std::FILE* file_;
   Header header_;
-  std::uint64_t position_ = 0, frames_ = 0, payload_ = 0;  // payload_: where that of frame_ begins
+  std::uint64_t position_ = 0, frames_ = 0;
   std::string frame_;
   std::unique_ptr<Decoder> decoder_;
 };

@@ -86,11 +86,7 @@ struct Writer::State {
 
 Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem) {
-  return open(path, problem, problem.digest());
-}
-
-Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem, const kernel::Digest& digest) {
+Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const kernel::Problem& problem, const kernel::Digest* cube) {
   auto state = std::make_unique<State>();
   state->path = path;
   state->file = std::fopen(path.c_str(), "wb");
@@ -98,7 +94,7 @@ Outcome<std::unique_ptr<Writer>> Writer::open(const std::string& path, const ker
   state->regular = is_regular_file(state->file);
   std::string header(kMagic);
   put_byte(header, kVersion);
-  for (const std::uint8_t byte : digest) put_byte(header, byte);
+  for (const std::uint8_t byte : cube != nullptr ? *cube : problem.digest()) put_byte(header, byte);
   const std::string semantics = name_of(problem.statement().semantics);
   put_byte(header, semantics.size());
   header += semantics;

@@ -37,7 +37,7 @@ class Fragment {
   // Says that an enclosing branch defines these hints: arrays of this fragment may then be written as differences.
   void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
   // A record of another certificate about the same graph, as it is; hints that it refers to are in force wherever this fragment goes.
-  void copy(std::string_view record);
+  void copy(std::string_view record) { bytes_ += record, ++records_; }
   [[nodiscard]] std::size_t byte_size() const { return bytes_.size(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
@@ -59,9 +59,9 @@ class Fragment {
 // finish() removes its file, and no prefix of a certificate is a certificate: the reader asks for the end frame.
 class Writer {
  public:
-  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem);
-  // Evidence for a part of a proof: the digest is that of the cube (certificates/FORMAT.md, section 7), not the statement's.
-  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem, const kernel::Digest& digest);
+  // Evidence for a part of a proof names its cube (certificates/FORMAT.md, section 7) where others name the statement.
+  static Outcome<std::unique_ptr<Writer>> open(const std::string& path, const kernel::Problem& problem,
+                                               const kernel::Digest* cube = nullptr);
   ~Writer();
   void begin_group(std::size_t group);
   void append(const Fragment& steps);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "certificates/format/writer.h"
+#include "certificates/search/cubes/cubes.h"
 #include "certificates/search/deadline.h"
-#include "certificates/search/cubes.h"
 #include "certificates/search/unfinished.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
@@ -54,7 +54,7 @@ struct Result {
   std::optional<kernel::Witness> nearest;
   bool disputed = false;
   Statistics statistics;
-  std::vector<OpenBranch> open;         // for split, in the order of the certificate
+  std::vector<OpenBranch> open;        // for split, in the order of the certificate
   std::optional<Rejection> unwritten;  // why the certificate could not be written; the theorem stands all the same
 };
 

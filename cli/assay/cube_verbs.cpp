@@ -87,16 +87,18 @@ int refuse_verb(const char* schema, const CubeOptions& options, const Rejection&
 }
 
 int split(const CubeOptions& options) {
-  const auto report =
-      runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into, load_options(options, options.semantics), search_options(options));
+  const auto report = runs::split({options.files[0], options.files[1], options.semantics}, options.out, options.into,
+                                  load_options(options, options.semantics), search_options(options));
   if (!report) return refuse_verb("assay.split/1", options, recognised_input(report.rejection(), options.files[0], options.files[1]));
   conclude();
   const std::size_t cubes = report.value()["cubes"].size();
   const std::string all = (fs::path(options.out) / "*.cube").string();
   return conclude_verb(options, report.value(),
-                       cubes == 0 ? "decided without cubes; write its certificate: assay merge " + options.out + " -o CERTIFICATE"
-                                  : counted(cubes, "cube") + "; solve each with a copy of the model and the property (assay solve CUBE), for example\n  ls " +
-                                        all + " | xargs -P2 -n1 assay solve --threads 1\nthen assay merge " + options.out + " -o CERTIFICATE");
+                       cubes == 0
+                           ? "decided without cubes; write its certificate: assay merge " + options.out + " -o CERTIFICATE"
+                           : counted(cubes, "cube") +
+                                 "; solve each with a copy of the model and the property (assay solve CUBE), for example\n  ls " + all +
+                                 " | xargs -P2 -n1 assay solve --threads 1\nthen assay merge " + options.out + " -o CERTIFICATE");
 }
 
 // Where the files of the statement are: as the command line says, else as split.json in the folder does.
@@ -118,7 +120,8 @@ template <class Work>
 Outcome<Json> written(const std::string& out, Work work) {
   Replacement file(out);
   const auto failed = [&] {
-    return Rejection{Rejection::Kind::declined, "cubes.write", out, "the file can be written", std::strerror(errno), "check path, permissions and space"};
+    return Rejection{Rejection::Kind::declined, "cubes.write",        out,
+                     "the file can be written", std::strerror(errno), "check path, permissions and space"};
   };
   if (file.name().empty()) return failed();
   Outcome<Json> report = work(file.name());
@@ -141,7 +144,8 @@ int solve(const CubeOptions& options) {
   });
   if (!report) return refuse_verb("assay.solve/1", options, report.rejection());
   conclude();
-  return conclude_verb(options, report.value(), "part: " + part + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes");
+  return conclude_verb(options, report.value(),
+                       "part: " + part + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes");
 }
 
 std::vector<std::string> parts_in(const std::string& folder) {
@@ -159,13 +163,14 @@ int merge(const CubeOptions& options) {
   if (!files) return refuse_verb("assay.merge/1", options, files.rejection());
   const std::vector<std::string> named(options.files.begin() + 1, options.files.end());
   const auto report = written(options.out, [&](const std::string& name) {
-    return runs::merge(folder, named.empty() ? parts_in(folder) : named, files.value(), name, load_options(options, files.value().semantics));
+    return runs::merge(folder, named.empty() ? parts_in(folder) : named, files.value(), name,
+                       load_options(options, files.value().semantics));
   });
   if (!report) return refuse_verb("assay.merge/1", options, report.rejection());
   conclude();
   return conclude_verb(options, report.value(),
-                       "certificate: " + options.out + ", " + std::to_string(runs::count_of(report.value(), "bytes")) + " bytes; check it with: assay-check " +
-                           files.value().model + " " + files.value().property + " " + options.out);
+                       "certificate: " + options.out + ", " + std::to_string(runs::count_of(report.value(), "bytes")) +
+                           " bytes; check it with: assay-check " + files.value().model + " " + files.value().property + " " + options.out);
 }
 
 void add_files(CLI::App* verb, CubeOptions& options) {
@@ -203,14 +208,18 @@ void add_cube_verbs(CLI::App& app, int& exit) {
   verb->callback([&exit] { exit = split(split_options); });
 
   verb = app.add_subcommand("solve", "Close a cube: write its part of the certificate");
-  verb->add_option("CUBE", solve_options.files, "a file that assay split wrote; its model and property have to be there as well")->required()->expected(1);
+  verb->add_option("CUBE", solve_options.files, "a file that assay split wrote; its model and property have to be there as well")
+      ->required()
+      ->expected(1);
   verb->add_option("-o,--out", solve_options.out, "the part; without the option beside the cube, with the ending .part")->type_name("FILE");
   add_files(verb, solve_options);
   add_search(verb, solve_options);
   verb->callback([&exit] { exit = solve(solve_options); });
 
   verb = app.add_subcommand("merge", "Join the parts of a split proof into one certificate, and check it");
-  verb->add_option("FILES", merge_options.files, "FOLDER of the cubes, then the PARTS; without any all *.part in the folder")->required()->expected(1, 1'000'001);
+  verb->add_option("FILES", merge_options.files, "FOLDER of the cubes, then the PARTS; without any all *.part in the folder")
+      ->required()
+      ->expected(1, 1'000'001);
   verb->add_option("-o,--out", merge_options.out, "the certificate")->required()->type_name("FILE");
   add_files(verb, merge_options);
   add_limits(verb, merge_options.limits);

@@ -61,21 +61,23 @@ Submitted sbatch(const std::string& words) {
   while (text.ends_with('\n')) text.pop_back();
   const bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   std::string job = text.substr(text.find_last_of('\n') + 1);  // behind warnings
-  job = job.substr(0, job.find(';'));                           // with the name of a cluster behind it, where there are several
+  job = job.substr(0, job.find(';'));                          // with the name of a cluster behind it, where there are several
   if (ended_well && !job.empty() && job.find_first_not_of("0123456789") == std::string::npos) return {job, ""};
   return {"", text.empty() ? "no number of a job" : text.substr(0, 300)};
 }
 
 int unsubmitted(const RunOptions& run, const std::string& script, const std::string& found) {
-  return refuse(kSchema, run.json,
-                {Rejection::Kind::declined, "slurm.submit", script, "sbatch takes the job", found, "the scripts stay: submit them by hand"});
+  return refuse(
+      kSchema, run.json,
+      {Rejection::Kind::declined, "slurm.submit", script, "sbatch takes the job", found, "the scripts stay: submit them by hand"});
 }
 
 }  // namespace
 
 int submit(const char* verb, const RunOptions& run) {
   if (run.folder.empty() || !run.part.empty())
-    return wrong_use(verb, {Rejection::Kind::malformed, "run.options", "--slurm", "--run FOLDER, and no --part", "another command line", ""});
+    return wrong_use(verb,
+                     {Rejection::Kind::malformed, "run.options", "--slurm", "--run FOLDER, and no --part", "another command line", ""});
   std::error_code error;
   const fs::path folder = fs::absolute(run.folder, error), scripts = folder / "slurm";
   fs::create_directories(scripts, error);
@@ -87,12 +89,13 @@ int submit(const char* verb, const RunOptions& run) {
   const std::string array = (scripts / "array.sh").string(), join = (scripts / "join.sh").string();
   const bool written =
       !error &&
-      write_file(array, head + "#SBATCH --array=1-" + all + "\n#SBATCH --output=" + (scripts / "%a.log").string() + "\n" + here + "exec " + assay +
-                            " " + asked + " --part \"$SLURM_ARRAY_TASK_ID/" + all + "\" --run " + parts +
+      write_file(array, head + "#SBATCH --array=1-" + all + "\n#SBATCH --output=" + (scripts / "%a.log").string() + "\n" + here + "exec " +
+                            assay + " " + asked + " --part \"$SLURM_ARRAY_TASK_ID/" + all + "\" --run " + parts +
                             "/\"$SLURM_ARRAY_TASK_ID\" --resume --quiet\n") &&
-      write_file(join, head + "#SBATCH --output=" + (scripts / "join.log").string() + "\n" + here + "# What lost tasks left open is decided here.\n" +
-                           assay + " gather " + shell_word(folder.string()) + " " + parts + "/* || exit\nexec " + assay + " " + asked + " --run " +
-                           shell_word(folder.string()) + " --resume --quiet --json=" + shell_word((folder / "report.json").string()) + "\n");
+      write_file(join, head + "#SBATCH --output=" + (scripts / "join.log").string() + "\n" + here +
+                           "# What lost tasks left open is decided here.\n" + assay + " gather " + shell_word(folder.string()) + " " +
+                           parts + "/* || exit\nexec " + assay + " " + asked + " --run " + shell_word(folder.string()) +
+                           " --resume --quiet --json=" + shell_word((folder / "report.json").string()) + "\n");
   if (!written) return unsubmitted(run, array, "it cannot be written");
   std::string options;
   for (const std::string& word : run.slurm_options) options += shell_word(word) + " ";
@@ -102,10 +105,10 @@ int submit(const char* verb, const RunOptions& run) {
   if (second.job.empty()) return unsubmitted(run, join, second.trouble);
   conclude();
   if (run.json != "-")
-    std::printf("submitted: array %s of %s parts, then %s; their results will be in %s\n", first.job.c_str(), all.c_str(), second.job.c_str(),
-                folder.c_str());
-  const runs::Json report{{"schema", kSchema}, {"run", folder.string()}, {"parts", run.slurm}, {"array", first.job}, {"join", second.job},
-                          {"scripts", {array, join}}};
+    std::printf("submitted: array %s of %s parts, then %s; their results will be in %s\n", first.job.c_str(), all.c_str(),
+                second.job.c_str(), folder.c_str());
+  const runs::Json report{{"schema", kSchema},  {"run", folder.string()}, {"parts", run.slurm},
+                          {"array", first.job}, {"join", second.job},     {"scripts", {array, join}}};
   return write_json(run.json, report.dump(2)) ? kExitYes : kExitUnwritten;
 }
 

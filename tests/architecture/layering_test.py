@@ -73,7 +73,7 @@ PACKAGES = {
     "assay/check": ["sys/stat.h", "unistd.h"],
     "assay/pages": ["nlohmann/"],
     "assay/reports": ["nlohmann/"],
-    "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/file.h", "sys/stat.h"],
+    "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/file.h", "sys/mman.h", "sys/stat.h"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],
     "cli": ["unistd.h", "sys/", "boost/version.hpp", "gmp.h", "mpfr.h", "zlib.h"],  # --version names them

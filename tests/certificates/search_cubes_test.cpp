@@ -1,7 +1,7 @@
 // Cubes from the split to the merged certificate, where a statement has several groups and cases.
 #include <deque>
 
-#include "certificates/format/join.h"
+#include "certificates/search/cubes/join.h"
 #include "certificates/search/search.h"
 #include "semantics/statement/statement.h"
 #include "tests/certificates/format_problems.h"
@@ -20,7 +20,7 @@ struct Split {
   TemporaryFile root;
   std::deque<TemporaryFile> files;
   search::Result result;
-  std::vector<certificate::Cube> cubes;
+  std::vector<search::Cube> cubes;
 };
 
 void split(const std::shared_ptr<const kernel::Problem>& problem, search::Options options, std::size_t into, Split& all) {
@@ -44,7 +44,8 @@ std::size_t solve(const std::shared_ptr<const kernel::Problem>& problem, const T
   REQUIRE(reader.ok());
   auto beginning = search::read_beginning(*reader.value(), problem, 1e9);
   REQUIRE(beginning.ok());
-  auto writer = certificate::Writer::open(part.path(), *problem, digest_of(cube));
+  const kernel::Digest digest = digest_of(cube);
+  auto writer = certificate::Writer::open(part.path(), *problem, &digest);
   REQUIRE(writer.ok());
   search::Options options;
   options.threads = 1;
@@ -58,13 +59,14 @@ std::size_t solve(const std::shared_ptr<const kernel::Problem>& problem, const T
   return beginning.value().open.size();
 }
 
-Outcome<kernel::Theorem> joined(const std::shared_ptr<const kernel::Problem>& problem, const Split& all, const std::deque<TemporaryFile>& parts) {
+Outcome<kernel::Theorem> joined(const std::shared_ptr<const kernel::Problem>& problem, const Split& all,
+                                const std::deque<TemporaryFile>& parts) {
   const TemporaryFile file;
   auto writer = certificate::Writer::open(file.path(), *problem);
   REQUIRE(writer.ok());
   std::vector<std::string> paths;
   for (const TemporaryFile& part : parts) paths.push_back(part.path());
-  if (auto done = certificate::join_parts(all.root.path(), all.cubes, paths, *problem, *writer.value()); !done) return done.rejection();
+  if (auto done = search::join_parts(all.root.path(), all.cubes, paths, *problem, *writer.value()); !done) return done.rejection();
   auto reader = certificate::Reader::open(file.path());
   REQUIRE(reader.ok());
   return certificate::replay(*reader.value(), problem);
@@ -108,7 +110,7 @@ TEST_CASE("a witness in one part is the whole answer", "[cubes]") {
   Split all;
   all.cubes = {{"cube 0", kernel::Digest{1}, 0}, {"cube 1", kernel::Digest{2}, 0}};
   std::deque<TemporaryFile> parts;
-  auto writer = certificate::Writer::open(parts.emplace_back().path(), *problem, kernel::Digest{2});
+  auto writer = certificate::Writer::open(parts.emplace_back().path(), *problem, &all.cubes[1].digest);
   REQUIRE(writer.ok());
   writer.value()->witness({0, {Rational(1, 3), Rational(1, 2)}});
   REQUIRE(writer.value()->finish().ok());

@@ -34,7 +34,7 @@ struct OpenNode {
   Record record;
   std::vector<OpenCase> cases;
   double expected = kNoBound;  // of the worst case, one step ahead: for choosing what is split next where leaves are to be left open
-  bool by_program = false;  // bounded by a linear program first: the split that led here gave ascent nothing to climb
+  bool by_program = false;     // bounded by a linear program first: the split that led here gave ascent nothing to climb
 };
 
 class Branching {

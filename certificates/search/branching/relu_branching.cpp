@@ -59,34 +59,6 @@ bool Branching::pop(Worker& worker) {
   return true;
 }
 
-// Brings the node whose worst case is furthest from being closed to the top, after those that are likely to close at once; or ends with the
-// leaves that there are. mutex_ held.
-void Branching::choose_hardest() {
-  std::erase_if(open_, [&](const OpenNode& node) { return tree_->is_void(node.record); });
-  const auto difficulty = [](const OpenNode& node) { return node.expected > 0 ? -kNoBound : -node.expected; };
-  const auto hardest = std::ranges::max_element(open_, {}, difficulty);
-  const std::size_t leaves = open_.size() + in_work_, most = 2 * options_.open_leaves;
-  const bool closes = hardest != open_.end() && hardest->expected > 0 && leaves < most;
-  if (leaves >= options_.open_leaves && !closes) {
-    left_open_ = finished_ = true;
-    changed_.notify_all();
-  } else if (hardest != open_.end()) {
-    std::iter_swap(hardest, open_.end() - 1);
-  }
-}
-
-std::vector<OpenLeaf> Branching::open_leaves() const {
-  std::vector<OpenLeaf> leaves;
-  for (const std::vector<OpenNode>* nodes : {&open_, &left_}) {
-    for (const OpenNode& node : *nodes) {
-      if (tree_->is_void(node.record)) continue;
-      OpenLeaf& leaf = leaves.emplace_back(OpenLeaf{node.record->tree_node, node.expected, {}});
-      for (const OpenCase& one : node.cases) leaf.cases.push_back(network_.problem()->group_cases(group_)[one.position]);
-    }
-  }
-  return leaves;
-}
-
 void Branching::push(std::vector<OpenNode> nodes) {
   const std::lock_guard lock(mutex_);
   for (OpenNode& node : nodes) open_.push_back(std::move(node));
@@ -327,17 +299,16 @@ void Branching::choose_and_split(Worker& worker) {
     kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.slot) : treated.splits[0];
     double best_value = probed ? treated.probe_value : kNoBound;
     bool by_probe = probed;
-    std::array<double, 2> expected{treated.node.cases[treated.worst].bound, treated.node.cases[treated.worst].bound};
-    if (probed) expected = {treated.probe.at_most, treated.probe.at_least};
+    const double bound = treated.node.cases[treated.worst].bound;
+    std::array<double, 2> expected = probed ? std::array{treated.probe.at_most, treated.probe.at_least} : std::array{bound, bound};
     for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
-      const double value = split_value(treated.node.cases[treated.worst].bound, results[at].bound, results[at + 1].bound);
+      const double value = split_value(bound, results[at].bound, results[at + 1].bound);
       if (!(value > best_value)) continue;
       best_value = value;
       best = treated.splits[k];
       expected = {results[at].bound, results[at + 1].bound};
       by_probe = false;
     }
-    const double bound = treated.node.cases[treated.worst].bound;
     const bool is_blind = !(best_value > 1.01 * split_value(bound, bound, bound));
     split(treated, best, by_probe, is_blind, expected, children);
     ++splits;
@@ -373,25 +344,6 @@ void Branching::close(const Record& record, std::optional<kernel::Refutation> re
   if (closed == BranchTree::Closed::refused) reason_ = tree_->refusal();
   finished_ = true;
   changed_.notify_all();
-}
-
-// What is left of a worker's batch when it ends: all but what was closed.
-void Branching::leave(Worker& worker) {
-  const std::lock_guard lock(mutex_);
-  for (Treated& treated : worker.batch)
-    if (!treated.node.cases.empty()) left_.push_back(std::move(treated.node));
-}
-
-Unfinished Branching::unfinished() const {
-  Frontier frontier;
-  for (const std::vector<OpenNode>* nodes : {&open_, &left_}) {
-    for (const OpenNode& node : *nodes) {
-      if (tree_->is_void(node.record)) continue;
-      frontier.add(node.record->depth);
-      for (const OpenCase& one : node.cases) frontier.add_case(network_.problem()->group_cases(group_)[one.position], one.bound);
-    }
-  }
-  return frontier.unfinished();
 }
 
 void Branching::work() {

@@ -1,15 +1,22 @@
 // join_parts(): the root's records in order, and at each open branch those of its part.
 
-#include "certificates/format/join.h"
+#include "certificates/search/cubes/join.h"
 
 #include <algorithm>
+#include <fstream>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "certificates/format/format.h"
 #include "certificates/format/reader.h"
 
-namespace assay::certificate {
+namespace assay::search {
+using certificate::Fragment;
+using certificate::Reader;
+using certificate::RecordType;
+using certificate::Writer;
+
 namespace {
 
 Rejection fault(const char* code, std::string place, std::string required, std::string found, std::string advice) {
@@ -37,7 +44,7 @@ struct Place {
   }
 
   // False where the record does not belong there.
-  bool go(const Record& record) {
+  bool go(const certificate::Record& record) {
     switch (record.type) {
       case RecordType::begin_group:
         group = record.group;
@@ -64,27 +71,58 @@ struct Place {
   }
 };
 
-void copy(const Reader& reader, const Record& record, Writer& writer) {
-  switch (record.type) {
-    case RecordType::begin_group:
-      return writer.begin_group(record.group);
-    case RecordType::end_group:
-      return writer.end_group();
-    case RecordType::split_zero:
-    case RecordType::split_f32:
-    case RecordType::split_f64:
-      return writer.split(record.node, record.element, record.threshold);
-    case RecordType::next:
-      return writer.next();
-    case RecordType::done:
-      return writer.done();
-    case RecordType::witness:
-      return writer.witness(record.witness);
-    default:
-      Fragment step;
-      step.copy(reader.bytes_of(record));
-      writer.append(step);
+// A certificate from which records are moved as they are.
+class Source {
+ public:
+  Source(std::unique_ptr<Reader> reader, const std::string& path) : reader_(std::move(reader)), file_(path, std::ios::binary) {}
+  Outcome<const certificate::Record*> next(const Graph& graph) { return reader_->next(&graph); }
+
+  // False where the file no longer has the bytes that the reader saw.
+  [[nodiscard]] bool copy(const certificate::Record& record, Writer& writer) {
+    switch (record.type) {
+      case RecordType::begin_group:
+        writer.begin_group(record.group);
+        return true;
+      case RecordType::end_group:
+        writer.end_group();
+        return true;
+      case RecordType::split_zero:
+      case RecordType::split_f32:
+      case RecordType::split_f64:
+        writer.split(record.node, record.element, record.threshold);
+        return true;
+      case RecordType::next:
+        writer.next();
+        return true;
+      case RecordType::done:
+        writer.done();
+        return true;
+      case RecordType::witness:
+        writer.witness(record.witness);
+        return true;
+      default:
+        return copy_bytes(record, writer);
+    }
   }
+
+ private:
+  bool copy_bytes(const certificate::Record& record, Writer& writer) {
+    std::string bytes(record.bytes, '\0');
+    file_.seekg(static_cast<std::streamoff>(record.offset));
+    if (!file_.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return false;
+    Fragment step;
+    step.copy(bytes);
+    writer.append(step);
+    return true;
+  }
+  std::unique_ptr<Reader> reader_;
+  std::ifstream file_;
+};
+
+Outcome<Source> open(const std::string& path) {
+  auto reader = Reader::open(path);
+  if (!reader) return in(path, reader.rejection());
+  return Source(std::move(reader).value(), path);
 }
 
 class Join {
@@ -110,7 +148,7 @@ class Join {
         const auto next = reader.value()->next(&problem_.graph());
         if (!next) return in(path, next.rejection());
         if (next.value() == nullptr) break;
-        const Record& record = *next.value();
+        const certificate::Record& record = *next.value();
         if (!place.go(record)) return misplaced(path, record);
         if (record.type == RecordType::witness) witness_ = {path, record.witness};
       }
@@ -129,47 +167,51 @@ class Join {
       if (!part_of_[k])
         return fault("join.missing", cubes_[k].name, "a part for every cube", "none", "solve it: assay solve " + cubes_[k].name);
     }
-    auto reader = Reader::open(root);
-    if (!reader) return in(root, reader.rejection());
+    auto source = open(root);
+    if (!source) return source.rejection();
     Place place;
     std::size_t cube = 0;
     for (std::uint64_t read = 0;; ++read) {
       for (; cube < cubes_.size() && cubes_[cube].after == read; ++cube) {
         if (auto written = write_part(*part_of_[cube], place); !written) return written;
       }
-      const auto next = reader.value()->next(&problem_.graph());
+      const auto next = source.value().next(problem_.graph());
       if (!next) return in(root, next.rejection());
       if (next.value() == nullptr) break;
       if (!place.go(*next.value())) return misplaced(root, *next.value());
-      copy(*reader.value(), *next.value(), writer_);
+      if (!source.value().copy(*next.value(), writer_)) return changed(root);
     }
     if (cube < cubes_.size())
-      return fault("join.structure", root, "records up to each cube", "an end before " + cubes_[cube].name, "write the cubes again: assay split");
+      return fault("join.structure", root, "records up to each cube", "an end before " + cubes_[cube].name,
+                   "write the cubes again: assay split");
     return Done{};
   }
 
   [[nodiscard]] std::vector<JoinedPart> joined() { return std::move(joined_); }
 
  private:
-  static Rejection misplaced(const std::string& path, const Record& record) {
+  static Rejection changed(const std::string& path) {
+    return fault("join.changed", path, "a file that stays as it is", "one that was written meanwhile", "merge again");
+  }
+  static Rejection misplaced(const std::string& path, const certificate::Record& record) {
     return fault("join.structure", path, "records in the order that certificates/FORMAT.md gives",
-                 std::string(to_string(record.type)) + " as record " + std::to_string(record.number), "solve the cube again");
+                 std::string(certificate::to_string(record.type)) + " as record " + std::to_string(record.number), "solve the cube again");
   }
 
   // Of the part the records inside of the open branch; the splits around it stand in the root already.
-  Outcome<Done> write_part(const std::string& path, const Place& open) {
+  Outcome<Done> write_part(const std::string& path, const Place& branch) {
     JoinedPart joined{path, writer_.records() + 1, 0};
-    auto reader = Reader::open(path);
-    if (!reader) return in(path, reader.rejection());
+    auto source = open(path);
+    if (!source) return source.rejection();
     Place place;
     bool arrived = false;
     while (true) {
-      const auto next = reader.value()->next(&problem_.graph());
+      const auto next = source.value().next(problem_.graph());
       if (!next) return in(path, next.rejection());
       if (next.value() == nullptr) break;
       if (!place.go(*next.value())) return misplaced(path, *next.value());
-      if (arrived && place.is_inside(open)) copy(*reader.value(), *next.value(), writer_);
-      arrived = arrived || place == open;
+      if (arrived && place.is_inside(branch) && !source.value().copy(*next.value(), writer_)) return changed(path);
+      arrived = arrived || place == branch;
     }
     if (!arrived) return fault("join.structure", path, "the splits that lead to its cube", "others", "solve the cube again");
     joined.last = writer_.records();
@@ -196,4 +238,4 @@ Outcome<std::vector<JoinedPart>> join_parts(const std::string& root, const std::
   return join.joined();
 }
 
-}  // namespace assay::certificate
+}  // namespace assay::search

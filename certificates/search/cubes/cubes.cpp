@@ -1,6 +1,6 @@
 // read_beginning(): the steps of a cube on one scope, without the branches beside it.
 
-#include "certificates/search/cubes.h"
+#include "certificates/search/cubes/cubes.h"
 
 #include <optional>
 #include <string>
@@ -12,14 +12,13 @@
 namespace assay::search {
 namespace {
 
-using certificate::Record;
 using certificate::RecordType;
 
 class Steps {
  public:
   Steps(const std::shared_ptr<const kernel::Problem>& problem, double work) : problem_(problem), work_(std::make_shared<double>(work)) {}
 
-  Outcome<Done> take(const Record& record) {
+  Outcome<Done> take(const certificate::Record& record) {
     if ((record.type == RecordType::begin_group) == scope_.has_value()) return structure(record);
     const bool right = record.type == RecordType::next && split_.has_value();
     if (split_) {
@@ -35,7 +34,8 @@ class Steps {
       case RecordType::box:
         return scope_->propagate_box(record.node);
       case RecordType::tighten:
-        return scope_->tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
+        return scope_->tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
+                               record.round_to_float);
       case RecordType::define_hints:
         return Done{};
       case RecordType::conclude:
@@ -73,7 +73,7 @@ class Steps {
   }
 
  private:
-  Outcome<Done> begin(const Record& record) {
+  Outcome<Done> begin(const certificate::Record& record) {
     if (!(record.group < problem_->group_count())) return structure(record);
     auto root = kernel::Scope::root(problem_, record.group);
     if (!root) return root.rejection();
@@ -91,11 +91,12 @@ class Steps {
   }
 
   static Rejection malformed(std::string place, std::string found) {
-    return {Rejection::Kind::malformed, "cube.structure", std::move(place), "the beginning of one group, up to an open branch",
+    return {Rejection::Kind::malformed, "cube.structure",
+            std::move(place),           "the beginning of one group, up to an open branch",
             std::move(found),           "write the cubes again: assay split"};
   }
   static Rejection missing_group() { return malformed("", "no group"); }
-  static Rejection structure(const Record& record) {
+  static Rejection structure(const certificate::Record& record) {
     return malformed("record " + std::to_string(record.number), certificate::to_string(record.type));
   }
 

@@ -8,15 +8,18 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check gather report batch robust bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check gather report batch robust split solve merge bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
-    report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
-    batch) options="--expected --help --jobs --json --memory --most --part --quiet --resume --run --seed --semantics --stream --timeout -h -q" ;;
-    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --part --quiet --require --resume --run --scale --seed --semantics --std --stream --timeout -h -q" ;;
+    report) options="--data --help --images --jobs --json --labels --model --out -h -o" ;;
+    batch) options="--expected --help --jobs --json --memory --most --pack --part --quiet --resume --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
+    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --pack --part --quiet --require --resume --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
+    split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
+    solve) options="--branching --budget --help --json --memory --model --no-attack --out --property --seed --threads --timeout -h -o" ;;
+    merge) options="--budget --help --json --memory --model --out --property -h -o" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
-    inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
+    inspect) options="--budget --help --json --memory --network --summary -h" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;
     lint) options="--help --json -h" ;;
     eval) options="--help --json -h" ;;
@@ -36,14 +39,15 @@ _assay() {
     "verify --semantics") choices="real|float32" ;;
     "check --expect") choices="sat unsat" ;;
     "check --semantics") choices="real|float32" ;;
-    "report --semantics") choices="real|float32" ;;
     "batch --semantics") choices="real|float32" ;;
     "robust --norm") choices="linf" ;;
     "robust --semantics") choices="real|float32" ;;
+    "split --semantics") choices="real|float32" ;;
+    "split --branching") choices="auto input relu" ;;
+    "solve --branching") choices="auto input relu" ;;
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real|float32" ;;
-    "inspect --method") choices="ibp crown" ;;
     "statement --semantics") choices="real|float32" ;;
     "run --dtype") choices="float32 float64 bfloat16 exact interval complex64" ;;
     "run --backend") choices="eager compiled" ;;

@@ -6,6 +6,7 @@
 The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
 On a device both sides compute in float32 without TF32, and their clocks stop when the last step is done there.
 Prints, per task, the median over the rounds of microseconds per step (wall and CPU, of all threads) and the median ratio.
+The last four tasks are one operation each: forward, and backward from a given cotangent.
 """
 import argparse
 import statistics
@@ -85,7 +86,54 @@ def overlap():
     return Overlapping(), torch.randn(16, 64, 32, 32), None
 
 
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(128, 128, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+def lstm():
+    return Lstm(), torch.randn(32, 32, 128), None
+
+
+# One operation: x, the function, the cotangent of its result.
+def operation(f, *shape):
+    x = torch.randn(*shape)
+    return x, f, torch.randn_like(f(x))
+
+
+def gelu():
+    return operation(nn.functional.gelu, 16, 64, 32, 32)
+
+
+def tanh():
+    return operation(torch.tanh, 16, 64, 32, 32)
+
+
+def max_rows():
+    return operation(lambda x: torch.amax(x, 1), 2048, 512)
+
+
+def max_pool():
+    return operation(lambda x: nn.functional.max_pool2d(x, 3, 2, 1), 16, 64, 32, 32)
+
+
+def operation_step(x, f, cotangent, device):
+    x, cotangent = x.to(device).requires_grad_(), cotangent.to(device)
+
+    def step():
+        x.grad = None
+        f(x).backward(cotangent)
+
+    return step
+
+
 def torch_step(task, device):
+    if torch.is_tensor(task[0]):
+        return operation_step(*task, device)
     model, x, target = (None if part is None else part.to(device) for part in task)
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-5)
 
@@ -120,7 +168,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv"])
+    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv", "lstm", "gelu", "tanh", "max_rows", "max_pool"])
     parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--compiled", action="store_true", help="steps of a compiled function, beside PyTorch eager all the same")
@@ -137,7 +185,7 @@ def main():
         for k, kind in enumerate(["wall", "cpu"]):
             mine, other = [o[k] for o in ours], [t[k] for t in theirs]
             ratio = statistics.median(a / b for a, b in zip(mine, other))
-            print(f"{name:6} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}")
+            print(f"{name:8} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-// Time per training step (forward, backward, SGD) of the eager session, or of a compiled function of it.
+// Time per training step (forward, backward, SGD) of the eager session, or of a compiled function of it; of the last four tasks, of one
+// operation (forward, backward from a given cotangent).
 //
-//   bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]
+//   bench_session small|mlp|block|pool|overlap|conv|lstm|gelu|tanh|max_rows|max_pool SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]
 //
 // Prints microseconds of wall and of CPU per step. On a device the clock stops when the last step is done there.
 #include <chrono>
@@ -9,13 +10,17 @@
 #include <ctime>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpu/devices.h"
 #include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "runtime/session.h"
+#include "training/layers/recurrent.h"
+#include "training/model.h"
 #include "training/optimise.h"
 
 using namespace assay;
@@ -71,17 +76,18 @@ Value pooled(const Value& x, const std::vector<Value>& p) { return mean(square(a
 // A max pool whose windows overlap.
 Value overlapping(const Value& x, const std::vector<Value>& p) { return mean(square(max_pool2d(x * p[0], 3, 2, 1))); }
 
+// What is differentiated in `parameters`, and the data that each step reads; with `seeded` the last of these is the result's cotangent.
 struct Task {
   std::vector<Value> parameters;
-  std::function<Value()> loss;
+  std::vector<Array> data;
+  std::function<Value(std::span<const Value>)> loss;
+  bool seeded = false;
 };
 
 Task perceptron_task(Session& session, std::int64_t batch, const std::vector<std::int64_t>& widths) {
   const std::vector<Value> p = layers(session, widths);
-  const Array x = session.normal({batch, widths[0]});
   const Tensor target = Tensor::of_ints({batch}, std::vector<std::int64_t>(static_cast<std::size_t>(batch), 3));
-  const Array places = Array::from(target);
-  return {p, [&session, p, x, places] { return perceptron(session.input(x), p, session.input(places)); }};
+  return {p, {session.normal({batch, widths[0]}), Array::from(target)}, [p](auto data) { return perceptron(data[0], p, data[1]); }};
 }
 
 Task residual_task(Session& session) {
@@ -90,8 +96,7 @@ Task residual_task(Session& session) {
     p.push_back(session.parameter("w", session.uniform({64, 64, 3, 3}, -0.05, 0.05)));
     p.push_back(session.parameter("b", session.uniform({64}, -0.05, 0.05)));
   }
-  const Array x = session.normal({16, 64, 32, 32});
-  return {p, [&session, p, x] { return residual(session.input(x), p); }};
+  return {p, {session.normal({16, 64, 32, 32})}, [p](auto data) { return residual(data[0], p); }};
 }
 
 Task transformer_task(Session& session) {
@@ -103,14 +108,41 @@ Task transformer_task(Session& session) {
         Shape{kWidth}, Shape{kWidth}, Shape{kWidth, 4 * kWidth}, Shape{4 * kWidth}, Shape{4 * kWidth, kWidth}, Shape{kWidth}}) {
     add(shape);
   }
-  const Array x = session.normal({8, 64, kWidth});
-  return {p, [&session, p, x] { return transformer(session.input(x), p); }};
+  return {p, {session.normal({8, 64, kWidth})}, [p](auto data) { return transformer(data[0], p); }};
+}
+
+// An LSTM over [B, T, in], the mean of the squares of all its outputs for a loss.
+Task lstm_task(Session& session, training::Model& model) {
+  const training::Lstm lstm(model / "lstm", 128, 128);
+  return {model.parameters(), {session.normal({32, 32, 128})}, [lstm](auto data) { return mean(square(lstm(data[0]).outputs)); }};
 }
 
 Task pool_task(Session& session, Value (*f)(const Value&, const std::vector<Value>&)) {
   const std::vector<Value> p{session.parameter("p", session.uniform({1, 64, 1, 1}))};
-  const Array x = session.normal({16, 64, 32, 32});
-  return {p, [&session, p, x, f] { return f(session.input(x), p); }};
+  return {p, {session.normal({16, 64, 32, 32})}, [p, f](auto data) { return f(data[0], p); }};
+}
+
+// One operation on x, and its cotangent for a cotangent of the result.
+Task operation_task(Session& session, const Shape& x_shape, const Shape& y_shape, Value (*f)(const Value&)) {
+  const Value x = session.parameter("x", session.normal(x_shape));
+  return {{x}, {session.normal(y_shape)}, [x, f](auto) { return f(x); }, true};
+}
+
+Task task_of(std::string_view what, Session& session, training::Model& model) {
+  const Shape image{16, 64, 32, 32};
+  if (what == "small") return perceptron_task(session, 1, {16, 32, 10});
+  if (what == "mlp") return perceptron_task(session, 128, {784, 512, 512, 10});
+  if (what == "block") return transformer_task(session);
+  if (what == "pool") return pool_task(session, pooled);
+  if (what == "overlap") return pool_task(session, overlapping);
+  if (what == "lstm") return lstm_task(session, model);
+  if (what == "gelu") return operation_task(session, image, image, gelu);
+  if (what == "tanh") return operation_task(session, image, image, tanh);
+  if (what == "max_rows") {
+    return operation_task(session, {2048, 512}, {2048}, [](const Value& x) { return apply(Op::reduce_max, x, ReduceAttributes{{1}, false}); });
+  }
+  if (what == "max_pool") return operation_task(session, image, {16, 64, 16, 16}, [](const Value& x) { return max_pool2d(x, 3, 2, 1); });
+  return residual_task(session);
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -119,7 +151,7 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 6) {
-    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]\n";
+    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv|lstm|gelu|tanh|max_rows|max_pool SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]\n";
     return 2;
   }
   const std::string_view what = argv[1];
@@ -129,19 +161,20 @@ int main(int argc, char** argv) {
     return 4;
   }
   Session session({.threads = argc >= 4 ? std::strtoull(argv[3], nullptr, 10) : 0, .device = device.value()});
-  const Task task = what == "small"     ? perceptron_task(session, 1, {16, 32, 10})
-                    : what == "mlp"     ? perceptron_task(session, 128, {784, 512, 512, 10})
-                    : what == "block"   ? transformer_task(session)
-                    : what == "pool"    ? pool_task(session, pooled)
-                    : what == "overlap" ? pool_task(session, overlapping)
-                                        : residual_task(session);
+  training::Model model(session);
+  const Task task = task_of(what, session, model);
   training::Sgd sgd(session, task.parameters, {.rate = 1e-5});
-  const auto eager = [&](std::span<const Value>) { return session.gradients(task.loss(), task.parameters, {std::nullopt, false}); };
-  CompiledFunction compiled(session, eager, task.parameters);
   const bool is_compiled = argc == 6 && std::string_view(argv[5]) == "compiled";
+  const auto gradients = [&](std::span<const Value> data) {
+    const std::optional<Value> seed = task.seeded ? std::optional(data.back()) : std::nullopt;
+    return session.gradients(task.loss(data), task.parameters, {seed, is_compiled});  // what is captured stays on the tape
+  };
+  CompiledFunction compiled(session, gradients, task.parameters);
   const auto step = [&] {
-    const auto bars = is_compiled ? compiled({}) : eager({});
-    const bool fine = bars.ok() && sgd.step(bars.value()).ok();
+    std::vector<Value> data;
+    for (const Array& one : task.data) data.push_back(session.input(one));
+    const auto bars = is_compiled ? compiled(data) : gradients(data);
+    const bool fine = bars.ok() && (task.seeded || sgd.step(bars.value()).ok());
     session.clear();
     return fine;
   };

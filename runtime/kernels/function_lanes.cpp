@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 #include "runtime/kernels/lane_loops-inl.h"
 #include "runtime/kernels/lane_math-inl.h"
+#include "runtime/kernels/lane_tables-inl.h"
 #include "runtime/kernels/lanes.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,7 +42,20 @@ constexpr auto kMish = []<class T>(T x, Parameters<T>) HWY_ATTR {
   return x > 20 ? x : x * n / (n + 2);  // tanh(softplus(20)) rounds to 1
 };
 
+// What tables give faster than polynomials, where the processor has them; else nullptr.
+LaneKernel by_table([[maybe_unused]] Op op, [[maybe_unused]] DType dtype) {
+#if HWY_TARGET == HWY_AVX3
+  if (dtype == DType::float32) {
+    if (op == Op::tanh) return &table_loop<tanh_by_table>;
+    if (op == Op::erf) return &table_loop<erf_by_table>;
+    if (op == Op::gelu) return &table_loop<gelu_by_table>;
+  }
+#endif
+  return nullptr;
+}
+
 LaneKernel functions(Op op, DType dtype) {
+  if (const LaneKernel kernel = by_table(op, dtype)) return kernel;
   switch (op) {
     case Op::exp:
       return unary_of<kExp>(dtype);

@@ -3,7 +3,7 @@
 //
 // Accuracy. Each result is computed with a last addition or scaling whose operands carry an error below one unit of the result, so it is
 // one of the two numbers around the exact value: at most 1 step from the nearest (tanh: 2), as in the table glibc-2.36; checked over the
-// floats by tests/runtime/functions_test.cpp. No fused operations are used, so every processor gives the same bits.
+// floats by tests/runtime/functions_test.cpp. Products and sums may fuse, so bits are those of the instruction set.
 // Polynomials: weighted least squares of the remainder that the comment names, at Chebyshev nodes, reweighted towards equal errors; the
 // stated bound is the largest relative error in the function on the stated interval before rounding of the coefficients.
 #if defined(ASSAY_RUNTIME_LANE_MATH) == defined(HWY_TARGET_TOGGLE)

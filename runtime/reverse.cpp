@@ -144,6 +144,22 @@ Ref Session::hooked(Ref id, Ref bar) {
   return bar;
 }
 
+// By a program where nobody looks on and nothing is differentiated again, else op by op: the bits are the same.
+std::vector<Ref> Session::cotangents(Sweep& sweep, Ref id, Ref bar) {
+  const Entry& entry = tape_[id];
+  if (!sweep.differentiable && observer_ == nullptr && !mirror_) {
+    std::vector<const Array*> operands;
+    for (const Ref operand : sweep.operands) operands.push_back(&tape_[operand].value);
+    const auto bars = rules_.run({entry.op, entry.attributes, operands, entry.value, tape_[bar].value, sweep.wanted});
+    if (bars) {
+      std::vector<Ref> sent;
+      for (const std::optional<Array>& one : *bars) sent.push_back(one ? leaf(*one, {}) : kNone);
+      return sent;
+    }
+  }
+  return autodiff::cotangents_of({sweep.emitter, entry.op, entry.attributes, sweep.operands, id, bar, sweep.wanted});
+}
+
 // The cotangent of one entry goes to its operands. False where something was refused.
 bool Session::pass_back(Sweep& sweep, Ref id) {
   Sweep::Mark& mark = sweep.marks[id - sweep.floor];
@@ -179,7 +195,7 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   if (entry.kind == Entry::Kind::checkpoint) return recompute(sweep, id, bar);
   const Ref before = tape_.size();
   role_ = {Role::Kind::backward, id};
-  const auto sent = autodiff::cotangents_of({sweep.emitter, entry.op, entry.attributes, sweep.operands, id, bar, sweep.wanted});
+  const auto sent = cotangents(sweep, id, bar);
   for (std::size_t k = 0; k < sent.size(); ++k) {
     if (!sweep.wanted[k] || sent[k] == kNone) continue;
     if (observer_ != nullptr) observer_->sent(id, k, sent[k]);

@@ -27,6 +27,7 @@
 #include "runtime/device.h"
 #include "runtime/observer.h"
 #include "runtime/random.h"
+#include "runtime/rule_programs.h"
 #include "runtime/tape.h"
 #include "semantics/demand.h"
 #include "semantics/graph/graph.h"
@@ -250,6 +251,7 @@ class Session {
 
   // reverse.cpp. Refs per leaf, kNone where no seed depends on it; entries below `floor` are passed by.
   Outcome<std::vector<Ref>> reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor);
+  std::vector<Ref> cotangents(Sweep& sweep, Ref id, Ref bar);
   bool pass_back(Sweep& sweep, Ref id);
   bool recompute(Sweep& sweep, Ref id, Ref bar);
   Ref hooked(Ref id, Ref bar);
@@ -284,6 +286,7 @@ class Session {
   };
   std::vector<KeptNumber> numbers_;
   std::array<Ref, static_cast<std::size_t>(2 * autodiff::kFixedCount)> fixed_;
+  RulePrograms rules_;
   Graph scratch_;  // the nodes that shape inference reads
   std::vector<NodeId> scratch_ids_;
 };

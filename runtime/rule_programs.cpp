@@ -72,7 +72,7 @@ std::optional<std::vector<std::optional<Array>>> RulePrograms::run(const Applied
     const RuleGraph made(applied);
     for (std::size_t k = 0; k < made.sent.size(); ++k) rule.sends.push_back(applied.wanted[k] && made.sent[k] != autodiff::kNone);
     auto program = Program::compile(made.graph);
-    if (program && program.value().summary().fused > 0) rule.program = std::move(program).value();
+    if (program && program.value().summary().fused + program.value().summary().composed > 0) rule.program = std::move(program).value();
   }
   if (!rule.program) return std::nullopt;
   std::vector<Array> inputs;

@@ -9,6 +9,7 @@
 #include "runtime/buffers.h"
 #include "runtime/compiled/device_replay.h"
 #include "runtime/compiled/step_region.h"
+#include "runtime/kernels/composed.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/kernels.h"
 
@@ -147,6 +148,13 @@ Outcome<Done> Program::State::execute(const Step& step) {
     weight_gradient(std::get<WindowAttributes>(item.attributes), as(0), as(1), values[step.results[0]]);
     return Done{};
   }
+  if (step.kind == Step::Kind::greatest_of_windows) {
+    const Item& source = items.items[item.operands[0]];
+    const auto* const pad = std::get_if<PadAttributes>(&source.attributes);
+    hand_to_greatest({std::get<GatherAttributes>(item.attributes).indices, static_cast<std::size_t>(item.shape[2]), pad == nullptr ? 0 : pad->value},
+                     values[step.operands[0]], values[step.operands[1]], values[step.results[0]]);
+    return Done{};
+  }
   std::vector<const Array*> operands;
   for (const ItemId operand : step.operands) operands.push_back(&values[operand]);
   if (step.kind == Step::Kind::op) return run(item.op, item.attributes, operands, values[step.item]);
@@ -213,6 +221,7 @@ Outcome<Program> Program::compile(const Graph& graph) {
   summary.steps = state->steps.size();
   for (const Step& step : state->steps) {
     if (step.pass) summary.fused += step.pass->length() > 1 ? step.pass->length() : 0;
+    if (step.kind == Step::Kind::weight_gradient || step.kind == Step::Kind::greatest_of_windows) ++summary.composed;
   }
   state->find_roots();
   state->plan_memory();

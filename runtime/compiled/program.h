@@ -30,6 +30,7 @@ struct ProgramSummary {
   std::size_t shared = 0;        // equal to another node
   std::size_t steps = 0;         // of a replay
   std::size_t fused = 0;         // ops that run inside a pass over several
+  std::size_t composed = 0;      // steps of several ops that are one kernel
   std::size_t memory = 0;        // bytes of intermediate values
   std::size_t memory_alone = 0;  // bytes that they would take without sharing
 };

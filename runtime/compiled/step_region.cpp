@@ -54,9 +54,10 @@ ProgramRegion region_of(const Items& items, const Step& step) {
   for (const ItemId id : step.operands) builder.read(id);
   for (const ItemId id : step.results) builder.give(id);
   const bool pass = step.pass && step.pass->length() > 1;
-  return builder.finish(pass                                       ? "fused pass"
-                        : step.kind == Step::Kind::weight_gradient ? "weight gradient"
-                                                                   : std::string(op_row(items.items[step.results[0]].op).name));
+  return builder.finish(pass                                           ? "fused pass"
+                        : step.kind == Step::Kind::weight_gradient     ? "weight gradient"
+                        : step.kind == Step::Kind::greatest_of_windows ? "greatest of windows"
+                                                                       : std::string(op_row(items.items[step.results[0]].op).name));
 }
 
 ProgramRegion region_of_folded(const Items& items, ItemId id) {

@@ -25,6 +25,24 @@ std::optional<ItemId> exchanged(const Items& all, ItemId id, std::int64_t a, std
 
 std::int64_t spatial_size(const Shape& shape) { return static_cast<std::int64_t>(element_count(Shape(shape.begin() + 2, shape.end()))); }
 
+// The places that a weighted_gather adds up are those that the gather took, each product in the order of the gather, but those taken from
+// beyond its own extent.
+bool gives_back(const WeightedGatherAttributes& sums, const GatherAttributes& taken) {
+  const auto extent = static_cast<std::int64_t>(sums.starts.size()) - 1;
+  std::size_t inside = 0;
+  for (const std::int64_t place : taken.indices) inside += place < extent ? 1 : 0;
+  if (sums.indices.size() != inside || !std::ranges::all_of(sums.weights, [](const Rational& w) { return w == Rational(1); })) return false;
+  for (std::int64_t j = 0; j < extent; ++j) {
+    for (auto k = static_cast<std::size_t>(sums.starts[static_cast<std::size_t>(j)]);
+         k < static_cast<std::size_t>(sums.starts[static_cast<std::size_t>(j) + 1]); ++k) {
+      const auto from = static_cast<std::size_t>(sums.indices[k]);
+      const bool ordered = k == static_cast<std::size_t>(sums.starts[static_cast<std::size_t>(j)]) || sums.indices[k - 1] < sums.indices[k];
+      if (from >= taken.indices.size() || taken.indices[from] != j || !ordered) return false;
+    }
+  }
+  return true;
+}
+
 class Scheduler {
  public:
   explicit Scheduler(const Items& items)
@@ -51,8 +69,9 @@ class Scheduler {
       return;
     }
     if (is_elementwise(all_, id)) return need_pass(group_[id]);
-    Step step = weight_gradient_at(id).value_or(
-        Step{item.op == Op::reshape ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
+    auto composed = weight_gradient_at(id);
+    if (!composed) composed = greatest_of_windows_at(id);
+    Step step = composed.value_or(Step{item.op == Op::reshape ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
     for (const ItemId operand : step.operands) need(operand);
     done_[id] = true;
     steps_.push_back(std::move(step));
@@ -81,6 +100,35 @@ class Scheduler {
     const auto& w = std::get<WindowAttributes>(conv.attributes);
     if (spatial_size(g) < 2 * spatial_size(item.shape) || !has_weight_gradient(w, plain_x, plain_g, item.shape)) return std::nullopt;
     return Step{Step::Kind::weight_gradient, {*of_x, *of_g}, {id}, conv_id, nullptr};
+  }
+
+  // The item that gives `id` by an op of this kind, if it is no constant.
+  [[nodiscard]] const Item* made_by(ItemId id, Op op) const {
+    const Item& item = all_.items[id];
+    return item.op == op && !item.constant ? &item : nullptr;
+  }
+  // weighted_gather(max_weight(gather(x)) g) back to the places of x: a maximum over windows, backwards.
+  [[nodiscard]] std::optional<Step> greatest_of_windows_at(ItemId id) const {
+    const Item* const sums = made_by(id, Op::weighted_gather);
+    const Item* const flat = sums == nullptr ? nullptr : made_by(sums->operands[0], Op::reshape);
+    const Item* const product = flat == nullptr ? nullptr : made_by(flat->operands[0], Op::mul);
+    const Item* const weight = product == nullptr ? nullptr : made_by(product->operands[0], Op::max_weight);
+    const Item* const windows = weight == nullptr ? nullptr : made_by(weight->operands[0], Op::gather);
+    if (windows == nullptr || windows->shape.size() != 3) return std::nullopt;
+    const Shape &shape = windows->shape, g = all_.items[product->operands[1]].shape;
+    const auto& taken = std::get<GatherAttributes>(windows->attributes);
+    const auto& back = std::get<WeightedGatherAttributes>(sums->attributes);
+    const bool fits = taken.axis == 1 && back.axis == 1 && std::get<ReduceAttributes>(weight->attributes).axes == Shape{2} &&
+                      g == Shape{shape[0], shape[1], 1} && flat->shape == Shape{shape[0], shape[1] * shape[2]} && shape[2] > 0;
+    if (!fits || !gives_back(back, taken)) return std::nullopt;
+    const Item* const padded = made_by(windows->operands[0], Op::pad);
+    const ItemId x = padded == nullptr ? windows->operands[0] : padded->operands[0];
+    if (all_.items[x].shape != sums->shape) return std::nullopt;
+    if (padded != nullptr) {
+      const auto& pad = std::get<PadAttributes>(padded->attributes);
+      if (pad.before != Shape{0, 0} || pad.after != Shape{0, 1}) return std::nullopt;
+    }
+    return Step{Step::Kind::greatest_of_windows, {x, product->operands[1]}, {id}, weight->operands[0], nullptr};
   }
 
   const Items& all_;

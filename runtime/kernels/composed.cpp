@@ -1,0 +1,104 @@
+#include "runtime/kernels/composed.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "runtime/buffers.h"
+#include "runtime/kernels/call.h"
+#include "runtime/kernels/rows.h"
+#include "runtime/threads.h"
+
+namespace assay::runtime {
+
+namespace {
+
+// What max_weight gives an element of a window, and what the product with g then is.
+template <class T>
+struct Shares {
+  T most, share, rest;
+};
+template <class T>
+Shares<T> shares_of(const T* x, const std::int64_t* places, std::size_t taps) {
+  T most = -std::numeric_limits<T>::infinity(), rest = 0;
+  std::size_t winners = 0;
+  for (std::size_t k = 0; k < taps; ++k) {
+    const T value = x[places[k]];
+    most = value > most ? value : most;
+    rest = value != value ? value : rest;
+  }
+  for (std::size_t k = 0; k < taps; ++k) winners += x[places[k]] == most ? 1 : 0;
+  return {most, rest != rest ? std::numeric_limits<T>::quiet_NaN() : 1 / static_cast<T>(winners),
+          rest != rest ? std::numeric_limits<T>::quiet_NaN() : T(0)};
+}
+
+// Every product is added, those of elements that are not greatest as well: g may be infinite.
+template <class T>
+void hand_all(const T* x, const std::int64_t* places, std::size_t taps, T g, T* sums) {
+  const Shares<T> shares = shares_of(x, places, taps);
+  for (std::size_t k = 0; k < taps; ++k) sums[places[k]] += (x[places[k]] == shares.most ? shares.share : shares.rest) * g;
+}
+
+// One plane whose elements are numbers and whose cotangents are finite: a product with 0 adds nothing to a sum that began with 0.
+template <class T>
+class Plane {
+ public:
+  explicit Plane(std::size_t windows) : most_(windows), at_(windows), several_(windows) {}
+  // `by_tap`: the places of the first taps of all windows, then of the second ones.
+  void hand(const Windows& windows, const std::vector<std::int32_t>& by_tap, const T* x, const T* g, T* sums) {
+    row_kernels<T>().greatest_of(x, by_tap.data(), windows.taps, most_.size(), most_.data(), at_.data(), several_.data());
+    for (std::size_t window = 0; window < most_.size(); ++window) {
+      if (several_[window] != 0) {
+        hand_all(x, windows.places.data() + window * windows.taps, windows.taps, g[window], sums);
+      } else {
+        sums[at_[window]] += g[window];
+      }
+    }
+  }
+
+ private:
+  std::vector<T> most_;
+  std::vector<std::int32_t> at_, several_;
+};
+
+template <class T>
+bool all_finite(const T* x, std::size_t count) {
+  T sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += x[i] - x[i];  // 0 or NaN
+  return sum == 0;
+}
+
+template <class T>
+void hand_planes(const Windows& windows, const Array& x, const Array& g, Array& result) {
+  const auto planes = static_cast<std::size_t>(x.shape()[0]);
+  const std::size_t size = x.size() / std::max<std::size_t>(planes, 1), count = windows.places.size() / windows.taps;
+  const T *const from = x.data<T>().data(), *const bars = g.data<T>().data();
+  T* const to = result.data<T>().data();
+  std::vector<std::int32_t> by_tap(windows.places.size());
+  for (std::size_t i = 0; i < by_tap.size(); ++i) by_tap[i % windows.taps * count + i / windows.taps] = static_cast<std::int32_t>(windows.places[i]);
+  parallel_ranges(planes, std::max<std::size_t>((1 << 13) / std::max<std::size_t>(size, 1), 1), [&](std::size_t first, std::size_t last) {
+    const Scratch<T> plane(size + 1), sums(size + 1);  // and what lies outside
+    Plane<T> fast(count);
+    for (std::size_t p = first; p < last; ++p) {
+      std::copy(from + p * size, from + (p + 1) * size, plane.data());
+      plane.data()[size] = static_cast<T>(windows.outside);
+      std::fill(sums.data(), sums.data() + size + 1, T(0));
+      const T* const g_plane = bars + p * count;
+      if (all_finite(plane.data(), size) && all_finite(g_plane, count)) {
+        fast.hand(windows, by_tap, plane.data(), g_plane, sums.data());
+      } else {
+        for (std::size_t window = 0; window < count; ++window)
+          hand_all(plane.data(), windows.places.data() + window * windows.taps, windows.taps, g_plane[window], sums.data());
+      }
+      std::copy(sums.data(), sums.data() + size, to + p * size);
+    }
+  });
+}
+
+}  // namespace
+
+void hand_to_greatest(const Windows& windows, const Array& x, const Array& g, Array& result) {
+  with_float(x.dtype(), [&](auto type) { hand_planes<typename decltype(type)::type>(windows, x, g, result); });
+}
+
+}  // namespace assay::runtime

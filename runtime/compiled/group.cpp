@@ -49,7 +49,7 @@ bool is_convex(const Groups& groups, std::size_t a, std::size_t b) {
 
 bool is_elementwise(const Items& items, ItemId id) {
   const Item& item = items.items[id];
-  if (item.constant || item.operands.empty() || item.operands.size() > 2 || !is_float(item.dtype)) return false;
+  if (item.constant || !item.pads.empty() || item.operands.empty() || item.operands.size() > 2 || !is_float(item.dtype)) return false;
   for (const ItemId operand : item.operands) {
     if (items.items[operand].dtype != item.dtype) return false;
   }

@@ -157,6 +157,12 @@ Outcome<Done> Program::State::execute(const Step& step) {
   }
   std::vector<const Array*> operands;
   for (const ItemId operand : step.operands) operands.push_back(&values[operand]);
+  if (step.kind == Step::Kind::sum_of_pads) {
+    std::vector<Part> parts;
+    for (const ItemId pad : item.pads) parts.push_back(*part_of(std::get<PadAttributes>(items.items[pad].attributes), item.shape));
+    put_together(parts, operands, values[step.item]);
+    return Done{};
+  }
   if (step.kind == Step::Kind::op) return run(item.op, item.attributes, operands, values[step.item]);
   std::vector<Array*> results;
   for (const ItemId result : step.results) results.push_back(&values[result]);
@@ -221,7 +227,7 @@ Outcome<Program> Program::compile(const Graph& graph) {
   summary.steps = state->steps.size();
   for (const Step& step : state->steps) {
     if (step.pass) summary.fused += step.pass->length() > 1 ? step.pass->length() : 0;
-    if (step.kind == Step::Kind::weight_gradient || step.kind == Step::Kind::greatest_of_windows) ++summary.composed;
+    summary.composed += step.kind >= Step::Kind::weight_gradient ? 1 : 0;
   }
   state->find_roots();
   state->plan_memory();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/compiled/items.h"
+#include "runtime/kernels/composed.h"
 #include "runtime/kernels/kernels.h"
 
 namespace assay::runtime::compiled {
@@ -80,6 +81,44 @@ Outcome<Done> fold(const Items& all, Item& item) {
   return Done{};
 }
 
+// The pads that a sum adds up, if it adds nothing else and each partial sum is read once; `partial` gets the sums on the way.
+std::vector<ItemId> added_pads(const Items& all, const std::vector<std::size_t>& readers, ItemId sum, std::vector<ItemId>& partial) {
+  std::vector<ItemId> pads, open{sum};
+  std::vector<Part> parts;
+  while (!open.empty()) {
+    const ItemId id = open.back();
+    const Item& item = all.items[id];
+    open.pop_back();
+    if (item.constant || item.shape != all.items[sum].shape) return {};
+    if (item.op == Op::add && (id == sum || readers[id] == 1)) {
+      open.insert(open.end(), item.operands.begin(), item.operands.end());
+      if (id != sum) partial.push_back(id);
+      continue;
+    }
+    const auto part = item.op == Op::pad ? part_of(std::get<PadAttributes>(item.attributes), item.shape) : std::nullopt;
+    if (!part) return {};
+    pads.push_back(id);
+    parts.push_back(*part);
+  }
+  return are_apart(parts) ? pads : std::vector<ItemId>();
+}
+
+void find_sums_of_pads(Items& all) {
+  std::vector<std::size_t> readers(all.items.size(), 0);
+  for (const Item& item : all.items) {
+    for (const ItemId operand : item.operands) ++readers[operand];
+  }
+  for (const ItemId output : all.outputs) ++readers[output];
+  std::vector<bool> inside(all.items.size(), false);
+  for (ItemId id = all.items.size(); id-- > 0;) {
+    if (all.items[id].op != Op::add || !is_float(all.items[id].dtype) || inside[id]) continue;
+    std::vector<ItemId> partial;
+    all.items[id].pads = added_pads(all, readers, id, partial);
+    if (all.items[id].pads.empty()) continue;
+    for (const ItemId one : partial) inside[one] = true;
+  }
+}
+
 }  // namespace
 
 Outcome<Items> simplified(const Graph& graph) {
@@ -112,6 +151,7 @@ Outcome<Items> simplified(const Graph& graph) {
   }
   for (const NodeId id : graph.inputs) all.inputs.push_back(item_of[id]);
   for (const NodeId id : graph.outputs) all.outputs.push_back(item_of[id]);
+  find_sums_of_pads(all);
   return all;
 }
 

@@ -47,17 +47,31 @@ class Builder {
   std::map<ItemId, NodeId> nodes_;
 };
 
+std::string name_of(const Items& items, const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::weight_gradient:
+      return "weight gradient";
+    case Step::Kind::greatest_of_windows:
+      return "greatest of windows";
+    case Step::Kind::sum_of_pads:
+      return "sum of pads";
+    case Step::Kind::pass:
+      if (step.pass->length() > 1) return "fused pass";
+      break;
+    case Step::Kind::op:
+    case Step::Kind::alias:
+      break;
+  }
+  return std::string(op_row(items.items[step.results[0]].op).name);
+}
+
 }  // namespace
 
 ProgramRegion region_of(const Items& items, const Step& step) {
   Builder builder(items);
   for (const ItemId id : step.operands) builder.read(id);
   for (const ItemId id : step.results) builder.give(id);
-  const bool pass = step.pass && step.pass->length() > 1;
-  return builder.finish(pass                                           ? "fused pass"
-                        : step.kind == Step::Kind::weight_gradient     ? "weight gradient"
-                        : step.kind == Step::Kind::greatest_of_windows ? "greatest of windows"
-                                                                       : std::string(op_row(items.items[step.results[0]].op).name));
+  return builder.finish(name_of(items, step));
 }
 
 ProgramRegion region_of_folded(const Items& items, ItemId id) {

@@ -71,6 +71,7 @@ class Scheduler {
     if (is_elementwise(all_, id)) return need_pass(group_[id]);
     auto composed = weight_gradient_at(id);
     if (!composed) composed = greatest_of_windows_at(id);
+    if (!item.pads.empty()) composed = sum_of_pads_at(id);
     Step step = composed.value_or(Step{item.op == Op::reshape ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
     for (const ItemId operand : step.operands) need(operand);
     done_[id] = true;
@@ -102,6 +103,11 @@ class Scheduler {
     return Step{Step::Kind::weight_gradient, {*of_x, *of_g}, {id}, conv_id, nullptr};
   }
 
+  [[nodiscard]] Step sum_of_pads_at(ItemId id) const {
+    Step step{Step::Kind::sum_of_pads, {}, {id}, id, nullptr};
+    for (const ItemId pad : all_.items[id].pads) step.operands.push_back(all_.items[pad].operands[0]);
+    return step;
+  }
   // The item that gives `id` by an op of this kind, if it is no constant.
   [[nodiscard]] const Item* made_by(ItemId id, Op op) const {
     const Item& item = all_.items[id];

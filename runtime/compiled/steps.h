@@ -10,9 +10,9 @@
 namespace assay::runtime::compiled {
 
 struct Step {
-  enum class Kind : std::uint8_t { op, pass, alias, weight_gradient, greatest_of_windows } kind = Kind::op;
+  enum class Kind : std::uint8_t { op, pass, alias, weight_gradient, greatest_of_windows, sum_of_pads } kind = Kind::op;
   std::vector<ItemId> operands, results;
-  ItemId item = 0;                   // op, alias; weight_gradient: its conv; greatest_of_windows: the gather of the windows
+  ItemId item = 0;                   // op, alias, sum_of_pads; weight_gradient: its conv; greatest_of_windows: the gather of the windows
   std::shared_ptr<const Pass> pass;  // pass
 };
 

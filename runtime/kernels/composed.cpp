@@ -84,7 +84,7 @@ void hand_planes(const Windows& windows, const Array& x, const Array& g, Array& 
       plane.data()[size] = static_cast<T>(windows.outside);
       std::fill(sums.data(), sums.data() + size + 1, T(0));
       const T* const g_plane = bars + p * count;
-      if (all_finite(plane.data(), size) && all_finite(g_plane, count)) {
+      if (all_finite(plane.data(), size + 1) && all_finite(g_plane, count)) {
         fast.hand(windows, by_tap, plane.data(), g_plane, sums.data());
       } else {
         for (std::size_t window = 0; window < count; ++window)
@@ -99,6 +99,59 @@ void hand_planes(const Windows& windows, const Array& x, const Array& g, Array& 
 
 void hand_to_greatest(const Windows& windows, const Array& x, const Array& g, Array& result) {
   with_float(x.dtype(), [&](auto type) { hand_planes<typename decltype(type)::type>(windows, x, g, result); });
+}
+
+std::optional<Part> part_of(const PadAttributes& pad, const Shape& result) {
+  std::optional<Part> part;
+  if (pad.value != 0) return std::nullopt;
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    if (pad.before[axis] < 0 || pad.after[axis] < 0) return std::nullopt;
+    if (pad.before[axis] == 0 && pad.after[axis] == 0) continue;
+    if (part) return std::nullopt;
+    part = Part{axis, pad.before[axis], result[axis] - pad.before[axis] - pad.after[axis]};
+  }
+  return part;
+}
+
+bool are_apart(std::vector<Part> parts) {
+  std::ranges::sort(parts, {}, &Part::start);
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    if (parts[k].axis != parts[0].axis || parts[k - 1].start + parts[k - 1].extent > parts[k].start) return false;
+  }
+  return parts.size() > 1;
+}
+
+namespace {
+
+// Each element is added to 0 once, as in the sum: -0 becomes 0.
+template <class T>
+void put(std::span<const Part> parts, std::span<const Array* const> values, Array& result) {
+  const Shape& shape = result.shape();
+  const auto axis = static_cast<std::ptrdiff_t>(parts[0].axis);
+  const std::size_t outer = element_count(Shape(shape.begin(), shape.begin() + axis)),
+                    inner = element_count(Shape(shape.begin() + axis + 1, shape.end()));
+  const std::size_t line = static_cast<std::size_t>(shape[parts[0].axis]) * inner;
+  std::int64_t covered = 0;
+  for (const Part& part : parts) covered += part.extent;
+  const bool gaps = covered < shape[parts[0].axis];
+  T* const y = result.data<T>().data();
+  parallel_ranges(outer, std::max<std::size_t>((1 << 14) / std::max<std::size_t>(line, 1), 1), [&](std::size_t first, std::size_t last) {
+    if (gaps) std::fill(y + first * line, y + last * line, T(0));
+    for (std::size_t o = first; o < last; ++o) {
+      for (std::size_t k = 0; k < parts.size(); ++k) {
+        const std::size_t count = static_cast<std::size_t>(parts[k].extent) * inner;
+        const T* const from = values[k]->data<T>().data() + o * count;
+        T* const to = y + o * line + static_cast<std::size_t>(parts[k].start) * inner;
+        for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + T(0);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void put_together(std::span<const Part> parts, std::span<const Array* const> values, Array& result) {
+  with_float(result.dtype(), [&](auto type) { put<typename decltype(type)::type>(parts, values, result); });
 }
 
 }  // namespace assay::runtime

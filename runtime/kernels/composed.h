@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "runtime/array.h"
+#include "semantics/graph/op.h"
 
 namespace assay::runtime {
 
@@ -18,5 +21,17 @@ struct Windows {
 // Each window hands its g [planes, windows] to its greatest elements, equal shares to several: gather, max_weight, mul, and sums at the
 // places, in their order. Result [planes, size].
 void hand_to_greatest(const Windows& windows, const Array& x, const Array& g, Array& result);
+
+// A part of a tensor along one axis, which has all of the others.
+struct Part {
+  std::size_t axis;
+  std::int64_t start, extent;
+};
+// What a pad with zeros makes a part of the tensor that it gives; none where it pads several axes, or crops.
+[[nodiscard]] std::optional<Part> part_of(const PadAttributes& pad, const Shape& result);
+// Whether several parts lie along one axis without meeting.
+[[nodiscard]] bool are_apart(std::vector<Part> parts);
+// The sum of several such parts, each padded with zeros: what lies nowhere is 0. values: one per part.
+void put_together(std::span<const Part> parts, std::span<const Array* const> values, Array& result);
 
 }  // namespace assay::runtime

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/autodiff/rules.h"
+#include "runtime/kernels/composed.h"
 #include "runtime/misuse.h"
 #include "runtime/tape_emitter.h"
 
@@ -24,6 +25,7 @@ struct Session::Sweep {
     Ref bar = kNone;
     bool depends = false;  // on a leaf
     bool is_leaf = false;
+    std::vector<std::pair<PadAttributes, Ref>> parts = {};  // cotangents of slices, which wait for the others
   };
   Session& session;
   Ref floor, top, born;  // values from `born` on are made by this pass
@@ -82,7 +84,51 @@ struct Session::Sweep {
     }
   }
 
+  // Whether ops may be done in another way that gives the same bits: nobody looks on, and nothing is differentiated again.
+  [[nodiscard]] bool free() const { return !differentiable && session.observer_ == nullptr && !session.mirror_; }
+
+  // The cotangent of a slice waits, so that those of several slices are put together at once.
+  bool keep_part(const Entry& entry, Ref operand, Ref bar) {
+    Mark& mark = *find(operand);
+    if (entry.op != Op::slice || !free() || mark.bar != kNone) return false;
+    const auto& [starts, steps, extents] = std::get<SliceAttributes>(entry.attributes);
+    const Shape& shape = session.tape_[operand].value.shape();
+    PadAttributes pad{starts, starts, 0};
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (steps[i] != 1) return false;
+      pad.after[i] = shape[i] - starts[i] - extents[i];
+    }
+    if (!part_of(pad, shape)) return false;
+    mark.parts.emplace_back(std::move(pad), bar);
+    hold(bar);
+    return true;
+  }
+  // Those that waited become the bar: at once where they lie apart, else padded and added one after the other.
+  void put_parts_together(Ref node) {
+    const auto waiting = std::exchange(find(node)->parts, {});
+    if (waiting.empty()) return;
+    const Array like = session.tape_[node].value;
+    std::vector<Part> parts;
+    std::vector<const Array*> values;
+    for (const auto& [pad, bar] : waiting) {
+      parts.push_back(*part_of(pad, like.shape()));
+      values.push_back(&session.tape_[bar].value);
+    }
+    if (are_apart(parts)) {
+      Array sum = Array::empty(like.dtype(), like.shape());
+      put_together(parts, values, sum);
+      accumulate(node, session.leaf(std::move(sum), {}));
+    } else {
+      for (const auto& [pad, bar] : waiting) {
+        const Ref padded = emitter.op(Op::pad, std::span(&bar, 1), pad);
+        accumulate(node, padded);
+      }
+    }
+    for (const auto& [pad, bar] : waiting) let_go(bar);
+  }
+
   void accumulate(Ref node, Ref more) {
+    put_parts_together(node);
     Mark& mark = *find(node);
     if (mark.bar == kNone) {
       mark.bar = more;
@@ -147,7 +193,7 @@ Ref Session::hooked(Ref id, Ref bar) {
 // By a program where nobody looks on and nothing is differentiated again, else op by op: the bits are the same.
 std::vector<Ref> Session::cotangents(Sweep& sweep, Ref id, Ref bar) {
   const Entry& entry = tape_[id];
-  if (!sweep.differentiable && observer_ == nullptr && !mirror_) {
+  if (sweep.free()) {
     std::vector<const Array*> operands;
     for (const Ref operand : sweep.operands) operands.push_back(&tape_[operand].value);
     const auto bars = rules_.run({entry.op, entry.attributes, operands, entry.value, tape_[bar].value, sweep.wanted});
@@ -162,6 +208,7 @@ std::vector<Ref> Session::cotangents(Sweep& sweep, Ref id, Ref bar) {
 
 // The cotangent of one entry goes to its operands. False where something was refused.
 bool Session::pass_back(Sweep& sweep, Ref id) {
+  sweep.put_parts_together(id);
   Sweep::Mark& mark = sweep.marks[id - sweep.floor];
   Ref bar = mark.bar;
   if (!hooks_.empty()) {
@@ -193,6 +240,10 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
     return false;
   }
   if (entry.kind == Entry::Kind::checkpoint) return recompute(sweep, id, bar);
+  if (sweep.keep_part(entry, sweep.operands[0], bar)) {
+    if (!mark.is_leaf) sweep.let_go(bar);
+    return true;
+  }
   const Ref before = tape_.size();
   role_ = {Role::Kind::backward, id};
   const auto sent = cotangents(sweep, id, bar);
@@ -249,7 +300,11 @@ Outcome<std::vector<Ref>> Session::reverse(std::span<const Seed> seeds, std::spa
       if (sweep.depends(seed.value)) sweep.accumulate(seed.value, seed.cotangent);
     }
     for (Ref id = sweep.top; fine && id-- > floor;) {
-      if (sweep.marks[id - floor].bar != kNone) fine = pass_back(sweep, id);
+      const Sweep::Mark& mark = sweep.marks[id - floor];
+      if (mark.bar != kNone || !mark.parts.empty()) fine = pass_back(sweep, id);
+    }
+    for (const Ref leaf : leaves) {
+      if (fine && sweep.find(leaf) != nullptr) sweep.put_parts_together(leaf);
     }
     if (!hooks_.empty()) {
       for (Ref k = 0; fine && k < sweep.kept_marks.size(); ++k) {

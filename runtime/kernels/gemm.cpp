@@ -89,6 +89,7 @@ void begin_tile(const Start<T>& start, T* y, std::size_t y_row, std::size_t row,
     T* const line = y + i * y_row + column;
     if (start.kind == Start<T>::Kind::rows) std::fill(line, line + columns, start.values[i]);
     if (start.kind == Start<T>::Kind::columns) std::memcpy(line, start.values + column, columns * sizeof(T));
+    if (start.kind == Start<T>::Kind::matrix) std::memcpy(line, start.values + i * y_row + column, columns * sizeof(T));
   }
 }
 

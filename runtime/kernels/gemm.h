@@ -19,8 +19,9 @@ struct Matrix {
 // What the sums start from.
 template <class T>
 struct Start {
-  enum class Kind : std::uint8_t { zero, rows, columns, result } kind = Kind::zero;
-  const T* values = nullptr;  // rows: one per row of the result; columns: one per column; result: what the result holds
+  enum class Kind : std::uint8_t { zero, rows, columns, matrix, result } kind = Kind::zero;
+  const T* values = nullptr;  // rows: one per row of the result; columns: one per column; matrix: one each, in rows as far apart as
+                              // the result's; result: what the result holds
 };
 
 // y[i * y_row + j] = start + sum_k a_ik b_kj for i < m, j < n

@@ -23,10 +23,13 @@ void run_gemm(const Call& call) {
   T* const y = call.result.data<T>().data();
   const bool has_c = call.operands.size() == 3;
   const auto alpha = static_cast<T>(attributes.alpha), beta = static_cast<T>(attributes.beta);
-  // A row that is added to all others is where the sums start.
-  if (has_c && alpha == 1 && beta == 1 && call.operand(2).size() == n &&
-      (m == 1 || call.operand(2).shape().back() == call.result.shape()[1])) {
-    return multiply<T>(m, n, k, left, right, {Start<T>::Kind::columns, call.operand(2).data<T>().data()}, y, n);
+  // What is added as it is, a matrix or one row to all, is where the sums start.
+  if (has_c && alpha == 1 && beta == 1) {
+    using Kind = typename Start<T>::Kind;
+    const Array& c = call.operand(2);
+    const bool one_row = c.size() == n && (m == 1 || c.shape().back() == call.result.shape()[1]);
+    if (one_row || c.shape() == call.result.shape())
+      return multiply<T>(m, n, k, left, right, {one_row ? Kind::columns : Kind::matrix, c.data<T>().data()}, y, n);
   }
   multiply<T>(m, n, alpha == 0 ? 0 : k, left, right, {}, y, n);
   if (alpha == 1 && !has_c) return;

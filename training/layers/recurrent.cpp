@@ -30,19 +30,22 @@ Recurrent::State Recurrent::zeros(std::int64_t batch) const {
   return state;
 }
 
-// x: the input's part of the gates, bias included.
+// x: the input's part of the gates, with its bias, and with that of the recurrent part where the two are just added.
 Value Recurrent::step(const Layer& layer, const Value& x, Value& hidden, Value* cell) const {
-  const Value back = linear(hidden, layer.recurrent, layer.recurrent_bias);
+  const auto summed = [&] {
+    return session_->apply(Op::gemm, {hidden, layer.recurrent, x}, GemmAttributes{1, 1, false, true});
+  };
   switch (cell_) {
     case Cell::rnn:
-      return hidden = tanh(x + back);
+      return hidden = tanh(summed());
     case Cell::gru: {
+      const Value back = linear(hidden, layer.recurrent, layer.recurrent_bias);
       const std::vector<Value> xs = split(x, 1, 3), hs = split(back, 1, 3);
       const Value reset = sigmoid(xs[0] + hs[0]), update = sigmoid(xs[1] + hs[1]), fresh = tanh(xs[2] + reset * hs[2]);
       return hidden = fresh + update * (hidden - fresh);
     }
     case Cell::lstm: {
-      const std::vector<Value> gates = split(x + back, 1, 4);  // input, forget, cell, output
+      const std::vector<Value> gates = split(summed(), 1, 4);  // input, forget, cell, output
       *cell = sigmoid(gates[1]) * *cell + sigmoid(gates[0]) * tanh(gates[2]);
       return hidden = sigmoid(gates[3]) * tanh(*cell);
     }
@@ -62,7 +65,8 @@ Recurrent::Result Recurrent::operator()(const Value& x, const std::optional<Stat
   for (std::size_t k = 0; k < layers_.size(); ++k) {
     const std::int64_t width = inputs.shape().at(2);
     // The input's part of all steps is one product.
-    const Value rows = linear(reshape(inputs, {shape[0] * shape[1], width}), layers_[k].input, layers_[k].input_bias);
+    const Value bias = cell_ == Cell::gru ? layers_[k].input_bias : layers_[k].input_bias + layers_[k].recurrent_bias;
+    const Value rows = linear(reshape(inputs, {shape[0] * shape[1], width}), layers_[k].input, bias);
     if (!rows.ok()) return {rows, state};
     const Value gates = reshape(rows, {shape[0], shape[1], rows.shape()[1]});
     std::vector<Value> outputs;

@@ -165,16 +165,21 @@ int main(int argc, char** argv) {
   const Task task = task_of(what, session, model);
   training::Sgd sgd(session, task.parameters, {.rate = 1e-5});
   const bool is_compiled = argc == 6 && std::string_view(argv[5]) == "compiled";
+  // The gradients, and the result; what is captured stays on the tape.
   const auto gradients = [&](std::span<const Value> data) {
     const std::optional<Value> seed = task.seeded ? std::optional(data.back()) : std::nullopt;
-    return session.gradients(task.loss(data), task.parameters, {seed, is_compiled});  // what is captured stays on the tape
+    const Value result = task.loss(data);
+    auto bars = session.gradients(result, task.parameters, {seed, is_compiled});
+    if (bars) bars.value().push_back(result);
+    return bars;
   };
   CompiledFunction compiled(session, gradients, task.parameters);
   const auto step = [&] {
     std::vector<Value> data;
     for (const Array& one : task.data) data.push_back(session.input(one));
-    const auto bars = is_compiled ? compiled(data) : gradients(data);
-    const bool fine = bars.ok() && (task.seeded || sgd.step(bars.value()).ok());
+    const auto results = is_compiled ? compiled(data) : gradients(data);
+    const bool fine =
+        results.ok() && (task.seeded || sgd.step(std::span(results.value()).first(task.parameters.size())).ok());
     session.clear();
     return fine;
   };

@@ -61,6 +61,14 @@ Pass::Pass(const Items& items, const std::vector<ItemId>& members, const std::ve
   }
 }
 
+bool Pass::has_short_lines() const {
+  constexpr std::int64_t kShort = 32, kMany = 256;  // elements of a line; lines
+  std::int64_t lines = 1;
+  for (const std::int64_t extent : loops_.extents) lines *= extent;
+  lines /= std::max<std::int64_t>(loops_.extents.back(), 1);
+  return loops_.extents.back() < kShort && lines > kMany;
+}
+
 void Pass::run_line(const std::vector<const std::byte*>& reads, const std::vector<std::byte*>& writes, std::byte* blocks,
                     std::size_t count) const {
   const auto block = [&](std::size_t index) { return blocks + index * kBlock * width_; };

@@ -19,6 +19,8 @@ class Pass {
   [[nodiscard]] const std::vector<ItemId>& reads() const { return reads_; }    // items outside
   [[nodiscard]] const std::vector<ItemId>& writes() const { return writes_; }  // members that are kept
   [[nodiscard]] std::size_t length() const { return code_.size(); }
+  // Whether it has so many short lines, for what is repeated along the next axis, that its ops are faster one by one.
+  [[nodiscard]] bool has_short_lines() const;
   // One array per item of reads() and writes().
   void run(const std::vector<const Array*>& reads, const std::vector<Array*>& writes) const;
 

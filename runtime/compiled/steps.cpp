@@ -80,7 +80,11 @@ class Scheduler {
   void need_pass(std::size_t group) {
     const auto pass = std::make_shared<const Pass>(all_, members_[group], kept_);
     for (const ItemId operand : pass->reads()) need(operand);
-    for (const ItemId member : members_[group]) done_[member] = true;
+    for (const ItemId member : members_[group]) {
+      done_[member] = true;
+      if (pass->has_short_lines()) steps_.push_back({Step::Kind::op, all_.items[member].operands, {member}, member, nullptr});
+    }
+    if (pass->has_short_lines()) return;
     steps_.push_back({Step::Kind::pass, pass->reads(), pass->writes(), 0, pass});
   }
   // permute(conv(exchanged x, exchanged g)) with the first two axes exchanged back: a convolution's gradient in its weights.

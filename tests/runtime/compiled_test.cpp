@@ -1,5 +1,6 @@
 // Compiled programs against the same graphs run op by op: equal bits.
 #include <cmath>
+#include <limits>
 
 #include "runtime/autodiff/transform.h"
 #include "runtime/compiled/program.h"
@@ -214,6 +215,59 @@ TEST_CASE("gradients of a perceptron and of a residual block, compiled", "[runti
   for (const Node& node : gradient.nodes) permutations += node.op == Op::permute ? 1 : 0;
   CHECK(permutations == 6);
   check_program(gradient, random);
+}
+
+// x with ties, and with what orders strangely.
+Array with_ties(std::mt19937_64& random, const Shape& shape, const std::vector<float>& strange) {
+  Array x = Array::from(gaussians(random, DType::float32, shape));
+  for (float& value : x.data<float>()) value = std::round(value * 2);
+  for (std::size_t i = 0; i < strange.size(); ++i) x.data<float>()[i * 37] = strange[i];
+  return x;
+}
+
+TEST_CASE("the gradient of a maximum over windows is one kernel: ties, padding, NaN and infinities", "[runtime]") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLeast = std::numeric_limits<float>::lowest();
+  std::mt19937_64 random(236);
+  WindowAttributes w;
+  w.kernel = {3, 2};
+  w.strides = {2, 1};
+  w.dilations = {1, 2};
+  w.pads_begin = w.pads_end = {1, 0};
+  Graph forward;
+  const NodeId x = forward.append_input(DType::float32, {2, 3, 9, 8}, "x");
+  forward.mark_output(add_node(forward, Op::max_pool, {x}, w), "y");
+  const std::vector<std::size_t> all{0};
+  const Graph graph = runtime::vjp(forward, 0, all).value();
+  CHECK(check_program(graph, random).composed == 1);
+  const Outcome<Program> program = Program::compile(graph);
+  REQUIRE(program.ok());
+  const Shape g = forward.node(forward.outputs[0]).shape;
+  for (const std::vector<float>& in_x : {std::vector<float>{}, {kLeast, -kInfinity, kInfinity, kInfinity}, {NAN, 1, NAN}}) {
+    for (const std::vector<float>& in_g : {std::vector<float>{}, {kInfinity, -kInfinity}, {NAN}}) {
+      const std::vector<Array> inputs{with_ties(random, {2, 3, 9, 8}, in_x), with_ties(random, g, in_g)};
+      CHECK(equal_numbers(program.value().replay(inputs).value()[0].to_tensor(), one_by_one(graph, inputs)[0]));
+    }
+  }
+}
+
+TEST_CASE("parts of a tensor are put together, not padded and added", "[runtime]") {
+  std::mt19937_64 random(237);
+  for (const std::int64_t last : {2, 3}) {  // parts that lie apart, with and without a gap, and parts that meet
+    for (const std::int64_t width : {2, 3, 4}) {
+      CAPTURE(last, width);
+      Graph forward;
+      const NodeId x = forward.append_input(DType::float32, {3, 6, 5}, "x");
+      NodeId sum = add_node(forward, Op::exp, {add_node(forward, Op::slice, {x}, SliceAttributes{{0, 0, 0}, {1, 1, 1}, {3, width, 5}})});
+      for (std::int64_t k = 1; k < last; ++k) {
+        const SliceAttributes kth{{0, std::min<std::int64_t>(3 * k, 6 - width), 0}, {1, 1, 1}, {3, width, 5}};
+        sum = add_node(forward, Op::add, {sum, add_node(forward, Op::tanh, {add_node(forward, Op::slice, {x}, kth)})});
+      }
+      forward.mark_output(sum, "y");
+      const std::vector<std::size_t> all{0};
+      const runtime::ProgramSummary summary = check_program(runtime::vjp(forward, 0, all).value(), random);
+      CHECK(summary.composed == (last == 2 && width < 4 ? 1 : 0));
+    }
+  }
 }
 
 TEST_CASE("a rejection of a kernel stops the replay", "[runtime]") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <hwy/targets.h>
 #include "runtime/buffers.h"
 #include "runtime/threads.h"
 #include "tests/runtime/executed.h"
@@ -20,15 +21,15 @@ std::int64_t steps_between(float a, float b) {
   return std::abs(position(a) - position(b));
 }
 
-// Every 509th float of all binades and both signs.
-std::vector<float> all_magnitudes() {
+// Floats of all binades and both signs, `apart` from each other.
+std::vector<float> magnitudes(std::uint64_t first, std::uint64_t end, std::uint64_t apart) {
   std::vector<float> values;
-  for (std::uint64_t bits = 0; bits <= 0xffffffffU; bits += 509) values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  for (std::uint64_t bits = first; bits < end; bits += apart) values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   return values;
 }
+constexpr std::uint64_t kFloats = std::uint64_t{1} << 32;
 
-void check_function(Op op, double (*exact)(double), std::int64_t most) {
-  const std::vector<float> x = all_magnitudes();
+void check_function(Op op, double (*exact)(double), std::int64_t most, const std::vector<float>& x = magnitudes(0, kFloats, 509)) {
   const Tensor y = executed(op, NoAttributes{}, {Tensor::of_floats({static_cast<std::int64_t>(x.size())}, x)}).value();
   std::int64_t worst = 0;
   std::size_t at = 0;
@@ -63,6 +64,47 @@ TEST_CASE("functions of floats are as near as the table glibc-2.36 says", "[runt
       Op::sqrt, [](double x) { return std::sqrt(x); }, 0);
 }
 
+// Kernels as on a processor that has no more than one of the instruction sets.
+class OnlyTargets {
+ public:
+  explicit OnlyTargets(std::int64_t targets) { set(targets); }
+  OnlyTargets(const OnlyTargets&) = delete;
+  OnlyTargets& operator=(const OnlyTargets&) = delete;
+  ~OnlyTargets() { set(0); }
+
+ private:
+  static void set(std::int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST_CASE("tanh, erf and gelu are as near with every instruction set", "[runtime]") {
+  const std::vector<float> x = magnitudes(0, kFloats, 8179);
+  for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+    const OnlyTargets scope(left & -left);
+    CAPTURE(hwy::TargetName(left & -left));
+    check_function(
+        Op::tanh, [](double v) { return std::tanh(v); }, 2, x);
+    check_function(
+        Op::erf, [](double v) { return std::erf(v); }, 1, x);
+    check_function(
+        Op::exp, [](double v) { return std::exp(v); }, 1, x);
+  }
+}
+
+// Minutes: test_runtime "[.every_float]".
+TEST_CASE("tanh and erf of every float", "[.every_float]") {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;
+  for (std::uint64_t first = 0; first < kFloats; first += kPiece) {
+    const std::vector<float> x = magnitudes(first, first + kPiece, 1);
+    check_function(
+        Op::tanh, [](double v) { return std::tanh(v); }, 2, x);
+    check_function(
+        Op::erf, [](double v) { return std::erf(v); }, 1, x);
+  }
+}
+
 bool same_bits(const Tensor& a, const Tensor& b) {
   return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
 }
@@ -93,6 +135,7 @@ TEST_CASE("results are the same on any number of threads", "[runtime]") {
       {Op::softmax, SoftmaxAttributes{1}, {{300, 1000}}},
       {Op::normalise, NormaliseAttributes{{1}, 1e-5, NormaliseAttributes::Form::centered}, {{300, 1000}}},
       {Op::gelu, GeluAttributes{}, {{300, 1001}}},
+      {Op::tanh, NoAttributes{}, {{300, 1001}}},
   };
   for (const Run& one : runs) {
     CAPTURE(op_row(one.op).name);

@@ -10,6 +10,7 @@
 #include "runtime/functions.h"
 #include "runtime/graph_module.h"
 #include "tests/catch.h"
+#include "training/layers/shapes.h"
 #include "training/optimise.h"
 
 namespace assay::test {
@@ -61,6 +62,44 @@ TEST_CASE("session: a gradient that is not to be differentiated is the same, and
   CHECK(once.value()[0].to_doubles() == kept.value()[0].to_doubles());
   CHECK(session.gradients(sum(once.value()[0]), {x}).value()[0].to_doubles() == Reals{0, 0, 0});
   CHECK(session.gradients(sum(kept.value()[0]), {x}).value()[0].to_doubles() != Reals{0, 0, 0});
+}
+
+TEST_CASE("session: gradients that programs compute have the bits of those op by op", "[session]") {
+  using Function = Value (*)(const Value&);
+  const std::vector<std::pair<const char*, Function>> functions = {
+      {"gelu", [](const Value& x) { return gelu(x); }},
+      {"silu", [](const Value& x) { return silu(x); }},
+      {"tanh", [](const Value& x) { return tanh(x); }},
+      {"sqrt", [](const Value& x) { return sqrt(x * x + 1); }},
+      {"softmax", [](const Value& x) { return softmax(x, 1); }},
+      {"log_softmax", [](const Value& x) { return log_softmax(x, 3); }},
+      {"max_pool, windows that meet", [](const Value& x) { return max_pool2d(x, 3, 2, 1); }},
+      {"max_pool, windows side by side", [](const Value& x) { return max_pool2d(x, 2, 2); }},
+      {"avg_pool", [](const Value& x) { return avg_pool2d(x, 3, 2); }},
+      {"parts that lie apart",
+       [](const Value& x) {
+         const std::vector<Value> parts = training::split(x, 3, 4);
+         return parts[0] * parts[3] + parts[1];
+       }},
+      {"parts that meet", [](const Value& x) { return training::slice(x, 1, 0, 2) * training::slice(x, 1, 1, 2) + training::slice(x, 1, 1, 2); }},
+      {"parts and the whole", [](const Value& x) { return training::slice(x, 2, 3, 4) * sum(x) + training::slice(x, 2, 9, 4); }},
+  };
+  for (const auto& [name, function] : functions) {
+    CAPTURE(name);
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      Session session({.dtype = dtype, .seed = 5});
+      const Value x = session.input(session.normal({4, 3, 16, 16}));
+      const Value y = function(x);
+      for (int round = 0; round < 2; ++round) {  // a program that is new, and one that is known
+        const Value cotangent = session.input(session.normal(y.shape()));
+        const auto by_ops = session.gradients(y, {x}, {cotangent, true}), by_programs = session.gradients(y, {x}, {cotangent, false});
+        REQUIRE(by_ops.ok());
+        REQUIRE(by_programs.ok());
+        const Tensor wanted = by_ops.value()[0].array().to_tensor(), found = by_programs.value()[0].array().to_tensor();
+        CHECK(std::ranges::equal(wanted.bytes(), found.bytes()));
+      }
+    }
+  }
 }
 
 TEST_CASE("session: gradients at inner values, of unused values, and with a cotangent", "[session]") {

@@ -51,10 +51,20 @@ struct RuleGraph {
 
 // What decides the rule's graph.
 std::string key_of(const AppliedArrays& applied) {
+  std::string key(applied.wanted.begin(), applied.wanted.end());
+  if (std::holds_alternative<NoAttributes>(applied.attributes)) {  // quick: the op and the operands' types
+    key.push_back(static_cast<char>(applied.op));
+    for (const Array* operand : applied.operands) {
+      const Shape& shape = operand->shape();
+      key.push_back(static_cast<char>(operand->dtype()));
+      key.push_back(static_cast<char>(shape.size()));
+      key.append(reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(shape[0]));
+    }
+    return key;
+  }
   Graph graph;
   std::vector<NodeId> operands;
   for (const Array* operand : applied.operands) operands.push_back(graph.append_input(operand->dtype(), operand->shape(), "x"));
-  std::string key(applied.wanted.begin(), applied.wanted.end());
   const auto node = graph.append(applied.op, std::move(operands), applied.attributes);
   if (node) graph.mark_output(node.value(), "y");
   const std::vector<std::byte> bytes = canonical_bytes(graph);

@@ -52,6 +52,18 @@ Task smooth(Session& s) {
   return task;
 }
 
+// What programs compute by one kernel where rules have several ops: a pool whose windows meet, and a tensor cut into parts.
+Task cuts(Session& s) {
+  Task task;
+  task.parameters = {s.parameter("p", s.normal({2, 3, 6, 6})), s.parameter("q", s.normal({4, 6}))};
+  task.arguments = {s.input(s.normal({2, 3, 6, 6}), "x")};
+  task.loss = [p = task.parameters](std::span<const Value> v) {
+    const auto part = [&](std::int64_t start) { return apply(Op::slice, p[1], SliceAttributes{{0, start}, {1, 1}, {4, 3}}); };
+    return mean(square(max_pool2d(p[0] * v[0], 3, 2, 1))) + sum(tanh(part(0)) * part(3));
+  };
+  return task;
+}
+
 struct Recorded {
   Trace trace;
   std::vector<std::vector<double>> results;  // the gradients, then the loss
@@ -87,7 +99,7 @@ std::size_t largest_region(const Trace& trace) {
 
 TEST_CASE("compiled recorder: training steps, forward and backward, keep their contracts", "[recorder][compiled]") {
   for (const DType dtype : {DType::float32, DType::float64}) {
-    for (const auto task : {perceptron, block, smooth}) {
+    for (const auto task : {perceptron, block, smooth, cuts}) {
       Session session({.dtype = dtype, .seed = 9, .threads = 2});
       const Recorded one = recorded(session, task(session), true);
       const Judged result = judged(one.trace);
@@ -103,7 +115,7 @@ TEST_CASE("compiled recorder: training steps, forward and backward, keep their c
 }
 
 TEST_CASE("compiled recorder: the trace has the values that the run returned, and those of eager execution", "[recorder][compiled]") {
-  for (const auto task : {perceptron, block, smooth}) {
+  for (const auto task : {perceptron, block, smooth, cuts}) {
     Session session({.seed = 10, .threads = 1});
     const Task one = task(session);
     const Recorded eager = recorded(session, one, false), compiled = recorded(session, one, true);

@@ -1,7 +1,7 @@
 """Training steps of the eager session beside PyTorch eager, interleaved.
 
     cmake --build --preset release --target bench_session
-    python benchmarks/session/compare.py build/release/bin/bench_session [--rounds 5] [--seconds 1] [--threads 2] [--device cuda] [--compiled]
+    python benchmarks/session/compare.py build/release/bin/bench_session [BEFORE/bench_session] [--rounds 5] [--seconds 1] [--threads 2] [--device cuda] [--compiled]
 
 The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
 On a device both sides compute in float32 without TF32, and their clocks stop when the last step is done there.
@@ -165,7 +165,7 @@ def timed(step, seconds, device):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    parser.add_argument("programs", nargs="+", metavar="PROGRAM", help="bench_session of one build, or of several")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv", "lstm", "gelu", "tanh", "max_rows", "max_pool"])
@@ -177,15 +177,17 @@ def main():
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     for name in options.tasks:
-        step, ours, theirs = torch_step(globals()[name](), options.device), [], []
+        step, ours, theirs = torch_step(globals()[name](), options.device), [[] for _ in options.programs], []
         for _ in range(options.rounds):
             theirs.append(timed(step, options.seconds, options.device))
-            words = [options.program, name, str(options.seconds), str(options.threads), options.device, backend]
-            ours.append(tuple(map(float, subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())))
-        for k, kind in enumerate(["wall", "cpu"]):
-            mine, other = [o[k] for o in ours], [t[k] for t in theirs]
-            ratio = statistics.median(a / b for a, b in zip(mine, other))
-            print(f"{name:8} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}")
+            for program, times in zip(options.programs, ours):
+                words = [program, name, str(options.seconds), str(options.threads), options.device, backend]
+                times.append(tuple(map(float, subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())))
+        for times in ours:
+            for k, kind in enumerate(["wall", "cpu"]):
+                mine, other = [o[k] for o in times], [t[k] for t in theirs]
+                ratio = statistics.median(a / b for a, b in zip(mine, other))
+                print(f"{name:8} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}", flush=True)
 
 
 if __name__ == "__main__":

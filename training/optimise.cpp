@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/threads.h"
 #include "semantics/demand.h"
 #include "training/pass.h"
 
@@ -17,6 +18,17 @@ namespace {
 template <class F>
 void with_elements(DType dtype, const F& f) {
   dtype == DType::float32 ? f(float{}) : f(double{});
+}
+
+// f(i) for i < count on all threads; no place reads what another writes.
+template <class F>
+void for_each_place(std::size_t count, const F& f) {
+  constexpr std::size_t kGrain = 1 << 15;  // elements of a task
+  runtime::parallel_ranges(count, kGrain, [&](std::size_t first, std::size_t last) {
+    const F own = f;
+#pragma GCC ivdep
+    for (std::size_t i = first; i < last; ++i) own(i);
+  });
 }
 
 Array filled(const Array& like, double value) {
@@ -231,16 +243,13 @@ Outcome<Array> Sgd::next(std::size_t which, const Array& parameter, const Array&
     const auto q = result.data<T>();
     const auto rate = static_cast<T>(this->rate()), momentum = static_cast<T>(options_.momentum),
                decay = static_cast<T>(options_.weight_decay);
-    if (options_.momentum == 0) {
-      for (std::size_t i = 0; i < q.size(); ++i) q[i] = p[i] - rate * (g[i] + decay * p[i]);
-      return;
-    }
+    if (options_.momentum == 0) return for_each_place(q.size(), [=](std::size_t i) { q[i] = p[i] - rate * (g[i] + decay * p[i]); });
     const auto v = velocity_[which].data<T>();
-    for (std::size_t i = 0; i < q.size(); ++i) {
+    for_each_place(q.size(), [=, nesterov = options_.nesterov](std::size_t i) {
       const T slope = g[i] + decay * p[i];
       v[i] = momentum * v[i] + slope;
-      q[i] = p[i] - rate * (options_.nesterov ? slope + momentum * v[i] : v[i]);
-    }
+      q[i] = p[i] - rate * (nesterov ? slope + momentum * v[i] : v[i]);
+    });
   });
   return result;
 }
@@ -263,12 +272,12 @@ Outcome<Array> Adam::next(std::size_t which, const Array& parameter, const Array
     const auto rate = static_cast<T>(this->rate() / correction1), root = static_cast<T>(std::sqrt(correction2));
     const auto added = static_cast<T>(options_.decoupled ? 0 : options_.weight_decay);
     const auto kept = static_cast<T>(options_.decoupled ? 1 - this->rate() * options_.weight_decay : 1);
-    for (std::size_t i = 0; i < q.size(); ++i) {
+    for_each_place(q.size(), [=](std::size_t i) {
       const T slope = g[i] + added * p[i];
       m[i] = b1 * m[i] + rest1 * slope;
       v[i] = b2 * v[i] + rest2 * slope * slope;
       q[i] = kept * p[i] - rate * m[i] / (std::sqrt(v[i]) / root + epsilon);
-    }
+    });
   });
   return result;
 }
@@ -285,7 +294,7 @@ Outcome<Array> added(runtime::Mirror* device, const Array& x, const Array& y) {
   with_elements(x.dtype(), [&]<class T>(T) {
     const auto a = x.data<T>(), b = y.data<T>();
     const auto s = sum.data<T>();
-    for (std::size_t i = 0; i < s.size(); ++i) s[i] = a[i] + b[i];
+    for_each_place(s.size(), [=](std::size_t i) { s[i] = a[i] + b[i]; });
   });
   return sum;
 }

@@ -1,5 +1,5 @@
 // Optimisers: new values for a session's parameters from gradients, in plain loops over their own buffers (no ops, nothing on the tape).
-// Arithmetic is that of the parameter's type, in the order written here. In a session on a device a step is one pass per parameter there,
+// Arithmetic is that of the parameter's type, in the order written here, on any number of threads. In a session on a device a step is one pass per parameter there,
 // from which nothing is copied back; products and sums may fuse, and divisions by sqrt(1 - b2^t) are products.
 #pragma once
 

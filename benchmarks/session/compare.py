@@ -1,7 +1,8 @@
 """Training steps of the eager session beside PyTorch eager, interleaved.
 
     cmake --build --preset release --target bench_session
-    python benchmarks/session/compare.py build/release/bin/bench_session [BEFORE/bench_session] [--rounds 5] [--seconds 1] [--threads 2] [--device cuda] [--compiled]
+    python benchmarks/session/compare.py build/release/bin/bench_session [BEFORE/bench_session] [--rounds 5] [--seconds 1] [--threads 2]
+        [--device cuda] [--compiled]
 
 The rate is small, so that every step does the work of an early one: near a minimum gradients become subnormal, and slow on some processors.
 On a device both sides compute in float32 without TF32, and their clocks stop when the last step is done there.
@@ -168,7 +169,7 @@ def main():
     parser.add_argument("programs", nargs="+", metavar="PROGRAM", help="bench_session of one build, or of several")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--tasks", nargs="*", default=["small", "mlp", "block", "pool", "overlap", "conv", "lstm", "gelu", "tanh", "max_rows", "max_pool"])
+    parser.add_argument("--tasks", nargs="*", default="small mlp block pool overlap conv lstm gelu tanh max_rows max_pool".split())
     parser.add_argument("--threads", type=int, default=2)  # 1 where others use the machine: OpenMP's threads wait for each other
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--compiled", action="store_true", help="steps of a compiled function, beside PyTorch eager all the same")
@@ -187,7 +188,8 @@ def main():
             for k, kind in enumerate(["wall", "cpu"]):
                 mine, other = [o[k] for o in times], [t[k] for t in theirs]
                 ratio = statistics.median(a / b for a, b in zip(mine, other))
-                print(f"{name:8} {kind:4}  {backend} session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us  ratio {ratio:.2f}", flush=True)
+                medians = f"session {statistics.median(mine):10.1f} us  torch {statistics.median(other):10.1f} us"
+                print(f"{name:8} {kind:4}  {backend} {medians}  ratio {ratio:.2f}", flush=True)
 
 
 if __name__ == "__main__":

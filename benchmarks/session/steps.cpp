@@ -139,7 +139,9 @@ Task task_of(std::string_view what, Session& session, training::Model& model) {
   if (what == "gelu") return operation_task(session, image, image, gelu);
   if (what == "tanh") return operation_task(session, image, image, tanh);
   if (what == "max_rows") {
-    return operation_task(session, {2048, 512}, {2048}, [](const Value& x) { return apply(Op::reduce_max, x, ReduceAttributes{{1}, false}); });
+    return operation_task(session, {2048, 512}, {2048}, [](const Value& x) {
+      return apply(Op::reduce_max, x, ReduceAttributes{{1}, false});
+    });
   }
   if (what == "max_pool") return operation_task(session, image, {16, 64, 16, 16}, [](const Value& x) { return max_pool2d(x, 3, 2, 1); });
   return residual_task(session);
@@ -151,7 +153,8 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 6) {
-    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv|lstm|gelu|tanh|max_rows|max_pool SECONDS [THREADS [cpu|emulated|cuda [eager|compiled]]]\n";
+    std::cerr << "usage: bench_session small|mlp|block|pool|overlap|conv|lstm|gelu|tanh|max_rows|max_pool SECONDS [THREADS "
+                 "[cpu|emulated|cuda [eager|compiled]]]\n";
     return 2;
   }
   const std::string_view what = argv[1];
@@ -178,8 +181,7 @@ int main(int argc, char** argv) {
     std::vector<Value> data;
     for (const Array& one : task.data) data.push_back(session.input(one));
     const auto results = is_compiled ? compiled(data) : gradients(data);
-    const bool fine =
-        results.ok() && (task.seeded || sgd.step(std::span(results.value()).first(task.parameters.size())).ok());
+    const bool fine = results.ok() && (task.seeded || sgd.step(std::span(results.value()).first(task.parameters.size())).ok());
     session.clear();
     return fine;
   };

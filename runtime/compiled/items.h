@@ -21,7 +21,7 @@ struct Item {
   Shape shape;
   std::optional<Array> constant;
   std::vector<ItemId> pads;  // of an add: several, whose sum it is, and which do not meet
-  bool folded = false;  // a constant that was computed: `op` of the constants `meant`
+  bool folded = false;       // a constant that was computed: `op` of the constants `meant`
 };
 
 struct Items {

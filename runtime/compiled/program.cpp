@@ -151,8 +151,9 @@ Outcome<Done> Program::State::execute(const Step& step) {
   if (step.kind == Step::Kind::greatest_of_windows) {
     const Item& source = items.items[item.operands[0]];
     const auto* const pad = std::get_if<PadAttributes>(&source.attributes);
-    hand_to_greatest({std::get<GatherAttributes>(item.attributes).indices, static_cast<std::size_t>(item.shape[2]), pad == nullptr ? 0 : pad->value},
-                     values[step.operands[0]], values[step.operands[1]], values[step.results[0]]);
+    hand_to_greatest(
+        {std::get<GatherAttributes>(item.attributes).indices, static_cast<std::size_t>(item.shape[2]), pad == nullptr ? 0 : pad->value},
+        values[step.operands[0]], values[step.operands[1]], values[step.results[0]]);
     return Done{};
   }
   std::vector<const Array*> operands;

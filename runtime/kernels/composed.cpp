@@ -75,7 +75,8 @@ void hand_planes(const Windows& windows, const Array& x, const Array& g, Array& 
   const T *const from = x.data<T>().data(), *const bars = g.data<T>().data();
   T* const to = result.data<T>().data();
   std::vector<std::int32_t> by_tap(windows.places.size());
-  for (std::size_t i = 0; i < by_tap.size(); ++i) by_tap[i % windows.taps * count + i / windows.taps] = static_cast<std::int32_t>(windows.places[i]);
+  for (std::size_t i = 0; i < by_tap.size(); ++i)
+    by_tap[i % windows.taps * count + i / windows.taps] = static_cast<std::int32_t>(windows.places[i]);
   parallel_ranges(planes, std::max<std::size_t>((1 << 13) / std::max<std::size_t>(size, 1), 1), [&](std::size_t first, std::size_t last) {
     const Scratch<T> plane(size + 1), sums(size + 1);  // and what lies outside
     Plane<T> fast(count);

@@ -81,7 +81,8 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
          const std::vector<Value> parts = training::split(x, 3, 4);
          return parts[0] * parts[3] + parts[1];
        }},
-      {"parts that meet", [](const Value& x) { return training::slice(x, 1, 0, 2) * training::slice(x, 1, 1, 2) + training::slice(x, 1, 1, 2); }},
+      {"parts that meet",
+       [](const Value& x) { return training::slice(x, 1, 0, 2) * training::slice(x, 1, 1, 2) + training::slice(x, 1, 1, 2); }},
       {"parts and the whole", [](const Value& x) { return training::slice(x, 2, 3, 4) * sum(x) + training::slice(x, 2, 9, 4); }},
   };
   for (const auto& [name, function] : functions) {

@@ -32,9 +32,7 @@ Recurrent::State Recurrent::zeros(std::int64_t batch) const {
 
 // x: the input's part of the gates, with its bias, and with that of the recurrent part where the two are just added.
 Value Recurrent::step(const Layer& layer, const Value& x, Value& hidden, Value* cell) const {
-  const auto summed = [&] {
-    return session_->apply(Op::gemm, {hidden, layer.recurrent, x}, GemmAttributes{1, 1, false, true});
-  };
+  const auto summed = [&] { return session_->apply(Op::gemm, {hidden, layer.recurrent, x}, GemmAttributes{1, 1, false, true}); };
   switch (cell_) {
     case Cell::rnn:
       return hidden = tanh(summed());

@@ -84,8 +84,12 @@ struct Session::Sweep {
     }
   }
 
-  // Whether ops may be done in another way that gives the same bits: nobody looks on, and nothing is differentiated again.
-  [[nodiscard]] bool free() const { return !differentiable && session.observer_ == nullptr && !session.mirror_; }
+  // Whether ops may be done in another way that gives the same bits: nobody looks on, nothing is differentiated again, and results are
+  // stored as they were computed.
+  [[nodiscard]] bool free() const {
+    const SessionOptions& options = session.options_;
+    return !differentiable && session.observer_ == nullptr && !session.mirror_ && !options.bfloat16 && options.reference == Reference::none;
+  }
 
   // The cotangent of a slice waits, so that those of several slices are put together at once.
   bool keep_part(const Entry& entry, Ref operand, Ref bar) {

@@ -5,9 +5,10 @@
 //
 // Compiling folds what depends on constants alone, computes equal nodes once, makes chains of elementwise ops one pass over blocks that
 // stay in the cache, computes gradients of convolutions in their weights, and of maxima over windows, without laying tensors out anew, puts
-// parts of a tensor together that would be padded and added, and gives every intermediate value a place in one piece of memory. Each op is computed by the kernels of runtime/kernels, so results are those of eager execution, bit
-// for bit, but for sums that a weight gradient takes in another order. On a device the steps are the same: a pass is one launch where a pass
-// of the device holds it, the memory is one piece there, and what is folded was computed on the CPU.
+// parts of a tensor together that would be padded and added, and gives every intermediate value a place in one piece of memory. Each op is
+// computed by the kernels of runtime/kernels, so results are those of eager execution, bit for bit, but for sums that a weight gradient
+// takes in another order. On a device the steps are the same: a pass is one launch where a pass of the device holds it, the memory is one
+// piece there, and what is folded was computed on the CPU.
 #pragma once
 
 #include <cstddef>

@@ -87,8 +87,10 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
   };
   for (const auto& [name, function] : functions) {
     CAPTURE(name);
-    for (const DType dtype : {DType::float32, DType::float64}) {
-      Session session({.dtype = dtype, .seed = 5});
+    SessionOptions rounded{.seed = 5};
+    rounded.bfloat16 = true;
+    for (const SessionOptions& options : {SessionOptions{.seed = 5}, SessionOptions{.dtype = DType::float64, .seed = 5}, rounded}) {
+      Session session(options);
       const Value x = session.input(session.normal({4, 3, 16, 16}));
       const Value y = function(x);
       for (int round = 0; round < 2; ++round) {  // a program that is new, and one that is known

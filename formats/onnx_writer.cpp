@@ -13,13 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "formats/onnx_form.h"
+
 namespace assay::formats {
 
 namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-constexpr int kOpset = 20, kIrVersion = 9;
+constexpr int kOpset = 20, kRmsOpset = 23;  // the latter where there is an RMS norm
+constexpr int kIrVersion = 9, kRmsIrVersion = 11;
 
 Rejection no_form(const Graph& graph, NodeId id, std::string found) {
   return {Rejection::Kind::unsupported,
@@ -199,15 +202,11 @@ Ints joined(Ints first, const Ints& second) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), names_(graph.nodes.size()), users_(graph.nodes.size(), 0) {
-    for (const Node& node : graph.nodes) {
-      for (const NodeId operand : node.operands) ++users_[operand];
-    }
-    for (const NodeId output : graph.outputs) ++users_[output];
-  }
+  explicit Writer(const Graph& graph) : graph_(graph), names_(graph.nodes.size()) {}
 
   Outcome<std::string> write() {
     name_nodes();
+    join_masks();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (joined_.count(id) != 0) continue;
       if (auto done = write_node(id); !done) return done.rejection();
@@ -226,8 +225,11 @@ class Writer {
           Rejection::Kind::unsupported,       "onnx.size", "model", "at most 2 GiB", std::to_string(body.text().size()) + " bytes",
           "write fewer weights into one file"};
     }
-    const std::string opset = Message().bytes(1, "").number(2, kOpset).text();
-    return Message().number(1, kIrVersion).bytes(2, "assay").bytes(7, body.text()).bytes(8, opset).text();
+    const bool has_rms = std::ranges::any_of(graph_.nodes, [](const Node& node) {
+      return node.op == Op::normalise && of<NormaliseAttributes>(node).form == NormaliseAttributes::Form::root_mean;
+    });
+    const std::string opset = Message().bytes(1, "").number(2, has_rms ? kRmsOpset : kOpset).text();
+    return Message().number(1, has_rms ? kRmsIrVersion : kIrVersion).bytes(2, "assay").bytes(7, body.text()).bytes(8, opset).text();
   }
 
  private:
@@ -255,6 +257,10 @@ class Writer {
     for (const auto& [id, name] : copies_) late_.push_back(Operator("Identity").in(names_[id]).with_output(name));
   }
 
+  static Tensor reals(const std::vector<double>& values, DType dtype, const Shape& shape) {
+    if (dtype != DType::float32) return Tensor::of_doubles(shape, values);
+    return Tensor::of_floats(shape, std::vector<float>(values.begin(), values.end()));
+  }
   std::string constant(const Tensor& value, const std::string& wanted) {
     const std::string name = fresh(wanted);
     initializers_.push_back(tensor_proto(name, value));
@@ -263,11 +269,7 @@ class Writer {
   std::string ints(const Ints& values, const std::string& wanted) {
     return constant(Tensor::of_ints({static_cast<std::int64_t>(values.size())}, values), wanted);
   }
-  std::string real(double value, DType dtype, const std::string& wanted) {
-    const auto narrow = static_cast<float>(value);
-    return constant(dtype == DType::float32 ? Tensor::of_floats({}, std::span(&narrow, 1)) : Tensor::of_doubles({}, std::span(&value, 1)),
-                    wanted);
-  }
+  std::string real(double value, DType dtype, const std::string& wanted) { return constant(reals({value}, dtype, {}), wanted); }
 
   Outcome<Done> write_node(NodeId id) {
     const Node& node = graph_.node(id);
@@ -291,6 +293,7 @@ class Writer {
     const Node& node = graph_.node(id);
     if (const auto name = plain_name(node.op)) return with_operands(*name, node).with_output(names_[id]);
     if (node.op == Op::normalise) return layer_norm(id);
+    if (node.op == Op::masked_softmax) return masked_softmax(id);
     std::optional<Operator> made = layout(node);
     if (!made) made = windowed(node);
     if (!made) made = other(node);
@@ -386,6 +389,8 @@ class Writer {
         return reduction("ReduceMax", node);
       case Op::reduce_min:
         return reduction("ReduceMin", node);
+      case Op::log_sum_exp:
+        return reduction("ReduceLogSumExp", node);
       case Op::softmax:
         return with_operands("Softmax", node).set("axis", of<SoftmaxAttributes>(node).axis);
       case Op::log_softmax:
@@ -409,45 +414,58 @@ class Writer {
     }
   }
 
-  // LayerNormalization is the op, a product and, if there is one, a sum; the three are one operator.
+  // LayerNormalization is the op, a product and, if there is one, a sum; the three are one operator. RMSNormalization has no sum.
   Outcome<std::string> layer_norm(NodeId id) {
     const Node& node = graph_.node(id);
+    const auto product = layer_scale(graph_, id);
+    if (!has_layer_form(node) || !product) return no_form(graph_, id, "no product with a scale behind it, or a form that has no operator");
     const auto& how = of<NormaliseAttributes>(node);
-    const auto rank = static_cast<std::int64_t>(node.shape.size()), first = rank - static_cast<std::int64_t>(how.axes.size());
-    for (std::size_t k = 0; k < how.axes.size(); ++k) {
-      if (how.axes[k] != first + static_cast<std::int64_t>(k)) return no_form(graph_, id, "axes that are not the last ones");
-    }
-    if (how.form != NormaliseAttributes::Form::centered) return no_form(graph_, id, "another form than centered");
-    const auto product = only_user(id, Op::mul);
-    if (!product) return no_form(graph_, id, "no product with a scale behind it");
-    const auto total = only_user(*product, Op::add);
-    const auto constant_of = [&](NodeId user, NodeId operand) {
-      const auto& both = graph_.node(user).operands;
-      return both[0] == operand ? both[1] : both[0];
-    };
-    const NodeId scale = constant_of(*product, id), last = total.value_or(*product);
-    const Shape own(node.shape.begin() + first, node.shape.end());
-    const auto fits = [&](NodeId one) { return graph_.node(one).op == Op::constant && graph_.node(one).shape == own; };
-    if (!fits(scale) || (total && !fits(constant_of(*total, *product)))) return no_form(graph_, id, "a scale or bias of another shape");
-    Operator made = Operator("LayerNormalization").in(names_[node.operands[0]]).in(names_[scale]);
-    if (total) made.in(names_[constant_of(*total, *product)]);
+    const std::size_t first = node.shape.size() - how.axes.size();
+    const bool is_rms = how.form == NormaliseAttributes::Form::root_mean;
+    auto total = is_rms ? std::nullopt : only_user(graph_, *product, Op::add);
+    if (total && !is_weight(graph_, other_operand(graph_, *total, *product), node.shape, first)) total.reset();
+    Operator made = Operator(is_rms ? "RMSNormalization" : "LayerNormalization").in(names_[node.operands[0]]);
+    made.in(names_[other_operand(graph_, *product, id)]);
+    if (total) made.in(names_[other_operand(graph_, *total, *product)]);
     joined_.insert(*product);
     if (total) joined_.insert(*total);
-    return made.set("axis", first).set("epsilon", static_cast<float>(how.epsilon)).with_output(names_[last]);
+    made.set("axis", static_cast<std::int64_t>(first)).set("epsilon", static_cast<float>(how.epsilon));
+    return made.with_output(names_[total.value_or(*product)]);
   }
 
-  std::optional<NodeId> only_user(NodeId id, Op op) const {
-    if (users_[id] != 1) return std::nullopt;
-    for (NodeId user = id + 1; user < graph_.nodes.size(); ++user) {
-      if (std::ranges::count(graph_.node(user).operands, id) == 1) return graph_.node(user).op == op ? std::optional(user) : std::nullopt;
+  void join_masks() {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (graph_.node(id).op != Op::masked_softmax) continue;
+      auto form = mask_form(graph_, id);
+      if (!form) continue;
+      joined_.insert(form->parts.begin(), form->parts.end());
+      masks_.emplace(id, std::move(*form));
     }
-    return std::nullopt;
+  }
+
+  Outcome<std::string> masked_softmax(NodeId id) {
+    constexpr double kShut = -std::numeric_limits<double>::infinity();
+    const auto found = masks_.find(id);
+    if (found == masks_.end()) return no_form(graph_, id, "none of this form");
+    const MaskForm& form = found->second;
+    const DType dtype = graph_.node(id).dtype;
+    const std::string scores = fresh(names_[id] + ".scores");
+    Operator masked(form.condition ? "Where" : "Add");
+    if (form.condition) {
+      masked.in(names_[*form.condition]).in(names_[form.scores]).in(real(kShut, dtype, "shut"));
+    } else {
+      std::vector<double> mask;
+      for (const bool shut : form.shut) mask.push_back(shut ? kShut : 0);
+      masked.in(names_[form.scores]).in(constant(reals(mask, dtype, form.shape), "mask"));
+    }
+    nodes_.push_back(masked.with_output(scores));
+    return Operator("Softmax").in(scores).set("axis", of<MaskedSoftmaxAttributes>(graph_.node(id)).axis).with_output(names_[id]);
   }
 
   const Graph& graph_;
   std::vector<std::string> names_;
-  std::vector<std::size_t> users_;
   std::set<NodeId> joined_;  // written with another node
+  std::map<NodeId, MaskForm> masks_;
   std::set<std::string> taken_;
   std::vector<std::pair<NodeId, std::string>> copies_;
   std::vector<std::string> nodes_, late_, initializers_;

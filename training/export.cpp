@@ -5,6 +5,7 @@
 
 #include "formats/onnx_writer.h"
 #include "runtime/kernels/kernels.h"
+#include "training/atomic_file.h"
 
 namespace assay::training {
 
@@ -24,9 +25,10 @@ Graph with_constants(const Graph& graph, std::size_t first, std::span<const Valu
   return result;
 }
 
-// Layout ops, and sums and products of integers.
+// Layout ops, sums and products of integers, and logic.
 bool is_folded(const Node& node) {
   const Op op = node.op;
+  if (op == Op::logical_and || op == Op::logical_or || op == Op::logical_not) return true;
   if (is_integer(node.dtype) && (op == Op::add || op == Op::sub || op == Op::mul)) return true;
   return op == Op::reshape || op == Op::permute || op == Op::slice || op == Op::concat || op == Op::expand || op == Op::gather;
 }
@@ -79,6 +81,14 @@ Outcome<ExportedModel> export_onnx(Model& model, const std::function<Value(std::
   const auto file = formats::write_onnx(said.value());
   if (!file) return file.rejection();
   return ExportedModel{std::move(said).value(), file.value()};
+}
+
+Outcome<Done> write_onnx_file(const std::string& path, Model& model, const std::function<Value(std::span<const Value>)>& function,
+                              std::span<const ExportInput> inputs, const std::string& output) {
+  const auto exported = export_onnx(model, function, inputs, output);
+  if (!exported) return exported.rejection();
+  const std::span<const std::byte> file = std::as_bytes(std::span(exported.value().file));
+  return write_atomically(path, std::span(&file, 1));
 }
 
 }  // namespace assay::training

@@ -23,5 +23,8 @@ struct ExportInput {
 };
 [[nodiscard]] Outcome<ExportedModel> export_onnx(Model& model, const std::function<Value(std::span<const Value>)>& function,
                                                  std::span<const ExportInput> inputs, const std::string& output = "output");
+// That file at `path`; rejections of write_atomically() as well.
+Outcome<Done> write_onnx_file(const std::string& path, Model& model, const std::function<Value(std::span<const Value>)>& function,
+                              std::span<const ExportInput> inputs, const std::string& output = "output");
 
 }  // namespace assay::training

@@ -3,11 +3,14 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/functions.h"
+#include "training/layers/recurrent.h"
+#include "training/layers/shapes.h"
 
 namespace assay::training {
 
@@ -120,9 +123,9 @@ Value cross_entropy_of_probabilities(const Value& scores, const Value& target, c
 }
 
 Value binary_cross_entropy_with_logits(const Value& logits, const Value& target, const BinaryLoss& how) {
-  // (1 - t) x + (1 + (positive - 1) t) log(1 + exp(-x))
-  const Value soft = softplus(-logits);
-  Value loss = (1 - target) * logits + (how.positive ? ((*how.positive - 1) * target + 1) * soft : soft);
+  Value bit = target * softplus(-logits);
+  if (how.positive) bit = *how.positive * bit;
+  Value loss = bit + (1 - target) * softplus(logits);
   if (how.weights) loss = loss * *how.weights;
   return reduced(loss, how.reduction);
 }
@@ -132,6 +135,69 @@ Value binary_cross_entropy(const Value& probabilities, const Value& target, cons
   Value loss = (target - 1) * at_least(log(1 - probabilities), kLeast) - target * at_least(log(probabilities), kLeast);
   if (how.weights) loss = loss * *how.weights;
   return reduced(loss, how.reduction);
+}
+
+namespace {
+
+// A logarithm of 0 whose sums stay finite: exp gives exactly 0 beside any number.
+constexpr double kImpossible = -1e30;
+
+// [B, 2 S + 1]: `between`, what comes from [B, S], `between`, ...
+Value interleaved(const Value& between, const Value& x) {
+  const Shape shape = x.shape();
+  const Value other = expand(between, shape), first = expand(between, {shape[0], 1});
+  return concat({first, reshape(stack(std::vector{x, other}, 2), {shape[0], 2 * shape[1]})}, 1);
+}
+
+// Places 0 .. count - 1 as a row [1, count].
+Value places_of(Session& session, std::int64_t count) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return session.input(Tensor::of_ints({1, count}, all), "places");
+}
+
+}  // namespace
+
+Value ctc(const Value& logarithms, const Value& targets, const Value& lengths, const Value& target_lengths, const CtcLoss& how) {
+  const Shape shape = logarithms.shape(), labels = targets.shape();
+  Session& session = logarithms.session();
+  if (shape.size() != 3 || labels.size() != 2 || labels[0] != shape[1] || labels[1] < 1 || lengths.shape() != Shape{shape[1]} ||
+      target_lengths.shape() != Shape{shape[1]}) {
+    return refused("ctc", "[T, B, C], [B, S] with S > 0, [B] and [B]", logarithms, targets);
+  }
+  if (shape[0] < 1 || shape[0] > kMostSteps) {
+    return session.refuse({Rejection::Kind::unsupported, "training.steps", "ctc", "T from 1 to " + std::to_string(kMostSteps),
+                           to_string(shape), "cut the sequences"});
+  }
+  const std::int64_t batch = shape[1], classes = shape[2], count = labels[1], wide = 2 * count + 1;
+  const auto whole = [&](std::int64_t value) { return session.input(Tensor::of_ints({1, 1}, std::vector<std::int64_t>{value})); };
+  const Value none = session.number(kImpossible, logarithms.dtype()), zero = session.number(0, logarithms.dtype());
+  // The logarithms of the target with blanks round each class, at every step: products with a 1 for each class.
+  const Value padded = interleaved(whole(how.blank), targets);
+  const Value hit = apply(Op::equal, reshape(padded, {batch, 1, wide}), reshape(places_of(session, classes), {1, classes, 1}));
+  const Value said = matmul(permute(logarithms, {1, 0, 2}), cast(hit, logarithms.dtype()));  // [B, T, 2 S + 1]
+  // A blank may be passed over between two classes that differ.
+  Value skips = expand(none, {batch, 1});
+  if (count > 1) {
+    const Value same = apply(Op::equal, slice(targets, 1, 1, count - 1), slice(targets, 1, 0, count - 1));
+    skips = concat({skips, choose(same, none, zero)}, 1);
+  }
+  skips = interleaved(expand(none, {1, 1}), skips);
+  const Value place = places_of(session, wide);
+  Value state = select(said, 1, 0) + choose(apply(Op::less, place, whole(2)), zero, none);
+  for (std::int64_t t = 1; t < shape[0]; ++t) {
+    const auto from = [&](std::int64_t back) { return concat({expand(none, {batch, back}), slice(state, 1, 0, wide - back)}, 1); };
+    const Value before = stack(std::vector{state, from(1), from(2) + skips}, 2);
+    const Value next = apply(Op::log_sum_exp, before, ReduceAttributes{{2}, false}) + select(said, 1, t);
+    state = choose(apply(Op::less, whole(t), reshape(lengths, {batch, 1})), next, state);
+  }
+  // What ends in the last class or in the blank behind it.
+  const Value last = reshape(target_lengths, {batch, 1}) + reshape(target_lengths, {batch, 1});
+  const Value ends = apply(Op::logical_or, apply(Op::equal, place, last), apply(Op::equal, place + whole(1), last));
+  Value loss = -apply(Op::log_sum_exp, choose(ends, state, none), ReduceAttributes{{1}, false});
+  if (how.zero_infinity) loss = choose(apply(Op::less, loss, session.number(-kImpossible / 10, loss.dtype())), loss, zero);
+  if (how.reduction != Reduction::mean) return reduced(loss, how.reduction);
+  return mean(loss / cast(apply(Op::max, target_lengths, reshape(whole(1), {1})), loss.dtype()));
 }
 
 Value squared_error(const Value& x, const Value& target, Reduction reduction) { return reduced(square(x - target), reduction); }

@@ -26,7 +26,8 @@ struct ClassLoss {
 // With probabilities [B, C, ...] as target; without `ignore`.
 [[nodiscard]] Value cross_entropy_of_probabilities(const Value& scores, const Value& target, const ClassLoss& how = {});
 
-// max(x, 0) - x t + log(1 + exp(-|x|)), element by element; `positive` multiplies the term of t, weights all of it.
+// t log(1 + exp(-x)) + (1 - t) log(1 + exp(x)), element by element; `positive` multiplies the term of t, weights all of it. In this form no
+// gradient of a bit is a difference.
 struct BinaryLoss {
   Reduction reduction = Reduction::mean;
   std::optional<Value> weights = std::nullopt, positive = std::nullopt;  // broadcast
@@ -34,6 +35,19 @@ struct BinaryLoss {
 [[nodiscard]] Value binary_cross_entropy_with_logits(const Value& logits, const Value& target, const BinaryLoss& how = {});
 // -t log p - (1 - t) log(1 - p), logarithms cut at -100.
 [[nodiscard]] Value binary_cross_entropy(const Value& probabilities, const Value& target, const BinaryLoss& how = {});
+
+// Connectionist temporal classification: minus the logarithm of the probability that a sequence of classes, after equal neighbours were
+// joined and blanks left out, is the target. Log-probabilities [T, B, C], which are finite; targets [B, S] (int64) of classes that are not
+// the blank; how many places [B] of each count, of the first from 1 on, of the second from 0 on (int64). The forward algorithm in logarithms,
+// unrolled: T up to kMostSteps (layers/recurrent.h). A mean divides each loss by its target's length first. Where no sequence is long enough the loss is above
+// 1e29, or 0 with `zero_infinity`. Source: Graves et al. 2006.
+struct CtcLoss {
+  Reduction reduction = Reduction::mean;
+  std::int64_t blank = 0;
+  bool zero_infinity = false;
+};
+[[nodiscard]] Value ctc(const Value& logarithms, const Value& targets, const Value& lengths, const Value& target_lengths,
+                        const CtcLoss& how = {});
 
 [[nodiscard]] Value squared_error(const Value& x, const Value& target, Reduction reduction = Reduction::mean);
 [[nodiscard]] Value absolute_error(const Value& x, const Value& target, Reduction reduction = Reduction::mean);

@@ -1,4 +1,5 @@
 // Layers and trainers: names, seeds, modes; eager and compiled steps are the same bits; recorded steps pass the audit.
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -6,11 +7,14 @@
 #include "tests/catch.h"
 #include "tests/gpu/audited.h"
 #include "training/layers/attention.h"
+#include "training/layers/basic.h"
 #include "training/layers/convolution.h"
 #include "training/layers/normalise.h"
 #include "training/layers/recurrent.h"
 #include "training/layers/sequence.h"
 #include "training/layers/shapes.h"
+#include "training/losses.h"
+#include "training/optimise.h"
 #include "training/trainer.h"
 
 namespace assay::test {
@@ -181,6 +185,48 @@ TEST_CASE("training layers: what does not fit is refused", "[training]") {
   const MultiHeadAttention attention(model / "attention", 4, 2);
   CHECK(!attention(session.input(session.normal({3, 4})), {}).ok());
   CHECK(session.failure()->code == "session.shape");
+}
+
+TEST_CASE("training layers: LoRA trains its two matrices alone, and is a linear layer in the end", "[training]") {
+  Session session({.dtype = DType::float64, .seed = 4});
+  Model model(session);
+  const LoraLinear layer(model / "lora", 6, 5, {.rank = 2, .scale = 3});
+  CHECK(model.parameters().size() == 2);
+  const Array before = model.find("lora.weight")->value.array(), x = session.normal({3, 6}), y = session.normal({3, 5});
+  Sgd optimiser(session, model.parameters(), {.rate = 0.1});
+  Trainer trainer(model, optimiser, [&](std::span<const Value> v) { return mean_squared_error(layer(v[0]), v[1]); }, {});
+  double first = 0, last = 0;
+  for (int step = 0; step < 20; ++step) {
+    const auto loss = trainer.step(std::vector{x, y});
+    REQUIRE(loss.ok());
+    (step == 0 ? first : last) = loss.value();
+  }
+  CHECK(last < 0.9 * first);
+  CHECK(model.find("lora.weight")->value.array().to_tensor().to_doubles() == before.to_tensor().to_doubles());
+  session.clear();
+  const Value rows = session.input(x);
+  const std::vector<double> a = layer(rows).to_doubles(), b = linear(rows, layer.merged(), model.find("lora.bias")->value).to_doubles();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 1e-12);
+}
+
+TEST_CASE("training: what CTC cannot take is refused", "[training]") {
+  Session session;
+  const auto ints = [&](const Shape& shape, const std::vector<std::int64_t>& values) {
+    return session.input(Tensor::of_ints(shape, values));
+  };
+  const auto refused = [&](const Value& logarithms, const Value& targets, const std::string& code) {
+    CHECK(!ctc(logarithms, targets, ints({1}, {2}), ints({1}, {1})).ok());
+    REQUIRE(session.failure());
+    CHECK(session.failure()->code == code);
+    session.clear();
+  };
+  refused(session.input(Array::empty(DType::float32, {kMostSteps + 1, 1, 2})), ints({1, 1}, {1}), "training.steps");
+  refused(session.input(session.normal({2, 1, 2})), ints({2, 1}, {1, 1}), "session.shape");
+  refused(session.input(session.normal({2, 2})), ints({1, 1}, {1}), "session.shape");
+  // One place, two classes: no sequence is long enough.
+  const Value none = log_softmax(session.input(session.normal({1, 1, 3})), 2), both = ints({1, 2}, {1, 2});
+  CHECK(ctc(none, both, ints({1}, {1}), ints({1}, {2}), {.reduction = Reduction::sum}).item() > 1e29);
+  CHECK(ctc(none, both, ints({1}, {1}), ints({1}, {2}), {.zero_infinity = true}).item() == 0);
 }
 
 TEST_CASE("training: the range test leaves everything as it was", "[training]") {

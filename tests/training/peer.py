@@ -22,6 +22,12 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
 
+try:
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
+except ImportError:
+    onnxruntime = None
+
 RELATIVE = 1e-12   # of float64, which rounds at 1.1e-16; a hundred steps
 FACTOR = 4         # between two float32 computations in different orders
 ROUNDINGS = 8      # units of 2^-24 of the largest magnitude
@@ -106,8 +112,12 @@ def log_cosh(x, y, reduction):
     return loss if reduction == "none" else getattr(loss, reduction)()
 
 
+def ctc(scores, *others, **options):
+    return F.ctc_loss(F.log_softmax(scores, 2), *others, **options)
+
+
 def losses(cases):
-    own = {"hinge": hinge, "log_cosh": log_cosh}
+    own = {"hinge": hinge, "log_cosh": log_cosh, "ctc": ctc}
     for case in cases:
         name = f"{case['name']} {({k: v if not isinstance(v, dict) else '...' for k, v in case['options'].items()})} {case['dtype']}"
         if "failed" in case:
@@ -128,6 +138,49 @@ def losses(cases):
 
 class CausalAttention(torch.nn.MultiheadAttention):
     causal = True
+
+
+class RotaryAttention(torch.nn.Module):
+    """Su et al. 2021: pairs as complex numbers that are turned; causal, two heads."""
+
+    def __init__(self, interleaved):
+        super().__init__()
+        self.interleaved = interleaved
+        self.in_proj_weight, self.in_proj_bias = torch.nn.Parameter(torch.zeros(24, 8)), torch.nn.Parameter(torch.zeros(24))
+        self.out_proj = torch.nn.Linear(8, 8)
+
+    def turned(self, x):
+        places, d = x.shape[-2:]
+        angles = torch.arange(places, dtype=torch.float64)[:, None] * 100.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        turn = torch.polar(torch.ones_like(angles), angles).to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
+        pairs = x.unflatten(-1, (d // 2, 2)) if self.interleaved else x.unflatten(-1, (2, d // 2)).transpose(-1, -2)
+        y = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+        return (y if self.interleaved else y.transpose(-1, -2)).flatten(-2)
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in F.linear(x, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
+        return self.out_proj(F.scaled_dot_product_attention(self.turned(q), self.turned(k), v, is_causal=True).transpose(1, 2).flatten(-2))
+
+
+class LoraLinear(torch.nn.Module):
+    """Hu et al. 2021."""
+
+    def __init__(self, rank, scale):
+        super().__init__()
+        self.weight, self.bias = (torch.nn.Parameter(torch.zeros(shape), requires_grad=False) for shape in ((5, 6), 5))
+        self.lora_A, self.lora_B, self.scale = torch.nn.Parameter(torch.zeros(rank, 6)), torch.nn.Parameter(torch.zeros(5, rank)), scale / rank
+
+    def forward(self, x):
+        return F.linear(x, self.weight + self.scale * self.lora_B @ self.lora_A, self.bias)
+
+
+class SmoothMaxPool2d(torch.nn.Module):
+    def __init__(self, kernel_size, stride, sharpness):
+        super().__init__()
+        self.window, self.sharpness = {"kernel_size": kernel_size, "stride": stride}, sharpness
+
+    def forward(self, x):
+        return torch.log(F.avg_pool2d(torch.exp(self.sharpness * x), **self.window)) / self.sharpness
 
 
 class MambaBlock(torch.nn.Module):
@@ -176,10 +229,15 @@ def applied(module, x):
     return y[0] if isinstance(y, tuple) else y
 
 
-def trained(case, dtype):
-    """-> {name: tensor}: what the case has, by PyTorch in this format."""
+def module_of(case, dtype):
     module = (globals().get(case["name"]) or getattr(torch.nn, case["name"]))(**case["arguments"]).to(dtype)
     module.load_state_dict({k: tensor(v, dtype) for k, v in case["parameters"].items()}, strict=not any("running" in k for k in case["parameters"]))
+    return module
+
+
+def trained(case, dtype):
+    """-> {name: tensor}: what the case has, by PyTorch in this format."""
+    module = module_of(case, dtype)
     x, target = tensor(case["input"], dtype).requires_grad_(True), tensor(case["target"], dtype)
     running = {k: v.clone() for k, v in module.state_dict().items()}
     y = applied(module, x)
@@ -202,6 +260,18 @@ def trained(case, dtype):
     return results
 
 
+def in_onnx_runtime(case):
+    """What ONNX Runtime computes from the file that was written of the layer."""
+    session = onnxruntime.InferenceSession(bytes.fromhex(case["onnx"]), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": tensor(case["input"]).numpy()})[0]
+
+
+def evaluated(case, dtype):
+    module = module_of(case, dtype).eval()
+    with torch.no_grad():
+        return applied(module, tensor(case["input"], dtype))
+
+
 def layers(cases):
     for case in cases:
         if "failed" in case:
@@ -209,6 +279,8 @@ def layers(cases):
             continue
         name = f"{case['name']} {case['arguments']} {case['dtype']} {'compiled' if case['compiled'] else 'eager'}"
         same, exact = trained(case, getattr(torch, case["dtype"])), trained(case, torch.float64)
+        if onnxruntime and "onnx" in case:
+            compare(f"{name} in ONNX Runtime", in_onnx_runtime(case), evaluated(case, torch.float32), evaluated(case, torch.float64), "float32")
         ours = {k: case[k]["data"] for k in ("output", "input_gradient", "evaluated") if k in case}
         ours |= {k: v["data"] for k, v in case.get("after", {}).items()} | ({"losses": case["losses"]} if "losses" in case else {})
         if set(ours) != set(exact):

@@ -4,6 +4,7 @@
 
 #include "runtime/functions.h"
 #include "tests/training/peer_cases.h"
+#include "training/export.h"
 #include "training/layers/attention.h"
 #include "training/layers/basic.h"
 #include "training/layers/convolution.h"
@@ -56,6 +57,12 @@ std::vector<Case> cases() {
       return [=](const Value& x) { return (*layer)(x, {.causal = causal}); };
     };
   };
+  const auto rotary = [](bool interleaved) {
+    return [=](const Scope& scope) -> Forward {
+      const auto layer = std::make_shared<MultiHeadAttention>(scope, 8, 2, Rotary{.base = 100, .interleaved = interleaved});
+      return [=](const Value& x) { return (*layer)(x, {.causal = true}); };
+    };
+  };
   return {
       {"Linear", {{"in_features", 6}, {"out_features", 3}}, {2, 4, 6}, made<Linear>(6, 3)},
       {"Linear", {{"in_features", 6}, {"out_features", 3}, {"bias", false}}, {5, 6}, made<Linear>(6, 3, false)},
@@ -64,6 +71,9 @@ std::vector<Case> cases() {
       {"LSTM", {{"input_size", 3}, {"hidden_size", 4}, {"num_layers", 2}, {"batch_first", true}}, {2, 5, 3}, recurrent<Lstm>(3, 4, 2)},
       {"MultiheadAttention", {{"embed_dim", 8}, {"num_heads", 2}, {"batch_first", true}}, {2, 5, 8}, attention(false)},
       {"CausalAttention", {{"embed_dim", 8}, {"num_heads", 2}, {"batch_first", true}}, {2, 5, 8}, attention(true)},
+      {"RotaryAttention", {{"interleaved", false}}, {2, 5, 8}, rotary(false)},
+      {"RotaryAttention", {{"interleaved", true}}, {2, 5, 8}, rotary(true)},
+      {"LoraLinear", {{"rank", 2}, {"scale", 3}}, {2, 4, 6}, made<LoraLinear>(6, 5, LoraLinear::Options{2, 3})},
       {"BatchNorm1d", {{"num_features", 3}}, {6, 3}, made<BatchNorm>(3)},
       {"BatchNorm2d", {{"num_features", 3}, {"momentum", 0.25}}, {2, 3, 4, 5}, made<BatchNorm>(3, NormOptions{.momentum = 0.25})},
       {"InstanceNorm2d",
@@ -97,6 +107,9 @@ std::vector<Case> cases() {
       {"MaxPool1d", {{"kernel_size", 2}, {"ceil_mode", true}}, {2, 2, 7}, function([](const Value& x) {
          return max_pool(x, {2}, {.ceil_mode = true});
        })},
+      {"SmoothMaxPool2d", {{"kernel_size", {3, 2}}, {"stride", {1, 2}}, {"sharpness", 2.5}}, {2, 2, 6, 5}, function([](const Value& x) {
+         return smooth_max_pool(x, {3, 2}, 2.5, {1, 2});
+       })},
       {"AvgPool2d",
        {{"kernel_size", {3, 2}}, {"stride", 1}, {"padding", 1}, {"count_include_pad", false}},
        {2, 2, 6, 5},
@@ -119,6 +132,18 @@ Json entries_of(const Model& model) {
   return result;
 }
 
+// The layer in evaluation as an ONNX file, in hexadecimal digits.
+std::string exported(Model& model, const Forward& forward, const Array& input) {
+  const auto made = export_onnx(
+      model, [&](std::span<const Value> v) { return forward(v[0]); }, std::vector<ExportInput>{{"x", input}});
+  if (!made) return made.rejection().to_text();
+  std::string digits;
+  for (const char byte : made.value().file) {
+    for (const int shift : {4, 0}) digits += "0123456789abcdef"[static_cast<unsigned char>(byte) >> shift & 15];
+  }
+  return digits;
+}
+
 Json run(const Case& one, DType dtype, bool compiled) {
   Session session({.dtype = dtype, .seed = 9});
   Model model(session);
@@ -136,6 +161,7 @@ Json run(const Case& one, DType dtype, bool compiled) {
   const auto bars = session.gradients(mean_squared_error(y, session.input(target)), {x});
   if (!bars) return {{"name", one.name}, {"failed", bars.rejection().to_text()}};
   result["input_gradient"] = json_of(bars.value()[0]);
+  if (dtype == DType::float32 && !compiled) result["onnx"] = exported(model, forward, input);
   if (model.parameters().empty()) return result;
   Sgd optimiser(session, model.parameters(), {.rate = kRate});
   Trainer trainer(model, optimiser, [&](std::span<const Value> v) { return mean_squared_error(forward(v[0]), v[1]); },

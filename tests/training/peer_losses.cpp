@@ -109,6 +109,24 @@ void pointwise_losses(Cases& cases) {
   }
 }
 
+// Scores, targets and the two lengths; repeated classes, a target of no class, sequences that are cut, and one that is too short.
+void sequence_losses(Cases& cases) {
+  Session& session = cases.session;
+  const Value scores = session.input(session.normal({7, 4, 5}));
+  const Value targets = whole(session, {4, 3}, {1, 2, 1, 3, 3, 2, 4, 1, 1, 2, 1, 4});
+  const Value lengths = whole(session, {4}, {7, 6, 5, 7}), target_lengths = whole(session, {4}, {3, 3, 0, 1});
+  const Value short_lengths = whole(session, {4}, {7, 3, 1, 2});
+  for (const auto& [word, reduction] : kReductions) {
+    for (const std::int64_t blank : {0, 3}) {
+      const Value other = blank == 0 ? targets : whole(session, {4, 3}, {1, 2, 1, 0, 0, 2, 4, 1, 1, 2, 1, 4});
+      cases.add("ctc", {{"reduction", word}, {"blank", blank}}, {scores, other, lengths, target_lengths},
+                ctc(log_softmax(scores, 2), other, lengths, target_lengths, {.reduction = reduction, .blank = blank}));
+    }
+    cases.add("ctc", {{"reduction", word}, {"zero_infinity", true}}, {scores, targets, short_lengths, target_lengths},
+              ctc(log_softmax(scores, 2), targets, short_lengths, target_lengths, {.reduction = reduction, .zero_infinity = true}));
+  }
+}
+
 }  // namespace
 
 Json loss_cases() {
@@ -118,6 +136,7 @@ Json loss_cases() {
     Cases cases{.session = session};
     class_losses(cases);
     pointwise_losses(cases);
+    sequence_losses(cases);
     for (Json& one : cases.result) result.push_back(std::move(one));
   }
   return result;

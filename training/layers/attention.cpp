@@ -24,12 +24,46 @@ Value seen_before(Session& session, std::int64_t places, std::int64_t keys) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(const Scope& scope, std::int64_t width, std::int64_t heads)
+Value rotated(const Value& x, const Rotary& how) {
+  const Shape shape = x.shape();
+  Session& session = x.session();
+  if (shape.size() < 2 || shape.back() % 2 != 0) {
+    return session.refuse({Rejection::Kind::malformed, "session.shape", "rotated", "[..., T, d] with an even d", to_string(shape),
+                           "training/layers/attention.h says the shapes"});
+  }
+  const std::int64_t places = shape[shape.size() - 2], half = shape.back() / 2;
+  std::vector<double> cosines, sines;
+  for (std::int64_t t = 0; t < places; ++t) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(how.first + t) * std::pow(how.base, -static_cast<double>(i) / static_cast<double>(half));
+      cosines.push_back(std::cos(angle));
+      sines.push_back(std::sin(angle));
+    }
+  }
+  const Value cosine = session.input(numbers(session, {places, half}, cosines), "cos"),
+              sine = session.input(numbers(session, {places, half}, sines), "sin");
+  const std::size_t last = shape.size() - 1;
+  Value a, b;
+  if (how.interleaved) {
+    Shape pairs = shape;
+    pairs.back() = half;
+    pairs.push_back(2);
+    const Value paired = reshape(x, pairs);
+    a = select(paired, last + 1, 0), b = select(paired, last + 1, 1);
+  } else {
+    a = slice(x, last, 0, half), b = slice(x, last, half, half);
+  }
+  const std::vector<Value> turned{a * cosine - b * sine, b * cosine + a * sine};
+  return how.interleaved ? reshape(stack(turned, last + 1), shape) : concat(turned, static_cast<std::int64_t>(last));
+}
+
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, std::int64_t width, std::int64_t heads, const std::optional<Rotary>& rotary)
     : width_(width),
       heads_(heads),
       weight_(scope.parameter("in_proj_weight", glorot_uniform(scope.session(), {3 * width, width}))),
       bias_(scope.parameter("in_proj_bias", filled(scope.session(), {3 * width}, 0))),
-      out_(scope / "out_proj", width, width) {
+      out_(scope / "out_proj", width, width),
+      rotary_(rotary) {
   demand(heads > 0 && width % heads == 0, "MultiHeadAttention: a width that the heads divide");
 }
 
@@ -57,6 +91,7 @@ Value MultiHeadAttention::operator()(const Value& query, const Value& key, const
     return session.refuse({Rejection::Kind::malformed, "session.shape", "attention", "[B, T, width] three times", to_string(query.shape()),
                            "training/layers/attention.h says the shapes"});
   }
+  if (rotary_) q = rotated(q, *rotary_), k = rotated(k, *rotary_);
   const Value scores = matmul(q * (1 / std::sqrt(static_cast<double>(each))), transpose(k, 2, 3));
   std::optional<Value> open = mask.open;
   if (mask.causal) {

@@ -16,6 +16,17 @@ std::int64_t rows_of(const Shape& shape, std::size_t but) {
   return std::accumulate(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(but), std::int64_t{1}, std::multiplies<>());
 }
 
+// x [..., in] through a product of rows, which gives [rows, out].
+template <class F>
+Value by_rows(const Value& x, const F& product) {
+  if (x.shape().size() == 2 || x.shape().empty()) return product(x);
+  Shape shape = x.shape();
+  const Value result = product(reshape(x, {rows_of(shape, 1), shape.back()}));
+  if (!result.ok()) return result;
+  shape.back() = result.shape()[1];
+  return reshape(result, std::move(shape));
+}
+
 }  // namespace
 
 Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool bias)
@@ -24,13 +35,23 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool bias)
 }
 
 Value Linear::operator()(const Value& x) const {
-  const auto rows = [&](const Value& matrix) { return bias_ ? linear(matrix, weight_, *bias_) : linear(matrix, weight_); };
-  if (x.shape().size() == 2 || x.shape().empty()) return rows(x);
-  Shape shape = x.shape();
-  const Value result = rows(reshape(x, {rows_of(shape, 1), shape.back()}));
-  shape.back() = weight_.shape()[0];
-  return reshape(result, std::move(shape));
+  return by_rows(x, [&](const Value& rows) { return bias_ ? linear(rows, weight_, *bias_) : linear(rows, weight_); });
 }
+
+LoraLinear::LoraLinear(const Scope& scope, std::int64_t in, std::int64_t out, const Options& options)
+    : base_(scope, in, out),
+      a_(scope.parameter("lora_A", uniform_by_fan(scope.session(), {options.rank, in}, in))),
+      b_(scope.parameter("lora_B", filled(scope.session(), {out, options.rank}, 0))),
+      scale_(options.scale / static_cast<double>(options.rank)) {
+  scope.model->freeze((scope / "weight").name);
+  scope.model->freeze((scope / "bias").name);
+}
+
+Value LoraLinear::operator()(const Value& x) const {
+  return base_(x) + by_rows(x, [&](const Value& rows) { return scale_ * linear(linear(rows, a_), b_); });
+}
+
+Value LoraLinear::merged() const { return base_.weight() + scale_ * matmul(b_, a_); }
 
 Embedding::Embedding(const Scope& scope, std::int64_t count, std::int64_t width, double deviation)
     : weight_(scope.parameter("weight", normal(scope.session(), {count, width}, deviation))) {}

@@ -20,6 +20,25 @@ class Linear {
   std::optional<Value> bias_;
 };
 
+// A linear layer whose weight and bias stay as they are, with a product of two thin matrices beside them that is trained:
+// x weight^T + bias + (scale / rank) x lora_A^T lora_B^T, with lora_A [rank, in] as a linear layer's weight and lora_B [out, rank] 0 at the
+// start. Source: Hu et al. 2021 (LoRA).
+class LoraLinear {
+ public:
+  struct Options {
+    std::int64_t rank = 4;
+    double scale = 8;
+  };
+  LoraLinear(const Scope& scope, std::int64_t in, std::int64_t out, const Options& options);
+  [[nodiscard]] Value operator()(const Value& x) const;
+  [[nodiscard]] Value merged() const;  // the weight of the linear layer that it has become: [out, in]
+
+ private:
+  Linear base_;
+  Value a_, b_;
+  double scale_;
+};
+
 // Rows of weight [count, width], which start normal, at integers of any shape: [..., width]. A product with rows of 0 and 1, so that its
 // gradient is a product, too.
 class Embedding {

@@ -1,5 +1,6 @@
 #include "training/layers/convolution.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "runtime/functions.h"
@@ -82,6 +83,37 @@ Value avg_pool(const Value& x, const Extents& kernel, const PoolOptions& options
   WindowAttributes window = window_of(x, kernel, options);
   window.count_include_pad = options.count_padding;
   return runtime::apply(Op::avg_pool, x, window);
+}
+
+// The elements of a window side by side: one slice of x for each place in it.
+Value smooth_max_pool(const Value& x, const Extents& kernel, double sharpness, const Extents& stride) {
+  const WindowAttributes window = window_of(x, kernel, PoolOptions{.stride = stride});
+  SliceAttributes how{std::vector<std::int64_t>(x.shape().size(), 0), std::vector<std::int64_t>(x.shape().size(), 1), x.shape()};
+  bool fits = x.shape().size() > 2 && sharpness > 0;
+  for (std::size_t k = 0; fits && k < window.kernel.size(); ++k) {
+    how.steps[k + 2] = window.strides[k];
+    how.extents[k + 2] = (x.shape()[k + 2] - window.kernel[k]) / window.strides[k] + 1;
+    fits = window.kernel[k] <= x.shape()[k + 2];
+  }
+  if (!fits) {
+    return x.session().refuse({Rejection::Kind::malformed, "session.shape", "smooth_max_pool",
+                               "[N, C, d...] that the window fits, sharpness > 0", to_string(x.shape()),
+                               "training/layers/convolution.h says the shapes"});
+  }
+  const auto taps = static_cast<std::int64_t>(element_count(window.kernel));
+  std::vector<Value> parts;
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    for (std::size_t k = window.kernel.size(), rest = static_cast<std::size_t>(tap); k-- > 0;) {
+      const auto extent = static_cast<std::size_t>(window.kernel[k]);
+      how.starts[k + 2] = static_cast<std::int64_t>(rest % extent);
+      rest /= extent;
+    }
+    parts.push_back(runtime::apply(Op::slice, x, how));
+  }
+  const auto last = static_cast<std::int64_t>(x.shape().size());
+  const Value sums =
+      runtime::apply(Op::log_sum_exp, sharpness * stack(parts, static_cast<std::size_t>(last)), ReduceAttributes{{last}, false});
+  return (sums - std::log(static_cast<double>(taps))) * (1 / sharpness);
 }
 
 Value global_avg_pool(const Value& x) { return mean(x, spatial_axes(x)); }

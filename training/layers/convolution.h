@@ -50,6 +50,8 @@ struct PoolOptions {
 };
 [[nodiscard]] Value max_pool(const Value& x, const Extents& kernel, const PoolOptions& options = {});
 [[nodiscard]] Value avg_pool(const Value& x, const Extents& kernel, const PoolOptions& options = {});
+// log(mean over the window of exp(sharpness x)) / sharpness: between the mean and the maximum. Without padding.
+[[nodiscard]] Value smooth_max_pool(const Value& x, const Extents& kernel, double sharpness, const Extents& stride = {});
 [[nodiscard]] Value global_avg_pool(const Value& x);  // [N, C]
 [[nodiscard]] Value global_max_pool(const Value& x);  // [N, C]
 // Means over windows that cover each axis evenly, `results` of them: from floor(i d / n) to ceil((i + 1) d / n), as PyTorch's.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,18 @@ std::size_t count_right(Model& model, const Net& net, const Dataset& data) {
     right += std::ranges::max_element(row) - row.begin() == labels[i] ? 1 : 0;
   }
   return right;
+}
+
+// Images of 64 numbers in [0, 1], side by side.
+inline void draw(const std::vector<std::span<const double>>& images) {
+  for (std::size_t row = 0; row < 8; ++row) {
+    std::string line;
+    for (const auto& image : images) {
+      if (!line.empty()) line += "    ";
+      for (const double pixel : image.subspan(8 * row, 8)) line += " .:-=+*#@@@"[static_cast<std::size_t>(10 * pixel)];
+    }
+    std::cout << line << "\n";
+  }
 }
 
 }  // namespace digits

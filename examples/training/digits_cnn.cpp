@@ -2,11 +2,11 @@
 #include <cmath>
 
 #include "digits.h"
-#include "training/atomic_file.h"
 #include "training/export.h"
 #include "training/layers/basic.h"
 #include "training/layers/convolution.h"
 #include "training/layers/shapes.h"
+#include "training/losses.h"
 #include "training/options.h"
 
 using namespace digits;
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   const Cnn net(model);
   std::cout << model.parameter_count() << " parameters\n";
   Adam adam(session, model.parameters(), {.weight_decay = 1e-4, .decoupled = true});
-  Trainer trainer(model, adam, [&](std::span<const Value> v) { return cross_entropy(net(v[0]), v[1]); },
+  Trainer trainer(model, adam, [&](std::span<const Value> v) { return cross_entropy(net(v[0]), v[1], {.smoothing = 0.05}); },
                   {.compiled = options.compiled, .rate = one_cycle({.most = 0.01, .steps = std::max<std::uint64_t>(2, options.steps)})});
   Loader loader(set->train, {.batch = 64, .seed = options.seed, .transform = [](std::vector<Array> batch, const RandomKey& key) {
                                return noisy(std::move(batch), key, 0.1);
@@ -49,14 +49,8 @@ int main(int argc, char** argv) {
   std::cout << "held-out images right: " << count_right(model, net, set->held) << " of " << set->held[1].size() << "\n";
   if (onnx.empty() || status == 4) return status;
   const Dataset one = chosen(set->held, std::vector<std::int64_t>{0});
-  const auto exported = export_onnx(
-      model, [&](std::span<const Value> v) { return net(v[0]); }, std::vector<ExportInput>{{"X", one[0]}}, "Y");
-  if (!exported) {
-    std::cerr << exported.rejection().to_text() << "\n";
-    return 4;
-  }
-  const std::span<const std::byte> file = std::as_bytes(std::span(exported.value().file));
-  if (const auto written = write_atomically(onnx, std::span(&file, 1)); !written) {
+  const auto function = [&](std::span<const Value> v) { return net(v[0]); };
+  if (const auto written = write_onnx_file(onnx, model, function, std::vector<ExportInput>{{"X", one[0]}}, "Y"); !written) {
     std::cerr << written.rejection().to_text() << "\n";
     return 4;
   }

@@ -1,6 +1,4 @@
 // Trains a variational autoencoder on the digits, and draws two of its samples.
-#include <cstdio>
-
 #include "digits.h"
 #include "training/layers/basic.h"
 #include "training/layers/shapes.h"
@@ -52,13 +50,6 @@ int main(int argc, char** argv) {
       options, trainer, [&] { return loader.next(); }, &loader);
   session.clear();
   const std::vector<double> pixels = sigmoid(net.decode(session.input(session.normal({2, kCodes})))).to_doubles();
-  for (std::size_t row = 0; row < 8; ++row) {
-    for (std::size_t image = 0; image < 2; ++image) {
-      for (std::size_t column = 0; column < 8; ++column) {
-        std::putchar(" .:-=+*#@@@"[static_cast<std::size_t>(10 * pixels[image * 64 + row * 8 + column])]);
-      }
-      std::fputs(image == 0 ? "    " : "\n", stdout);
-    }
-  }
+  draw({std::span(pixels).first(64), std::span(pixels).subspan(64)});
   return status;
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The programs in examples/training: the same losses twice, eager and compiled; steps that pass the audit; refusals with a reason.
 
-    python3 tests/training/examples_test.py BIN [--only NAME]
+    python3 tests/training/examples_test.py BIN [--only NAME] [--whole]
 
-Each runs STEPS steps from its seed. The last step is recorded and judged by `assay audit` and `assay gradcheck`. Number types, backends and devices:
-dtypes_test.py.
+Each runs STEPS steps from its seed; with --whole all of its steps, and its output has to be that of examples/training/README.md. The last step
+is recorded and judged by `assay audit` and `assay gradcheck`. Number types, backends and devices: dtypes_test.py.
 """
 import argparse
 import pathlib
@@ -14,12 +14,15 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Steps, and what the loss has to fall below within them.
-PROGRAMS = {"char_transformer": (6, 3.6), "diffusion": (30, 0.8), "digits_cnn": (40, 2.2), "digits_resnet": (12, 2.3), "digits_vae": (30, 35),
-            "fno_burgers": (12, 0.01), "gan": (60, 1.35), "least_squares": (30, 0.01), "lstm_adding": (25, 0.4), "phase_retrieval": (60, 3),
-            "train_mlp": (60, 0.6)}
+PROGRAMS = {"adder_transformer": (6, 2.4), "char_mamba": (16, 3.4), "char_transformer": (6, 3.6), "diffusion": (30, 0.8),
+            "digits_autoencoder": (40, 0.08), "digits_cnn": (40, 2.2), "digits_resnet": (12, 2.3), "digits_unet": (12, 0.1), "digits_vae": (30, 35),
+            "digits_vit": (20, 2.31),
+            "dqn_grid": (60, 0.1), "fno_burgers": (12, 0.01), "gan": (60, 1.35), "gru_parity": (100, 0.4), "kan_function": (60, 1),
+            "least_squares": (30, 0.01), "lstm_adding": (25, 0.4), "lyapunov": (100, 0.5), "phase_retrieval": (60, 3),
+            "pinn_burgers": (150, 0.15), "ppo_grid": (60, 0.5), "train_mlp": (60, 0.6)}
 # A sequence begins with a state of zeros, so that the first step's gates and recurrent weights get no cotangent but 0; where all points are
 # real, the loss multiplies their scores by 0.
-ALLOWED = {"gan": ["--allow-dead"], "lstm_adding": ["--allow-dead"]}
+ALLOWED = {name: ["--allow-dead"] for name in ("gan", "gru_parity", "lstm_adding")}
 EAGER = ["gan"]  # run twice instead
 FAULTS = []
 
@@ -27,7 +30,7 @@ FAULTS = []
 def run(*command, status=0):
     done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != status:
-        FAULTS.append(f"{' '.join(map(str, command))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+        FAULTS.append(f"{' '.join(map(str, command))}: status {done.returncode}, not {status}\n{(done.stdout + done.stderr)[-300:]}")
     return done
 
 
@@ -35,13 +38,25 @@ def losses(text):
     return [line for line in text.splitlines() if line.startswith("step ")]
 
 
-def trained(binary, folder, name):
+def as_printed(name, text):
+    """Whether each line that the page shows of the program is one that it printed."""
+    page = (ROOT / "examples" / "training" / "README.md").read_text()
+    shown = next((block for block in page.split("```") if f"bin/{name} --backend compiled" in block or f"bin/{name}\n" in block), "")
+    said = text.splitlines()
+    lines = shown[shown.find(f"bin/{name}"):].split("\n$ ")[0].splitlines()[2:]
+    FAULTS.extend(f"{name}: did not print {line!r}" for line in lines if line.strip() != "..." and not line.startswith("written:") and line not in said)
+
+
+def trained(binary, folder, name, whole):
     steps, below = PROGRAMS[name]
+    length = [] if whole else ["--steps", steps, "--below", below]
     found = []
     for backend in ("eager", "eager") if name in EAGER else ("eager", "compiled"):
         trace = pathlib.Path(folder) / f"{name}.{backend}"
-        done = run(binary / name, "--steps", steps, "--backend", backend, "--below", below, "--record", trace, "--deterministic")
+        done = run(binary / name, *length, "--backend", backend, "--record", trace, "--deterministic")
         found.append(losses(done.stdout))
+        if whole:
+            as_printed(name, done.stdout)
         run(binary / "assay", "audit", trace)
         run(binary / "assay", "gradcheck", trace, *ALLOWED.get(name, []))
     if found[0] != found[1] or not found[0]:
@@ -68,17 +83,28 @@ def flags(binary, folder):
         FAULTS.append(f"not resumed: {rest.stdout}")
 
 
+def certified(binary, folder):
+    """The closed loop is certified once it is trained, and is not when training has hardly begun."""
+    for steps, status in ((300, 0), (1, 1)):
+        loop = pathlib.Path(folder) / f"loop{steps}.onnx"
+        run(binary / "lyapunov", "--steps", steps, "--onnx", loop)
+        run(sys.executable, ROOT / "examples" / "training" / "certify_lyapunov.py", binary, loop, status=status)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("--only")
+    parser.add_argument("--whole", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in PROGRAMS:
             if options.only in (None, name):
-                trained(options.bin, folder, name)
+                trained(options.bin, folder, name, options.whole)
         if options.only is None:
             flags(options.bin, folder)
+        if options.only in (None, "lyapunov"):
+            certified(options.bin, folder)
     for fault in FAULTS:
         print(f"FAILED {fault}")
     sys.exit(1 if FAULTS else 0)

@@ -4,7 +4,7 @@
 // between threads; a Scope is a cheap copyable value, each thread works on its own copies.
 //
 //   Problem::open(statement)                       the statement, validated, with its linear maps
-//   Scope::root(problem, group)                    the points of one group's input box
+//   Scope::root(problem, group)                    the points of one group's input box, in the balls that its cases share
 //   scope.assume(literal)                          ... that also satisfy the literal
 //   scope.propagate_box(node), scope.tighten(...)   facts: boxes that hold on the scope
 //   scope.meet(other)                              ... and those of a scope with the same context
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "kernel/proof/back_substitution/rows.h"
+#include "kernel/proof/ball.h"
 #include "kernel/proof/loops/linear_map.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/numbers/interval.h"
@@ -81,6 +82,8 @@ class Problem {
   [[nodiscard]] std::uint32_t group_of_case(std::uint32_t case_index) const { return group_of_case_[case_index]; }
   // The statement's box of the group, with the ends that values_in() gives.
   [[nodiscard]] const InputBox& group_box(std::size_t group) const { return *group_boxes_[group]; }
+  // Over the reals: what all cases of the group say about an input beyond its box. Facts of the group's scopes hold where these do.
+  [[nodiscard]] const std::vector<Ball>& group_balls(std::size_t group) const { return group_balls_[group]; }
   // lo > hi somewhere: the group has no point (its refutation is `vacuous`).
   [[nodiscard]] bool group_is_empty(std::size_t group) const { return group_is_empty_[group]; }
 
@@ -119,6 +122,7 @@ class Problem {
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
+  std::vector<std::vector<Ball>> group_balls_;
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
   using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
   using KeptSizes = std::shared_ptr<const Sizes>*;
@@ -255,7 +259,7 @@ class Scope {
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   template <class Rows>
-  [[nodiscard]] bool walk(Rows& rows, NodeId start, const Hints& hints,
+  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
                           const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const;
   [[nodiscard]] std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_below(NodeId start, const Hints& hints) const;
   [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints,

@@ -85,6 +85,8 @@ AffineForm without_copies(AffineForm form, const std::vector<std::optional<Affin
   return form;
 }
 
+constexpr double kBallWork = 100;  // multiply-adds of one row at an element of a ball
+
 // Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
 double nonlinear_work(const Graph& graph, const Node& node) {
   double size = static_cast<double>(element_count(node.shape)), longest = 1;
@@ -184,14 +186,6 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (graph.node(id).op != Op::input && nonlinear.any[id]) problem->pre_activations_.push_back(id);
   }
   problem->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
-  problem->row_work_.assign(graph.nodes.size(), 1.0);
-  for (const NodeId id : problem->active_nodes_) {
-    if (!problem->affine_[id]) problem->row_work_[id] += nonlinear_work(graph, graph.node(id));
-    for (std::size_t part = 0; problem->affine_[id] && part < problem->affine_[id]->parts.size(); ++part)
-      problem->row_work_[id] += static_cast<double>(problem->affine_[id]->parts[part].map->cost());
-  }
-  std::partial_sum(problem->row_work_.begin(), problem->row_work_.end(), problem->row_work_.begin());
-
   std::map<const InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;
   for (std::uint32_t index = 0; index < cases.size(); ++index) {
@@ -204,6 +198,18 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     problem->groups_[at->second].push_back(index);
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
   }
+  for (const auto& group : problem->groups_)
+    problem->group_balls_.push_back(problem->floating() ? std::vector<Ball>() : shared_balls(problem->statement_, group));
+  problem->row_work_.assign(graph.nodes.size(), 1.0);
+  for (const auto& balls : problem->group_balls_) {
+    for (const Ball& ball : balls) problem->row_work_[ball.node] += kBallWork * static_cast<double>(ball.square.size());
+  }
+  for (const NodeId id : problem->active_nodes_) {
+    if (!problem->affine_[id]) problem->row_work_[id] += nonlinear_work(graph, graph.node(id));
+    for (std::size_t part = 0; problem->affine_[id] && part < problem->affine_[id]->parts.size(); ++part)
+      problem->row_work_[id] += static_cast<double>(problem->affine_[id]->parts[part].map->cost());
+  }
+  std::partial_sum(problem->row_work_.begin(), problem->row_work_.end(), problem->row_work_.begin());
   return std::shared_ptr<const Problem>(problem);
 }
 

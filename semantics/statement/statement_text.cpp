@@ -7,21 +7,9 @@
 #include <set>
 
 #include "semantics/printable.h"
+#include "semantics/statement/elements.h"
 
 namespace assay::kernel {
-namespace {
-
-// How much of a property is printed: its beginning, or all of it.
-struct Shown {
-  std::size_t cases = 12, rows = 12, inputs = 8;
-};
-constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
-
-// The variable that an element of a node is a copy of, or the node itself.
-struct Element {
-  NodeId node = 0;
-  std::uint64_t element = 0;
-};
 
 Element copied_from(const Graph& graph, Element e) {
   for (;;) {
@@ -41,6 +29,14 @@ Element copied_from(const Graph& graph, Element e) {
     }
   }
 }
+
+namespace {
+
+// How much of a property is printed: its beginning, or all of it.
+struct Shown {
+  std::size_t cases = 12, rows = 12, inputs = 8;
+};
+constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
 
 bool holds_products(const Graph& graph, std::size_t output) {
   return graph.output_names[output].starts_with(kProductsName) && graph.node(graph.outputs[output]).op == Op::mul;

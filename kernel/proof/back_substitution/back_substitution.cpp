@@ -7,10 +7,12 @@
 //   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t                                 (beta-CROWN)
 //   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
 //   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
+//   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
 //   concretize          z_n in its box:                    c += the least of A_n z over the box
 //
 // with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
 // The inequalities of the relaxations are rules of their own, in rules/.
+// The ball's step holds since q z^2 >= q (2 t z - t^2); with the best m and t it is the dual norm of the coefficients.
 // S1: every node on the way has a box.
 // Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
 
@@ -37,7 +39,30 @@ NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hint
   return start;
 }
 
+// Rule ball, of each row. Multiplier and points are the policy's, nearly those at which the row is least on the ball and the box.
+template <class Rows>
+void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
+  for (std::size_t row = 0; row < count; ++row) {
+    const Tangents chosen = tangents(rows.coefficients(row, ball.node), ball.square, ball.linear, ball.bound, box.lo, box.hi);
+    if (!(chosen.multiplier > 0)) continue;
+    const Interval m(chosen.multiplier);
+    Interval constant = ball.bound;
+    for (std::uint32_t i = 0; i < ball.square.size(); ++i) {
+      const Interval t(chosen.points[i]), slope = m * (ball.linear[i] + Interval(2) * ball.square[i] * t);
+      constant += ball.square[i] * square(t);
+      if (!(slope == Interval(0))) rows.add(row, ball.node, i, slope.lo(), slope.width_up());
+    }
+    rows.add_constant(row, -(m * constant).hi());
+  }
+}
+
 }  // namespace
+
+std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo, std::span<const double> hi) {
+  Tangents found = tangents(a, ball.square, ball.linear, ball.bound, lo, hi);
+  if (!(found.multiplier > 0)) return std::nullopt;
+  return LeastPoint{found.least, std::move(found.points)};
+}
 
 // The literals that have a multiplier.
 std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
@@ -49,7 +74,7 @@ std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
 
 // The blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.
 template <class Rows>
-bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
+bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
                  const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const {
   const std::vector<Literal> context = weighted_literals(hints);
   for (NodeId node = start + 1; node-- > 0;) {
@@ -59,6 +84,9 @@ bool Scope::walk(Rows& rows, NodeId start, const Hints& hints,
       rows.literal(node, context[i].element, context[i].at_least, context[i].threshold, hints.beta[i]);
     }
     if (!rows.has(node)) continue;
+    for (const Ball& ball : problem_->group_balls(context_->group)) {
+      if (ball.node == node) add_ball(rows, count, ball, *boxes_[node]);
+    }
     const AffineForm* form = problem_->affine(node);
     if (form != nullptr) {
       if (!error_bounds_[node]) return false;
@@ -148,7 +176,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
     for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
-    if (!walk(rows, start, hints, bounds_by_node)) return false;
+    if (!walk(rows, count, start, hints, bounds_by_node)) return false;
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
       if constexpr (std::is_same_v<Rows, FilterRows>)
@@ -181,7 +209,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
-  return walk(rows, start, hints, linear_bounds_below(start, hints)) ? rows.lower(0) : bound.lower;
+  return walk(rows, 1, start, hints, linear_bounds_below(start, hints)) ? rows.lower(0) : bound.lower;
 }
 
 }  // namespace assay::kernel

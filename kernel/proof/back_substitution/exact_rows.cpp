@@ -127,6 +127,23 @@ void ExactRows::literal(NodeId node, std::uint32_t element, bool at_least, doubl
   }
 }
 
+void ExactRows::add_constant(std::size_t row, double value) {
+  if (!std::isfinite(value)) {
+    failed_[row] = true;
+    return;
+  }
+  const Scaled one = scaled(value);
+  constant_[row].add(one.mantissa, one.exponent);
+}
+
+std::vector<double> ExactRows::coefficients(std::size_t row, NodeId node) const {
+  const Block& block = blocks_[node];
+  std::vector<double> result;
+  for (std::size_t i = row * graph_.size(node); i < (row + 1) * graph_.size(node); ++i)
+    result.push_back(std::ldexp(static_cast<double>(block.mantissas[i]), block.exponents[row]));
+  return result;
+}
+
 // constant += sum of the row's mantissas times their factors.
 void ExactRows::collect(const Block& block, std::size_t row, const Grid& grid) {
   if (grid.mantissas.empty()) return;

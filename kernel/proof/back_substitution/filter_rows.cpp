@@ -151,9 +151,19 @@ void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, doub
   for (std::size_t row = 0; row < rows_; ++row) {
     add(row, node, element, at_least ? -beta : beta, 0.0);
     const double product = at_least ? beta * threshold : -beta * threshold;
-    constant_[row] += product;
-    error_bound_[row] += 2 * kUnit * (std::fabs(product) + std::fabs(constant_[row])) * kInflate + kUnderflow;
+    add_constant(row, product);
+    error_bound_[row] += 2 * kUnit * std::fabs(product) * kInflate + kUnderflow;
   }
+}
+
+void FilterRows::add_constant(std::size_t row, double value) {
+  constant_[row] += value;
+  error_bound_[row] += 2 * kUnit * std::fabs(constant_[row]) * kInflate;
+}
+
+std::vector<double> FilterRows::coefficients(std::size_t row, NodeId node) const {
+  const auto first = blocks_[node].begin() + static_cast<std::ptrdiff_t>(row * graph_.size(node));
+  return {first, first + static_cast<std::ptrdiff_t>(graph_.size(node))};
 }
 
 void FilterRows::merge(NodeId node, std::vector<double> fresh) {

@@ -67,6 +67,8 @@ class FilterRows {
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].empty(); }
   // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
+  void add_constant(std::size_t row, double value);
+  [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;  // of a block that is there
   void through_affine(NodeId node, const LinearStep& step);
   void through_relaxation(NodeId node, const LinearBounds& line);
   void concretize(NodeId node);
@@ -97,6 +99,8 @@ class ExactRows {
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
+  void add_constant(std::size_t row, double value);
+  [[nodiscard]] std::vector<double> coefficients(std::size_t row, NodeId node) const;  // nearly; of a block that is there
   void through_affine(NodeId node, const LinearStep& step);
   void through_relaxation(NodeId node, const LinearBounds& line);
   void concretize(NodeId node);

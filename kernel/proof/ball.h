@@ -1,0 +1,35 @@
+// Balls: what rows that all cases of a group share say about one input tensor, sum of q x^2 + p x <= b with every q >= 0.
+//
+// A point that satisfies a case satisfies the rows that all cases share, so that facts which hold on those points alone refute the group's
+// cases as well. Source for the dual norm that this gives: Xu et al. 2020 (auto_LiRPA), section 3.2, for l2.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "semantics/numbers/interval.h"
+#include "semantics/statement/statement.h"
+
+namespace assay::kernel {
+
+struct Ball {
+  NodeId node = 0;                       // the input tensor
+  std::vector<Interval> square, linear;  // q and p, by element
+  Interval bound;                        // b
+};
+
+// Nearly the least value of the form of coefficients a on the ball and a box, and where it is; nothing where the ball does not matter. Not rigorous:
+// for searches.
+struct LeastPoint {
+  double value = 0;
+  std::vector<double> x;
+};
+[[nodiscard]] std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo,
+                                                    std::span<const double> hi);
+
+// The balls of some cases, which share an input box. The statement is validated.
+[[nodiscard]] std::vector<Ball> shared_balls(const Statement& statement, std::span<const std::uint32_t> cases);
+
+}  // namespace assay::kernel

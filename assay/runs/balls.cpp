@@ -72,6 +72,7 @@ Json to_json(const BallSetting& setting) {
           {"mean", setting.mean},
           {"std", setting.std},
           {"clip", setting.clip_lo.empty() ? Json() : Json{setting.clip_lo, setting.clip_hi}},
+          {"norm", setting.norm},
           {"semantics", setting.semantics}};
 }
 
@@ -82,6 +83,7 @@ BallSetting setting_of(const Json& claim) {
   setting.labels = text_of(claim, "labels");
   setting.scale = text_of(claim, "scale");
   setting.semantics = text_of(claim, "semantics");
+  setting.norm = text_of(claim, "norm", setting.norm);
   setting.mean = texts_of(claim, "mean");
   setting.std = texts_of(claim, "std");
   if (const auto clip = texts_of(claim, "clip"); clip.size() == 2) {
@@ -105,6 +107,10 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   balls.graph_ = std::move(model.value().graph);
   balls.sources_ = model.value().sources;
   balls.semantics_ = options.semantics.value_or(ExecutionModel{});
+  if (setting.norm != "linf" && setting.norm != "l2") return wrong_option("norm", "--norm", "linf or l2", setting.norm);
+  balls.euclidean_ = setting.norm == "l2";
+  if (balls.euclidean_ && balls.semantics_.kind == ExecutionModel::Kind::floating)
+    return wrong_option("norm", "--norm l2", "real arithmetic", "a floating semantics", "squares of inputs have no rounding of their own");
   for (const std::string& note : model.value().notes) balls.notes_.push_back("model: " + note);
   auto data = formats::read_dataset({setting.data, setting.labels, true});
   if (!data) return data.rejection();
@@ -239,6 +245,34 @@ Outcome<Balls::Scores> Balls::scores(std::size_t item) const {
   return scores;
 }
 
+bool Instance::contains(std::span<const Rational> point) const {
+  Rational off;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    if (!(point[i] >= lo[i] && point[i] <= hi[i])) return false;
+    if (centre.empty()) continue;
+    const Rational one = scale[i] * (point[i] - centre[i]);
+    off += one * one;
+  }
+  return off <= radius * radius;
+}
+
+// The row of an l2 ball, in decimals that hold all of it: middles are rounded, and the radius takes what that moves; weights are rounded down.
+std::string Balls::ball_text(Instance& instance, std::size_t item, const Rational& eps) const {
+  std::string text;
+  Rational radius = eps;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const Rational scale = std_.empty() ? Rational(1) : std_[std_.size() == 1 ? 0 : i / inside_], centre = normalised(pixel(item, i), i);
+    const std::string middle = outward_decimal(centre, false), weight = outward_decimal(scale * scale, false);
+    radius += abs(scale) * (centre - *Rational::parse(middle));
+    const std::string off = centre.sign() == 0 ? " X_" + std::to_string(i) : " (- X_" + std::to_string(i) + " " + middle + ")";
+    text += " (*" + (weight == "1" ? "" : " " + weight) + off + off + ")";
+    instance.centre.push_back(centre);
+    instance.scale.push_back(scale);
+  }
+  instance.radius = eps;
+  return "(assert (<= (+" + text + " 0) " + outward_decimal(radius * radius, true) + "))\n";
+}
+
 Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps, bool exact) const {
   Instance result;
   std::string text, bounds;
@@ -262,12 +296,13 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
     text += "(declare-const Y_" + std::to_string(k) + " Real)\n";
     if (static_cast<std::int64_t>(k) != label) unsafe += " (and (>= Y_" + std::to_string(k) + " Y_" + std::to_string(label) + "))";
   }
+  if (euclidean_) bounds += ball_text(result, item, eps);
   result.property = text + bounds + "(assert (or" + unsafe + "))\n";
   const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
   auto property =
       vnnlib::read_property_text(result.property, "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
   if (!property) return property.rejection();
-  kernel::Statement statement{graph_, std::move(property.value().property), semantics_, sources_};
+  kernel::Statement statement{property.value().graph.value_or(graph_), std::move(property.value().property), semantics_, sources_};
   statement.sources.push_back(property.value().source);
   kernel::KernelOptions options;
   options.exact = exact;

@@ -24,6 +24,7 @@ struct BallSetting {
   std::string scale;                   // of the data's numbers; empty: 1/255 for uint8, 1/65535 for uint16, else 1
   std::vector<std::string> mean, std;  // one number, or one per channel
   std::string clip_lo, clip_hi;        // empty: no clipping
+  std::string norm = "linf";           // or l2
   std::string semantics;               // in words, for the manifest
 };
 
@@ -35,6 +36,10 @@ struct Instance {
   std::shared_ptr<const kernel::Problem> problem;
   std::string property;               // VNN-LIB text
   std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; what the item itself is
+  // Of l2: sum of (scale (x - centre))^2 <= radius^2. Empty: the ball is its box.
+  std::vector<Rational> centre, scale;
+  Rational radius;
+  [[nodiscard]] bool contains(std::span<const Rational> point) const;
 };
 
 class Balls {
@@ -69,7 +74,10 @@ class Balls {
   [[nodiscard]] Rational pixel(std::size_t item, std::size_t coordinate) const;
   [[nodiscard]] Rational normalised(const Rational& pixel, std::size_t coordinate) const;
 
+  [[nodiscard]] std::string ball_text(Instance& instance, std::size_t item, const Rational& eps) const;
+
   Graph graph_;
+  bool euclidean_ = false;
   std::vector<kernel::Source> sources_;
   ExecutionModel semantics_;
   formats::Dataset data_;

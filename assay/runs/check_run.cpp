@@ -188,11 +188,7 @@ Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, 
   const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
   if (line.answer != (holds ? "certified" : "falsified"))
     return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
-  const std::vector<Rational> none, &point = holds ? none : theorem.value().witness().inputs;
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    if (!(point[i] >= instance.value().lo[i] && point[i] <= instance.value().hi[i]))
-      return not_shown("a witness in the ball", "one outside");
-  }
+  if (!holds && !instance.value().contains(theorem.value().witness().inputs)) return not_shown("a witness in the ball", "one outside");
   report.verdict = check::Verdict::accepted;
   report.theorem = std::move(theorem).value();
   report.certificate_bytes = reader.value()->bytes_read();

@@ -19,13 +19,6 @@ Answer answer_of(const Json& result) {
   return word == "certified" ? Answer::certified : word == "falsified" ? Answer::falsified : Answer::undecided;
 }
 
-bool is_inside(const std::vector<Rational>& point, const Instance& instance) {
-  for (std::size_t i = 0; i < point.size(); ++i) {
-    if (!(point[i] >= instance.lo[i] && point[i] <= instance.hi[i])) return false;
-  }
-  return true;
-}
-
 // One item with its radii. The next radius halves what is still open; in the order of the radii certified ones come first.
 class Item {
  public:
@@ -174,7 +167,7 @@ class RobustWork {
     result["seconds"] = search::seconds_since(start);
     result["nodes"] = verified.statistics.nodes;
     if (!verified.theorem) return undecided(verified.answer == "timed-out" ? "timed out" : verified.reason);
-    if (verified.answer == "sat" && !is_inside(verified.theorem->witness().inputs, instance.value()))
+    if (verified.answer == "sat" && !instance.value().contains(verified.theorem->witness().inputs))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
     if (verified.unwritten) return file.value().unwritten(*verified.unwritten);
     return file.value().keep(*problem, result);

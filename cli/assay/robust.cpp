@@ -102,13 +102,13 @@ runs::BallSetting setting_of(const RobustOptions& options) {
     setting.clip_lo = options.clip[0];
     setting.clip_hi = options.clip[1];
   }
+  setting.norm = options.norm;
   return setting;
 }
 
 Json manifest_of(const RobustOptions& options, const runs::BallSetting& setting, const runs::RobustRequest& request,
                  const runs::Balls& balls) {
   Json claim = runs::to_json(setting);
-  claim["norm"] = options.norm;
   claim.update(runs::to_json(request));
   claim["sha256"] = balls.digests();
   return {{"schema", "assay.run/1"},

@@ -66,7 +66,9 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->required()
       ->delimiter(',')
       ->type_name("EPS,...");
-  verb->add_option("--norm", options.norm, "of the ball")->check(CLI::IsMember({"linf"}))->capture_default_str();
+  verb->add_option("--norm", options.norm, "of the ball, in units of the scaled data")
+      ->check(CLI::IsMember({"linf", "l2"}))
+      ->capture_default_str();
   verb->add_option("--labels", options.labels,
                    "labels where DATA has none: a file, FILE:NAME, or numbers 3,1,4; without any, the model's own")
       ->type_name("FILE");

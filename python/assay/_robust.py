@@ -75,9 +75,9 @@ class Run:
 def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iterable[Number]], run: Union[str, os.PathLike[str], None] = None,
            clip: Optional[tuple[Number, Number]] = None, scale: Optional[Number] = None, mean: Union[Number, Iterable[Number], None] = None,
            std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
-           semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
+           norm: str = "linf", semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
            example_inputs: Any = None, executor: Any = None, parts: Optional[int] = None) -> Run:
-    """Decides for every item and radius whether the class can change within the l-infinity ball, each answer with a certificate.
+    """Decides for every item and radius whether the class can change within the ball (norm: "linf" or "l2"), each answer with a certificate.
 
     model: as for `verify`. data: an array whose first axis counts the items, or a path that `assay robust` takes (NPY, NPZ, safetensors, IDX, CSV,
     CIFAR-10, a folder of PNG files); labels: whole numbers, or a path; without any those of the data's file, else the model's own classes. Radii, scale,
@@ -92,7 +92,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
     os.makedirs(folder, exist_ok=True)
     words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
     words += ["--eps", _numbers("eps", eps), "--timeout", repr(arguments.seconds("timeout", timeout))]
-    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics)]
+    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics), "--norm", arguments.text("norm", norm)]
     words += ["--first", str(arguments.whole("first", first, 0, 2**62)), "--every", str(arguments.whole("every", every, 1, 10**9))]
     if labels is not None:
         words += ["--labels", _labels(labels, folder)]

@@ -109,6 +109,55 @@ class Formats(Case):
                 done = assay("robust", MODEL, self.write(name, bytes(bent)), "--eps", "0.001", "--first", 1, "-q", "--timeout", "5", "--jobs", 1)
                 self.assertIn(done.returncode, (0, 4), (name, turn, done.stderr))
 
+    def test_euclidean_balls(self):
+        """What is certified in a box is in the ball inside of it; witnesses lie in the ball; the run is checked, and one on another norm is another run."""
+        run, folder = self.folder / "run", self.folder / "properties"
+        folder.mkdir()
+        words = ["robust", MODEL, DATA, "--clip", "0,1", "--first", 24, "--each", "-q", "--timeout", "20", "--eps"]
+        box = json.loads(assay(*words, "0.03,0.1", "--json").stdout)
+        done = assay(*words, "0.03,0.1,0.4,2", "--norm", "l2", "--run", run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = {(one["item"], one["eps"]): one for one in self.results(run)}
+        for item in range(24):  # every answer is a proof of its own: none contradicts another
+            proofs = [results[item, eps]["answer"] for eps in ("0.03", "0.1", "0.4", "2")]
+            self.assertNotIn("certified", proofs[proofs.index("falsified"):])
+        certified = {eps: sum(one["answer"] == "certified" for (_, e), one in results.items() if e == eps) for eps in ("0.03", "0.1", "0.4", "2")}
+        self.assertGreaterEqual(certified["0.03"], box["radii"][0]["certified"])
+        self.assertGreaterEqual(certified["0.1"], box["radii"][1]["certified"])
+        self.assertGreater(certified["0.4"], 10)
+        self.assertEqual(certified["2"], 0)
+        self.assertEqual(assay("check", run, "--properties", folder).returncode, 0)
+        self.assertEqual(assay(*words, "0.03,0.1,0.4,2", "--run", run, "--resume").returncode, 4)
+        proved = next(one for one in results.values() if one["answer"] == "certified" and one["eps"] == "0.4")
+        digest = proved["certificate"]
+        certificate = run / "certificates" / digest[:2] / (digest + ".assay")
+        text = (folder / (digest + ".vnnlib")).read_text()
+        wider = self.write("wider.vnnlib", text.replace(" 0.16))", " 0.17))").encode())
+        for path, code in ((folder / (digest + ".vnnlib"), 0), (wider, 1)):
+            done = subprocess.run([str(BIN / "assay-check"), MODEL, str(path), str(certificate)], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        done = assay(*words, "0.1", "--norm", "l2", "--semantics", "float32", "--run", self.folder / "float")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("robust.norm", done.stderr)
+
+    def test_the_ball_by_hand(self):
+        """sum of (std (X - centre))^2 <= eps^2 in decimals that hold all of it."""
+        data, run, folder = self.write("x.npy", npy(bytes([8, 16] + 62 * [0]), "|u1", (1, 64))), self.folder / "run", self.folder / "properties"
+        folder.mkdir()
+        done = assay("robust", MODEL, data, "--labels", "3", "--eps", "1/3", "--scale", "1/16", "--mean", "1/7", "--std", "2/3", "--norm", "l2", "--run", run, "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(assay("check", run, "--properties", folder).returncode, 0)
+        text = next(folder.iterdir()).read_text()
+        squares = re.findall(r"\(\* (\S+) \(- X_(\d+) (\S+)\) \(- X_\2 \3\)\)", text)
+        radius = Fraction(re.search(r" 0\) (\S+)\)\)\n", text).group(1))
+        self.assertEqual([int(i) for _, i, _ in squares], list(range(64)))
+        std, moved = Fraction("2/3"), Fraction(0)
+        for weight, i, middle in squares:
+            centre = (Fraction([8, 16][int(i)] if int(i) < 2 else 0) / 16 - Fraction("1/7")) / std
+            self.assertTrue(0 <= std * std - Fraction(weight) < Fraction(1, 10**29))
+            moved += std * abs(centre - Fraction(middle))
+        self.assertTrue((Fraction("1/3") + moved) ** 2 <= radius < Fraction("1/9") + Fraction(1, 10**26))
+
     def test_the_box_by_hand(self):
         """(clip(v/16 +- eps) - mean) / std: exact decimals where they end, else 30 digits, outward; and assay-check takes the property."""
         data, run, folder = self.write("x.npy", npy(bytes([8, 16] + 62 * [0]), "|u1", (1, 64))), self.folder / "run", self.folder / "properties"

@@ -255,8 +255,25 @@ void DualAscent::concretize() {
       x_[b * n_ + i] = at;
       sum += c * at;
     }
+    if (boxes.ball != nullptr) sum += ball_gain(b);
     rows_[b].bound = sum;
   }
+}
+
+// What the ball adds to the least value over the box; x* moves to its place.
+double DualAscent::ball_gain(std::size_t b) {
+  const DualBoxes& boxes = *rows_[b].task->boxes;
+  const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->square.size();
+  const std::span<const double> form(form_.data() + first, size);
+  const std::span<double> x(x_.data() + first, size);
+  const std::size_t at = first - b * n_;
+  const auto least =
+      kernel::least_point(*boxes.ball, form, std::span(boxes.x_lo).subspan(at, size), std::span(boxes.x_hi).subspan(at, size));
+  if (!least) return 0;
+  double before = 0;
+  for (std::size_t i = 0; i < size; ++i) before += form[i] * x[i];
+  std::ranges::copy(least->x, x.begin());
+  return least->value - before;
 }
 
 bool DualAscent::forward() {
@@ -464,7 +481,7 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
           find_needed(b, *row.result);
         } else if (row.final && !limit_.reached()) {
           score(b, *row.result);
-          if (options.probes) probe(b, *row.result);
+          if (options.probes && row.task->boxes->ball == nullptr) probe(b, *row.result);
           if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }
         finish(b);

@@ -82,6 +82,7 @@ class DualGraph {
 // Pre-activation bounds by slot, and the input box.
 struct DualBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
+  const kernel::Ball* ball = nullptr;  // of the scope's group, the first; null: none
   // The boxes of a scope; slots without one get the whole line.
   static DualBoxes of(const DualGraph& graph, const kernel::Scope& scope);
   void meet(const DualGraph& graph, const kernel::Literal& literal);
@@ -163,6 +164,7 @@ class DualAscent {
   void seed();
   bool reverse();  // false, as forward(): the limit was reached
   void concretize();
+  double ball_gain(std::size_t b);
   bool forward();
   [[nodiscard]] bool iterate(bool quantize, bool with_forward);
   void ascend(std::size_t b, const DualOptions& options, double rate);

@@ -113,6 +113,8 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
     boxes.x_lo.insert(boxes.x_lo.end(), box.lo.begin(), box.lo.end());
     boxes.x_hi.insert(boxes.x_hi.end(), box.hi.begin(), box.hi.end());
   }
+  const std::vector<kernel::Ball>& balls = graph.network().problem()->group_balls(scope.group());
+  if (!balls.empty()) boxes.ball = balls.data();
   return boxes;
 }
 

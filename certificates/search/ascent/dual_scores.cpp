@@ -120,7 +120,7 @@ void DualAscent::find_needed(std::size_t b, DualResult& result) const {
     const kernel::Literal& literal = row.task->literals[k];
     const double beta = static_cast<double>(static_cast<float>(row.beta[k].value)) * (literal.at_least ? 1 : -1);
     const std::vector<std::uint32_t> slots_here = graph_.slots_of(literal.node, literal.element);
-    if (slots_here.size() != 1 || !graph_.has_input_row(slots_here[0]) || row.task->wider == nullptr) {
+    if (slots_here.size() != 1 || !graph_.has_input_row(slots_here[0]) || row.task->wider == nullptr || boxes.ball != nullptr) {
       result.needed[k] = beta != 0;
       continue;
     }

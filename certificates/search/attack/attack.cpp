@@ -44,7 +44,7 @@ class Attack {
   std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
   std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
   [[nodiscard]] bool has_gradient() const { return network_.has_gradient(); }
-  [[nodiscard]] bool has_corners() const { return free_.size() >= 2; }
+  [[nodiscard]] bool has_corners() const { return free_.size() >= 2 && !box_.has_balls(); }
 
  private:
   void start_points();
@@ -91,6 +91,7 @@ void Attack::start_points() {
         part = width > 0 ? (best_point_[i] - lo) / width + 0.2 * (part - 0.5) : 0;
       x[i] = box_.snap(i, lo + part * width);
     }
+    box_.project({x, n_});
   }
 }
 
@@ -164,6 +165,7 @@ void Attack::step(std::size_t b, double size, bool by_sign) {
     if (by_sign && largest > 0) move = speed[i] > 0 ? 1 : speed[i] < 0 ? -1 : 0;
     x[i] = box_.snap(i, x[i] + size * width * move);
   }
+  box_.project({x, n_});
 }
 
 std::optional<kernel::Theorem> Attack::ascend() {
@@ -301,6 +303,7 @@ std::optional<kernel::Theorem> attack_from(const Network& network, const Candida
   const std::vector<RowView>& rows = network.rows(case_index);
   std::vector<double> point(n), y(network.output_size()), y_bar(y.size()), x_bar(n), inputs_bar(n);
   for (std::size_t i = 0; i < n; ++i) point[i] = box.snap(i, x[i]);
+  box.project(point);
   double size = kFirst;
   for (int t = 0; t < steps && !box.is_empty(); ++t, size *= kShrink) {
     if (!network.evaluate(1, point.data(), workspace)) break;
@@ -327,6 +330,7 @@ std::optional<kernel::Theorem> attack_from(const Network& network, const Candida
     for (std::size_t i = 0; i < n; ++i) {
       point[i] = box.snap(i, point[i] + size * (box.hi()[i] - box.lo()[i]) * x_bar[i] / largest);
     }
+    box.project(point);
   }
   return std::nullopt;
 }

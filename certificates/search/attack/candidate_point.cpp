@@ -45,6 +45,36 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
       hi_.push_back(lo_.back());
     }
   }
+  for (const kernel::Ball& ball : problem.group_balls(group)) {
+    Middle middle{ball.bound.midpoint(), {}, {}, {}};
+    for (std::size_t i = 0; i < ball.square.size(); ++i) {
+      const double weight = ball.square[i].midpoint();
+      if (!(weight > 0)) continue;
+      middle.coordinates.push_back(network.input_offset(ball.node) + i);
+      middle.weights.push_back(weight);
+      middle.at.push_back(-ball.linear[i].midpoint() / (2 * weight));
+      middle.square += weight * middle.at.back() * middle.at.back();
+    }
+    if (middle.square >= 0) balls_.push_back(std::move(middle));
+  }
+}
+
+void CandidateBox::project(std::span<double> x) const {
+  constexpr double kInside = 1 - 0x1p-20;  // snapping moves a point by less
+  for (const Middle& ball : balls_) {
+    double square = 0;
+    for (std::size_t k = 0; k < ball.coordinates.size(); ++k) {
+      const double off = x[ball.coordinates[k]] - ball.at[k];
+      square += ball.weights[k] * off * off;
+    }
+    if (!(square > ball.square * kInside)) continue;
+    const double share = std::sqrt(ball.square / square) * kInside;
+    for (std::size_t k = 0; k < ball.coordinates.size(); ++k) {
+      double& one = x[ball.coordinates[k]];
+      one = ball.at[k] + share * (one - ball.at[k]);
+    }
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = snap(i, x[i]);
 }
 
 double CandidateBox::snap(std::size_t i, double x) const {

@@ -26,6 +26,9 @@ class CandidateBox {
   [[nodiscard]] bool is_empty() const { return is_empty_; }
   // The nearest admissible value of one coordinate: an integer of an integer input, else a float32 where there is one.
   [[nodiscard]] double snap(std::size_t i, double x) const;
+  // Brings a point back into the group's balls, towards their middles, and snaps it.
+  void project(std::span<double> x) const;
+  [[nodiscard]] bool has_balls() const { return !balls_.empty(); }
   // The exact point behind a snapped one.
   [[nodiscard]] std::vector<Rational> exact(std::span<const double> snapped) const;
 
@@ -35,6 +38,12 @@ class CandidateBox {
   const kernel::InputBox* box_;
   std::vector<Kind> kinds_;
   std::vector<double> lo_, hi_;
+  struct Middle {  // of a ball: sum of weight (x - at)^2 <= radius^2, over some coordinates
+    double square = 0;
+    std::vector<std::size_t> coordinates;
+    std::vector<double> at, weights;
+  };
+  std::vector<Middle> balls_;
   bool is_empty_ = false;
 };
 

@@ -29,15 +29,18 @@ std::string fingerprint(const GateCase& one, const Finding& finding) { return fi
 
 GateCase GateReport::totals() const {
   GateCase sum;
-  for (const GateCase& one : cases) {
-    sum.passed += one.passed;
-    sum.failed += one.failed;
-    sum.vacuous += one.vacuous;
-    sum.unsupported += one.unsupported;
-    sum.unsampled += one.unsampled;
-    sum.head_room_used = std::fmax(sum.head_room_used, one.head_room_used);
-  }
+  for (const GateCase& one : cases) sum.add(one);
   return sum;
+}
+
+void GateCase::add(const GateCase& one) {
+  passed += one.passed;
+  failed += one.failed;
+  vacuous += one.vacuous;
+  unsupported += one.unsupported;
+  unsampled += one.unsampled;
+  head_room_used = std::fmax(head_room_used, one.head_room_used);
+  seconds += one.seconds;
 }
 
 std::vector<std::string> GateReport::undecided_ops(double most_undecided) const {

@@ -55,6 +55,7 @@ struct GateCase {
   std::vector<std::string> statement;  // what was shown, in lines: of certificates
 
   [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
+  void add(const GateCase& one);         // its counts and seconds, and the larger share of head-room
 };
 
 // rule, op and model: what stays the same when regions are renamed or shapes change.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "assay/check/cost.h"
 #include "assay/pages/exchange.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
@@ -121,7 +122,7 @@ int inspect(const InspectOptions& named) {
   InspectOptions options = named;
   if (!options.numbers.empty()) return show(options, sheet_of_numbers(options.numbers));
   options.file = existing(named.file);
-  limit_memory(memory_rule(options.limits).most);
+  limit_memory(check::memory_rule(options.limits).most);
   const std::string& file = options.file;
   const FileKind kind = kind_of_file(file);
   if (kind == FileKind::certificate) return inspect_certificate(options);

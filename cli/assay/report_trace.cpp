@@ -1,6 +1,5 @@
 // `assay report TRACE`: the audit of a run as a page: head-room by operation and by region, where failures lie, gradients.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -24,13 +23,7 @@ Table head_room(const GateReport& report) {
   std::map<std::string, GateCase> sums;
   std::map<std::string, std::size_t> counts;
   for (const GateCase& one : report.cases) {
-    GateCase& sum = sums[one.op];
-    sum.passed += one.passed;
-    sum.failed += one.failed;
-    sum.vacuous += one.vacuous;
-    sum.unsupported += one.unsupported;
-    sum.seconds += one.seconds;
-    sum.head_room_used = std::fmax(sum.head_room_used, one.head_room_used);
+    sums[one.op].add(one);
     ++counts[one.op];
   }
   Table table{

@@ -6,14 +6,13 @@
 
 #include "runtime/functions.h"
 #include "tests/catch.h"
+#include "tests/runtime/sessions.h"
 #include "training/optimise.h"
 
 namespace assay::test {
 namespace {
 
 using namespace runtime;
-using Reals = std::vector<double>;
-using Results = Outcome<std::vector<Value>>;
 
 const SessionOptions kDouble{.dtype = DType::float64, .seed = 4};
 

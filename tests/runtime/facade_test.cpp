@@ -8,25 +8,14 @@
 #include "runtime/compiled_function.h"
 #include "runtime/functions.h"
 #include "tests/catch.h"
+#include "tests/runtime/sessions.h"
 
 namespace assay::test {
 namespace {
 
 using namespace runtime;
-using Reals = std::vector<double>;
-using Results = Outcome<std::vector<Value>>;
 
 const SessionOptions kDouble{.dtype = DType::float64, .seed = 4};
-
-Array array(const Shape& shape, const Reals& values) { return Array::from(Tensor::of_doubles(shape, values)); }
-
-void check_near(const Reals& found, const Reals& wanted) {
-  REQUIRE(found.size() == wanted.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    INFO("element " << i << ": " << found[i] << ", wanted " << wanted[i]);
-    CHECK(std::abs(found[i] - wanted[i]) <= 1e-12 * (1 + std::abs(wanted[i])));
-  }
-}
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "runtime/functions.h"
 #include "runtime/graph_module.h"
 #include "tests/catch.h"
+#include "tests/runtime/sessions.h"
 #include "training/layers/shapes.h"
 #include "training/optimise.h"
 
@@ -17,22 +18,12 @@ namespace assay::test {
 namespace {
 
 using namespace runtime;
-using Reals = std::vector<double>;
 
 const SessionOptions kDouble{.dtype = DType::float64};
 
-Array array(const Shape& shape, const Reals& values) { return Array::from(Tensor::of_doubles(shape, values)); }
 Tensor whole(const Shape& shape, const std::vector<std::int64_t>& values) { return Tensor::of_ints(shape, values); }
 
 std::string code(const Outcome<std::vector<Value>>& outcome) { return outcome.ok() ? "ok" : outcome.rejection().code; }
-
-void check_near(const Reals& found, const Reals& wanted) {
-  REQUIRE(found.size() == wanted.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    INFO("element " << i << ": " << found[i] << ", wanted " << wanted[i]);
-    CHECK(std::abs(found[i] - wanted[i]) <= 1e-12 * (1 + std::abs(wanted[i])));
-  }
-}
 
 }  // namespace
 

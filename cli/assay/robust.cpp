@@ -96,18 +96,24 @@ int required(const RobustOptions& options, const runs::RobustTally& tally) {
 }
 
 runs::BallSetting setting_of(const RobustOptions& options) {
-  runs::BallSetting setting{options.model,    options.data, options.labels, options.scale, options.mean, options.std, "", "",
-                            options.semantics};
+  runs::BallSetting setting{.model = options.model,
+                            .data = options.data,
+                            .labels = options.labels,
+                            .scale = options.scale,
+                            .mean = options.mean,
+                            .std = options.std,
+                            .clip_lo = {},
+                            .clip_hi = {},
+                            .norm = options.norm,
+                            .semantics = options.semantics};
   if (options.clip.size() == 2) {
     setting.clip_lo = options.clip[0];
     setting.clip_hi = options.clip[1];
   }
-  setting.norm = options.norm;
   return setting;
 }
 
-Json manifest_of(const RobustOptions& options, const runs::BallSetting& setting, const runs::RobustRequest& request,
-                 const runs::Balls& balls) {
+Json manifest_of(const runs::BallSetting& setting, const runs::RobustRequest& request, const runs::Balls& balls) {
   Json claim = runs::to_json(setting);
   claim.update(runs::to_json(request));
   claim["sha256"] = balls.digests();
@@ -154,7 +160,7 @@ int robust(const RobustOptions& options) {
   runs::RobustTotals totals;
   Largest largest;
   if (!run.folder.empty()) {
-    auto opened = runs::Store::open(run.folder, manifest_of(options, setting, request, balls.value()), run.resume);
+    auto opened = runs::Store::open(run.folder, manifest_of(setting, request, balls.value()), run.resume);
     if (!opened) return refuse(kRobustSchema, run.json, opened.rejection());
     store = std::move(opened).value();
     auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {

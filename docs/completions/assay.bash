@@ -12,14 +12,14 @@ _assay() {
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
-    report) options="--data --help --images --jobs --json --labels --model --out -h -o" ;;
+    report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
     batch) options="--expected --help --jobs --json --memory --most --pack --part --quiet --resume --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
     robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --pack --part --quiet --require --resume --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
     split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
     solve) options="--branching --budget --help --json --memory --model --no-attack --out --property --seed --threads --timeout -h -o" ;;
     merge) options="--budget --help --json --memory --model --out --property -h -o" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
-    inspect) options="--budget --help --json --memory --network --summary -h" ;;
+    inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;
     lint) options="--help --json -h" ;;
     eval) options="--help --json -h" ;;
@@ -39,8 +39,9 @@ _assay() {
     "verify --semantics") choices="real|float32" ;;
     "check --expect") choices="sat unsat" ;;
     "check --semantics") choices="real|float32" ;;
+    "report --semantics") choices="real|float32" ;;
     "batch --semantics") choices="real|float32" ;;
-    "robust --norm") choices="linf" ;;
+    "robust --norm") choices="linf l2" ;;
     "robust --semantics") choices="real|float32" ;;
     "split --semantics") choices="real|float32" ;;
     "split --branching") choices="auto input relu" ;;
@@ -48,6 +49,7 @@ _assay() {
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real|float32" ;;
+    "inspect --method") choices="ibp crown" ;;
     "statement --semantics") choices="real|float32" ;;
     "run --dtype") choices="float32 float64 bfloat16 exact interval complex64" ;;
     "run --backend") choices="eager compiled" ;;

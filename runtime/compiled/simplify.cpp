@@ -81,7 +81,8 @@ Outcome<Done> fold(const Items& all, Item& item) {
   return Done{};
 }
 
-// The pads that a sum adds up, if it adds nothing else and each partial sum is read once; `partial` gets the sums on the way.
+// The pads that a sum adds up, if it adds nothing else and nothing else reads them or the sums on the way, which `partial` gets: what several
+// sums read stays a value that claims of gradients can name.
 std::vector<ItemId> added_pads(const Items& all, const std::vector<std::size_t>& readers, ItemId sum, std::vector<ItemId>& partial) {
   std::vector<ItemId> pads, open{sum};
   std::vector<Part> parts;
@@ -96,7 +97,7 @@ std::vector<ItemId> added_pads(const Items& all, const std::vector<std::size_t>&
       continue;
     }
     const auto part = item.op == Op::pad ? part_of(std::get<PadAttributes>(item.attributes), item.shape) : std::nullopt;
-    if (!part) return {};
+    if (!part || readers[id] != 1) return {};
     pads.push_back(id);
     parts.push_back(*part);
   }
@@ -130,7 +131,7 @@ Outcome<Items> simplified(const Graph& graph) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!live[id]) continue;
     const Node& node = graph.nodes[id];
-    Item item{node.op, {}, {}, node.attributes, node.dtype, node.shape, std::nullopt};
+    Item item{node.op, {}, {}, node.attributes, node.dtype, node.shape, std::nullopt, {}};
     for (const NodeId operand : node.operands) item.operands.push_back(item_of[operand]);
     item.meant = item.operands;
     read_before_expansion(all, item);

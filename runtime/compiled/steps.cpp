@@ -130,7 +130,8 @@ class Scheduler {
     const auto& back = std::get<WeightedGatherAttributes>(sums->attributes);
     const bool fits = taken.axis == 1 && back.axis == 1 && std::get<ReduceAttributes>(weight->attributes).axes == Shape{2} &&
                       g == Shape{shape[0], shape[1], 1} && flat->shape == Shape{shape[0], shape[1] * shape[2]} && shape[2] > 0;
-    if (!fits || !gives_back(back, taken)) return std::nullopt;
+    constexpr std::int64_t kMostPlaces = std::int64_t{1} << 31;  // that the kernel counts in 32 bits
+    if (!fits || sums->shape[1] >= kMostPlaces || shape[1] * shape[2] >= kMostPlaces || !gives_back(back, taken)) return std::nullopt;
     const Item* const padded = made_by(windows->operands[0], Op::pad);
     const ItemId x = padded == nullptr ? windows->operands[0] : padded->operands[0];
     if (all_.items[x].shape != sums->shape) return std::nullopt;

@@ -60,6 +60,7 @@ struct Hints {
 struct KernelOptions {
   bool exact = false;                          // back-substitution in integers only, no double filter
   std::uint64_t exact_budget = 2'000'000'000;  // multiply-adds of one step where the filter falls back to the exact path
+  bool balls = true;                           // facts hold where the rows do that all cases of a group share; false: in its whole box
 };
 
 // One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.

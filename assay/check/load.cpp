@@ -36,6 +36,7 @@ Outcome<ExecutionModel> declared_semantics(const vnnlib::PropertyFile& property,
 Outcome<std::shared_ptr<const kernel::Problem>> opened(kernel::Statement statement, const LoadOptions& options) {
   kernel::KernelOptions kernel_options;
   kernel_options.exact = options.exact;
+  kernel_options.balls = options.polynomials == vnnlib::Polynomials::state;  // bounds are those of whole boxes
   return kernel::Problem::open(std::move(statement), kernel_options);
 }
 

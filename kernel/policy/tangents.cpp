@@ -8,7 +8,7 @@
 namespace assay::kernel {
 namespace {
 
-constexpr int kSteps = 60;             // doublings and halvings of the multiplier at most
+constexpr int kSteps = 30;             // doublings and halvings of the multiplier at most
 constexpr double kEnough = 0x1p-20;    // of the squared radius: the constraint's value that is as good as 0
 constexpr double kClose = 1 + 0x1p-9;  // between two multipliers that are as good as one
 
@@ -44,6 +44,8 @@ Tangents tangents(std::span<const double> a, std::span<const Interval> q, std::s
     norm += a[i] * a[i] / search.q[i];
   }
   if (!(search.place(0) > 0) || !(radius > 0)) return {};
+  double on_the_box = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) on_the_box += a[i] * search.points[i];
   double m = std::sqrt(norm / radius) / 2, least = 0, most = INFINITY;
   for (int step = 0; step < kSteps && std::isfinite(m) && m > 0; ++step) {
     const double value = search.place(m);
@@ -55,7 +57,7 @@ Tangents tangents(std::span<const double> a, std::span<const Interval> q, std::s
   if (!usable) return {};
   Tangents result{m, m * search.place(m), std::move(search.points)};
   for (std::size_t i = 0; i < a.size(); ++i) result.least += a[i] * result.points[i];
-  return result;
+  return result.least > on_the_box ? result : Tangents{};
 }
 
 }  // namespace assay::kernel

@@ -3,7 +3,9 @@
 #include "kernel/proof/ball.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "semantics/statement/elements.h"
 
@@ -12,11 +14,12 @@ namespace {
 
 constexpr std::size_t kMostBalls = 16;  // that are looked for among the rows of a group
 
-bool is_same(const Row& a, const Row& b) {
-  return a.bound == b.bound && a.terms.size() == b.terms.size() && std::ranges::equal(a.terms, b.terms, [](const Term& x, const Term& y) {
-           return x.coefficient == y.coefficient && x.variable.side == y.variable.side && x.variable.tensor == y.variable.tensor &&
-                  x.variable.element == y.variable.element;
-         });
+// By variable: canonical bytes do not keep the order of terms either.
+using Terms = std::map<std::tuple<Variable::Side, std::uint32_t, std::uint64_t>, Rational>;
+Terms terms_of(const Row& row) {
+  Terms terms;
+  for (const Term& term : row.terms) terms[{term.variable.side, term.variable.tensor, term.variable.element}] = term.coefficient;
+  return terms;
 }
 
 // The input element that is the term's variable, or whose square it is.
@@ -35,6 +38,7 @@ std::optional<Power> power_of(const Graph& graph, const Variable& v) {
 
 // None: not a ball. Terms of the same kind and element do not occur twice, but through copies: then they add up.
 std::optional<Ball> ball_of(const Graph& graph, const Row& row) {
+  if (std::ranges::none_of(row.terms, [](const Term& term) { return term.variable.side == Variable::Side::output; })) return std::nullopt;
   Ball ball;
   bool any = false;
   for (const Term& term : row.terms) {
@@ -64,9 +68,11 @@ std::vector<Ball> shared_balls(const Statement& statement, std::span<const std::
     auto ball = ball_of(statement.graph, row);
     if (!ball) continue;
     ++looked_at;
-    const bool is_shared = std::ranges::all_of(cases, [&](std::uint32_t index) {
-      return std::ranges::any_of(all[index].rows, [&](const Row& other) { return is_same(row, other); });
-    });
+    const Terms terms = terms_of(row);
+    const auto is_same = [&](const Row& other) {
+      return other.bound == row.bound && other.terms.size() == row.terms.size() && terms_of(other) == terms;
+    };
+    const bool is_shared = std::ranges::all_of(cases, [&](std::uint32_t index) { return std::ranges::any_of(all[index].rows, is_same); });
     if (is_shared) balls.push_back(*std::move(ball));
   }
   return balls;

@@ -69,6 +69,17 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
   return result;
 }
 
+// Inputs, and what layout ops alone make of them: their boxes are those of the inputs' elements.
+std::vector<bool> copies_of_inputs(const Graph& graph) {
+  std::vector<bool> result(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    result[id] = node.op == Op::input || (op_row(node.op).op_class == OpClass::layout &&
+                                          std::ranges::all_of(node.operands, [&](NodeId operand) { return bool{result[operand]}; }));
+  }
+  return result;
+}
+
 bool is_copy(const std::optional<AffineForm>& form) {
   return form && form->parts.size() == 1 && !form->parts[0].error && form->parts[0].map->is_identity() && form->bias_error.empty() &&
          std::ranges::all_of(form->bias, [](double b) { return b == 0; });
@@ -85,7 +96,7 @@ AffineForm without_copies(AffineForm form, const std::vector<std::optional<Affin
   return form;
 }
 
-constexpr double kBallWork = 100;  // multiply-adds of one row at an element of a ball
+constexpr double kBallWork = 600;  // multiply-adds of one row at an element of a ball
 
 // Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
 double nonlinear_work(const Graph& graph, const Node& node) {
@@ -181,9 +192,10 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
   }
   problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
+  const std::vector<bool> copies = copies_of_inputs(graph);
   NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
   for (const NodeId id : problem->active_nodes_) {
-    if (graph.node(id).op != Op::input && nonlinear.any[id]) problem->pre_activations_.push_back(id);
+    if (nonlinear.any[id] && !copies[id]) problem->pre_activations_.push_back(id);
   }
   problem->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
   std::map<const InputBox*, std::size_t> group_of_box;
@@ -199,11 +211,15 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
   }
   for (const auto& group : problem->groups_)
-    problem->group_balls_.push_back(problem->floating() ? std::vector<Ball>() : shared_balls(problem->statement_, group));
+    problem->group_balls_.push_back(problem->floating() || !options.balls ? std::vector<Ball>() : shared_balls(problem->statement_, group));
   problem->row_work_.assign(graph.nodes.size(), 1.0);
+  std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (const auto& balls : problem->group_balls_) {
-    for (const Ball& ball : balls) problem->row_work_[ball.node] += kBallWork * static_cast<double>(ball.square.size());
+    std::map<NodeId, double> own;
+    for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.square.size());
+    for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
   }
+  for (const auto& [node, elements] : most) problem->row_work_[node] += kBallWork * elements;
   for (const NodeId id : problem->active_nodes_) {
     if (!problem->affine_[id]) problem->row_work_[id] += nonlinear_work(graph, graph.node(id));
     for (std::size_t part = 0; problem->affine_[id] && part < problem->affine_[id]->parts.size(); ++part)

@@ -20,12 +20,14 @@
 
 #include "kernel/policy/policy.h"
 #include "kernel/proof/scope_parts.h"
+#include "semantics/interrupt.h"
 #include "semantics/numbers/directed.h"
 
 namespace assay::kernel {
 namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
 
 // None: empty.
@@ -43,15 +45,19 @@ NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hint
 template <class Rows>
 void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
   for (std::size_t row = 0; row < count; ++row) {
+    poll(kBallPoll * ball.square.size());
     const Tangents chosen = tangents(rows.coefficients(row, ball.node), ball.square, ball.linear, ball.bound, box.lo, box.hi);
     if (!(chosen.multiplier > 0)) continue;
     const Interval m(chosen.multiplier);
     Interval constant = ball.bound;
-    for (std::uint32_t i = 0; i < ball.square.size(); ++i) {
+    std::vector<double> slopes, errors;
+    for (std::size_t i = 0; i < ball.square.size(); ++i) {
       const Interval t(chosen.points[i]), slope = m * (ball.linear[i] + Interval(2) * ball.square[i] * t);
       constant += ball.square[i] * square(t);
-      if (!(slope == Interval(0))) rows.add(row, ball.node, i, slope.lo(), slope.width_up());
+      slopes.push_back(slope.lo());
+      errors.push_back(slope.width_up());
     }
+    rows.add_row(row, ball.node, slopes, errors);
     rows.add_constant(row, -(m * constant).hi());
   }
 }

@@ -119,6 +119,36 @@ void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double 
   constant_[row].add(-lost.mantissa, lost.exponent);
 }
 
+// On one grid, 2^60 of whose steps are the largest coefficient; what is off it is charged like the errors.
+void ExactRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
+  constexpr int kGridBits = 60;
+  poll(coefficients.size());
+  double largest = 0, lost = 0;
+  bool finite = true;
+  for (const double c : coefficients) {
+    largest = std::fmax(largest, std::fabs(c));
+    finite = finite && std::isfinite(c);
+  }
+  int exponent = 0;
+  (void)std::frexp(finite ? largest : 0.0, &exponent);
+  exponent -= kGridBits;
+  std::vector<Int128> fresh(coefficients.size(), 0);
+  const Box& box = *boxes_[node];
+  for (std::size_t i = 0; finite && i < coefficients.size(); ++i) {
+    const double steps = std::nearbyint(std::ldexp(coefficients[i], -exponent));
+    fresh[i] = static_cast<Int128>(steps);
+    const double off = std::ldexp(steps, exponent) == coefficients[i] ? 0.0 : std::ldexp(1.0, exponent);
+    lost = add_up(lost, mul_up(add_up(errors[i], off), std::fmax(std::fabs(box.lo[i]), std::fabs(box.hi[i]))));
+  }
+  if (!finite || !std::isfinite(lost)) {
+    failed_[row] = true;
+    return;
+  }
+  merge(open(node), row, fresh, exponent);
+  const Scaled loss = scaled(lost);
+  constant_[row].add(-loss.mantissa, loss.exponent);
+}
+
 void ExactRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
   const Scaled b = scaled(at_least ? beta : -beta), t = scaled(threshold);
   for (std::size_t row = 0; row < rows_; ++row) {

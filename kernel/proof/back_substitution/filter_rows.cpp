@@ -147,6 +147,12 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
   if (rounding > 0) error_bound_[row] += rounding * magnitude * kInflate;
 }
 
+void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
+  for (std::uint32_t i = 0; i < coefficients.size(); ++i) {
+    if (coefficients[i] != 0 || errors[i] != 0) add(row, node, i, coefficients[i], errors[i]);
+  }
+}
+
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
   for (std::size_t row = 0; row < rows_; ++row) {
     add(row, node, element, at_least ? -beta : beta, 0.0);

@@ -158,8 +158,7 @@ Rejection not_shown(const std::string& required, const std::string& found) {
 }
 
 // The theorem of the certificate, about the statement of item and radius as model and data make it now.
-Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, const Balls& balls, const check::LoadOptions& options,
-                                   const std::string& properties) {
+Outcome<check::Report> replay_ball(const Line& line, const Balls& balls, const check::LoadOptions& options, const std::string& properties) {
   if (line.item >= balls.size()) return not_shown("an item of the data", std::to_string(line.item));
   if (balls.has_labels() && balls.label(line.item) != line.label)
     return not_shown("label " + std::to_string(balls.label(line.item)), std::to_string(line.label));
@@ -197,7 +196,7 @@ Outcome<check::Report> replay_ball(const std::string& folder, const Line& line, 
 }
 
 // The theorem of the certificate, about the files of the list.
-Outcome<check::Report> replay_listed(const std::string& folder, const Line& line, const check::LoadOptions& options) {
+Outcome<check::Report> replay_listed(const Line& line, const check::LoadOptions& options) {
   const std::string model = path_from(line.folder, line.model), property = path_from(line.folder, line.property);
   for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
     if (file_digest(check::existing(path)) != digest)
@@ -311,7 +310,7 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
     Checker checker(folder, request, check);
     if (auto read = checker.read(); !read) return read.rejection();
     checker.replay_all(
-        stop, [&](const Line& line) { return replay_listed(folder, line, request.load); }, on_progress);
+        stop, [&](const Line& line) { return replay_listed(line, request.load); }, on_progress);
     count_categories(checker.lines(), check);
     count_open_instances(checker.lines(), check);
     return check;
@@ -329,7 +328,7 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
   Checker checker(folder, request, check);
   if (auto read = checker.read(); !read) return read.rejection();
   checker.replay_all(
-      stop, [&](const Line& line) { return replay_ball(folder, line, balls.value(), request.load, request.properties); }, on_progress);
+      stop, [&](const Line& line) { return replay_ball(line, balls.value(), request.load, request.properties); }, on_progress);
   checker.follow();
   count_radii(checker.lines(), check);
   count_open(checker.lines(), check.claim, balls.value().size(), check);

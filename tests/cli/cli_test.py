@@ -338,6 +338,22 @@ class CommandLine(unittest.TestCase):
         run = Run("assay", "bounds", self.at("net.onnx"), self.at("holds.vnnlib"), "--timeout", "1e-9", "--json")
         self.assertEqual((run.exit, json.loads(run.out)["groups"][0]["stopped"]), (0, True))
 
+    def test_bounds_are_those_of_the_whole_box(self):
+        """A row over the model's own squares is a ball, which restricts proofs of that row's cases, and no bounds."""
+        nodes = [onnx_files.node("Mul", ["x", "x"], ["s"], "m"), onnx_files.node("MatMul", ["x", "w"], ["z"], "z"), onnx_files.node("Relu", ["z"], ["r"], "r")]
+        model = onnx_files.model(nodes, [onnx_files.value_info("x", [1, 2])], [onnx_files.value_info("s", [1, 2]), onnx_files.value_info("r", [1, 1])],
+                                 [onnx_files.tensor("w", [2, 1], [1, 1])])
+        self.write("squares.onnx", model)
+        text = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0", "Y_1", "Y_2"))
+        text += "".join(f"(assert (<= X_{i} 2))\n(assert (>= X_{i} -2))\n" for i in (0, 1)) + "(assert (<= (+ Y_0 Y_1) 1))\n(assert (>= Y_2 1.5))\n"
+        self.write("disc.vnnlib", text.encode())
+        run = Run("assay", "bounds", self.at("squares.onnx"), self.at("disc.vnnlib"), "--json")
+        self.assertEqual(run.exit, 0, run.err)
+        relu = next(n for n in json.loads(run.out)["groups"][0]["nodes"] if n["op"] == "relu")
+        self.assertGreaterEqual(relu["hi"][0]["value"], 4)
+        run = Run("assay", "verify", self.at("squares.onnx"), self.at("disc.vnnlib"))
+        self.assertEqual((run.lines[0], run.exit), ("unsat", 0), run.err)
+
     def test_inspect(self):
         run = Run("assay", "inspect", self.at("proof"))
         self.assertEqual(run.exit, 0, run.err)

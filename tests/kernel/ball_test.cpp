@@ -1,4 +1,5 @@
 // Balls: rows that all cases share restrict a group's facts, and nothing else does.
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -108,6 +109,11 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   CHECK(balls({{row({{Rational(1), square_of(0)}, {Rational(1), output(0)}}, Rational(1))}}) == 0);
   CHECK(balls({{at_most(input(0), Rational(1))}}) == 0);
   CHECK(balls({{at_most(square_of(1), Rational(1))}}) == 1);
+  // Terms in another order are the same row; without the option there are no balls.
+  Row turned = unit;
+  std::ranges::reverse(turned.terms);
+  CHECK(balls({{unit, far}, {far, turned}}) == 1);
+  CHECK(open(statement(graph(), {{box, {unit, far}}}), {.balls = false})->group_balls(0).empty());
   // What only one of two cases says does not hold for the other.
   const auto problem = open(statement(graph(), {{box, {unit, far}}, {box, {far}}}));
   Scope scope = boxed_root(problem);

@@ -97,10 +97,12 @@ class Hostile(unittest.TestCase):
         return self.write("proof", self.header(net, prop) + frame(1, records) + frame(2, varint(1)))
 
     def wide(self, width):
-        """x [1, 1] widened to [1, width] -> relu -> summed to y [1, 1]."""
+        """x [1, 1] widened to [1, width] -> halved -> relu -> summed to y [1, 1]."""
         return self.write("wide.onnx", model(
-            [node("Expand", ["x", "s"], ["e"], "e"), node("Relu", ["e"], ["h"], "h"), node("ReduceSum", ["h", "a"], ["y"], "y", keepdims=1)],
-            [value_info("x", [1, 1])], [value_info("y", [1, 1])], [tensor("s", [2], [1, width], INT64), tensor("a", [1], [1], INT64)]))
+            [node("Expand", ["x", "s"], ["e"], "e"), node("Mul", ["e", "t"], ["m"], "m"), node("Relu", ["m"], ["h"], "h"),
+             node("ReduceSum", ["h", "a"], ["y"], "y", keepdims=1)],
+            [value_info("x", [1, 1])], [value_info("y", [1, 1])],
+            [tensor("s", [2], [1, width], INT64), tensor("t", [1], [0.5]), tensor("a", [1], [1], INT64)]))
 
     # Valid models that stopped the program.
 

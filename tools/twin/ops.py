@@ -41,6 +41,11 @@ class Ops:
         return self.nodes[v].op != "input" and all(map(self.is_constant, self.nodes[v].operands))
 
     @kept
+    def is_arranged(self, v):
+        """Whether layout ops alone make it of inputs."""
+        return self.nodes[v].op == "input" or self.nodes[v].op in LAYOUT and all(map(self.is_arranged, self.nodes[v].operands))
+
+    @kept
     def constant_box(self, v):
         return self.image(v, self.constant_box)
 

@@ -4,6 +4,7 @@ import re
 import struct
 from fractions import Fraction
 
+from balls import balls_of, least_in
 from certificate import Hints
 from wire import Declined, Malformed, Rejected, require
 from graph import FLOATS, RANGES
@@ -50,7 +51,7 @@ class Replay:
         self.groups = {}
         for number, (lo, hi, _) in enumerate(property_.cases):
             self.groups.setdefault((tuple(lo), tuple(hi)), []).append(number)
-        self.seen, self.witnessed, self.stack = set(), False, []
+        self.seen, self.witnessed, self.stack, self.balls = set(), False, [], {}
 
     def run(self, frames):
         records = (record for frame in frames for record in frame.records(self))
@@ -85,6 +86,7 @@ class Replay:
         self.seen.add(group)
         (lo, hi), self.cases = list(self.groups.items())[group]
         boxes, empty = self.input_boxes(lo, hi)
+        self.balls = balls_of(self.model, self.ops, [self.property.cases[number] for number in self.cases])
         self.stack = [Branch(boxes, {}, empty)]
         self.ops.doubts.clear()
 
@@ -155,7 +157,7 @@ class Replay:
     def step_sweep(self, rounding, first):
         for node in range(first, len(self.nodes)):
             self.step_box(node)
-            if self.nodes[node].op != "input" and not self.ops.is_constant(node) and self.bending_users(node):
+            if not self.ops.is_arranged(node) and not self.ops.is_constant(node) and self.bending_users(node):
                 self.step_tighten((node, 0, (), Hints(), rounding, None))
 
     def bending_users(self, node):
@@ -206,7 +208,7 @@ class Replay:
         """Replaces the terms of one node by terms of its operands, which join `row`; returns the constant."""
         constant, box = ZERO, self.boxes(node)
         if self.nodes[node].op == "input" or self.ops.is_constant(node):
-            return sum(c * box[e][0 if c > 0 else 1] for e, c in terms.items())
+            return least_in(self.balls.get(node, ()), box, terms)
         forms, reads = self.ops.exact(node) or (None, ())
         for operand in reads:
             self.boxes(operand)

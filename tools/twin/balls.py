@@ -10,7 +10,7 @@ MOST, EXPONENT, STEPS = 16, 100.0, 60
 def origin(model, ops, node, element):
     """The input element of which this element is a copy, or None."""
     passes = lambda v: v.op == "reshape" or v.op in ("gather", "concat") and len(model.nodes[v.operands[0]].shape) == 1
-    while node != model.outputs[0] and passes(model.nodes[node]):
+    while node not in model.outputs and passes(model.nodes[node]):
         (_, ((operand, element),)), = ops.sums(node)[element]
         node = model.nodes[node].operands[operand]
     return (node, element) if model.nodes[node].op == "input" and model.nodes[node].dtype in FLOATS else None

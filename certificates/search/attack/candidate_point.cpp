@@ -71,10 +71,9 @@ void CandidateBox::project(std::span<double> x) const {
     const double share = std::sqrt(ball.square / square) * kInside;
     for (std::size_t k = 0; k < ball.coordinates.size(); ++k) {
       double& one = x[ball.coordinates[k]];
-      one = ball.at[k] + share * (one - ball.at[k]);
+      one = snap(ball.coordinates[k], ball.at[k] + share * (one - ball.at[k]));
     }
   }
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = snap(i, x[i]);
 }
 
 double CandidateBox::snap(std::size_t i, double x) const {

@@ -18,40 +18,45 @@ void add_json(CLI::App* verb, JsonTarget& json) {
 
 namespace {
 
-void add_semantics_text(CLI::App* verb, const std::function<void(const std::string& text, ExecutionModel model)>& take) {
+std::string semantics_description() {
+  std::string names;
+  for (const auto& one : executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  return "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
+         "), e.g. float32 or float32:cuda; without the option what the property's element types say";
+}
+
+void add_semantics_text(CLI::App* verb, const std::string& description,
+                        const std::function<void(const std::string& text, ExecutionModel model)>& take) {
   const auto named = [take](const std::string& text) {
     auto model = parse_semantics(text);
     if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
     take(text, std::move(model).value());
   };
-  std::string names;
-  for (const auto& one : executions::named_models()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-  verb->add_option_function<std::string>("--semantics", named,
-                                         "what the answer is about: real arithmetic, or every float32 execution of a model (" + names +
-                                             "), e.g. float32 or float32:cuda; without the option what the property's element types say")
+  verb->add_option_function<std::string>("--semantics", named, description.empty() ? semantics_description() : description)
       ->type_name("real|float32[:MODEL]");
 }
 
 }  // namespace
 
-void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics) {
-  add_semantics_text(verb, [&semantics](const std::string&, ExecutionModel model) { semantics = std::move(model); });
+void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics, const std::string& description) {
+  add_semantics_text(verb, description, [&semantics](const std::string&, ExecutionModel model) { semantics = std::move(model); });
 }
 
-void add_named_semantics(CLI::App* verb, std::string& semantics) {
-  add_semantics_text(verb, [&semantics](const std::string& text, const ExecutionModel&) { semantics = text; });
+void add_named_semantics(CLI::App* verb, std::string& semantics, const std::string& description) {
+  add_semantics_text(verb, description, [&semantics](const std::string& text, const ExecutionModel&) { semantics = text; });
 }
 
-void add_memory(CLI::App* verb, Limits& limits, const char* without) {
+void add_memory(CLI::App* verb, Limits& limits, const std::string& description) {
   const auto memory = [&limits](const std::string& text) {
     if (!parse_bytes(text, limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
   };
-  verb->add_option_function<std::string>("--memory", memory, std::string("memory that the run may take, e.g. 512MiB; ") + without)
-      ->type_name("SIZE");
+  verb->add_option_function<std::string>("--memory", memory, description)->type_name("SIZE");
 }
 
 void add_limits(CLI::App* verb, Limits& limits) {
-  add_memory(verb, limits, "without the option 8GiB, and for what the files ask for 256MiB\nand 256 times their bytes");
+  add_memory(verb, limits,
+             "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\nand 256 times "
+             "their bytes");
   const auto work = [&limits](const std::string& text) {
     if (!parse_work(text, limits.work.emplace())) throw CLI::ValidationError("--budget", "no number above 0, such as 1e12: " + text);
   };

@@ -103,13 +103,9 @@ int split(const CubeOptions& options) {
 
 // Where the files of the statement are: as the command line says, else as split.json in the folder does.
 Outcome<runs::StatementFiles> find_files(const CubeOptions& options, const std::string& folder) {
-  if (!options.model.empty() && !options.property.empty()) {
-    const auto split = runs::read_split(folder);
-    return runs::StatementFiles{options.model, options.property, split ? runs::text_of(split.value(), "semantics") : options.semantics};
-  }
-  auto split = runs::read_split(folder);
-  if (!split) return split.rejection();
-  runs::StatementFiles files = runs::files_of(split.value(), folder);
+  const auto split = runs::read_split(folder);
+  if (!split && (options.model.empty() || options.property.empty())) return split.rejection();
+  runs::StatementFiles files = split ? runs::files_of(split.value(), folder) : runs::StatementFiles{"", "", options.semantics};
   if (!options.model.empty()) files.model = options.model;
   if (!options.property.empty()) files.property = options.property;
   return files;

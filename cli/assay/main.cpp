@@ -285,7 +285,7 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   verb->add_option("--rerun", options.rerun,
                    "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
       ->check(CLI::IsMember({"eager", "compiled"}));
-  add_memory(verb, options.limits, "without the option 8GiB");
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });
 }
@@ -305,7 +305,9 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_flag("--allow-dead", options.allow_dead,
                  "products that read or gave zeros only are reported but do not make the verdict undecided");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  add_memory(verb, options.run.limits, "without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
+  add_memory(
+      verb, options.run.limits,
+      "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
   add_gate(verb, options.gate);
   verb->callback([&] { exit = gradcheck(options); });
 }

@@ -7,10 +7,10 @@
 
 #include "assay/runs/gather.h"
 #include "assay/runs/pack.h"
+#include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/report.h"
 #include "cli/assay/slurm.h"
-#include "cli/semantics.h"
 
 namespace assay::cli {
 namespace {
@@ -44,15 +44,10 @@ void add_run(CLI::App* verb, RunOptions& run) {
       ->type_name("TIME")
       ->capture_default_str();
   verb->add_option("--seed", run.seed, "seed of the attack")->capture_default_str();
-  const auto memory = [&run](const std::string& text) {
-    if (!parse_bytes(text, run.limits.memory.emplace())) throw CLI::ValidationError("--memory", "no size, such as 512MiB or 4G: " + text);
-  };
-  verb->add_option_function<std::string>("--memory", memory,
-                                         "memory that all instances together may take, e.g. 4G; without the option 8GiB")
-      ->type_name("SIZE");
+  add_memory(verb, run.limits, "memory that all instances together may take, e.g. 4G; without the option 8GiB");
   verb->add_flag("--stream", run.stream, "each result on stdout as soon as it is known, one line of JSON");
   verb->add_flag("-q,--quiet", run.quiet, "no progress on stderr");
-  verb->add_option("--json", run.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  add_json(verb, run.json);
 }
 
 void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
@@ -92,13 +87,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
                    "exit 1 where less than this share of the items can be certified at some radius, 3 where it\nis open")
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("SHARE");
-  const auto named = [&options](const std::string& text) {
-    if (auto model = parse_semantics(text); !model)
-      throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
-    options.semantics = text;
-  };
-  verb->add_option_function<std::string>("--semantics", named, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda")
-      ->type_name("real|float32[:MODEL]");
+  add_named_semantics(verb, options.semantics, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda");
   add_run(verb, options.run);
   verb->callback([&] { exit = options.run.slurm > 0 ? submit("robust", options.run) : robust(options); });
 }
@@ -109,13 +98,7 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   verb->add_option("--expected", options.expected, "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 where an answer is the other one")
       ->type_name("FILE");
   verb->add_option("--most", options.most, "limit of each instance where its list allows more, e.g. 60, 90s, 5m")->type_name("TIME");
-  const auto named = [&options](const std::string& text) {
-    if (auto model = parse_semantics(text); !model)
-      throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
-    options.semantics = text;
-  };
-  verb->add_option_function<std::string>("--semantics", named, "as for verify; without it what each property says")
-      ->type_name("real|float32[:MODEL]");
+  add_named_semantics(verb, options.semantics, "as for verify; without it what each property says");
   add_run(verb, options.run);
   verb->callback([&] { exit = options.run.slurm > 0 ? submit("batch", options.run) : batch(options); });
 }
@@ -129,12 +112,7 @@ void add_report(CLI::App& app, ReportOptions& options, int& exit) {
                    "of a certificate: the model; of a trace: whether it is a run of it; of a run: where it is not where the run says")
       ->type_name("FILE");
   verb->add_option("--property", options.property, "of a certificate: the property; without --model a statement file")->type_name("FILE");
-  const auto named = [&options](const std::string& text) {
-    auto model = parse_semantics(text);
-    if (!model) throw CLI::ValidationError("--semantics", "takes " + semantics_problem(model.rejection()));
-    options.semantics = std::move(model).value();
-  };
-  verb->add_option_function<std::string>("--semantics", named, "of a certificate: as for check")->type_name("real|float32[:MODEL]");
+  add_semantics(verb, options.semantics, "of a certificate: as for check");
   verb->add_option("--samples", options.samples, "of a certificate: points at which nodes are evaluated beside their bounds")
       ->type_name("N")
       ->capture_default_str();
@@ -146,7 +124,7 @@ void add_report(CLI::App& app, ReportOptions& options, int& exit) {
   verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->add_option("--json", options.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  add_json(verb, options.json);
   verb->callback([&] { exit = report(options); });
 }
 
@@ -154,7 +132,7 @@ void add_gather(CLI::App& app, GatherOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("gather", "Join the parts of a run (--part) in one folder");
   verb->add_option("FOLDER", options.folder, "the run, new or gathered before")->required();
   verb->add_option("PARTS", options.parts, "folders of its parts")->required();
-  verb->add_option("--json", options.json, "JSON instead of text on stdout, or with --json=FILE also into a file")->type_name("[=FILE]");
+  add_json(verb, options.json);
   verb->callback([&] { exit = gather(options); });
 }
 

@@ -4,26 +4,11 @@ import shutil
 import subprocess
 
 import runs
+from certificate_files import crc32c, frame
+from onnx_files import varint
 from runs import BIN, Case, DATA, DIGITS, MODEL, assay
 
 ITEM, EPS, NODES = 11, "0.12", 397  # of the digits, one whose proof takes so many nodes
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return (crc ^ 0xFFFFFFFF).to_bytes(4, "little")
-
-
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out + bytes([value]))
 
 
 def header_size(certificate):
@@ -39,11 +24,7 @@ def with_digest(certificate, digest):
 
 def with_records(certificate, payload):
     """The same header before other records."""
-    frames = b""
-    for kind, content in ((1, payload), (2, b"\x01")):
-        frame = bytes([kind]) + varint(len(content)) + content
-        frames += frame + crc32c(frame)
-    return certificate[:header_size(certificate) + 4] + frames
+    return certificate[:header_size(certificate) + 4] + frame(1, payload) + frame(2, b"\x01")
 
 
 def check(*files):

@@ -14,25 +14,12 @@ import tempfile
 import unittest
 
 import onnx_files
+from certificate_files import crc32c, frame
 from onnx_files import INT64, model, node, tensor, value_info, varint
 
 BIN = "."
 INSTRUMENTED = False
 SECONDS, MEGABYTES = 2, 500  # CPU time and resident memory of each bomb
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return struct.pack("<I", crc ^ 0xFFFFFFFF)
-
-
-def frame(kind, payload):
-    body = bytes([kind]) + varint(len(payload)) + payload
-    return body + crc32c(body)
 
 
 def box(names, low=-1, high=1):

@@ -241,8 +241,11 @@ class Scope {
   void spend_from(std::shared_ptr<double> work) { work_ = std::move(work); }
   [[nodiscard]] Outcome<Done> spend(double work) const;
 
-  // Linear bounds that were derived so far are derived again where they are needed.
-  void forget_linear_bounds() { linear_bounds_.assign(linear_bounds_.size(), nullptr); }
+  // Linear bounds that were derived so far, but for those that the other scope has as well, are derived again where they are needed.
+  void forget_linear_bounds(const Scope& but) {
+    for (std::size_t i = 0; i < linear_bounds_.size(); ++i)
+      if (linear_bounds_[i] != but.linear_bounds_[i]) linear_bounds_[i] = nullptr;
+  }
 
   // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }

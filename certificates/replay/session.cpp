@@ -130,7 +130,7 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
-  if (depth() > 0) levels_.back().scope.forget_linear_bounds();
+  if (depth() > 0) levels_.back().scope.forget_linear_bounds(levels_[0].scope);
   levels_.back().held = own;
   held_ += own;
   most_memory_ = std::max(most_memory_, needed);

@@ -115,7 +115,7 @@ TEST_CASE("a branch whose lines were forgotten concludes as before", "[budget]")
   kernel::Diagnosis before, after;
   const std::vector<CaseMultipliers> cases{{0, {}}};
   CHECK(scope.conclude(cases, {}, &before).ok());
-  scope.forget_linear_bounds();
+  scope.forget_linear_bounds(boxed_root(problem));
   CHECK(scope.conclude(cases, {}, &after).ok());
   CHECK(before.margins == after.margins);
 }

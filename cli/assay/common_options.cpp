@@ -67,6 +67,13 @@ void add_limits(CLI::App* verb, Limits& limits) {
       ->type_name("NUMBER");
 }
 
+void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description) {
+  verb->add_option("--timeout", timeout, description)->type_name("TIME")->check([](const std::string& text) {
+    double seconds = 0;
+    return parse_seconds(text, seconds) && seconds > 0 ? std::string() : "no time above 0, such as 60, 90s or 5m: " + text;
+  });
+}
+
 void add_branching(CLI::App* verb, std::string& branching) {
   verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
 }

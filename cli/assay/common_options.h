@@ -19,6 +19,8 @@ void add_named_semantics(CLI::App* verb, std::string& semantics, const std::stri
 // --memory and --budget, beyond which the answer is undecided.
 void add_memory(CLI::App* verb, Limits& limits, const std::string& description);
 void add_limits(CLI::App* verb, Limits& limits);
+// --timeout, a time above 0.
+void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description);
 void add_branching(CLI::App* verb, std::string& branching);
 [[nodiscard]] search::Options::Branching branching_named(const std::string& name);
 

@@ -175,12 +175,7 @@ void add_files(CLI::App* verb, CubeOptions& options) {
 }
 
 void add_search(CLI::App* verb, CubeOptions& options) {
-  verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")
-      ->type_name("TIME")
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        return parse_seconds(text, seconds) && seconds > 0 ? std::string() : "no time above 0, such as 60, 90s or 5m: " + text;
-      });
+  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m");
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
   add_branching(verb, options.branching);
   add_limits(verb, options.limits);

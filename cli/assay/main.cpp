@@ -17,6 +17,7 @@
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_verbs.h"
+#include "cli/assay/trim_verb.h"
 #include "cli/assay/verb_examples.h"
 #include "cli/load.h"
 #include "cli/semantics.h"
@@ -418,6 +419,7 @@ int run(int argc, char** argv) {
   add_check(app, check_options, exit);
   add_run_verbs(app, exit);
   add_cube_verbs(app, exit);
+  add_trim_verb(app, exit);
   add_bounds(app, bounds_options, exit);
   add_inspect(app, inspect_options, exit);
   add_statement_verb(app, statement_options, exit);

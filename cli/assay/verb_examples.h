@@ -7,7 +7,7 @@
 namespace assay::cli {
 
 // One command line each, for the end of the verb's help.
-inline constexpr std::array<std::pair<const char*, const char*>, 23> kExamples{{
+inline constexpr std::array<std::pair<const char*, const char*>, 24> kExamples{{
     {"verify", "assay verify examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --proof holds.assay --timeout 60"},
     {"check",
      "assay check MODEL.onnx PROPERTY.vnnlib holds.assay --statement full\n"
@@ -21,6 +21,7 @@ inline constexpr std::array<std::pair<const char*, const char*>, 23> kExamples{{
     {"split", "assay split MODEL.onnx PROPERTY.vnnlib --into 8 -o cubes && ls cubes/*.cube | xargs -P2 -n1 assay solve --threads 1"},
     {"solve", "assay solve cubes/001.cube --model MODEL.onnx --property PROPERTY.vnnlib"},
     {"merge", "assay merge cubes -o holds.assay && assay-check MODEL.onnx PROPERTY.vnnlib holds.assay"},
+    {"trim", "assay trim MODEL.onnx PROPERTY.vnnlib holds.assay -o trimmed.assay && assay-check MODEL.onnx PROPERTY.vnnlib trimmed.assay"},
     {"bounds", "assay bounds examples/digits/digits.onnx examples/digits/digits_holds.vnnlib --nodes outputs"},
     {"inspect",
      "assay inspect examples/digits/digits.onnx --property examples/digits/digits_holds.vnnlib -o digits.html\n"

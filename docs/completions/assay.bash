@@ -8,7 +8,7 @@ _assay() {
     fi
   done
   case "$verb" in
-    "") options="verify check gather report batch robust split solve merge bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
+    "") options="verify check gather report batch robust split solve merge trim bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
@@ -18,6 +18,7 @@ _assay() {
     split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
     solve) options="--branching --budget --help --json --memory --model --no-attack --out --property --seed --threads --timeout -h -o" ;;
     merge) options="--budget --help --json --memory --model --out --property -h -o" ;;
+    trim) options="--budget --help --json --memory --out --semantics --timeout -h -o" ;;
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;
@@ -46,6 +47,7 @@ _assay() {
     "split --semantics") choices="real|float32" ;;
     "split --branching") choices="auto input relu" ;;
     "solve --branching") choices="auto input relu" ;;
+    "trim --semantics") choices="real|float32" ;;
     "bounds --method") choices="ibp crown" ;;
     "bounds --nodes") choices="all outputs" ;;
     "bounds --semantics") choices="real|float32" ;;

@@ -172,7 +172,9 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
         kernel::Diagnosis diagnosis;
         Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints, floating ? &diagnosis : nullptr);
         if (refutation.ok()) {
-          treated.steps.conclude(multipliers, hints);
+          // Where the checker's own slopes do, it has their lines already.
+          const kernel::Hints fewer{{}, {}, hints.beta};
+          treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
           std::optional<kernel::Refutation>& own = treated.node.record->own;
           if (!own) {
             own = std::move(refutation).value();

@@ -1,0 +1,28 @@
+// A certificate that is cheaper to check, from one that is accepted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "assay/check/load.h"
+#include "certificates/search/deadline.h"
+#include "certificates/search/trim/trim.h"
+#include "semantics/outcome.h"
+
+namespace assay::queries {
+
+struct TrimReport {
+  std::string answer;  // "sat" or "unsat", which both certificates prove
+  bool trimmed = false;
+  std::string reason;  // why the certificate was copied as it is; empty: it was not
+  search::TrimStatistics statistics;
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  double work_before = 0, work_after = 0;  // multiply-adds of a check
+};
+
+// Reads `from` and writes `to`, another file. The kernel checks what was written as assay-check does: what it does not accept, or what is
+// larger or more work than before, is not kept, and `to` is a copy of `from`. Rejections are those of a check of `from`, and "trim.write".
+[[nodiscard]] Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
+                                       const std::string& to, const search::Limit& limit);
+
+}  // namespace assay::queries

@@ -1,0 +1,52 @@
+// Influence: how much the bounds of pre-activations matter to what a proof concludes, to first order.
+//
+// Every conclusion is a row that is carried back to the inputs. Where it passes an activation with the coefficient c, it pays for the
+// distance between the activation and its line: below for c > 0, above for c < 0. A looser box moves the line away by some distance d, so
+// that the bound of the row falls by about |c| d. Boxes are bounds of rows of their own, which lose where those before them are looser:
+// a row for an element's box counts as much as the conclusions lose for each unit by which that box grows. Nothing here is rigorous.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "certificates/search/ascent/dual_ascent.h"
+#include "certificates/search/network/network.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+class Influence {
+ public:
+  // Every activation's lines have a closed form.
+  [[nodiscard]] static bool supports(const DualGraph& graph);
+  // `tight`: the boxes of the proof; `loose`: those that its elements have where they are not refined.
+  Influence(const DualGraph& graph, const DualBoxes& tight, DualBoxes loose);
+
+  // A conclusion on a scope with these boxes, whose bound is `margin` > 0 above what is required.
+  void add(const kernel::CaseMultipliers& entry, std::uint32_t case_index, const kernel::Hints& hints, const DualBoxes& boxes,
+           double margin);
+  // Once all conclusions are in: the boxes that serve their rows, of the elements in `refined`, by slot.
+  void descend(const std::vector<bool>& refined);
+
+  // By slot: the share of the margins that is lost where the box of the slot's operand is the loose one.
+  [[nodiscard]] const std::vector<double>& losses() const { return loss_; }
+
+ private:
+  // Of one slot: the lines on its box, how far the loose box moves them at most, and how far each unit of a wider box does.
+  struct Side {
+    double slope = 0, loss = 0, rate = 0;
+  };
+  struct Slot {
+    Side below, above;
+  };
+  [[nodiscard]] static Slot slot_of(const Step& step, double l, double u, double loose_l, double loose_u, const float* hint);
+  void walk(std::size_t rows, std::vector<std::vector<double>> a, std::span<const double> weights, const std::vector<Slot>& slots);
+
+  const DualGraph& graph_;
+  const DualBoxes& tight_;
+  const DualBoxes loose_;
+  std::vector<Slot> slots_;
+  std::vector<double> loss_, rate_;  // by slot, so far
+};
+
+}  // namespace assay::search

@@ -1,0 +1,179 @@
+// Reading a certificate into branches, replaying them, and writing them.
+
+#include "certificates/search/trim/proof.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "certificates/format/format.h"
+#include "certificates/replay/session.h"
+
+namespace assay::search {
+using certificate::Record;
+using certificate::RecordType;
+
+namespace {
+
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;  // of a certificate: in memory it takes several times as much
+
+Rejection misshapen(std::string required, std::string found) {
+  return {Rejection::Kind::declined, "trim.shape",     "",
+          std::move(required),       std::move(found), "check it as it is: assay-check takes every certificate"};
+}
+
+class ProofReader {
+ public:
+  ProofReader(std::unique_ptr<certificate::Reader> reader, std::ifstream file, const Graph& graph)
+      : reader_(std::move(reader)), file_(std::move(file)), graph_(graph) {}
+
+  Outcome<std::vector<ProofGroup>> read() {
+    std::vector<ProofGroup> groups;
+    std::vector<ProofBranch*> open;  // from the group's root to the innermost branch
+    while (true) {
+      const auto next = reader_->next(&graph_);
+      if (!next) return next.rejection();
+      if (next.value() == nullptr) return groups;
+      const Record& record = *next.value();
+      const bool expected = record.type == RecordType::begin_group ? open.empty() : !open.empty();
+      if (record.type == RecordType::witness) return misshapen("a proof of unsat", "a witness");
+      if (!expected) return misshapen("groups one after the other", "record " + std::to_string(record.number) + " elsewhere");
+      switch (record.type) {
+        case RecordType::begin_group:
+          groups.push_back({record.group, {}});
+          open.push_back(&groups.back().root);
+          break;
+        case RecordType::end_group:
+          if (open.size() != 1) return misshapen("whole splits", "end_group in a split");
+          open.clear();
+          break;
+        case RecordType::split_zero:
+        case RecordType::split_f32:
+        case RecordType::split_f64: {
+          if (open.back()->fork) return misshapen("one split in a branch, at its end", "a second one");
+          open.back()->fork = std::make_unique<ProofFork>();
+          ProofFork& fork = *open.back()->fork;
+          fork.at_most = {record.node, record.element, false, record.threshold};
+          open.push_back(&fork.left);
+          break;
+        }
+        case RecordType::next: {
+          if (open.size() < 2 || open.back() != &open[open.size() - 2]->fork->left) return misshapen("whole splits", "next elsewhere");
+          open.pop_back();
+          open.push_back(&open.back()->fork->right);
+          break;
+        }
+        case RecordType::done:
+          if (open.size() < 2 || open.back() != &open[open.size() - 2]->fork->right) return misshapen("whole splits", "done elsewhere");
+          open.pop_back();
+          break;
+        default: {
+          if (open.back()->fork) return misshapen("no steps behind a split", "record " + std::to_string(record.number));
+          ProofStep step{record, std::string(record.bytes, '\0')};
+          file_.seekg(static_cast<std::streamoff>(record.offset));
+          if (!file_.read(step.bytes.data(), static_cast<std::streamsize>(step.bytes.size())))
+            return misshapen("a file that stays as it is", "one that was written meanwhile");
+          open.back()->steps.push_back(std::move(step));
+        }
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<certificate::Reader> reader_;
+  std::ifstream file_;
+  const Graph& graph_;
+};
+
+void write(const ProofBranch& branch, certificate::Writer& writer) {
+  for (const ProofStep& step : branch.steps) {
+    certificate::Fragment fragment;
+    fragment.copy(step.bytes);
+    writer.append(fragment);
+  }
+  if (!branch.fork) return;
+  writer.split(branch.fork->at_most.node, branch.fork->at_most.element, branch.fork->at_most.threshold);
+  write(branch.fork->left, writer);
+  writer.next();
+  write(branch.fork->right, writer);
+  writer.done();
+}
+
+Outcome<Done> add(Outcome<kernel::Refutation> refutation, std::optional<kernel::Refutation>& closed) {
+  if (refutation && closed) refutation = kernel::merge(*closed, refutation.value());
+  if (!refutation) return refutation.rejection();
+  closed = std::move(refutation).value();
+  return Done{};
+}
+
+}  // namespace
+
+Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem) {
+  std::error_code failed;
+  const auto bytes = std::filesystem::file_size(path, failed);
+  if (!failed && bytes > kMostBytes)
+    return misshapen("a certificate of at most " + std::to_string(kMostBytes) + " bytes", std::to_string(bytes) + " bytes");
+  auto reader = certificate::Reader::open(path);
+  if (!reader) return reader.rejection();
+  return ProofReader(std::move(reader).value(), std::ifstream(path, std::ios::binary), problem.graph()).read();
+}
+
+void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer) {
+  for (const ProofGroup& one : groups) {
+    writer.begin_group(one.group);
+    write(one.root, writer);
+    writer.end_group();
+  }
+}
+
+Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, kernel::Scope& scope,
+                        std::optional<kernel::Refutation>& closed) {
+  switch (record.type) {
+    case RecordType::sweep:
+      return kernel::sweep(problem, scope, record.node, record.round_to_float);
+    case RecordType::box:
+      return scope.propagate_box(record.node);
+    case RecordType::tighten:
+      return scope.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
+    case RecordType::conclude:
+    case RecordType::conclude_with:
+      return add(scope.conclude(record.cases, record.hints), closed);
+    case RecordType::empty:
+      return add(scope.empty(), closed);
+    default:
+      return Done{};  // definitions are in the records that use them
+  }
+}
+
+Outcome<Halves> halves(const kernel::Scope& scope, const kernel::Literal& at_most) {
+  Halves both{scope, scope};
+  kernel::Literal at_least = at_most;
+  at_least.at_least = true;
+  if (auto assumed = both.left.assume(at_most); !assumed) return assumed.rejection();
+  if (auto assumed = both.right.assume(at_least); !assumed) return assumed.rejection();
+  return both;
+}
+
+Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const ProofBranch& branch, std::size_t steps, kernel::Scope scope) {
+  std::optional<kernel::Refutation> closed;
+  for (; steps < branch.steps.size(); ++steps) {
+    if (auto done = take_step(problem, branch.steps[steps].record, scope, closed); !done) return done.rejection();
+  }
+  if (branch.fork) {
+    auto both = halves(scope, branch.fork->at_most);
+    if (!both) return both.rejection();
+    auto left = replay_branch(problem, branch.fork->left, std::move(both.value().left));
+    if (!left) return left;
+    auto right = replay_branch(problem, branch.fork->right, std::move(both.value().right));
+    if (!right) return right;
+    if (auto done = add(kernel::join(left.value(), right.value()), closed); !done) return done.rejection();
+  }
+  if (!closed) return misshapen("a branch that refutes something", "no conclusion");
+  return *std::move(closed);
+}
+
+Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope) {
+  return replay_rest(problem, branch, 0, std::move(scope));
+}
+
+}  // namespace assay::search

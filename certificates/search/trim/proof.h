@@ -1,0 +1,58 @@
+// A certificate in memory, as branches whose steps can be changed, replayed on scopes of the kernel, and written.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certificates/format/reader.h"
+#include "certificates/format/writer.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+// A record that is no split, with its bytes as they are written.
+struct ProofStep {
+  certificate::Record record;
+  std::string bytes;
+};
+
+struct ProofFork;
+// Steps, and then at most one split, as every writer of this project leaves them.
+struct ProofBranch {
+  std::vector<ProofStep> steps;
+  std::unique_ptr<ProofFork> fork;
+};
+
+struct ProofFork {
+  kernel::Literal at_most;
+  ProofBranch left, right;  // element <= threshold, element >= threshold
+};
+
+struct ProofGroup {
+  std::size_t group = 0;
+  ProofBranch root;
+};
+
+// Declined (code "trim.shape") where the certificate holds a witness, has steps behind a split, or is longer than can be held. Other
+// rejections are those of the reader.
+[[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem);
+void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer);
+
+// One step on a scope; what it concludes is merged into `closed`.
+[[nodiscard]] Outcome<Done> take_step(const kernel::Problem& problem, const certificate::Record& record, kernel::Scope& scope,
+                                      std::optional<kernel::Refutation>& closed);
+// What the branch refutes, from its own steps and splits.
+[[nodiscard]] Outcome<kernel::Refutation> replay_branch(const kernel::Problem& problem, const ProofBranch& branch, kernel::Scope scope);
+// What the steps and splits of `branch` refute on a scope that was reached by its first `steps` steps.
+[[nodiscard]] Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const ProofBranch& branch, std::size_t steps,
+                                                      kernel::Scope scope);
+
+// Both halves of a split.
+struct Halves {
+  kernel::Scope left, right;
+};
+[[nodiscard]] Outcome<Halves> halves(const kernel::Scope& scope, const kernel::Literal& at_most);
+
+}  // namespace assay::search

@@ -1,0 +1,224 @@
+// trim(): the branches from the leaves up, then the root.
+
+#include "certificates/search/trim/trim.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "certificates/format/format.h"
+#include "certificates/search/trim/root.h"
+
+namespace assay::search {
+using certificate::Record;
+using certificate::RecordType;
+
+namespace {
+
+bool is_conclusion(const Record& record) { return record.type == RecordType::conclude || record.type == RecordType::conclude_with; }
+
+// To the branch above: nothing but the multipliers of conclusions depends on the depth.
+bool is_movable(const Record& record) {
+  return is_conclusion(record) || (record.type != RecordType::define_hints && record.hints.beta.empty());
+}
+
+bool begins_with_sweep(const ProofBranch& branch) { return !branch.steps.empty() && branch.steps[0].record.type == RecordType::sweep; }
+
+// Multiply-adds, counted by the scopes that spend from it.
+class Meter {
+ public:
+  [[nodiscard]] const std::shared_ptr<double>& purse() const { return left_; }
+  [[nodiscard]] double spent() const { return kMost - *left_; }
+
+ private:
+  static constexpr double kMost = 1e15;
+  std::shared_ptr<double> left_ = std::make_shared<double>(kMost);
+};
+
+class BranchTrimmer {
+ public:
+  BranchTrimmer(const kernel::Problem& problem, const Limit& limit, TrimStatistics& statistics)
+      : problem_(problem), limit_(limit), statistics_(statistics) {}
+
+  // The branch on a scope with `depth` splits.
+  void trim(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
+    const std::size_t known = known_.size();
+    trim_from(branch, scope, depth);
+    known_.resize(known);
+  }
+
+ private:
+  void trim_from(ProofBranch& branch, kernel::Scope scope, std::size_t depth) {
+    const kernel::Scope before = scope;
+    std::optional<kernel::Refutation> closed;
+    for (ProofStep& step : branch.steps) {
+      if (limit_.reached()) return;
+      if (step.record.type == RecordType::define_hints)
+        known_.emplace_back(step.record.hints_id, std::make_shared<const kernel::Hints>(step.record.hints));
+      if (is_conclusion(step.record))
+        shorten(step, scope);
+      else if (!take_step(problem_, step.record, scope, closed))
+        return;
+    }
+    if (!branch.fork) return;
+    const auto both = halves(scope, branch.fork->at_most);
+    if (!both) return;
+    trim(branch.fork->left, both.value().left, depth + 1);
+    trim(branch.fork->right, both.value().right, depth + 1);
+    if (!drop_split(branch, scope, depth)) join_sweeps(branch, before);
+  }
+
+  // The bytes of the conclusion with these hints, which hints in force may shorten.
+  [[nodiscard]] std::string encoded(const Record& record, const kernel::Hints& hints) const {
+    certificate::Fragment fragment;
+    for (const auto& [id, definition] : known_) fragment.refer_to(id, definition);
+    fragment.conclude(record.cases, hints);
+    return fragment.bytes();
+  }
+
+  // The hints, where the conclusion holds with them and its bytes are not more.
+  bool take(ProofStep& step, const kernel::Scope& scope, kernel::Hints hints) const {
+    std::string bytes = encoded(step.record, hints);
+    if (bytes.size() > step.bytes.size() || !scope.conclude(step.record.cases, hints)) return false;
+    step.record.type = RecordType::conclude;
+    step.record.hints = std::move(hints);
+    step.bytes = std::move(bytes);
+    return true;
+  }
+
+  void shorten(ProofStep& step, const kernel::Scope& scope) {
+    using Side = std::vector<std::vector<float>> kernel::Hints::*;
+    const auto arrays = [](const kernel::Hints& hints) {
+      const auto filled = [](const auto& side) { return std::ranges::count_if(side, [](const auto& array) { return !array.empty(); }); };
+      return static_cast<std::uint64_t>(filled(hints.lower) + filled(hints.upper));
+    };
+    const std::uint64_t before = arrays(step.record.hints);
+    if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta})) {
+      for (const Side side : {&kernel::Hints::upper, &kernel::Hints::lower}) {
+        for (std::size_t node = 0; node < (step.record.hints.*side).size(); ++node) {
+          if ((step.record.hints.*side)[node].empty()) continue;
+          kernel::Hints hints = step.record.hints;
+          (hints.*side)[node].clear();
+          if (!take(step, scope, std::move(hints))) (void)take(step, scope, in_bytes(step.record.hints, side, node));
+        }
+      }
+    }
+    statistics_.slopes_dropped += before - arrays(step.record.hints);
+    kernel::Hints fewer = step.record.hints;
+    while (!fewer.beta.empty() && fewer.beta.back() == 0) fewer.beta.pop_back();
+    (void)take(step, scope, fewer);
+    for (float& beta : fewer.beta) beta = std::round(beta * kSteps) / kSteps;
+    if (!std::ranges::all_of(fewer.beta, [](float beta) { return beta == 0; })) (void)take(step, scope, std::move(fewer));
+  }
+
+  // The array in units of 1/128, which a certificate holds in a byte.
+  static kernel::Hints in_bytes(kernel::Hints hints, std::vector<std::vector<float>> kernel::Hints::*side, std::size_t node) {
+    for (float& slope : (hints.*side)[node]) slope = std::clamp(std::round(slope * kSteps), 0.0F, 255.0F) / kSteps;
+    return hints;
+  }
+
+  // Instead of the split the steps of one half, without the multiplier of the split's literal.
+  bool drop_split(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
+    if (branch.fork->left.fork || branch.fork->right.fork) return false;
+    const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
+    if (!needed) return false;
+    for (const ProofBranch* half : {&branch.fork->left, &branch.fork->right}) {
+      if (!std::ranges::all_of(half->steps, [](const ProofStep& step) { return is_movable(step.record); })) continue;
+      ProofBranch other;
+      other.steps = half->steps;
+      for (ProofStep& step : other.steps) {
+        if (!is_conclusion(step.record)) continue;
+        step.record.hints.beta.resize(std::min(step.record.hints.beta.size(), depth));
+        step.bytes = encoded(step.record, step.record.hints);
+        step.record.type = RecordType::conclude;
+      }
+      const auto refuted = replay_branch(problem_, other, scope);
+      if (!refuted || !covers(refuted.value(), needed.value())) continue;
+      std::ranges::move(other.steps, std::back_inserter(branch.steps));
+      branch.fork.reset();
+      ++statistics_.splits_dropped;
+      return true;
+    }
+    return false;
+  }
+
+  static bool covers(const kernel::Refutation& more, const kernel::Refutation& less) {
+    for (std::size_t i = 0; i < less.cases().size(); ++i) {
+      if (less.cases()[i] && !more.cases()[i]) return false;
+    }
+    return true;
+  }
+
+  // One sweep for both halves, before any other step of the branch.
+  void join_sweeps(ProofBranch& branch, const kernel::Scope& scope) {
+    ProofBranch& left = branch.fork->left;
+    ProofBranch& right = branch.fork->right;
+    if (!branch.steps.empty() || !begins_with_sweep(left) || !begins_with_sweep(right)) return;
+    if (left.steps[0].bytes != right.steps[0].bytes) return;
+    const auto needed = replay_branch(problem_, branch, scope);
+    const auto move_up = [&] {
+      branch.steps.push_back(left.steps[0]);
+      left.steps.erase(left.steps.begin());
+      right.steps.erase(right.steps.begin());
+    };
+    move_up();
+    const auto refuted = replay_branch(problem_, branch, scope);
+    if (needed && refuted && covers(refuted.value(), needed.value())) {
+      ++statistics_.sweeps_joined;
+      return;
+    }
+    for (ProofBranch* half : {&left, &right}) half->steps.insert(half->steps.begin(), branch.steps[0]);
+    branch.steps.clear();
+  }
+
+  static constexpr float kSteps = 128;
+  const kernel::Problem& problem_;
+  const Limit limit_;
+  TrimStatistics& statistics_;
+  std::vector<std::pair<std::uint32_t, std::shared_ptr<const kernel::Hints>>> known_;  // hints in force
+};
+
+std::size_t bytes_of(const ProofBranch& branch) {
+  std::size_t bytes = branch.fork ? bytes_of(branch.fork->left) + bytes_of(branch.fork->right) : 0;
+  for (const ProofStep& step : branch.steps) bytes += step.bytes.size();
+  return bytes;
+}
+
+// Multiply-adds of a check of the group.
+Outcome<double> work_of(const kernel::Problem& problem, const ProofGroup& group, kernel::Scope root) {
+  const Meter meter;
+  root.spend_from(meter.purse());
+  const auto refutation = replay_branch(problem, group.root, std::move(root));
+  if (!refutation) return refutation.rejection();
+  if (refutation.value().complete()) return meter.spent();
+  return Rejection{Rejection::Kind::rejected, "trim.open", "group " + std::to_string(group.group),
+                   "all cases refuted",       "open ones", "check the certificate: assay-check says what is missing"};
+}
+
+}  // namespace
+
+Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups, const Limit& limit) {
+  TrimStatistics statistics;
+  const Network network(problem);
+  const DualGraph graph(network, DualGraph::InputRows::later);
+  for (ProofGroup& group : groups) {
+    auto root = kernel::Scope::root(problem, group.group);
+    if (!root) return root.rejection();
+    root.value().stop_when([limit] { return limit.reached(); });
+    const auto before = work_of(*problem, group, root.value());
+    if (!before) return before.rejection();
+    statistics.work_before += before.value();
+    const std::size_t bytes = bytes_of(group.root);
+    BranchTrimmer(*problem, limit, statistics).trim(group.root, root.value(), 0);
+    const RootTrim trimmed = trim_root(problem, graph, group, root.value(), before.value(), bytes - bytes_of(group.root), limit);
+    statistics.refined += trimmed.refined;
+    statistics.kept += trimmed.kept;
+    root.value().stop_when(nullptr);
+    const auto after = work_of(*problem, group, root.value());
+    if (!after) return after.rejection();
+    statistics.work_after += after.value();
+  }
+  return statistics;
+}
+
+}  // namespace assay::search

@@ -1,0 +1,32 @@
+// Trim: a certificate that is cheaper to check, made of one that the kernel accepts.
+//
+// Four things are tried, and the kernel judges each: what it does not accept stays as it was.
+//   * Slopes that a conclusion holds without are left out, and its other hints are written in fewer bits.
+//   * A split goes where its branch closes with the steps of one of its halves.
+//   * A sweep above a split takes the place of those in its halves, where they close on the boxes that it leaves.
+//   * Bounds at the root of a group that the branches do not need are left out (root.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "certificates/search/deadline.h"
+#include "certificates/search/trim/proof.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+struct TrimStatistics {
+  std::uint64_t refined = 0, kept = 0;  // elements whose bounds the roots derive, before and after
+  std::uint64_t slopes_dropped = 0;     // arrays of slopes
+  std::uint64_t splits_dropped = 0, sweeps_joined = 0;
+  double work_before = 0, work_after = 0;  // multiply-adds that the kernel counts
+};
+
+// Changes `groups`. Rejections are the kernel's, where it does not accept the groups as they are, or the limit is reached before that is known
+// ("kernel.stopped"). A limit that is reached later ends the trimming, and what was found until then counts.
+[[nodiscard]] Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
+                                           const Limit& limit);
+
+}  // namespace assay::search

@@ -1,0 +1,97 @@
+// The command line of trim, and what it prints.
+#include "cli/assay/trim_verb.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "assay/queries/trim.h"
+#include "cli/assay/common_options.h"
+#include "cli/assay/file_kind.h"
+#include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
+#include "cli/assay/report.h"
+#include "cli/units.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr const char* kTrimSchema = "assay.trim/1";
+
+struct TrimOptions {
+  std::string model, property, proof, out;
+  std::optional<ExecutionModel> semantics;
+  std::string timeout;
+  Limits limits;
+  JsonTarget json;
+};
+
+std::string json_of(const queries::TrimReport& report, const TrimOptions& options) {
+  const search::TrimStatistics& s = report.statistics;
+  const nlohmann::ordered_json json = {{"schema", kTrimSchema},
+                                       {"answer", report.answer},
+                                       {"trimmed", report.trimmed},
+                                       {"reason", report.reason},
+                                       {"certificate", options.out},
+                                       {"bytes_before", report.bytes_before},
+                                       {"bytes_after", report.bytes_after},
+                                       {"work_before", report.work_before},
+                                       {"work_after", report.work_after},
+                                       {"elements_before", s.refined},
+                                       {"elements_after", s.kept},
+                                       {"slopes_dropped", s.slopes_dropped},
+                                       {"splits_dropped", s.splits_dropped},
+                                       {"sweeps_joined", s.sweeps_joined}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+int trim(const TrimOptions& options) {
+  LoadOptions load;
+  load.semantics = options.semantics;
+  load.limits = options.limits;
+  const auto loaded = load_files(options.model, options.property, load);
+  if (!loaded) return refuse(kTrimSchema, options.json, loaded.rejection());
+  double seconds = 0;
+  search::Limit limit{{}, interruption_token()};
+  if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) limit.deadline = search::Deadline::in(seconds - wall_seconds());
+  const Rejection unwritten{Rejection::Kind::declined, "trim.write",         options.out,
+                            "the file can be written", std::strerror(errno), "check path, permissions and space"};
+  Replacement file(options.out);
+  if (file.name().empty()) return refuse(kTrimSchema, options.json, unwritten);
+  const auto report = queries::trim(loaded.value(), options.limits, options.proof, file.name(), limit);
+  conclude();
+  if (!report) return refuse(kTrimSchema, options.json, recognised(report.rejection(), options.proof, FileKind::certificate));
+  if (!file.take_place()) return refuse(kTrimSchema, options.json, unwritten);
+  const queries::TrimReport& done = report.value();
+  if (options.json != "-") {
+    std::printf("%s\n", done.trimmed ? "trimmed" : "copied");
+    std::fflush(stdout);
+  }
+  if (done.trimmed)
+    std::fprintf(stderr, "%s: %llu bytes instead of %llu, %.3g multiply-adds to check instead of %.3g\n", options.out.c_str(),
+                 static_cast<unsigned long long>(done.bytes_after), static_cast<unsigned long long>(done.bytes_before), done.work_after,
+                 done.work_before);
+  else
+    std::fprintf(stderr, "%s is a copy: %s\n", options.out.c_str(), done.reason.c_str());
+  return write_json(options.json, json_of(done, options)) ? kExitYes : kExitUnwritten;
+}
+
+}  // namespace
+
+void add_trim_verb(CLI::App& app, int& exit) {
+  static TrimOptions options;
+  CLI::App* verb = app.add_subcommand("trim", "Make a certificate cheaper to check: leave out what its conclusions do not need");
+  verb->add_option("MODEL", options.model)->required();
+  verb->add_option("PROPERTY", options.property)->required();
+  verb->add_option("CERTIFICATE", options.proof, "a certificate that assay-check accepts")->required();
+  verb->add_option("-o,--out", options.out, "the trimmed certificate; a copy where nothing is gained")->required()->type_name("FILE");
+  add_timeout(verb, options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m; what was found until then counts");
+  add_semantics(verb, options.semantics);
+  add_limits(verb, options.limits);
+  add_json(verb, options.json);
+  verb->callback([&exit] { exit = trim(options); });
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,164 @@
+// Trimmed certificates: accepted as what they were made of, with less in them, and nothing is made of what is no proof.
+#include "certificates/search/search.h"
+#include "certificates/search/trim/trim.h"
+#include "tests/certificates/format_problems.h"
+#include "tests/certificates/search_graphs.h"
+
+using namespace assay;
+using namespace assay::test;
+using certificate::Fragment;
+using kernel::CaseMultipliers;
+
+namespace {
+
+using ProblemPointer = std::shared_ptr<const kernel::Problem>;
+
+void search_proof(const ProblemPointer& problem, const TemporaryFile& file) {
+  search::Options options;
+  options.threads = 1;
+  options.attack = false;
+  auto writer = certificate::Writer::open(file.path(), *problem);
+  REQUIRE(writer.ok());
+  const auto result = search::search(problem, options, writer.value().get());
+  REQUIRE(result.ok());
+  REQUIRE(result.value().answer == search::Result::Answer::unsatisfiable);
+}
+
+Outcome<kernel::Theorem> replayed(const ProblemPointer& problem, const TemporaryFile& file) {
+  auto reader = certificate::Reader::open(file.path());
+  REQUIRE(reader.ok());
+  return certificate::replay(*reader.value(), problem);
+}
+
+void write(const ProblemPointer& problem, const std::vector<search::ProofGroup>& groups, const TemporaryFile& file) {
+  auto writer = certificate::Writer::open(file.path(), *problem);
+  REQUIRE(writer.ok());
+  search::write_proof(groups, *writer.value());
+  REQUIRE(writer.value()->finish().ok());
+}
+
+// The relus are equal, so y = 0; the slopes and splits that prove it are more than it takes.
+void write_wasteful(certificate::Writer& writer) {
+  constexpr NodeId kZ = 3, kRelu = 4;
+  const std::vector<CaseMultipliers> first{{0, {}}}, second{{1, {}}};
+  const auto leaf = [&](bool mixed) {
+    Fragment steps;
+    steps.sweep(0, false);
+    for (std::size_t k = 0; k < 2; ++k) {
+      kernel::Hints hints;
+      hints.lower.resize(kRelu + 1);
+      hints.lower[kRelu] = {0.0F, 1.0F};
+      hints.beta = {mixed && k == 0 ? 1.0F : 0.0F, mixed && k == 1 ? 1.0F : 0.0F};
+      steps.conclude(k == 0 ? first : second, hints);
+    }
+    writer.append(steps);
+  };
+  writer.begin_group(0);
+  writer.split(kZ, 0, 0.0);
+  writer.split(kZ, 1, 0.0);
+  writer.split(0, 0, 0.5);  // nobody needs this
+  leaf(false);
+  writer.next();
+  leaf(false);
+  writer.done();
+  writer.next();
+  leaf(true);
+  writer.done();
+  writer.next();
+  writer.split(kZ, 1, 0.0);
+  leaf(true);
+  writer.next();
+  leaf(false);
+  writer.done();
+  writer.done();
+  writer.end_group();
+  Fragment right;
+  right.sweep(0, true);
+  right.conclude(first, {});
+  writer.begin_group(1);
+  writer.append(right);
+  writer.end_group();
+}
+
+}  // namespace
+
+TEST_CASE("what is read is written again byte for byte", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file, again;
+  search_proof(problem, file);
+  const auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE(groups.ok());
+  write(problem, groups.value(), again);
+  CHECK(again.bytes() == file.bytes());
+}
+
+TEST_CASE("a trimmed certificate proves the same with less", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file, trimmed;
+  {
+    auto writer = certificate::Writer::open(file.path(), *problem);
+    REQUIRE(writer.ok());
+    write_wasteful(*writer.value());
+    REQUIRE(writer.value()->finish().ok());
+  }
+  REQUIRE(replayed(problem, file).ok());
+  auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE(groups.ok());
+  const auto statistics = search::trim(problem, groups.value(), {});
+  REQUIRE(statistics.ok());
+  CHECK(statistics.value().splits_dropped >= 1);
+  CHECK(statistics.value().slopes_dropped >= 1);
+  CHECK(statistics.value().work_after < statistics.value().work_before);
+  write(problem, groups.value(), trimmed);
+  const auto theorem = replayed(problem, trimmed);
+  REQUIRE(theorem.ok());
+  CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
+  CHECK(trimmed.bytes().size() < file.bytes().size());
+}
+
+TEST_CASE("what the kernel does not accept is not trimmed", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file;
+  search_proof(problem, file);
+  auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE(groups.ok());
+  auto& steps = groups.value().back().root.steps;
+  const std::size_t before = steps.size();
+  std::erase_if(steps, [](const search::ProofStep& step) {
+    return step.record.type == certificate::RecordType::conclude || step.record.type == certificate::RecordType::empty;
+  });
+  REQUIRE(steps.size() < before);
+  CHECK_FALSE(search::trim(problem, groups.value(), {}).ok());
+}
+
+TEST_CASE("a limit that is reached at once changes nothing", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file, again;
+  search_proof(problem, file);
+  auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE(groups.ok());
+  CHECK_FALSE(search::trim(problem, groups.value(), {search::Deadline::in(0), {}}).ok());
+  write(problem, groups.value(), again);
+  CHECK(again.bytes() == file.bytes());
+}
+
+TEST_CASE("a witness and steps behind a split are declined", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file;
+  {
+    auto writer = certificate::Writer::open(file.path(), *problem);
+    REQUIRE(writer.ok());
+    Fragment nothing;
+    nothing.box(3);
+    writer.value()->begin_group(0);
+    writer.value()->split(3, 0, 0.0);
+    writer.value()->next();
+    writer.value()->done();
+    writer.value()->append(nothing);
+    writer.value()->end_group();
+    REQUIRE(writer.value()->finish().ok());
+  }
+  const auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE_FALSE(groups.ok());
+  CHECK(groups.rejection().code == "trim.shape");
+}

@@ -64,6 +64,24 @@ Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, 
   return verified;
 }
 
+Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness, certificate::Writer* writer) {
+  Verified verified;
+  auto theorem = kernel::satisfiable(problem, witness);
+  if (!theorem) return verified;
+  verified.answer = "sat";
+  verified.theorem = std::move(theorem).value();
+  if (writer == nullptr) return verified;
+  writer->witness(verified.theorem->witness());
+  if (auto written = writer->finish(); !written) verified.unwritten = written.rejection();
+  return verified;
+}
+
+std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics) {
+  const double closed = unfinished.closed_share;
+  if (!(closed > 0 && statistics.branching_seconds > 0)) return std::nullopt;
+  return statistics.branching_seconds * (1 - closed) / closed;
+}
+
 std::uint64_t search_memory(std::uint64_t most) { return most / 4 * 3; }
 
 std::string sentence(const Verified& verified) {

@@ -30,6 +30,13 @@ struct Verified {
 [[nodiscard]] Outcome<Verified> verify(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,
                                        certificate::Writer* writer = nullptr);
 
+// The answer sat by this point, or no answer where the kernel does not accept it.
+[[nodiscard]] Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
+                                   certificate::Writer* writer = nullptr);
+
+// Of an undecided search: how long its branching goes on if the rest of the tree closes as what is closed did. Nothing where nothing is.
+[[nodiscard]] std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics);
+
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.
 [[nodiscard]] std::uint64_t search_memory(std::uint64_t most);
 

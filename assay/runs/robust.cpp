@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "assay/queries/scale.h"
 #include "assay/queries/verify.h"
 #include "assay/runs/gather.h"
 
@@ -22,19 +23,11 @@ Answer answer_of(const Json& result) {
 // One item with its radii. The next radius halves what is still open; in the order of the radii certified ones come first.
 class Item {
  public:
-  Item(std::size_t radii, bool each, bool largest) : answers_(radii, Answer::open), each_(each), largest_(largest) {}
+  Item(std::size_t radii, bool each, bool largest)
+      : answers_(largest ? 0 : radii, Answer::open), halving_(radii), each_(each), largest_(largest) {}
 
   [[nodiscard]] std::optional<std::size_t> next() const {
-    if (largest_) {  // between the largest certified one and the smallest that is not
-      std::size_t lo = 0, hi = answers_.size();
-      for (std::size_t i = 0; i < answers_.size(); ++i) {
-        if (answers_[i] == Answer::certified) lo = i + 1;
-      }
-      for (std::size_t i = answers_.size(); i-- > lo;) {
-        if (answers_[i] != Answer::open) hi = i;
-      }
-      return lo < hi ? std::optional((lo + hi) / 2) : std::nullopt;
-    }
+    if (largest_) return halving_.next();
     std::size_t best = 0, length = 0, start = 0;
     for (std::size_t i = 0; i <= answers_.size(); ++i) {
       if (i < answers_.size() && answers_[i] == Answer::open) continue;
@@ -48,12 +41,17 @@ class Item {
     return each_ ? std::ranges::find(answers_, Answer::open) - answers_.begin() : best;
   }
 
-  void set(std::size_t radius, Answer answer) { answers_[radius] = answer; }
+  void set(std::size_t radius, Answer answer) {
+    if (largest_)
+      halving_.set(radius, answer == Answer::certified);
+    else
+      answers_[radius] = answer;
+  }
 
   // The open radii whose answer follows from this one's.
   [[nodiscard]] std::vector<std::size_t> followers(std::size_t radius) const {
     std::vector<std::size_t> list;
-    if (each_ || largest_ || answers_[radius] == Answer::undecided) return list;
+    if (largest_ || each_ || answers_[radius] == Answer::undecided) return list;
     const bool certified = answers_[radius] == Answer::certified;
     for (std::size_t i = certified ? 0 : radius + 1; i < (certified ? radius : answers_.size()); ++i) {
       if (answers_[i] == Answer::open) list.push_back(i);
@@ -63,6 +61,7 @@ class Item {
 
  private:
   std::vector<Answer> answers_;
+  queries::Bisection halving_;  // of the largest certified one, instead of the answers
   bool each_, largest_;
 };
 
@@ -175,20 +174,12 @@ class RobustWork {
 
   // The item itself as the witness, where another class scores as high as the label.
   static queries::Verified at_the_item(const Instance& instance, certificate::Writer* writer) {
-    queries::Verified verified;
     const std::size_t cases = instance.problem->statement().property.cases.size();
     for (std::uint32_t i = 0; i < cases; ++i) {
-      const kernel::Witness witness{i, instance.mid};
-      auto theorem = kernel::satisfiable(instance.problem, witness);
-      if (!theorem) continue;
-      verified.answer = "sat";
-      verified.theorem = std::move(theorem).value();
-      if (writer == nullptr) break;
-      writer->witness(verified.theorem->witness());
-      if (auto written = writer->finish(); !written) verified.unwritten = written.rejection();
-      break;
+      auto verified = queries::violated_at(instance.problem, {i, instance.mid}, writer);
+      if (verified.theorem) return verified;
     }
-    return verified;
+    return {};
   }
 
   const Balls& balls_;

@@ -49,6 +49,10 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
       ->allow_extra_args(false);
   verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
+  verb->add_option("--scale", options.scale,
+                   "where the property stays undecided: for so long, beyond --timeout, look for the largest share of its\n"
+                   "boxes that is proved; with --proof to FILE.scaled, a statement to FILE.scaled.statement")
+      ->type_name("TIME");
   verb->add_option("--threads", options.threads, "search threads")->check(CLI::Range(1, 1024))->capture_default_str();
   add_limits(verb, options.limits);
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();

@@ -19,6 +19,7 @@
 #include "cli/assay/float_run.h"
 #include "cli/assay/options.h"
 #include "cli/assay/order_runs.h"
+#include "cli/assay/verify_scale.h"
 #include "cli/check.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 
@@ -43,6 +44,7 @@ struct VerifyReport {
   OrderRuns orders;                              // at that point
   std::optional<search::Progress> progress;      // of an undecided search, the last that was heard of it
   std::optional<search::Unfinished> unfinished;  // of an undecided search that ended by itself
+  std::optional<Scaled> scaled;                  // of an undecided property, where it was asked for
   std::vector<std::string> notes;                // what reading the files decided
   std::optional<Rejection> why;                  // the input was refused, or the certificate of the answer could not be written
   const VerifyOptions* options = nullptr;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "assay/check/cost.h"
+#include "assay/queries/verify.h"
 #include "cli/assay/report.h"
 #include "kernel/proof/theorem_text.h"
 
@@ -180,10 +181,19 @@ Json progress_json(const search::Progress& progress) {
       {"phase", progress.phase}, {"closed", progress.closed}, {"open", progress.open}, {"worst_bound", double_json(progress.worst_bound)}};
 }
 
-Json unfinished_json(const search::Unfinished& unfinished) {
+Json unfinished_json(const search::Unfinished& unfinished, const search::Statistics& statistics) {
   Json json{{"closed_share", double_json(unfinished.closed_share)}, {"cases", Json::array()}};
+  const auto left = queries::seconds_left(unfinished, statistics);
+  json["seconds_left"] = left ? Json(*left) : Json(nullptr);
   for (const search::Unfinished::Left& one : unfinished.cases)
     json["cases"].push_back({{"case", one.case_index}, {"bound", double_json(one.bound)}});
+  return json;
+}
+
+Json scaled_json(const Scaled& scaled, const std::string& proof) {
+  Json json{{"scale", scaled.scale.to_decimal()}, {"tries", scaled.tries}, {"seconds", scaled.seconds}, {"proof", nullptr}};
+  json["digest"] = scaled.problem ? Json(kernel::to_hex(scaled.problem->digest())) : Json(nullptr);
+  if (scaled.bytes > 0) json["proof"] = {{"statement", scaled_statement(proof)}, {"file", scaled_proof(proof)}, {"bytes", scaled.bytes}};
   return json;
 }
 
@@ -242,7 +252,8 @@ std::string to_json(const VerifyReport& report) {
     json["notes"] = report.notes;
   }
   if (report.progress) json["progress"] = progress_json(*report.progress);
-  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished);
+  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished, report.statistics);
+  if (report.scaled) json["scaled"] = scaled_json(*report.scaled, report.proof);
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);
   if (report.nearest) json["disputed"] = disputed_json(*report.nearest, report.orders);

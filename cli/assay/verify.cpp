@@ -15,10 +15,10 @@
 #include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
+#include "cli/assay/certificate_file.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
-#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "kernel/proof/theorem_text.h"
 #include "semantics/statement/statement_text.h"
@@ -121,12 +121,17 @@ void print_answer(const VerifyReport& report, const Loaded& loaded) {
   std::fflush(stdout);
 }
 
-// "closed: 43.2 % of the tree; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
-std::string left_text(const search::Unfinished& unfinished) {
+// "closed: 43.2 % of the tree, at this pace about 12 s more; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
+std::string left_text(const search::Unfinished& unfinished, const search::Statistics& statistics) {
   constexpr std::size_t kMost = 8;
   std::array<char, 80> piece{};
-  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree; open:", 100 * unfinished.closed_share);
+  (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * unfinished.closed_share);
   std::string text = piece.data();
+  if (const auto left = queries::seconds_left(unfinished, statistics)) {
+    (void)std::snprintf(piece.data(), piece.size(), ", at this pace about %.2g s more", *left);
+    text += piece.data();
+  }
+  text += "; open:";
   for (std::size_t k = 0; k < std::min(kMost, unfinished.cases.size()); ++k) {
     (void)std::snprintf(piece.data(), piece.size(), "%s case %u (bound %.4g)", k == 0 ? "" : ",", unfinished.cases[k].case_index,
                         unfinished.cases[k].bound);
@@ -137,7 +142,8 @@ std::string left_text(const search::Unfinished& unfinished) {
 
 void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
-  if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished).c_str());
+  if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished, report.statistics).c_str());
+  if (report.scaled) std::fputs(scaled_text(*report.scaled, report.proof).c_str(), stderr);
   const bool full = is_full(options.statement);
   if (report.theorem)
     std::fputs(kernel::theorem_text(*report.theorem, full).c_str(), stderr);
@@ -170,15 +176,6 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
 int exit_for(const std::string& answer, const std::string& expect) {
   if (expect.empty() || answer == expect) return kExitYes;
   return answer == "sat" || answer == "unsat" ? kExitNo : kExitUndecided;
-}
-
-Rejection unwritten(const std::string& proof, const std::string& found) {
-  return {Rejection::Kind::declined,
-          "certificate.io",
-          proof,
-          "the certificate can be written",
-          found,
-          "check the path, permissions and free space"};
 }
 
 // For the reason of an undecided run, whatever ended it.
@@ -240,7 +237,40 @@ void set_verify_last_words(const VerifyReport& report, const VerifyOptions& opti
   });
 }
 
-Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, LastProgress& last, VerifyReport& report) {
+// What a search found; its certificate takes its place.
+void take(queries::Verified found, Certificate* certificate, VerifyReport& report) {
+  report.answer = std::move(found.answer);
+  report.reason = std::move(found.reason);
+  report.theorem = std::move(found.theorem);
+  if (!certificate || !report.theorem) return;
+  if (found.unwritten)
+    report.why = unwritten_certificate(report.proof, found.unwritten->found);
+  else if (auto kept = certificate->take_place(); !kept)
+    report.why = kept.rejection();
+  else
+    report.proof_bytes = kept.value();
+}
+
+// Of a property that stayed undecided: the largest scale, or the answer after all, where a try met a point that violates.
+Outcome<Done> search_scale(const VerifyOptions& options, double seconds, const search::Options& search, VerifyReport& report) {
+  auto scaled = scale_down(report.problem, search, seconds, options.proof);
+  if (!scaled) return scaled.rejection();
+  auto certificate = Certificate::open(options.proof, *report.problem);
+  if (!certificate) return certificate.rejection();
+  queries::Verified violated;
+  if (const auto& witness = scaled.value().violated)
+    violated = queries::violated_at(report.problem, *witness, writer_of(certificate.value()));
+  if (!violated.theorem) {
+    report.scaled = std::move(scaled).value();
+    return Done{};
+  }
+  take(std::move(violated), certificate.value().get(), report);
+  report.progress.reset();
+  report.unfinished.reset();
+  return Done{};
+}
+
+Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline, double scale, LastProgress& last, VerifyReport& report) {
   search::Options search_options;
   search_options.threads = options.threads;
   search_options.memory_limit_bytes = queries::search_memory(memory_rule(options.limits).most);
@@ -255,38 +285,29 @@ Outcome<Done> run_search(const VerifyOptions& options, search::Deadline deadline
     set_progress(progress_text(progress));
   };
   search_options.stop = interruption_token();
-  std::optional<Replacement> file;
-  std::unique_ptr<certificate::Writer> writer;
-  if (!options.proof.empty()) {
-    file.emplace(options.proof);
-    if (file->name().empty()) return unwritten(options.proof, std::strerror(errno));
-    auto opened = certificate::Writer::open(file->name(), *report.problem);
-    if (!opened) return unwritten(options.proof, opened.rejection().found);
-    writer = std::move(opened).value();
+  auto certificate = Certificate::open(options.proof, *report.problem);
+  if (!certificate) return certificate.rejection();
+  auto verified = queries::verify(report.problem, search_options, writer_of(certificate.value()));
+  Outcome<Done> asked = Done{};
+  if (verified) {
+    report.statistics = verified.value().statistics;
+    report.disputed = verified.value().disputed;
+    report.unfinished = verified.value().unfinished;
+    report.nearest = verified.value().nearest;
+    if (verified.value().theorem) conclude();
+    take(std::move(verified).value(), certificate.value().get(), report);
+    if (!report.theorem) report.progress = last.get();
+    if (!report.theorem && !is_interrupted()) explain_end(report);
+    if (!report.theorem && !is_interrupted() && scale > 0) {
+      search_options.on_progress = [&line](const search::Progress& progress) { line.show(progress); };
+      asked = search_scale(options, scale, search_options, report);
+    }
   }
-  auto verified = queries::verify(report.problem, search_options, writer.get());
   conclude();
   line.clear();
   if (!verified) return verified.rejection();
-  report.answer = verified.value().answer;
-  report.reason = verified.value().reason;
-  report.statistics = verified.value().statistics;
-  report.theorem = verified.value().theorem;
-  report.disputed = verified.value().disputed;
-  report.unfinished = verified.value().unfinished;
-  report.nearest = verified.value().nearest;
-  if (!report.theorem) report.progress = last.get();
-  if (is_interrupted() && !report.theorem)
-    interrupt(report, interruption());
-  else if (!report.theorem)
-    explain_end(report);
-  if (!writer || !report.theorem) return Done{};
-  if (verified.value().unwritten)
-    report.why = unwritten(options.proof, verified.value().unwritten->found);
-  else if (!file->take_place())
-    report.why = unwritten(options.proof, std::strerror(errno));
-  else
-    report.proof_bytes = writer->bytes_written();
+  if (!asked) report.why = asked.rejection();
+  if (is_interrupted() && !report.theorem) interrupt(report, interruption());
   return Done{};
 }
 
@@ -322,6 +343,9 @@ int verify(const VerifyOptions& options) {
     return refuse_report(report, options,
                          unsupported("verify.serialise_assignments", "the assignment as text on stdout", "--serialise-assignments",
                                      "leave the option out: the assignment is printed after `sat`"));
+  double scale = 0;
+  if (!options.scale.empty() && !(parse_seconds(options.scale, scale) && scale > 0))
+    return usage("--scale is no time above 0, such as 10, 90s or 5m: " + options.scale);
   const search::Deadline deadline = timeout > 0 ? search::Deadline::in(timeout - wall_seconds()) : search::Deadline();
   set_progress("reading the files");
   set_verify_last_words(report, options);
@@ -333,7 +357,7 @@ int verify(const VerifyOptions& options) {
   set_progress("no bound yet");
   const auto progress = std::make_shared<LastProgress>();
   set_verify_last_words(report, options, progress);
-  if (auto searched = run_search(options, deadline, *progress, report); !searched)
+  if (auto searched = run_search(options, deadline, scale, *progress, report); !searched)
     return refuse_report(report, options, searched.rejection());
   report.total_seconds = wall_seconds();
   const bool was_interrupted = is_interrupted() && !report.theorem;

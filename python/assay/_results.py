@@ -84,7 +84,8 @@ class Result:
     """The answer to a property, with what it rests on.
 
     `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
-    the share of the search's tree that is closed, and `open_cases` has the smallest bound of each case that is open.
+    the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes as that did, and `open_cases` has the smallest
+    bound of each case that is open.
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
@@ -99,6 +100,7 @@ class Result:
         self.times: dict[str, float] = found["times"]
         self.notes: list[str] = found["notes"]
         self.closed_share: Optional[float] = found.get("closed_share")
+        self.seconds_left: Optional[float] = found.get("seconds_left")
         self.open_cases: dict[int, float] = found.get("open_cases", {})
         self.nodes: int = found["nodes"]
         self.leaves: int = found["leaves"]
@@ -161,11 +163,20 @@ class Result:
         size = "" if self.certificate is None else f", certificate of {len(self.certificate)} bytes"
         return f"Result({self.answer}{', ' + self.reason if self.reason else ''}{size}, {self.times['total']:.3g} s)"
 
+    @property
+    def left(self) -> str:
+        """Of neither: what is open, in words."""
+        if self.closed_share is None:
+            return ""
+        pace = "" if self.seconds_left is None else f", at this pace about {self.seconds_left:.2g} s more"
+        cases = [f"case {case} (bound {bound:.4g})" for case, bound in self.open_cases.items()]
+        return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; open: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
+
     def __str__(self) -> str:
-        return f"{self.answer}\n{self.sentence}\n{self.theorem or self.statement}"
+        return "\n".join(filter(None, (self.answer, self.sentence, self.left, self.theorem or self.statement)))
 
     def _repr_html_(self) -> str:
-        rows = {"answer": self.answer, "": self.sentence, "semantics": self.semantics, "statement": self.digests["statement"],
+        rows = {"answer": self.answer, "": self.sentence, **({"left": self.left} if self.left else {}), "semantics": self.semantics, "statement": self.digests["statement"],
                 "certificate": "none" if self.certificate is None else f"{len(self.certificate)} bytes",
                 "search": f"{self.times['search']:.3g} s, {self.nodes} nodes"}
         cells = "".join(f"<tr><th style='text-align:left'>{html.escape(k)}</th><td style='text-align:left'>{html.escape(v)}</td></tr>"

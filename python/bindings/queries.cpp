@@ -179,6 +179,8 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
     for (const search::Unfinished::Left& one : left->cases) cases[nb::int_(one.case_index)] = one.bound;
     dict["closed_share"] = left->closed_share;
     dict["open_cases"] = cases;
+    const auto seconds = queries::seconds_left(*left, searched.verified.statistics);
+    dict["seconds_left"] = seconds ? nb::object(nb::float_(*seconds)) : nb::none();
   }
   dict["notes"] = to_list(searched.loaded.notes());
   dict["certificate_bytes"] = searched.certificate_bytes;

@@ -4,27 +4,11 @@ import shutil
 import subprocess
 
 import runs
-from certificate_files import crc32c, frame
+from certificate_files import with_digest, with_records
 from onnx_files import varint
 from runs import BIN, Case, DATA, DIGITS, MODEL, assay
 
 ITEM, EPS, NODES = 11, "0.12", 397  # of the digits, one whose proof takes so many nodes
-
-
-def header_size(certificate):
-    return 6 + 32 + 1 + certificate[38]
-
-
-def with_digest(certificate, digest):
-    """The same records under another header."""
-    size = header_size(certificate)
-    head = certificate[:6] + digest + certificate[38:size]
-    return head + crc32c(head) + certificate[size + 4:]
-
-
-def with_records(certificate, payload):
-    """The same header before other records."""
-    return certificate[:header_size(certificate) + 4] + frame(1, payload) + frame(2, b"\x01")
 
 
 def check(*files):

@@ -27,7 +27,6 @@ class Bisection {
     else
       end_ = std::min(end_, index);
   }
-  [[nodiscard]] std::size_t holding() const { return holding_; }  // so many of the first ones
   // Elements that may still be asked for, at most.
   [[nodiscard]] unsigned left() const { return static_cast<unsigned>(std::bit_width(end_ - std::min(end_, holding_))); }
 

@@ -66,10 +66,11 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// The file of --proof, --json or --statement that is the model or the property, if there is one.
+// The file of --proof, --json, --statement or --scale that is the model or the property, if there is one.
 std::string overwritten_input(const VerifyOptions& options, const VerifyReport& report) {
-  for (const std::string* output : {&options.proof, &options.json, &options.statement}) {
-    if (is_same_file(*output, existing(report.model)) || is_same_file(*output, existing(report.property))) return *output;
+  for (const std::string& output :
+       {options.proof, options.json, options.statement, scaled_proof(options.proof), scaled_statement(options.proof)}) {
+    if (is_same_file(output, existing(report.model)) || is_same_file(output, existing(report.property))) return output;
   }
   return "";
 }

@@ -4,6 +4,7 @@
 // between threads; a Scope is a cheap copyable value, each thread works on its own copies.
 //
 //   Problem::open(statement)                       the statement, validated, with its linear maps
+//   Problem::open(network, property)               the same about a graph whose maps are there
 //   Scope::root(problem, group)                    the points of one group's input box, in the balls that its cases share
 //   scope.assume(literal)                          ... that also satisfy the literal
 //   scope.propagate_box(node), scope.tighten(...)   facts: boxes that hold on the scope
@@ -63,19 +64,62 @@ struct KernelOptions {
   bool balls = true;                           // facts hold where the rows do that all cases of a group share; false: in its whole box
 };
 
+// What all problems about one graph share, whatever their properties are: its linear maps, and what depends on no input. Immutable after open().
+class Network {
+ public:
+  static Outcome<std::shared_ptr<const Network>> open(Graph graph, ExecutionModel semantics = {}, KernelOptions options = {});
+  [[nodiscard]] const Graph& graph() const { return graph_; }
+
+ private:
+  Network() = default;
+  Graph graph_;
+  ExecutionModel semantics_;
+  KernelOptions options_;
+  Digest digest_{};  // of the graph
+  std::vector<bool> is_constant_, kink_at_zero_;
+  std::vector<std::optional<AffineForm>> affine_;
+  std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
+  std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
+  std::vector<NodeId> pre_activations_, active_nodes_;
+  std::vector<double> row_work_;  // by node: of the node and all before it, without balls
+  ConstantValues constants_;
+  std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
+  std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
+  using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
+  using KeptSizes = std::shared_ptr<const Sizes>*;
+  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+                                             KeptSizes kept) const;
+  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
+                                                        KeptSizes kept) const;
+  [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
+  [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
+  void mark_rewritten();
+  void set_form(NodeId node, AffineForm form);
+  [[nodiscard]] bool floating() const { return semantics_.kind == ExecutionModel::Kind::floating; }
+  [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
+  [[nodiscard]] const AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
+  [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
+  [[nodiscard]] std::optional<executions::Formula> formula_of(NodeId node, const Boxes& boxes, bool is_root) const;
+  friend class Problem;
+  friend class Scope;
+};
+
 // One way of running the kernel on a statement. Immutable after open(), shared by all scopes and threads.
 class Problem {
  public:
   static Outcome<std::shared_ptr<const Problem>> open(Statement statement, KernelOptions options = {});
+  // About the network's graph under its semantics.
+  static Outcome<std::shared_ptr<const Problem>> open(std::shared_ptr<const Network> network, Property property,
+                                                      std::vector<Source> sources);
 
   [[nodiscard]] const Statement& statement() const { return statement_; }
-  [[nodiscard]] const Graph& graph() const { return statement_.graph; }
-  [[nodiscard]] const KernelOptions& options() const { return options_; }
+  [[nodiscard]] const Graph& graph() const { return network_->graph_; }
+  [[nodiscard]] const KernelOptions& options() const { return network_->options_; }
   [[nodiscard]] const Digest& digest() const { return digest_; }
   // Of the format in which the executions of a floating semantics keep their values.
   [[nodiscard]] bool is_number(const Rational& x) const;
   // The statement is about float executions, not about real arithmetic.
-  [[nodiscard]] bool floating() const { return statement_.semantics.kind == ExecutionModel::Kind::floating; }
+  [[nodiscard]] bool floating() const { return network_->floating(); }
 
   // Cases that share an input box form a group, numbered from 0 in order of first occurrence.
   [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
@@ -88,16 +132,16 @@ class Problem {
   // lo > hi somewhere: the group has no point (its refutation is `vacuous`).
   [[nodiscard]] bool group_is_empty(std::size_t group) const { return group_is_empty_[group]; }
 
-  [[nodiscard]] bool is_constant(NodeId node) const { return is_constant_[node]; }  // depends on no input
+  [[nodiscard]] bool is_constant(NodeId node) const { return network_->is_constant_[node]; }  // depends on no input
   // Set for every linear or layout node that is not constant, with affine nodes before it folded in: all of them over the reals, one that
   // nothing else reads in a floating semantics.
-  [[nodiscard]] const AffineForm* affine(NodeId node) const { return affine_[node] ? &*affine_[node] : nullptr; }
+  [[nodiscard]] const AffineForm* affine(NodeId node) const { return network_->affine(node); }
   // Nodes whose elements enter a non-linear op and are not inputs or constants, in order: worth refining.
-  [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return pre_activations_; }
+  [[nodiscard]] const std::vector<NodeId>& pre_activations() const { return network_->pre_activations_; }
   // Inputs, outputs and what lies between them once affine chains are folded, in order; constants excluded.
-  [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return active_nodes_; }
+  [[nodiscard]] const std::vector<NodeId>& active_nodes() const { return network_->active_nodes_; }
   // Every non-linear op that the node enters is exactly linear on either side of 0.
-  [[nodiscard]] bool kink_at_zero(NodeId node) const { return kink_at_zero_[node]; }
+  [[nodiscard]] bool kink_at_zero(NodeId node) const { return network_->kink_at_zero_[node]; }
   // Multiply-adds of one row on its way from the node to the inputs, roughly.
   [[nodiscard]] double row_work(NodeId node) const { return row_work_[node]; }
   // What a theorem about this problem rests on besides the code of the trusted folders.
@@ -107,38 +151,17 @@ class Problem {
 
  private:
   Problem() = default;
-  Statement statement_;
-  KernelOptions options_;
+  std::shared_ptr<const Network> network_;
+  Statement statement_;  // of the network's graph and semantics
   Digest digest_{};
   std::vector<std::vector<std::uint32_t>> groups_;
   std::vector<std::uint32_t> group_of_case_;
-  std::vector<bool> is_constant_, kink_at_zero_;
-  std::vector<std::optional<AffineForm>> affine_;
-  std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
-  std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
-  std::vector<NodeId> pre_activations_, active_nodes_;
-  std::vector<double> row_work_;  // by node: of the node and all before it
-  ConstantValues constants_;
-  std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
-  std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)
   std::vector<std::shared_ptr<const InputBox>> group_boxes_;
   std::vector<bool> group_is_empty_;
   std::vector<std::vector<Ball>> group_balls_;
+  std::vector<double> row_work_;  // by node: of the node and all before it, balls included
   [[nodiscard]] Boxes root_boxes(std::size_t group) const;
-  using Roundings = std::span<const std::shared_ptr<const std::vector<double>>>;
-  using KeptSizes = std::shared_ptr<const Sizes>*;
-  [[nodiscard]] std::vector<double> rounding(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
-                                             KeptSizes kept) const;
-  [[nodiscard]] std::vector<double> rounding_as_written(NodeId node, const Boxes& boxes, Roundings known, const Array<Interval>* image,
-                                                        KeptSizes kept) const;
-  [[nodiscard]] Array<Interval> values_at(NodeId node, const Boxes& boxes) const;
-  [[nodiscard]] std::vector<double> one_pass_rounding(NodeId node, const Boxes& boxes, Roundings known) const;
-  void mark_rewritten();
   [[nodiscard]] bool is_empty(const InputBox& box) const;
-  void set_form(NodeId node, AffineForm form);
-  [[nodiscard]] const AffineForm* own_form(NodeId node) const { return own_forms_[node] ? &*own_forms_[node] : affine(node); }
-  [[nodiscard]] std::optional<NodeId> folded_into(NodeId node) const;
-  [[nodiscard]] std::optional<executions::Formula> formula_of(NodeId node, const Boxes& boxes, bool is_root) const;
   friend class Scope;
 };
 

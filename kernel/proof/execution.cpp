@@ -108,14 +108,15 @@ struct ProductBehind {
   bool read_twice;
 };
 // The products whose values this node holds, as they are or moved and negated.
-std::vector<ProductBehind> products_behind(const Problem& problem, const std::vector<std::size_t>& readers, NodeId id) {
+std::vector<ProductBehind> products_behind(const Graph& graph, const std::vector<bool>& is_constant,
+                                           const std::vector<std::size_t>& readers, NodeId id) {
   std::vector<ProductBehind> found;
   std::vector<ProductBehind> open{{id, readers[id] > 1}};
   while (!open.empty()) {
     const ProductBehind one = open.back();
     open.pop_back();
-    const Node& node = problem.graph().node(one.product);
-    if (problem.is_constant(one.product)) continue;
+    const Node& node = graph.node(one.product);
+    if (is_constant[one.product]) continue;
     if (is_product(node)) found.push_back(one);
     if (node.op != Op::neg && op_row(node.op).op_class != OpClass::layout) continue;
     for (const NodeId operand : node.operands) open.push_back({operand, one.read_twice || readers[operand] > 1});
@@ -169,10 +170,10 @@ bool is_square(const Node& node) {
 }
 
 // Of an affine node; without one, `image` encloses its denotation. The operands have boxes.
-std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
+std::vector<double> Network::rounding_as_written(NodeId id, const Boxes& boxes,
                                                  std::span<const std::shared_ptr<const std::vector<double>>> known,
                                                  const Array<Interval>* image, KeptSizes kept) const {
-  const ExecutionModel& model = statement_.semantics;
+  const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
   if (executions::computes_exactly(node, model)) return {};
   const AffineForm* form = own_form(id);
@@ -237,7 +238,8 @@ std::vector<double> Problem::rounding_as_written(NodeId id, const Boxes& boxes,
       NodeId source = operand;
       while (source != part && own_form(source) != nullptr && own_form(source)->parts.size() == 1)
         source = own_form(source)->parts[0].operand;
-      const std::vector<ProductBehind> more = source == part ? products_behind(*this, readers_, operand) : std::vector<ProductBehind>();
+      const std::vector<ProductBehind> more =
+          source == part ? products_behind(graph(), is_constant_, readers_, operand) : std::vector<ProductBehind>();
       found.insert(found.end(), more.begin(), more.end());
     }
     return found;
@@ -282,15 +284,14 @@ bool Problem::is_number(const Rational& x) const {
 }
 
 // What a floating semantics cannot speak about.
-std::optional<Rejection> execution_obstacle(const Statement& statement) {
-  const ExecutionModel& model = statement.semantics;
+std::optional<Rejection> execution_obstacle(const Graph& graph, const ExecutionModel& model) {
   if (model.kind == ExecutionModel::Kind::real) return std::nullopt;
   if (const std::vector<Rejection> problems = validate(model); !problems.empty()) return problems.front();
   if (!model.math_table.empty() && executions::find_math_table(model.math_table) == nullptr)
     return declined("execution.table", "statement", "a known math table", "'" + model.math_table + "'",
                     "docs/contracts/math-tables.md lists them");
   const DType format = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
-  for (const Node& node : statement.graph.nodes) {
+  for (const Node& node : graph.nodes) {
     if (is_float(node.dtype) && node.dtype != format)
       return declined("execution.format", std::string(op_row(node.op).name) + " '" + printable(node.name) + "'",
                       std::string(to_string(format)) + " values", std::string(to_string(node.dtype)),

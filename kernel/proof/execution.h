@@ -15,7 +15,7 @@ namespace assay::kernel {
 // Some number of the format of a floating semantics lies between the ends.
 [[nodiscard]] bool has_number(const ExecutionModel& model, const Rational& lo, const Rational& hi);
 // What a floating semantics cannot speak about; nothing over the reals.
-[[nodiscard]] std::optional<Rejection> execution_obstacle(const Statement& statement);
+[[nodiscard]] std::optional<Rejection> execution_obstacle(const Graph& graph, const ExecutionModel& model);
 // A product of constants that a variable is added to: its affine form has forgotten the terms of the sum.
 [[nodiscard]] bool sums_constants(const Node& node, const std::vector<bool>& is_constant);
 // A constant as the model stores it; a value computed from constants, with what executions lose there. Over the reals as it is.

@@ -151,7 +151,7 @@ bool Problem::is_empty(const InputBox& box) const {
 
 // y = x + bias, where x itself is affine, is one step: the sum of the two biases is exact up to bias_error, and executions lose what they lose in
 // either (step_rounding). A floating semantics keeps an x that something else reads: what is lost there is paid once. It folds two steps, not more.
-void Problem::set_form(NodeId id, AffineForm form) {
+void Network::set_form(NodeId id, AffineForm form) {
   const NodeId x = form.parts.size() == 1 ? form.parts[0].operand : id;
   const bool folds = !floating() || (readers_[x] == 1 && !own_forms_[x] && op_row(graph().node(id).op).op_class != OpClass::layout);
   auto shorter = affine_[x] && folds ? folded(form, *affine_[x]) : std::nullopt;
@@ -163,41 +163,65 @@ NodeId Problem::node_of(const Variable& variable) const {
   return variable.side == Variable::Side::input ? graph().inputs[variable.tensor] : graph().outputs[variable.tensor];
 }
 
-Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
+Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionModel semantics, KernelOptions options) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
-  const std::vector<Rejection> problems = validate(statement);
-  if (!problems.empty()) return problems.front();
-  if (const auto why = execution_obstacle(statement)) return *why;
+  if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();
+  if (const auto why = execution_obstacle(owned, semantics)) return *why;
+
+  const std::shared_ptr<Network> network(new Network);
+  network->graph_ = std::move(owned);
+  network->semantics_ = std::move(semantics);
+  network->options_ = options;
+  const Graph& graph = network->graph_;
+  network->digest_ = graph_digest(graph);
+  auto constants = constant_values(graph, network->semantics_);
+  if (!constants) return constants.rejection();
+  network->constants_ = std::move(constants).value();
+  network->is_constant_ = network->constants_.is_constant;
+
+  network->mark_rewritten();
+  network->affine_.resize(graph.nodes.size());
+  network->own_forms_.resize(graph.nodes.size());
+  network->grids_.resize(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (network->is_constant_[id] || graph.node(id).op == Op::input) continue;
+    if (network->floating() && sums_constants(graph.node(id), network->is_constant_)) continue;
+    auto form = affine_form(graph, id, network->constants_);
+    if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
+    if (form) network->set_form(id, without_copies(std::move(form).value(), network->affine_, graph, network->floating()));
+    if (options.exact && network->affine_[id]) network->grids_[id] = grid_form(*network->affine_[id]);
+  }
+  network->active_nodes_ = nodes_on_the_way(graph, network->affine_, network->is_constant_);
+  const std::vector<bool> copies = copies_of_inputs(graph);
+  NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
+  network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
+  network->row_work_.assign(graph.nodes.size(), 1.0);
+  for (const NodeId id : network->active_nodes_) {
+    if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
+    if (!network->affine_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
+    for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
+      network->row_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
+  }
+  std::partial_sum(network->row_work_.begin(), network->row_work_.end(), network->row_work_.begin());
+  return std::shared_ptr<const Network>(network);
+}
+
+Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, KernelOptions options) {
+  auto network = Network::open(std::move(statement.graph), std::move(statement.semantics), options);
+  if (!network) return network.rejection();
+  return open(std::move(network).value(), std::move(statement.property), std::move(statement.sources));
+}
+
+Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Network> network, Property property,
+                                                      std::vector<Source> sources) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = network->graph_;
+  if (const auto problems = validate_property(graph, property); !problems.empty()) return problems.front();
 
   const std::shared_ptr<Problem> problem(new Problem);
-  problem->digest_ = statement_digest(statement);
-  problem->statement_ = std::move(statement);
-  problem->options_ = options;
-  const Graph& graph = problem->graph();
-  auto constants = constant_values(graph, problem->statement_.semantics);
-  if (!constants) return constants.rejection();
-  problem->constants_ = std::move(constants).value();
-  problem->is_constant_ = problem->constants_.is_constant;
-
-  problem->mark_rewritten();
-  problem->affine_.resize(graph.nodes.size());
-  problem->own_forms_.resize(graph.nodes.size());
-  problem->grids_.resize(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (problem->is_constant_[id] || graph.node(id).op == Op::input) continue;
-    if (problem->floating() && sums_constants(graph.node(id), problem->is_constant_)) continue;
-    auto form = affine_form(graph, id, problem->constants_);
-    if (!form && form.rejection().code != "linear_map.not_linear") return form.rejection();
-    if (form) problem->set_form(id, without_copies(std::move(form).value(), problem->affine_, graph, problem->floating()));
-    if (options.exact && problem->affine_[id]) problem->grids_[id] = grid_form(*problem->affine_[id]);
-  }
-  problem->active_nodes_ = nodes_on_the_way(graph, problem->affine_, problem->is_constant_);
-  const std::vector<bool> copies = copies_of_inputs(graph);
-  NonlinearUse nonlinear = nonlinear_use(graph, problem->affine_, problem->is_constant_);
-  for (const NodeId id : problem->active_nodes_) {
-    if (nonlinear.any[id] && !copies[id]) problem->pre_activations_.push_back(id);
-  }
-  problem->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
+  problem->digest_ = statement_digest(network->digest_, property, network->semantics_);
+  problem->statement_ = {graph, std::move(property), network->semantics_, std::move(sources)};
+  problem->network_ = network;
   std::map<const InputBox*, std::size_t> group_of_box;
   const auto& cases = problem->statement_.property.cases;
   for (std::uint32_t index = 0; index < cases.size(); ++index) {
@@ -211,21 +235,17 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(Statement statement, Kerne
     problem->group_of_case_.push_back(static_cast<std::uint32_t>(at->second));
   }
   for (const auto& group : problem->groups_)
-    problem->group_balls_.push_back(problem->floating() || !options.balls ? std::vector<Ball>() : shared_balls(problem->statement_, group));
-  problem->row_work_.assign(graph.nodes.size(), 1.0);
+    problem->group_balls_.push_back(problem->floating() || !problem->options().balls ? std::vector<Ball>()
+                                                                                     : shared_balls(problem->statement_, group));
+  problem->row_work_ = network->row_work_;
   std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (const auto& balls : problem->group_balls_) {
     std::map<NodeId, double> own;
     for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.square.size());
     for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
   }
-  for (const auto& [node, elements] : most) problem->row_work_[node] += kBallWork * elements;
-  for (const NodeId id : problem->active_nodes_) {
-    if (!problem->affine_[id]) problem->row_work_[id] += nonlinear_work(graph, graph.node(id));
-    for (std::size_t part = 0; problem->affine_[id] && part < problem->affine_[id]->parts.size(); ++part)
-      problem->row_work_[id] += static_cast<double>(problem->affine_[id]->parts[part].map->cost());
-  }
-  std::partial_sum(problem->row_work_.begin(), problem->row_work_.end(), problem->row_work_.begin());
+  for (const auto& [node, elements] : most)
+    for (double& work : std::span(problem->row_work_).subspan(node)) work += kBallWork * elements;
   return std::shared_ptr<const Problem>(problem);
 }
 
@@ -255,10 +275,10 @@ Boxes Problem::root_boxes(std::size_t group) const {
     boxes[id] = std::move(box);
   }
   const auto add_constant = [&](NodeId id) {
-    if (is_constant_[id] && !boxes[id]) boxes[id] = std::make_shared<Box>(box_of(constants_.values[id]));
+    if (is_constant(id) && !boxes[id]) boxes[id] = std::make_shared<Box>(box_of(network_->constants_.values[id]));
   };
   for (NodeId id = 0; id < graph().nodes.size(); ++id) {
-    if (is_constant_[id] || affine_[id]) continue;
+    if (is_constant(id) || affine(id) != nullptr) continue;
     for (const NodeId operand : graph().node(id).operands) add_constant(operand);
   }
   for (const NodeId id : graph().outputs) add_constant(id);

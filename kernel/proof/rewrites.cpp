@@ -28,16 +28,16 @@ namespace {
 
 // Of an operand of a product of matrices: the value behind its constant factors as a leaf, times these. nullopt: no bound.
 template <class Values>
-std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, const Values& values_of) {
-  const Node& node = problem.graph().node(id);
-  const auto is_fixed = [&](std::size_t k) { return problem.is_constant(node.operands[k]); };
+std::optional<executions::Formula> scaled(const Graph& graph, const std::vector<bool>& is_constant, NodeId id, const Values& values_of) {
+  const Node& node = graph.node(id);
+  const auto is_fixed = [&](std::size_t k) { return bool{is_constant[node.operands[k]]}; };
   const bool moves = node.op == Op::neg || node.op == Op::reshape || node.op == Op::permute || node.op == Op::scale;
   const bool scales = (node.op == Op::mul && (is_fixed(0) || is_fixed(1))) || (node.op == Op::div && is_fixed(1));
-  if (problem.is_constant(id) || !executions::is_algebraic(node) || !(moves || scales)) return executions::leaf(values_of(id));
+  if (is_constant[id] || !executions::is_algebraic(node) || !(moves || scales)) return executions::leaf(values_of(id));
   std::vector<Array<Interval>> values;
   std::vector<executions::Formula> formulas;
   for (const NodeId operand : node.operands) {
-    auto formula = scaled(problem, operand, values_of);
+    auto formula = scaled(graph, is_constant, operand, values_of);
     if (!formula) return std::nullopt;
     formulas.push_back(std::move(*formula));
     values.push_back(values_of(operand));
@@ -48,7 +48,7 @@ std::optional<executions::Formula> scaled(const Problem& problem, NodeId id, con
 }  // namespace
 
 // A constant's values, or a box.
-Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
+Array<Interval> Network::values_at(NodeId node, const Boxes& boxes) const {
   if (is_constant_[node]) return constants_.values[node];
   NodeId source = node;  // a copy has no box where nothing else reads it
   while (!boxes[source] && op_row(graph().node(source).op).op_class == OpClass::layout) source = own_form(source)->parts[0].operand;
@@ -58,13 +58,13 @@ Array<Interval> Problem::values_at(NodeId node, const Boxes& boxes) const {
 
 // Counts readers, and marks the steps inside of formulas: of those that a formula reads, the ones that nothing else reads. What is exact
 // joins a formula only between steps.
-void Problem::mark_rewritten() {
+void Network::mark_rewritten() {
   readers_.assign(graph().nodes.size(), 0);
   for (const Node& node : graph().nodes) {
     for (const NodeId operand : node.operands) ++readers_[operand];
   }
   for (const NodeId output : graph().outputs) ++readers_[output];
-  const ExecutionModel& model = statement_.semantics;
+  const ExecutionModel& model = semantics_;
   rewritten_.assign(graph().nodes.size(), false);
   for (auto id = static_cast<NodeId>(graph().nodes.size()); model.rewrites != ExecutionModel::Rewrites::none && id-- > 0;) {
     const Node& node = graph().node(id);
@@ -79,7 +79,7 @@ void Problem::mark_rewritten() {
 }
 
 // nullopt: no bound.
-std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& boxes, bool is_root) const {
+std::optional<executions::Formula> Network::formula_of(NodeId id, const Boxes& boxes, bool is_root) const {
   const Node& node = graph().node(id);
   const bool accumulates = executions::has_factors(node.op);
   if (!is_root && !rewritten_[id]) return executions::leaf(values_at(id, boxes));
@@ -97,7 +97,7 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
   const AffineForm* form = own_form(id);
   std::optional<Array<Interval>> size = Array<Interval>{node.shape, {}};
   if (form == nullptr) {
-    size = executions::sums_of_magnitudes(node, statement_.semantics, pointers_to(values));
+    size = executions::sums_of_magnitudes(node, semantics_, pointers_to(values));
   } else {
     std::vector<std::vector<double>> x;
     for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes[part.operand]));
@@ -107,7 +107,7 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
   const double terms = form != nullptr ? terms_of(*form) : executions::most_terms(node, values[0]);
   executions::Formula product = executions::accumulated(node, std::move(*size), terms, pointers_to(values));
   for (const NodeId operand : std::span(node.operands).first(2)) {
-    const auto factors = scaled(*this, operand, [&](NodeId one) { return values_at(one, boxes); });
+    const auto factors = scaled(graph(), is_constant_, operand, [&](NodeId one) { return values_at(one, boxes); });
     if (!factors) return std::nullopt;
     executions::move_factors(product, *factors);
   }
@@ -115,10 +115,10 @@ std::optional<executions::Formula> Problem::formula_of(NodeId id, const Boxes& b
 }
 
 // Of a mean of squares of differences to a mean over the same axes; empty for other nodes.
-std::vector<double> Problem::one_pass_rounding(NodeId id, const Boxes& boxes, Roundings known) const {
+std::vector<double> Network::one_pass_rounding(NodeId id, const Boxes& boxes, Roundings known) const {
   const Node& node = graph().node(id);
-  const bool admits = statement_.semantics.moments == ExecutionModel::Moments::one_pass ||
-                      statement_.semantics.moments == ExecutionModel::Moments::one_or_two_pass;
+  const bool admits =
+      semantics_.moments == ExecutionModel::Moments::one_pass || semantics_.moments == ExecutionModel::Moments::one_or_two_pass;
   if (!admits || node.op != Op::reduce_mean || readers_[node.operands[0]] > 1) return {};
   const Node& square = graph().node(node.operands[0]);
   if (!is_square(square)) return {};
@@ -143,11 +143,11 @@ std::vector<double> Problem::one_pass_rounding(NodeId id, const Boxes& boxes, Ro
   };
   const auto of_mean = held(mean), of_difference = held(difference);
   if (!of_mean || !of_difference) return std::vector<double>(element_count(node.shape), executions::kInfinity);
-  return executions::one_pass_errors(node, statement_.semantics, values_at(x, boxes), *of_mean, *of_difference);
+  return executions::one_pass_errors(node, semantics_, values_at(x, boxes), *of_mean, *of_difference);
 }
 
-std::vector<double> Problem::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image, KeptSizes kept) const {
-  const ExecutionModel& model = statement_.semantics;
+std::vector<double> Network::rounding(NodeId id, const Boxes& boxes, Roundings known, const Array<Interval>* image, KeptSizes kept) const {
+  const ExecutionModel& model = semantics_;
   const Node& node = graph().node(id);
   std::vector<double> errors = rounding_as_written(id, boxes, known, image, kept);
   if (model.rewrites == ExecutionModel::Rewrites::none || executions::computes_exactly(node, model)) return errors;

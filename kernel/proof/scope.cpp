@@ -123,7 +123,7 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   const double work = problem_->row_work(node) - (node > 0 ? problem_->row_work(node - 1) : 0);
   if (auto spent = spend(form != nullptr ? work : kIntervalWork * work); !spent) return spent;
   if (form != nullptr) {
-    const std::optional<NodeId> inner = problem_->folded_into(node);
+    const std::optional<NodeId> inner = problem_->network_->folded_into(node);
     if (auto done = inner ? propagate_box(*inner) : Done{}; !done || contradiction_) return done;
     for (const AffineForm::Part& part : form->parts) {
       if (!boxes_[part.operand]) return not_boxed("propagate_box.S2", part.operand);
@@ -144,7 +144,7 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
   std::vector<Array<Interval>> operands;
   for (const NodeId operand : graph.node(node).operands) {
     if (!boxes_[operand]) return not_boxed("propagate_box.S2", operand);
-    operands.push_back(problem_->values_at(operand, boxes_));
+    operands.push_back(problem_->network_->values_at(operand, boxes_));
   }
   const auto result = denote<Interval>(graph.node(node), pointers_to(operands));
   if (!result) return result.rejection();

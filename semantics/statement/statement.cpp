@@ -92,19 +92,22 @@ void put(std::vector<std::byte>& out, const ExecutionModel& model) {
 
 class Validator {
  public:
-  explicit Validator(const Statement& statement) : statement_(statement), graph_(statement.graph) {}
+  explicit Validator(const Graph& graph) : graph_(graph) {}
 
-  std::vector<Rejection> run() {
+  std::vector<Rejection> of_graph() {
     problems_ = assay::validate(graph_);
-    if (!problems_.empty()) return std::move(problems_);  // element counts and variables make no sense on a broken graph
+    if (!problems_.empty()) return std::move(problems_);
     for (const NodeId id : graph_.inputs) check_real("input", id);
     for (const NodeId id : graph_.outputs) check_real("output", id);
+    return std::move(problems_);
+  }
+
+  std::vector<Rejection> of(const Property& property) {
     for (const NodeId id : graph_.inputs) input_elements_ += graph_.size(id);
-    if (statement_.property.cases.empty()) {
+    if (property.cases.empty()) {
       add("statement.no_case", "property", "at least one case", "none", "a property without cases claims nothing");
     }
-    for (std::size_t i = 0; i < statement_.property.cases.size(); ++i)
-      check_case(statement_.property.cases[i], "case " + std::to_string(i));
+    for (std::size_t i = 0; i < property.cases.size(); ++i) check_case(property.cases[i], "case " + std::to_string(i));
     return std::move(problems_);
   }
 
@@ -159,7 +162,6 @@ class Validator {
     }
   }
 
-  const Statement& statement_;
   const Graph& graph_;
   std::size_t input_elements_ = 0;
   std::set<const InputBox*> checked_;
@@ -188,13 +190,17 @@ std::shared_ptr<const InputBox> values_in(const Graph& graph, const std::shared_
 
 Digest graph_digest(const Graph& graph) { return sha256(canonical_bytes(graph)); }
 
-Digest statement_digest(const Statement& statement) {
+Digest statement_digest(const Digest& graph, const Property& property, const ExecutionModel& semantics) {
   std::vector<std::byte> out;
   put(out, "assay statement 1");
-  put(out, graph_digest(statement.graph));
-  put(out, statement.property);
-  put(out, statement.semantics);
+  put(out, graph);
+  put(out, property);
+  put(out, semantics);
   return sha256(out);
+}
+
+Digest statement_digest(const Statement& statement) {
+  return statement_digest(graph_digest(statement.graph), statement.property, statement.semantics);
 }
 
 std::vector<std::byte> statement_bytes(const Statement& statement) {
@@ -218,6 +224,11 @@ std::vector<std::byte> statement_bytes(const Statement& statement) {
   return out;
 }
 
-std::vector<Rejection> validate(const Statement& statement) { return Validator(statement).run(); }
+std::vector<Rejection> validate_graph(const Graph& graph) { return Validator(graph).of_graph(); }
+std::vector<Rejection> validate_property(const Graph& graph, const Property& property) { return Validator(graph).of(property); }
+std::vector<Rejection> validate(const Statement& statement) {
+  auto problems = validate_graph(statement.graph);  // element counts and variables make no sense on a broken graph
+  return problems.empty() ? validate_property(statement.graph, statement.property) : problems;
+}
 
 }  // namespace assay::kernel

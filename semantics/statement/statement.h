@@ -78,6 +78,7 @@ struct Statement {
 // SHA-256 over the canonical bytes of graph, property and semantics (docs/canonical-graph.md): the digest that
 // a certificate names. Independent of file names and of the sources' formatting.
 [[nodiscard]] Digest statement_digest(const Statement& statement);
+[[nodiscard]] Digest statement_digest(const Digest& graph, const Property& property, const ExecutionModel& semantics);
 [[nodiscard]] Digest graph_digest(const Graph& graph);
 [[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] std::string to_hex(const Digest& digest);
@@ -87,7 +88,10 @@ struct Statement {
 inline constexpr std::string_view kStatementMagic = "assay statement file 1";
 [[nodiscard]] std::vector<std::byte> statement_bytes(const Statement& statement);
 
-// Every problem: variables out of range, box of the wrong size, invalid graph, complex inputs, ...
+// Every problem: of a graph that it is invalid, or has complex inputs or outputs; of a property of a valid graph variables out of range, a box of
+// the wrong size, ...; of a statement those of its graph, or else of its property.
+[[nodiscard]] std::vector<Rejection> validate_graph(const Graph& graph);
+[[nodiscard]] std::vector<Rejection> validate_property(const Graph& graph, const Property& property);
 [[nodiscard]] std::vector<Rejection> validate(const Statement& statement);
 
 }  // namespace assay::kernel

@@ -32,6 +32,9 @@ MUTANTS = [
     ("box->hi.push_back(exact.hi[at].double_up());", "box->hi.push_back(exact.hi[at].double_down());", "root: decimal ends are rounded outward"),
     ("if (box.lo[i] > box.hi[i] ||", "if (box.lo[i] >= box.hi[i] ||", "empty: an empty box in the statement is vacuous*"),
     ("if (floating_point_environment_is_standard()) return Done{};", "return Done{};", "the floating-point environment is checked at every entry"),
+    # Networks: what a problem does not share is checked for each.
+    ("if (const auto problems = validate_property(graph, property); !problems.empty()) return problems.front();", "", "each property is validated*"),
+    ("if (const auto problems = validate_graph(owned); !problems.empty()) return problems.front();", "", "each property is validated*"),
     # Executions: what each node pays.
     ("size[i] = (size[i] + bias) * kInflate", "size[i] = size[i] * kInflate", "executions: a bias is a term"),
     ("double terms = 1;\n  for (const AffineForm::Part& part : form.parts) terms +=", "double terms = 0;\n  for (const AffineForm::Part& part : form.parts) terms +=", "executions: a product of m terms*"),
@@ -45,7 +48,7 @@ MUTANTS = [
     ("if (!has_rows(name) || argument.empty)", "if (argument.empty)", "executions: a function pays*"),
     ("error += error_bound.rounding[i];", ";", "executions: each layer pays*"),
     ("error[j] += rounding[j];", ";", "executions: each layer pays*"),
-    ("step = problem_->folded_into(*step)) {", "step = std::nullopt) {", "executions: a product and the bias*"),
+    ("step = problem_->network_->folded_into(*step)) {", "step = std::nullopt) {", "executions: a product and the bias*"),
     ("affine_[x] && folds ?", "affine_[x] ?", "executions: a product and the bias*"),
     ("  widen(box, *rounding_[node]);\n  return box;", "  return box;", "executions: a product and the bias*"),
     ("error_bounds_[node]->rounding != rounding", "false", "executions: errors are found again*"),

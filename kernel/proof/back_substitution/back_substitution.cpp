@@ -99,7 +99,7 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
       for (const AffineForm::Part& part : form->parts) {
         if (!boxes_[part.operand]) return false;
       }
-      const std::optional<GridForm>& grid = problem_->grids_[node];
+      const std::optional<GridForm>& grid = problem_->network_->grids_[node];
       rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
     } else if (bounds_by_node[node]) {
       rows.through_relaxation(node, *bounds_by_node[node]);

@@ -180,6 +180,7 @@ double Rational::double_up() const {
 bool Rational::is_double() const { return double_down() == double_up(); }
 
 std::string Rational::to_string() const {
+  if (big_ == nullptr) return std::to_string(numerator_) + (denominator_ == 1 ? "" : "/" + std::to_string(denominator_));
   const ExactFraction exact(*this);
   std::string text = integer_text(mpq_numref(exact.value));
   if (!is_integer()) {

@@ -30,15 +30,16 @@ std::vector<std::int64_t> without_ones(std::vector<std::int64_t> shape) {
   return shape;
 }
 
-// Decimal text of the number, or of one just below (above).
-std::string outward_decimal(const Rational& value, bool up) {
+// The number, or one just below (above) that has a short decimal text.
+Rational outward(const Rational& value, bool up) {
   constexpr std::size_t kMostCharacters = 43, kDigits = 30;  // 40 digits, a sign, a zero and a point
-  static const Rational kUnit = *Rational::parse("1e" + std::to_string(kDigits));
-  std::string text = value.to_decimal();
-  if (text.size() <= kMostCharacters && text.find('/') == std::string::npos) return text;
-  const Rational steps = up ? -floor(-(value * kUnit)) : floor(value * kUnit);
-  return (steps / kUnit).to_decimal();
+  static const Rational kUnit = *Rational::parse("1e" + std::to_string(kDigits)), kFew = *Rational::parse("1e18");
+  if (abs(value) < kFew && (value * kFew).is_integer()) return value;
+  if (const std::string text = value.to_decimal(); text.size() <= kMostCharacters && text.find('/') == std::string::npos) return value;
+  return (up ? -floor(-(value * kUnit)) : floor(value * kUnit)) / kUnit;
 }
+
+std::string outward_decimal(const Rational& value, bool up) { return outward(value, up).to_decimal(); }
 
 std::string files_digest(const std::string& path) {
   const std::vector<std::string> files = formats::dataset_files(path);
@@ -123,6 +124,8 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   }
   if (auto fits = balls.fit(); !fits) return fits.rejection();
   if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
+  balls.kernel_options_.exact = options.exact;
+  balls.network_ = kernel::Network::open(balls.graph_, balls.semantics_, balls.kernel_options_);
   balls.digests_["model"] = kernel::to_hex(balls.sources_.front().sha256);
   for (std::size_t i = 1; i < balls.sources_.size(); ++i)
     balls.digests_["external data"].push_back(kernel::to_hex(balls.sources_[i].sha256));
@@ -151,6 +154,8 @@ Outcome<Done> Balls::fit() {
   if (data_.items.item_size() != count)
     return wrong_option("shape", "data", "items of " + std::to_string(count) + " numbers, for an input " + shape_text(input_shape_),
                         "items " + shape_text(item));
+  constexpr std::uint64_t kTextOfInput = 75;  // bytes in a property
+  stored_ += kTextOfInput * count;
   order_.resize(count);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   const auto core = input_shape_.size() == 4 ? std::vector<std::int64_t>(input_shape_.begin() + 1, input_shape_.end()) : input_shape_;
@@ -257,25 +262,53 @@ bool Instance::contains(std::span<const Rational> point) const {
 }
 
 // The row of an l2 ball, in decimals that hold all of it: middles are rounded, and the radius takes what that moves; weights are rounded down.
-std::string Balls::ball_text(Instance& instance, std::size_t item, const Rational& eps) const {
+std::string Balls::ball_text(const Instance& instance) const {
   std::string text;
-  Rational radius = eps;
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const Rational scale = std_.empty() ? Rational(1) : std_[std_.size() == 1 ? 0 : i / inside_], centre = normalised(pixel(item, i), i);
+  Rational radius = instance.radius;
+  for (std::size_t i = 0; i < instance.centre.size(); ++i) {
+    const Rational &scale = instance.scale[i], &centre = instance.centre[i];
     const std::string middle = outward_decimal(centre, false), weight = outward_decimal(scale * scale, false);
     radius += abs(scale) * (centre - *Rational::parse(middle));
     const std::string off = centre.sign() == 0 ? " X_" + std::to_string(i) : " (- X_" + std::to_string(i) + " " + middle + ")";
     text += " (*" + (weight == "1" ? "" : " " + weight) + off + off + ")";
-    instance.centre.push_back(centre);
-    instance.scale.push_back(scale);
   }
-  instance.radius = eps;
   return "(assert (<= (+" + text + " 0) " + outward_decimal(radius * radius, true) + "))\n";
 }
 
-Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps, bool exact) const {
+std::string Balls::property(const Instance& instance, std::int64_t label) const {
+  std::string text, bounds, unsafe;
+  for (std::size_t i = 0; i < instance.lo.size(); ++i) {
+    const std::string name = "X_" + std::to_string(i);
+    text += "(declare-const " + name + " Real)\n";
+    bounds += "(assert (>= " + name + " " + outward_decimal(instance.lo[i], false) + "))\n(assert (<= " + name + " " +
+              outward_decimal(instance.hi[i], true) + "))\n";
+  }
+  for (std::size_t k = 0; k < classes_; ++k) {
+    text += "(declare-const Y_" + std::to_string(k) + " Real)\n";
+    if (static_cast<std::int64_t>(k) != label) unsafe += " (and (>= Y_" + std::to_string(k) + " Y_" + std::to_string(label) + "))";
+  }
+  if (!instance.centre.empty()) bounds += ball_text(instance);
+  return text + bounds + "(assert (or" + unsafe + "))\n";
+}
+
+// What the reader makes of the text of an instance that is its box, without the text.
+kernel::Property Balls::box_property(const Instance& instance, std::int64_t label) const {
+  const auto box = std::make_shared<kernel::InputBox>();
+  for (const Rational& end : instance.lo) box->lo.push_back(outward(end, false));
+  for (const Rational& end : instance.hi) box->hi.push_back(outward(end, true));
+  kernel::Property property;
+  for (std::size_t k = 0; k < classes_; ++k) {
+    if (static_cast<std::int64_t>(k) == label) continue;
+    const auto score = [](std::size_t one) { return kernel::Variable{kernel::Variable::Side::output, 0, one}; };
+    const kernel::Row ahead{{{-1, score(k)}, {1, score(static_cast<std::size_t>(label))}}, 0, false};
+    property.cases.push_back({box, {ahead}});
+  }
+  return property;
+}
+
+Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps) const {
   Instance result;
-  std::string text, bounds;
+  result.radius = eps;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const double stored = data_.items.number(item * order_.size() + order_[i]);
     if (!std::isfinite(stored)) return wrong_option("number", "item " + std::to_string(item), "finite numbers", std::to_string(stored));
@@ -286,27 +319,24 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
     result.lo.push_back(normalised(lo, i));
     result.hi.push_back(normalised(hi, i));
     result.mid.push_back(normalised(min(max(centre, lo), hi), i));
-    const std::string name = "X_" + std::to_string(i);
-    text += "(declare-const " + name + " Real)\n";
-    bounds += "(assert (>= " + name + " " + outward_decimal(result.lo[i], false) + "))\n(assert (<= " + name + " " +
-              outward_decimal(result.hi[i], true) + "))\n";
+    if (!euclidean_) continue;
+    result.centre.push_back(normalised(centre, i));
+    result.scale.push_back(std_.empty() ? Rational(1) : std_[std_.size() == 1 ? 0 : i / inside_]);
   }
-  std::string unsafe;
-  for (std::size_t k = 0; k < classes_; ++k) {
-    text += "(declare-const Y_" + std::to_string(k) + " Real)\n";
-    if (static_cast<std::int64_t>(k) != label) unsafe += " (and (>= Y_" + std::to_string(k) + " Y_" + std::to_string(label) + "))";
+  if (!euclidean_) {
+    if (!*network_) return network_->rejection();
+    auto problem = kernel::Problem::open(network_->value(), box_property(result, label), sources_);
+    if (!problem) return problem.rejection();
+    result.problem = std::move(problem).value();
+    return result;
   }
-  if (euclidean_) bounds += ball_text(result, item, eps);
-  result.property = text + bounds + "(assert (or" + unsafe + "))\n";
   const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
-  auto property =
-      vnnlib::read_property_text(result.property, "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
-  if (!property) return property.rejection();
-  kernel::Statement statement{property.value().graph.value_or(graph_), std::move(property.value().property), semantics_, sources_};
-  statement.sources.push_back(property.value().source);
-  kernel::KernelOptions options;
-  options.exact = exact;
-  auto problem = kernel::Problem::open(std::move(statement), options);
+  auto read =
+      vnnlib::read_property_text(property(result, label), "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
+  if (!read) return read.rejection();
+  kernel::Statement statement{read.value().graph.value_or(graph_), std::move(read.value().property), semantics_, sources_};
+  statement.sources.push_back(read.value().source);
+  auto problem = kernel::Problem::open(std::move(statement), kernel_options_);
   if (!problem) return problem.rejection();
   result.problem = std::move(problem).value();
   return result;

@@ -34,7 +34,6 @@ struct BallSetting {
 
 struct Instance {
   std::shared_ptr<const kernel::Problem> problem;
-  std::string property;               // VNN-LIB text
   std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; what the item itself is
   // Of l2: sum of (scale (x - centre))^2 <= radius^2. Empty: the ball is its box.
   std::vector<Rational> centre, scale;
@@ -44,6 +43,7 @@ struct Instance {
 
 class Balls {
  public:
+  // The kernel opens the model once, as `options` say: what it refuses, each instance is refused for.
   // `model` and `data` of the setting may stand elsewhere than the claim says; what they are is in digests().
   [[nodiscard]] static Outcome<Balls> load(const BallSetting& setting, const check::LoadOptions& options);
 
@@ -54,7 +54,7 @@ class Balls {
   [[nodiscard]] const Json& digests() const { return digests_; }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }    // that the network is expected to need
-  [[nodiscard]] std::uint64_t stored() const { return stored_; }  // of the model on disk
+  [[nodiscard]] std::uint64_t stored() const { return stored_; }  // of the model on disk, and of a property
   [[nodiscard]] std::size_t classes() const { return classes_; }
   [[nodiscard]] const std::vector<std::int64_t>& input_shape() const { return input_shape_; }
 
@@ -64,7 +64,9 @@ class Balls {
     double margin = 0;            // of the label over the best other class; of `predicted` where there are no labels
   };
   [[nodiscard]] Outcome<Scores> scores(std::size_t item) const;
-  [[nodiscard]] Outcome<Instance> instance(std::size_t item, std::int64_t label, const Rational& eps, bool exact = false) const;
+  [[nodiscard]] Outcome<Instance> instance(std::size_t item, std::int64_t label, const Rational& eps) const;
+  // What the problem of an instance states, as VNN-LIB text.
+  [[nodiscard]] std::string property(const Instance& instance, std::int64_t label) const;
   // What the network reads of an item, in the order of its input.
   [[nodiscard]] std::vector<Rational> input(std::size_t item) const;
 
@@ -74,9 +76,12 @@ class Balls {
   [[nodiscard]] Rational pixel(std::size_t item, std::size_t coordinate) const;
   [[nodiscard]] Rational normalised(const Rational& pixel, std::size_t coordinate) const;
 
-  [[nodiscard]] std::string ball_text(Instance& instance, std::size_t item, const Rational& eps) const;
+  [[nodiscard]] std::string ball_text(const Instance& instance) const;
+  [[nodiscard]] kernel::Property box_property(const Instance& instance, std::int64_t label) const;
 
   Graph graph_;
+  std::optional<Outcome<std::shared_ptr<const kernel::Network>>> network_;  // of the graph
+  kernel::KernelOptions kernel_options_;
   bool euclidean_ = false;
   std::vector<kernel::Source> sources_;
   ExecutionModel semantics_;

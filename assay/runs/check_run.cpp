@@ -166,17 +166,17 @@ Outcome<check::Report> replay_ball(const Line& line, const Balls& balls, const c
   const auto radius = Rational::parse(line.eps);
   if (!radius || radius->sign() < 0) return not_shown("a radius", line.eps);
   const double start = check::thread_cpu_seconds();
-  auto instance = balls.instance(line.item, line.label, *radius, options.exact);
+  auto instance = balls.instance(line.item, line.label, *radius);
   if (!instance) return instance.rejection();
   if (!properties.empty()) {
     std::ofstream file(fs::path(properties) / (line.certificate + ".vnnlib"));
-    if (!(file << instance.value().property).flush())
+    if (!(file << balls.property(instance.value(), line.label)).flush())
       return Rejection{Rejection::Kind::declined, "run.properties", properties, "a folder that can be written", "an error", ""};
   }
   check::Loaded loaded;
   loaded.problem = instance.value().problem;
   loaded.bytes = balls.bytes();
-  loaded.model.stored = balls.stored() + instance.value().property.size();
+  loaded.model.stored = balls.stored();
   const std::string& path = line.file;
   auto reader = certificate::Reader::open(path);
   if (!reader) return check::in_file(reader.rejection(), path);

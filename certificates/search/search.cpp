@@ -31,6 +31,7 @@ constexpr double kLeastAttack = 0.01;   // ... but at least this long
 constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
+constexpr double kBoxesWork = 5e7;      // multiply-adds of boxes and conclusions that are tried before anything is refined
 constexpr double kFirstBranching = 1;   // seconds of branching on an unfinished root, at least; doubled every time
 
 double cpu_seconds() {
@@ -211,9 +212,13 @@ class Search {
   // `open`: the cases that are to be refuted there, by position in the group.
   Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
     const std::size_t group = scope.group();
+    GroupResult result;  // of the root alone
+    auto easy = close_by_boxes(scope, open);
+    if (!easy) return easy.rejection();
+    result.refutation = std::move(easy).value();
+    if (result.refutation) return result;
     RootBounds root(*problem_, std::move(scope), options_.threads);
     unfinished_.reset();
-    GroupResult result;  // of the root alone
     const auto begin = Clock::now();
     double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
     for (double round = kFirstBranching;; round *= 2, share = round) {
@@ -224,9 +229,7 @@ class Search {
       if (result.witness || limit().reached()) return unrefuted(std::move(result));
       if (auto closed = close_at_root(root, open, result.refutation); !closed) return closed.rejection();
       if (open.empty()) {
-        keep(group, std::move(root.steps()), nullptr);
-        ++statistics_.nodes;
-        ++statistics_.leaves;
+        keep_root(group, root);
         return result;
       }
       result.witness = first_attack(std::clamp(seconds_since(begin), kLeastAttack, kFirstAttack));
@@ -252,6 +255,28 @@ class Search {
       if (deep.refutation) keep(group, std::move(root.steps()), std::move(deep.tree));
       return branched;
     }
+  }
+
+  void keep_root(std::size_t group, RootBounds& root) {
+    keep(group, std::move(root.steps()), nullptr);
+    ++statistics_.nodes;
+    ++statistics_.leaves;
+  }
+
+  // What boxes and one pass from the outputs refute needs no bounds of hidden layers, neither here nor in the check. Nothing where that is not
+  // every case, or takes long.
+  Outcome<std::optional<kernel::Refutation>> close_by_boxes(const kernel::Scope& scope, std::vector<std::uint32_t> open) {
+    std::optional<kernel::Refutation> refutation;
+    const double row = problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1));
+    if (!(row * static_cast<double>(1 + open.size()) <= kBoxesWork)) return refutation;
+    RootBounds boxes(*problem_, scope, options_.threads);
+    if (!advance(boxes, {limit(), deadline_, deadline_, false}) || !boxes.has_all_boxes()) return refutation;
+    if (auto closed = close_at_root(boxes, open, refutation); !closed) return closed.rejection();
+    if (open.empty())
+      keep_root(scope.group(), boxes);
+    else
+      refutation.reset();
+    return refutation;
   }
 
   // Some cases may be refuted, but that is not all of them.

@@ -63,7 +63,7 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
       const bool known = seconds_ >= kMeasured;
       const double rate = known ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_);
       const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
-      if (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline)) {
+      if (plan.refines && (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline))) {
         if (auto done = refine_node(); !done || paused_) return done;
       } else {
         first_skipped_ = std::min(first_skipped_, at_);

@@ -19,9 +19,10 @@ namespace assay::search {
 
 // How much of the root to derive. It does not depend on the deadline as long as there is time for all of it.
 struct RootPlan {
-  Limit pause;         // returns then, wherever it stands
-  Deadline deadline;   // all is refined if it is likely to be done by then ...
-  Deadline share_end;  // ... else the nodes that are likely to be done by then
+  Limit pause;          // returns then, wherever it stands
+  Deadline deadline;    // all is refined if it is likely to be done by then ...
+  Deadline share_end;   // ... else the nodes that are likely to be done by then
+  bool refines = true;  // false: boxes alone
 };
 
 // The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.

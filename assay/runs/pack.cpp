@@ -10,10 +10,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "assay/runs/store.h"
+#include "semantics/statement/statement.h"
 
 namespace assay::runs {
 namespace {
@@ -128,6 +131,12 @@ bool is_certificate(const fs::path& path) {
   return path.extension() == ".assay" && name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+std::string digest_of(const std::string& content) { return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(content)))); }
+
+Rejection damaged(const std::string& path) {
+  return {Rejection::Kind::malformed, "store.pack", path, "a pack with an index", "one that is damaged", "move the file away"};
+}
+
 Rejection unwritable(const std::string& path) {
   return {Rejection::Kind::declined,
           "store.write",
@@ -168,11 +177,7 @@ Outcome<Packed> pack(const std::string& folder) {
   const std::string place = pack_path(folder), name = place + ".part";
   const File before(place);
   const Index index(before);
-  if (before.ok() && index.count() == 0 && before.size() > kMark.size() + kEndBytes)
-    return Rejection{Rejection::Kind::malformed, "store.pack", place, "a pack with an index", "one that is damaged", "move the file away"};
-  std::vector<Entry> entries;
-  for (std::uint64_t k = 0; k < index.count(); ++k) entries.push_back(index.at(k));
-  const std::size_t packed = entries.size();
+  if (before.ok() && index.count() == 0 && before.size() > kMark.size() + kEndBytes) return damaged(place);
   std::error_code error;
   std::vector<fs::path> files;
   for (const auto& one : fs::recursive_directory_iterator(fs::path(folder) / "certificates", error))
@@ -186,7 +191,23 @@ Outcome<Packed> pack(const std::string& folder) {
     written = written && write_all(out.descriptor(), content);
     return std::exchange(at, at + content.size());
   };
-  for (std::size_t k = 0; k < packed; ++k) entries[k].offset = append(before.read(entries[k].offset, entries[k].length));
+  // Entries that share their bytes could make of a small pack a large one: those of a pack of ours do not.
+  std::vector<Entry> entries;
+  std::set<std::string> packed;
+  for (std::uint64_t k = 0, kept = 0; k < index.count() && written; ++k) {
+    Entry entry = index.at(k);
+    const std::string content = before.read(entry.offset, entry.length);
+    const bool whole = content.size() == entry.length && digest_of(content) == entry.digest;
+    all.damaged += whole ? 0 : 1;
+    if (!whole || !packed.insert(entry.digest).second) continue;
+    kept += entry.length;
+    if (kept > before.size()) {
+      (void)::unlink(name.c_str());
+      return damaged(place);
+    }
+    entry.offset = append(content);
+    entries.push_back(std::move(entry));
+  }
   std::vector<fs::path> moved;
   for (const fs::path& path : files) {
     if (file_digest(path.string()) != path.stem().string()) {
@@ -194,7 +215,7 @@ Outcome<Packed> pack(const std::string& folder) {
       continue;
     }
     moved.push_back(path);
-    if (index.find(path.stem().string())) continue;
+    if (!packed.insert(path.stem().string()).second) continue;
     const File file(path.string());
     const std::uint64_t length = file.size();
     entries.push_back({path.stem().string(), append(file.read(0, length)), length});

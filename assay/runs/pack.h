@@ -32,7 +32,7 @@ class KeptCertificate {
 
 struct Packed {
   std::uint64_t certificates = 0, bytes = 0;  // of the whole pack
-  std::uint64_t damaged = 0;                  // files that are not what their names say: they stay where they are
+  std::uint64_t damaged = 0;  // files that are not what their names say: they stay where they are; entries alike: they are left out
 };
 
 // Moves the certificates that are files into the pack. The pack takes its place before they are removed. Codes store.*.

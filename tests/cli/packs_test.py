@@ -79,6 +79,22 @@ class Packs(Case):
         self.pack.write_bytes(content)
         self.assertEqual(self.check()[:2], (0, "accepted"))
 
+    def test_entries_that_are_damaged_or_share_their_bytes(self):
+        """What is written again holds what could be read, once, and is no larger."""
+        content = self.pack.read_bytes()
+        count = struct.unpack("<Q", content[-16:-8])[0]
+        first = len(content) - 16 - 48 * count
+        index = [content[i:i + 48] for i in range(first, len(content) - 16, 48)]
+        again = (*WORDS, "--first", 12, "--run", self.run_folder, "--resume", "--pack")
+        self.pack.write_bytes(content[:first] + b"".join(entry for entry in index for _ in range(3)) + struct.pack("<Q", 3 * count) + content[-8:])
+        self.assertEqual(assay(*again).returncode, 0)
+        self.assertEqual((len(self.pack.read_bytes()), self.check()[:2]), (len(content), (0, "accepted")))
+        beyond = index[0][:40] + struct.pack("<Q", 2**63)
+        self.pack.write_bytes(content[:first] + beyond + b"".join(index[1:]) + content[-16:])
+        accepted = self.check()[2]
+        self.assertEqual(assay(*again).returncode, 0)
+        self.assertEqual((struct.unpack("<Q", self.pack.read_bytes()[-16:-8])[0], self.check()[2]), (count - 1, accepted))
+
     def test_a_damaged_file_stays_out(self):
         plain = self.folder / "plain"
         self.assertEqual(assay(*WORDS, "--first", 12, "--run", plain).returncode, 0)

@@ -1,6 +1,7 @@
 // Records of certificates, written again after somebody changed them: what the benders and the fuzz targets share. No test framework.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -91,6 +92,31 @@ inline std::string certificate_of(const kernel::Digest& digest, const std::strin
   for (const auto byte : digest) put_byte(header, static_cast<std::uint8_t>(byte));
   header += varint(semantics.size()) + semantics;
   return header + checksum(header) + frame(certificate::FrameType::records, records) + frame(certificate::FrameType::end, varint(1));
+}
+
+// Digest, and checksums of the header and of every frame that ends inside the file.
+inline void repair(std::string& file, const kernel::Digest& digest) {
+  constexpr std::size_t kDigestAt = 6, kLengthAt = 38;
+  if (file.size() <= kLengthAt) return;
+  const auto renew = [&file](std::size_t begin, std::size_t end) {
+    if (end + 4 <= file.size()) file.replace(end, 4, checksum(file.substr(begin, end - begin)));
+  };
+  std::copy(digest.begin(), digest.end(), file.begin() + kDigestAt);
+  std::size_t at = kLengthAt + 1 + static_cast<std::uint8_t>(file[kLengthAt]);
+  renew(0, at);
+  for (at += 4; at + 2 < file.size();) {
+    const std::size_t begin = at++;
+    std::uint64_t length = 0;
+    for (int shift = 0; at < file.size() && shift < 64; shift += 7) {
+      const auto byte = static_cast<std::uint8_t>(file[at++]);
+      length |= std::uint64_t{byte & 127U} << shift;
+      if (byte < 128) break;
+    }
+    if (length > file.size() - at) return;
+    at += static_cast<std::size_t>(length);
+    renew(begin, at);
+    at += 4;
+  }
 }
 
 }  // namespace assay::fuzz

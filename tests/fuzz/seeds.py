@@ -7,6 +7,7 @@ Everything comes from models, properties and texts that stand here; `assay` turn
 committed, so that fuzzing needs no other build: run this again after a change to a format, and commit what it writes.
 """
 import gzip
+import hashlib
 import io
 import json
 import pathlib
@@ -71,6 +72,7 @@ def pooled():
     return model(nodes, [value_info("x", [1, 1, 3, 3])], [value_info("y", [1, 1])], [tensor("w", [2, 1, 2, 2], sixteenths(draw, 8)), tensor("v", [2, 1], [1, -0.5])])
 
 
+SPLIT = "relu"  # its proof is split for the target cubes
 # Name: model, numbers of inputs and outputs, how far the bounds of the true and the false statement may be apart.
 NETWORKS = {
     "attention": (attention(), 6, 1, 8.1),
@@ -140,6 +142,35 @@ def about(proof, digest):
     return head + crc32c(head) + proof[len(head) + 4:]
 
 
+def split(programs, net, prop):
+    """The true statement's proof in cubes and parts, and each of its files in its place for both statements."""
+    folder = STATEMENTS / "split"
+    programs.run("assay", "split", net, prop, "--into", "3", "-o", str(folder))
+    for cube in sorted(folder.glob("*.cube")):
+        programs.run("assay", "solve", str(cube), "--model", net, "--property", prop, "--threads", "1")
+    manifest = json.loads((folder / "split.json").read_text())
+    for key in ("model", "property", "seconds"):  # paths and times of one machine
+        del manifest[key]
+    (folder / "split.json").write_text(json.dumps(manifest) + "\n")
+    for place, name in enumerate(("root.assay", "001.part", "001.cube")):
+        for is_true in (0, 1):
+            seed("cubes", f"{name}.{is_true}", bytes([place, is_true, 0]) + (folder / name).read_bytes())
+
+
+def packs():
+    """A pack of two small certificates, one whose index names too much, and one without an index."""
+    contents = sorted(((STATEMENTS / f"{name}.assay").read_bytes() for name in ("equal.fails", "relu.fails")), key=lambda one: hashlib.sha256(one).digest())
+    mark, body, index = b"ASSAYPK1", b"ASSAYPK1", []
+    for content in contents:
+        index.append(hashlib.sha256(content).digest() + struct.pack("<QQ", len(body), len(content)))
+        body += content
+    whole = body + b"".join(index) + struct.pack("<Q", len(index)) + mark
+    seed("pack", "two", whole)
+    seed("pack", "twice", body + index[0] * 3 + struct.pack("<Q", 3) + mark)
+    seed("pack", "beyond", body + index[0][:40] + struct.pack("<Q", 2**63) + index[1] + struct.pack("<Q", 2) + mark)
+    seed("pack", "none", mark + struct.pack("<Q", 0) + mark)
+
+
 def statements(programs):
     """A true and a false statement about each network, with the certificates that show which is which. The true one asks for half a gap less than
     its certificate shows: a checker whose bounds are a little weaker than those of today still accepts it."""
@@ -167,6 +198,8 @@ def statements(programs):
             (STATEMENTS / f"{name}.{word}.assay").write_bytes(proof)
             seed("statement", f"{name}.{word}", statement)
             seed("certificate", f"{name}.{word}", proof)
+            if name == SPLIT and answer == "unsat":
+                split(programs, net, programs.write("p.vnnlib", reaches(inputs, outputs, high + gap / 2)))
     order = sorted(proofs)
     for name in order:
         network = name.split(".")[0]
@@ -329,6 +362,7 @@ def main():
     programs = Programs(sys.argv[1])
     shutil.rmtree(CORPUS, ignore_errors=True)
     statements(programs)
+    packs()
     models()
     properties()
     weights()

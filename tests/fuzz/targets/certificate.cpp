@@ -22,32 +22,6 @@ const fuzz::Decided& named_by(std::string_view file) {
   return fuzz::statements().front();
 }
 
-void renew(std::string& file, std::size_t begin, std::size_t end) {
-  if (end + 4 <= file.size()) file.replace(end, 4, fuzz::checksum(file.substr(begin, end - begin)));
-}
-
-// Digest of one of the statements, checksums of the header and of every frame that ends inside the file.
-void repair(std::string& file, std::size_t which) {
-  if (file.size() <= kLengthAt) return;
-  const auto& digest = fuzz::statements()[which % fuzz::statements().size()].problem->digest();
-  std::copy(digest.begin(), digest.end(), file.begin() + kDigestAt);
-  std::size_t at = kLengthAt + 1 + static_cast<std::uint8_t>(file[kLengthAt]);
-  renew(file, 0, at);
-  for (at += 4; at + 2 < file.size();) {
-    const std::size_t begin = at++;
-    std::uint64_t length = 0;
-    for (int shift = 0; at < file.size() && shift < 64; shift += 7) {
-      const auto byte = static_cast<std::uint8_t>(file[at++]);
-      length |= std::uint64_t{byte & 127U} << shift;
-      if (byte < 128) break;
-    }
-    if (length > file.size() - at) return;
-    at += static_cast<std::size_t>(length);
-    renew(file, begin, at);
-    at += 4;
-  }
-}
-
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
@@ -56,7 +30,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random() % 8 == 0) return changed;
   std::string file(fuzz::text_of(data, changed));
   const bool other = random() % 4 == 0;
-  repair(file, other ? random() : static_cast<std::size_t>(&named_by(file) - fuzz::statements().data()));
+  const fuzz::Decided& about = other ? fuzz::statements()[random() % fuzz::statements().size()] : named_by(file);
+  fuzz::repair(file, about.problem->digest());
   std::copy(file.begin(), file.end(), data);
   return file.size();
 }

@@ -47,13 +47,14 @@ class Policy final : public Choices {
   SlopeHints hints_;
 };
 
-// For a row of coefficients a over the points of a box with sum of q x^2 + p x <= b, q >= 0: nearly the multiplier of that constraint where a x is
-// least, and that place. Multiplier 0: the constraint does not matter there, or numbers are too large.
+// For a row of coefficients a over the points of a box with sum of q x^2 + p x <= b (squares), or sum of |q x + p| <= b, q >= 0: nearly the
+// multiplier of that constraint where a x is least, that place, and tangents of the terms that serve there. Multiplier 0: the constraint does not
+// matter there, or numbers are too large.
 struct Tangents {
-  double multiplier = 0, least = 0;  // and nearly the least value of a x; not rigorous
-  std::vector<double> points;
+  double multiplier = 0, least = 0;      // and nearly the least value of a x; not rigorous
+  std::vector<double> place, touches{};  // of squares, where tangents touch: the place; of |y| their slopes in y, from -1 to 1
 };
-[[nodiscard]] Tangents tangents(std::span<const double> a, std::span<const Interval> q, std::span<const Interval> p, const Interval& b,
+[[nodiscard]] Tangents tangents(std::span<const double> a, bool of_squares, std::span<const double> q, std::span<const double> p, double b,
                                 std::span<const double> lo, std::span<const double> hi);
 
 }  // namespace assay::kernel

@@ -3,10 +3,13 @@
 #include "kernel/proof/ball.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
 
+#include "semantics/numbers/interval.h"
 #include "semantics/statement/elements.h"
 
 namespace assay::kernel {
@@ -22,39 +25,55 @@ Terms terms_of(const Row& row) {
   return terms;
 }
 
-// The input element that is the term's variable, or whose square it is.
-struct Power {
-  Element of;
-  bool squared = false;
+// What a term's variable is of the input element x: x itself, its square (mul), or |x - by| (abs).
+struct Function {
+  Op op;
+  Shifted x;
 };
-std::optional<Power> power_of(const Graph& graph, const Variable& v) {
-  if (v.side == Variable::Side::input) return Power{{graph.inputs[v.tensor], v.element}, false};
+std::optional<Function> function_of(const Graph& graph, const Variable& v) {
+  if (v.side == Variable::Side::input) return Function{Op::input, {{graph.inputs[v.tensor], v.element}}};
   const Node& node = graph.node(graph.outputs[v.tensor]);
-  if (node.op != Op::mul || node.operands[0] != node.operands[1]) return std::nullopt;
-  const Element one = copied_from(graph, {node.operands[0], v.element});
-  if (graph.node(one.node).op != Op::input) return std::nullopt;
-  return Power{one, true};
+  if (node.op != Op::abs && (node.op != Op::mul || node.operands[0] != node.operands[1])) return std::nullopt;
+  const Function f{node.op, shifted_from(graph, {node.operands[0], v.element})};
+  const Node& read = graph.node(f.x.of.node);
+  const bool shifts = f.op == Op::abs ? std::isfinite(f.x.by) : f.x.by == 0;
+  return read.op == Op::input && is_float(read.dtype) && shifts ? std::optional(f) : std::nullopt;
 }
 
-// None: not a ball. Terms of the same kind and element do not occur twice, but through copies: then they add up.
+// None: not a ball. Terms of the same kind and element do not occur twice, but through copies: then squares add up.
 std::optional<Ball> ball_of(const Graph& graph, const Row& row) {
-  if (std::ranges::none_of(row.terms, [](const Term& term) { return term.variable.side == Variable::Side::output; })) return std::nullopt;
+  std::vector<Rational> q, p;
   Ball ball;
+  std::size_t magnitudes = 0;
   bool any = false;
   for (const Term& term : row.terms) {
-    const auto power = power_of(graph, term.variable);
-    if (!power || (power->squared && term.coefficient.sign() < 0)) return std::nullopt;
-    if (ball.square.empty()) {
-      ball.node = power->of.node;
-      ball.square.resize(graph.size(ball.node));
-      ball.linear.resize(graph.size(ball.node));
+    const auto f = function_of(graph, term.variable);
+    if (!f || (f->op != Op::input && term.coefficient.sign() < 0)) return std::nullopt;
+    if (q.empty()) {
+      ball.node = f->x.of.node;
+      q.resize(graph.size(ball.node));
+      p = q;
     }
-    if (power->of.node != ball.node || !is_float(graph.node(ball.node).dtype)) return std::nullopt;
-    (power->squared ? ball.square : ball.linear)[power->of.element] += Interval(term.coefficient);
-    any = any || power->squared;
+    if (f->x.of.node != ball.node) return std::nullopt;
+    const std::size_t i = f->x.of.element;
+    if (f->op == Op::abs && q[i].sign() != 0) return std::nullopt;
+    p[i] -= term.coefficient * *Rational::from_double(f->x.by);  // 0 but of magnitudes
+    (f->op == Op::input ? p : q)[i] += term.coefficient;
+    any = any || f->op != Op::input;
+    magnitudes += f->op == Op::abs ? 1 : 0;
   }
-  ball.bound = Interval(row.bound);
-  return any ? std::optional(std::move(ball)) : std::nullopt;
+  if (!any || (magnitudes != 0 && magnitudes != row.terms.size())) return std::nullopt;
+  ball.of_squares = magnitudes == 0;
+  bool fits = true;
+  const auto nearest = [&](const Rational& exact) {
+    const double value = Interval(exact).midpoint(), size = std::fabs(value);
+    fits = fits && (exact.sign() == 0 || (size >= 0x1p-300 && size <= 0x1p300));
+    return value;
+  };
+  std::ranges::transform(q, std::back_inserter(ball.q), nearest);
+  std::ranges::transform(p, std::back_inserter(ball.p), nearest);
+  ball.bound = nearest(row.bound);
+  return fits ? std::optional(std::move(ball)) : std::nullopt;
 }
 
 }  // namespace

@@ -69,13 +69,15 @@ NonlinearUse nonlinear_use(const Graph& graph, const std::vector<std::optional<A
   return result;
 }
 
-// Inputs, and what layout ops alone make of them: their boxes are those of the inputs' elements.
+// Inputs, what layout ops alone make of them, and such a node minus a constant: their boxes are those of the inputs' elements.
 std::vector<bool> copies_of_inputs(const Graph& graph) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.node(id);
-    result[id] = node.op == Op::input || (op_row(node.op).op_class == OpClass::layout &&
-                                          std::ranges::all_of(node.operands, [&](NodeId operand) { return bool{result[operand]}; }));
+    const bool shifts = node.op == Op::sub && graph.node(node.operands[1]).op == Op::constant;
+    const std::span<const NodeId> read(node.operands.data(), shifts ? 1 : node.operands.size());
+    result[id] = node.op == Op::input || ((shifts || op_row(node.op).op_class == OpClass::layout) &&
+                                          std::ranges::all_of(read, [&](NodeId operand) { return bool{result[operand]}; }));
   }
   return result;
 }
@@ -96,7 +98,7 @@ AffineForm without_copies(AffineForm form, const std::vector<std::optional<Affin
   return form;
 }
 
-constexpr double kBallWork = 600;  // multiply-adds of one row at an element of a ball
+constexpr double kBallWork = 100;  // multiply-adds of one row at an element of a ball
 
 // Multiply-adds of one row at a node that is not affine, roughly: its elements, or each with those along an axis. An estimate.
 double nonlinear_work(const Graph& graph, const Node& node) {
@@ -241,7 +243,7 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   std::map<NodeId, double> most;  // elements of the balls that one group has over an input
   for (const auto& balls : problem->group_balls_) {
     std::map<NodeId, double> own;
-    for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.square.size());
+    for (const Ball& ball : balls) own[ball.node] += static_cast<double>(ball.q.size());
     for (const auto& [node, elements] : own) most[node] = std::max(most[node], elements);
   }
   for (const auto& [node, elements] : most)

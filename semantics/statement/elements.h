@@ -1,4 +1,4 @@
-// Elements of a graph that are copies of others.
+// Elements of a graph that are copies of others, or differ from them by a constant.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,13 @@ struct Element {
 
 // What an element is a copy of: through reshapes, and gathers and concatenations of vectors, up to an output of the graph or another op.
 [[nodiscard]] Element copied_from(const Graph& graph, Element e);
+
+// `of` minus `by`.
+struct Shifted {
+  Element of;
+  double by = 0;
+};
+// Likewise, where that is an element of a floating-point `sub` by a constant of as many elements, what that is a copy of, and the constant's.
+[[nodiscard]] Shifted shifted_from(const Graph& graph, Element e);
 
 }  // namespace assay::kernel

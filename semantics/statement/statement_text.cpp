@@ -3,6 +3,7 @@
 #include "semantics/statement/statement_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
 
@@ -30,6 +31,15 @@ Element copied_from(const Graph& graph, Element e) {
   }
 }
 
+Shifted shifted_from(const Graph& graph, Element e) {
+  e = copied_from(graph, e);
+  const Node& node = graph.node(e.node);
+  const bool shifts = node.op == Op::sub && is_float(node.dtype) && graph.node(node.operands[1]).op == Op::constant &&
+                      graph.size(node.operands[0]) == graph.size(e.node) && graph.size(node.operands[1]) == graph.size(e.node);
+  if (!shifts) return {e};
+  return {copied_from(graph, {node.operands[0], e.element}), graph.node(node.operands[1]).value.as_double(e.element)};
+}
+
 namespace {
 
 // How much of a property is printed: its beginning, or all of it.
@@ -38,23 +48,29 @@ struct Shown {
 };
 constexpr Shown kEverything{SIZE_MAX, SIZE_MAX, SIZE_MAX};
 
-bool holds_products(const Graph& graph, std::size_t output) {
-  return graph.output_names[output].starts_with(kProductsName) && graph.node(graph.outputs[output]).op == Op::mul;
+// Products, and magnitudes of inputs minus constants: their words say what they are, also where a statement's file has no names.
+bool is_of_property(const Graph& graph, std::size_t output) {
+  const Node& node = graph.node(graph.outputs[output]);
+  if (node.op == Op::abs)
+    return output > 0 && element_count(node.shape) > 0 && graph.node(shifted_from(graph, {node.operands[0], 0}).of.node).op == Op::input;
+  return node.op == Op::mul && graph.output_names[output].starts_with(kProductsName);
 }
 
 std::string tensor_name(const std::vector<std::string>& names, std::size_t count, std::size_t tensor, const char* only) {
   return count == 1 ? only : printable(names[tensor]);
 }
 
-// Of a product its factors, as long as there are `left` to be named.
+// Of a product or a magnitude what it is made of, as long as there are `left` to be named.
 std::string variable_text(const Graph& graph, const Variable& v, std::size_t& left) {
   const std::string element = "_" + std::to_string(v.element);
   if (v.side == Variable::Side::input) return tensor_name(graph.input_names, graph.input_names.size(), v.tensor, "X") + element;
-  if (holds_products(graph, v.tensor) && left > 0) {
+  if (is_of_property(graph, v.tensor) && left > 0) {
     --left;
     std::string text;
-    for (const NodeId factor : graph.node(graph.outputs[v.tensor]).operands) {
-      const Element one = copied_from(graph, {factor, v.element});
+    const Node& node = graph.node(graph.outputs[v.tensor]);
+    for (const NodeId factor : node.operands) {
+      const auto [one, by] =
+          node.op == Op::abs ? shifted_from(graph, {factor, v.element}) : Shifted{copied_from(graph, {factor, v.element})};
       const auto place = [&](const std::vector<NodeId>& ids) {
         return static_cast<std::uint32_t>(std::ranges::find(ids, one.node) - ids.begin());
       };
@@ -65,11 +81,13 @@ std::string variable_text(const Graph& graph, const Variable& v, std::size_t& le
         text += variable_text(graph, {Variable::Side::output, place(graph.outputs), one.element}, left);
       else
         text += "node " + std::to_string(one.node) + " [" + std::to_string(one.element) + "]";
+      const auto off = Rational::from_double(std::fabs(by));
+      if (by != 0) text += (by < 0 ? " + " : " - ") + (off ? off->to_decimal() : "a constant that is no number");
     }
-    return text;
+    return node.op == Op::abs ? "|" + text + "|" : text;
   }
   std::size_t count = graph.output_names.size();
-  while (count > 1 && holds_products(graph, count - 1)) --count;
+  while (count > 1 && is_of_property(graph, count - 1)) --count;
   return tensor_name(graph.output_names, count, v.tensor, "Y") + element;
 }
 

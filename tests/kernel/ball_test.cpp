@@ -8,8 +8,9 @@
 namespace assay::test {
 namespace {
 
-// The graph with the squares and the products x_i x_{i+1} of its input's elements as further outputs, as the reader of properties makes them.
-Graph with_products(Graph graph) {
+// The graph with the squares and the products x_i x_{i+1} of its input's elements as further outputs, as the reader of properties makes them, and
+// with |x_i - middle_i|.
+Graph with_products(Graph graph, std::vector<double> middle = {}) {
   const NodeId x = graph.inputs[0];
   const auto size = static_cast<std::int64_t>(graph.size(x));
   const auto append = [&](Op op, std::vector<NodeId> operands, Attributes attributes = NoAttributes{}) {
@@ -23,11 +24,15 @@ Graph with_products(Graph graph) {
                other = append(Op::gather, {flat}, GatherAttributes{0, next, {size}});
   graph.mark_output(append(Op::mul, {all, all}), "squares");
   graph.mark_output(append(Op::mul, {all, other}), "products");
+  middle.resize(graph.size(x));
+  graph.mark_output(append(Op::abs, {append(Op::sub, {x, graph.append_constant(Tensor::of_doubles(graph.node(x).shape, middle))})}),
+                    "magnitudes");
   return graph;
 }
 
 Variable square_of(std::uint64_t element) { return {Variable::Side::output, 1, element}; }
 Variable product_of(std::uint64_t element) { return {Variable::Side::output, 2, element}; }
+Variable magnitude_of(std::uint64_t element) { return {Variable::Side::output, 3, element}; }
 
 // sum of weight_i (x_i - middle_i)^2 <= bound, multiplied out
 Row ball(const std::vector<double>& middle, const std::vector<double>& weights, const Rational& bound) {
@@ -38,6 +43,13 @@ Row ball(const std::vector<double>& middle, const std::vector<double>& weights, 
     if (m.sign() != 0) result.terms.push_back({Rational(-2) * weight * m, input(i)});
     result.bound = result.bound - weight * m * m;
   }
+  return result;
+}
+
+// sum of weight_i |x_i - middle_i| <= bound, with the middles of the graph
+Row octahedron(const std::vector<double>& weights, const Rational& bound) {
+  Row result = row({}, bound);
+  for (std::size_t i = 0; i < weights.size(); ++i) result.terms.push_back({exactly(weights[i]), magnitude_of(i)});
   return result;
 }
 
@@ -60,6 +72,32 @@ TEST_CASE("a ball gives the dual norm of a linear form", "[kernel][ball]") {
   CHECK(scope.box(y).hi[0] >= 22);
   CHECK(scope.box(y).hi[0] < 22 + 1e-5);
   CHECK(code_of(conclude(scope, {}, {0, 1})) == "accepted");
+}
+
+TEST_CASE("a ball of magnitudes gives the dual norm of a linear form, with the box what is least on both", "[kernel][ball]") {
+  const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
+  Chain net(2);
+  net.gemm(1, {3, 4}, {1});
+  const NodeId y = net.last;
+  const auto bounds = [&](std::vector<double> low, std::vector<double> high, std::vector<double> weights, const Rational& bound) {
+    const auto problem = open(with_products(Chain(net).output(), {1, 2}), std::move(low), std::move(high),
+                              {octahedron(weights, bound), at_least(output(0), Rational(-100))}, options);
+    REQUIRE(problem->group_balls(0).size() == 1);
+    CHECK(std::ranges::count(problem->pre_activations(), problem->graph().node(problem->graph().outputs[3]).operands[0]) == 0);
+    Scope scope = boxed_root(problem);
+    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    return std::pair(scope.box(y).lo[0], scope.box(y).hi[0]);
+  };
+  const auto encloses = [](std::pair<double, double> found, double least, double greatest) {
+    return found.first <= least && found.first > least - 1e-12 && found.second >= greatest && found.second < greatest + 1e-12;
+  };
+  // 3 + 8 + 1 at the middle; +- 2 times the greatest coefficient by weight
+  CHECK(encloses(bounds({-10, -10}, {10, 10}, {1, 1}, Rational(2)), 4, 20));
+  CHECK(encloses(bounds({-10, -10}, {10, 10}, {1, 2}, Rational(2)), 6, 18));
+  // x_1 ends at 1.5 and at 2.25: what is left of the 2 goes to x_0.
+  CHECK(encloses(bounds({-10, 1.5}, {10, 2.25}, {1, 1}, Rational(2)), 12 - 2 - 4.5, 12 + 1 + 5.25));
+  // The middle lies outside of the box: 0.5 of the 2 is used up in it.
+  CHECK(encloses(bounds({1.5, -10}, {10, 10}, {1, 1}, Rational(2)), 13.5 - 6, 13.5 + 6));
 }
 
 TEST_CASE("with the box a ball gives what is least on both", "[kernel][ball]") {
@@ -109,6 +147,13 @@ TEST_CASE("only rows that all cases share, of squares with one sign, are balls",
   CHECK(balls({{row({{Rational(1), square_of(0)}, {Rational(1), output(0)}}, Rational(1))}}) == 0);
   CHECK(balls({{at_most(input(0), Rational(1))}}) == 0);
   CHECK(balls({{at_most(square_of(1), Rational(1))}}) == 1);
+  const Row sum = octahedron({1, 1}, Rational(1)), less = octahedron({1, 1}, Rational(1, 2));
+  CHECK(balls({{sum, far}, {far, sum}}) == 1);
+  CHECK(balls({{sum, unit, far}, {unit, sum}}) == 2);
+  CHECK(balls({{sum, far}, {less, far}}) == 0);
+  CHECK(balls({{octahedron({1, -1}, Rational(1))}}) == 0);
+  for (const Variable& other : {square_of(1), product_of(0), input(1), output(0)})
+    CHECK(balls({{row({{Rational(1), magnitude_of(0)}, {Rational(1), other}}, Rational(1))}}) == 0);
   // Terms in another order are the same row; without the option there are no balls.
   Row turned = unit;
   std::ranges::reverse(turned.terms);
@@ -135,6 +180,7 @@ TEST_CASE("bounds on a ball hold at its points, in both arithmetics", "[kernel][
     return values;
   };
   const std::vector<double> w1 = numbers(hidden * n, 1), b1 = numbers(hidden, size), w2 = numbers(2 * hidden, 1);
+  const bool of_squares = GENERATE(true, false);
   std::vector<double> middle = numbers(n, size), weights(n), low(n), high(n);
   for (std::size_t i = 0; i < n; ++i) {
     weights[i] = std::ldexp(1.0, static_cast<int>(random() % 5) - 2);
@@ -147,26 +193,29 @@ TEST_CASE("bounds on a ball hold at its points, in both arithmetics", "[kernel][
   net.then(Op::relu);
   net.gemm(2, w2);
   const NodeId last = net.last;
-  const Rational radius = exactly(size) * exactly(size);
+  const Rational radius = of_squares ? exactly(size) * exactly(size) : exactly(size);
   const auto problem =
-      open(with_products(net.output()), low, high, {ball(middle, weights, radius), at_least(output(0), Rational(0))}, {exact});
+      open(with_products(net.output(), middle), low, high,
+           {of_squares ? ball(middle, weights, radius) : octahedron(weights, radius), at_least(output(0), Rational(0))}, {exact});
   REQUIRE(problem->group_balls(0).size() == 1);
   Scope scope = boxed_root(problem);
   for (const NodeId node : {before, last}) REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
   double tightest = kInfinity;
   for (int sample = 0; sample < 300; ++sample) {
-    // A random direction, shortened by halves until the point is in the ball exactly; half of them end on the sphere, nearly.
-    const std::vector<double> direction = numbers(n, 1);
+    // A random direction, shortened by halves until the point is in the ball exactly; half of them end on the sphere, nearly. Some are along an axis.
+    std::vector<double> direction = numbers(n, 1);
+    for (std::size_t i = 0; i < n && sample % 3 == 0; ++i) direction[i] *= i == static_cast<std::size_t>(sample) / 3 % n ? 1 : 0;
     Rationals x(n);
     Rational off;
     double norm = 0;
-    for (std::size_t i = 0; i < n; ++i) norm += weights[i] * direction[i] * direction[i];
+    for (std::size_t i = 0; i < n; ++i) norm += weights[i] * (of_squares ? direction[i] * direction[i] : std::fabs(direction[i]));
+    if (of_squares) norm = std::sqrt(norm);
     for (double length = sample % 2 == 0 ? 1 : std::ldexp(1.0, -static_cast<int>(random() % 6));; length *= 1 - 0x1p-40) {
       off = Rational();
       for (std::size_t i = 0; i < n; ++i) {
-        x[i] = exactly(std::clamp(middle[i] + direction[i] / std::sqrt(norm) * length * size, low[i], high[i]));
+        x[i] = exactly(std::clamp(middle[i] + direction[i] / norm * length * size, low[i], high[i]));
         const Rational d = x[i] - exactly(middle[i]);
-        off += exactly(weights[i]) * d * d;
+        off += exactly(weights[i]) * (of_squares ? d * d : abs(d));
       }
       if (off <= radius) break;
     }

@@ -19,12 +19,15 @@ from replay import Replay  # noqa: E402
 from sharp import array, varint  # noqa: E402
 
 BIN, SEEDS = Path(sys.argv[1]), [int(a) for a in sys.argv[2:4]] or [0, 8]
-HINTS, FAR = Hints(), "(<= Y_0 -1000)"
+HINTS, FAR, ZERO = Hints(), "(<= Y_0 -1000)", Fraction(0)
 
 
-def direction(rng, size):
-    """A rational vector of length 1."""
+def direction(rng, size, kind="mul"):
+    """A rational vector of length 1: the root of its squares, or else the sum of its magnitudes, of which some are on an axis."""
     v = [Fraction(rng.randint(-9, 9), 4) for _ in range(size - 1)]
+    if kind == "abs":
+        w = [x if rng.random() < 0.7 else ZERO for x in [*v, Fraction(1)]]
+        return [x / (sum(map(abs, w)) or 1) for x in w]
     square = sum(x * x for x in v)
     return [2 * x / (square + 1) for x in v] + [(square - 1) / (square + 1)]
 
@@ -32,26 +35,29 @@ def direction(rng, size):
 def test_bounds():
     """No point of box and balls has less, and with one ball inside the box the bound is the least value there."""
     for seed in range(40):
-        rng = random.Random(seed)
-        size, centre = rng.randint(1, 6), Fraction(rng.randint(-20, 20), 8)
-        box = [(centre - 1, centre + Fraction(rng.randint(1, 9), 8)) for _ in range(size)]
-        inner = [lo + (hi - lo) * Fraction(rng.randint(0, 8), 8) for lo, hi in box]
-        balls, spheres = [], []
-        for _ in range(rng.randint(1, 3)):
-            radius, scale, place = Fraction(rng.randint(1, 12), 8), Fraction(rng.randint(1, 5)), [x + Fraction(rng.randint(-2, 2), 16) for x in inner]
-            balls.append(({e: (scale, -2 * scale * c) for e, c in enumerate(place)}, scale * (radius ** 2 - sum(c * c for c in place))))
-            spheres.append((place, radius))
-        terms = {e: Fraction(rng.randint(-5, 5)) for e in range(size) if rng.random() < 0.8}
-        bound = least_in(balls, box, terms)
-        for _ in range(60):
-            (place, radius), way = rng.choice(spheres), direction(rng, size)
-            point = [min(max(c + radius * d, lo), hi) for c, d, (lo, hi) in zip(place, way, box)]
-            if all(sum(q * point[e] ** 2 + p * point[e] for e, (q, p) in parts.items()) <= b for parts, b in balls):
-                assert bound <= sum(g * point[e] for e, g in terms.items()), seed
-        (place, radius), wide = spheres[0], [(c - 20, c + 20) for c in spheres[0][0]]
-        exact = sum(g * place[e] for e, g in terms.items()) - float(radius) * float(sum(g * g for g in terms.values())) ** 0.5
-        assert abs(float(least_in(balls[:1], wide, terms)) - exact) <= 1e-12 * (1 + abs(exact)), seed
-        assert least_in(balls, wide, terms) >= least_in(balls[:1], wide, terms) > least_on(wide, terms) or not any(terms.values()), seed
+        for kind in ("mul", "abs"):
+            rng = random.Random(seed)
+            size, centre = rng.randint(1, 6), Fraction(rng.randint(-20, 20), 8)
+            box = [(centre - 1, centre + Fraction(rng.randint(1, 9), 8)) for _ in range(size)]
+            inner = [lo + (hi - lo) * Fraction(rng.randint(0, 8), 8) for lo, hi in box]
+            balls, spheres = [], []
+            for _ in range(rng.randint(1, 3)):
+                radius, scale, place = Fraction(rng.randint(1, 12), 8), Fraction(rng.randint(1, 5)), [x + Fraction(rng.randint(-2, 2), 16) for x in inner]
+                parts = {e: (scale, -(2 if kind == "mul" else 1) * scale * c) for e, c in enumerate(place)}
+                balls.append((parts, scale * (radius ** 2 - sum(c * c for c in place) if kind == "mul" else radius), kind))
+                spheres.append((place, radius))
+            terms = {e: Fraction(rng.randint(-5, 5)) for e in range(size) if rng.random() < 0.8}
+            bound = least_in(balls, box, terms)
+            for _ in range(60):
+                (place, radius), way = rng.choice(spheres), direction(rng, size, kind)
+                point = [min(max(c + radius * d, lo), hi) for c, d, (lo, hi) in zip(place, way, box)]
+                if all(sum(q * point[e] ** 2 + p * point[e] if kind == "mul" else abs(q * point[e] + p) for e, (q, p) in parts.items()) <= b for parts, b, _ in balls):
+                    assert bound <= sum(g * point[e] for e, g in terms.items()), seed
+            (place, radius), wide = spheres[0], [(c - 20, c + 20) for c in spheres[0][0]]
+            norm = float(sum(g * g for g in terms.values())) ** 0.5 if kind == "mul" else max(map(abs, terms.values()), default=0)
+            exact = sum(g * place[e] for e, g in terms.items()) - float(radius) * norm
+            assert abs(float(least_in(balls[:1], wide, terms)) - exact) <= 1e-12 * (1 + abs(exact)), seed
+            assert least_in(balls, wide, terms) >= least_in(balls[:1], wide, terms) > least_on(wide, terms) or not any(terms.values()), seed
 
 
 def number(value):
@@ -62,11 +68,12 @@ def number(value):
 class Example:
     """A network and properties about it: a random one on a ball within a box, or one that is given."""
 
-    def __init__(self, seed, folder, network=None, size=None):
-        self.rng = rng = random.Random(seed)
-        self.paths = [folder / f"{seed}.{end}" for end in ("onnx", "vnnlib", "assay")]
+    def __init__(self, seed, folder, kind="mul", network=None, size=None, scores=2):
+        self.rng, self.kind = random.Random(seed), kind
+        self.paths = [folder / f"{seed}{kind}.{end}" for end in ("onnx", "vnnlib", "assay")]
+        rng = self.rng
         if network:
-            self.size, self.box = size, [(-2, 2)] * size
+            self.size, self.box, self.scores = size, [(-2, 2)] * size, scores
             self.paths[0].write_bytes(network)
             return
         self.size = rng.randint(2, 4)
@@ -76,19 +83,25 @@ class Example:
         net.gemm(rng.randint(2, 4))
         net.unary("Relu")
         net.gemm(2)
-        self.paths[0].write_bytes(net.finish())
+        outputs = [(net.x, net.shape)]
         self.centre = [Fraction(rng.randint(-16, 16), 16) for _ in range(self.size)]
+        if kind == "abs":
+            net.node("Abs", [net.node("Sub", [net.inputs[0][0], net.weight((1, self.size), values=list(map(float, self.centre)))], (1, self.size))], (1, self.size))
+            outputs.append((net.x, net.shape))
+        self.scores = 2 + self.size * (kind == "abs")
+        self.paths[0].write_bytes(net.finish(*outputs))
         self.scales = [Fraction(rng.randint(1, 8), 4) if rng.random() < 0.3 else Fraction(1) for _ in range(self.size)]
         self.half = rng.choice((Fraction(1, 2), Fraction(1)))       # of the box, cut on one side in one dimension
         self.box = [(c - self.half, c + (self.half / 2 if k == 0 else self.half)) for k, c in enumerate(self.centre)]
         self.write(FAR)
 
     def ball(self, radius, sign="+"):
-        squares = [f"(* {float(s):.6f} (- X_{k} {float(c):.6f}) (- X_{k} {float(c):.6f}))" for k, (s, c) in enumerate(zip(self.scales, self.centre))]
-        return f"(<= (+ {' '.join(squares[:-1])} ({sign} 0 {squares[-1]})) {float(radius) ** 2:.12f})"
+        terms = [f"(- X_{k} {float(c):.6f}) (- X_{k} {float(c):.6f})" if self.kind == "mul" else f"Y_{2 + k}" for k, c in enumerate(self.centre)]
+        terms = [f"(* {float(s):.6f} {term})" for s, term in zip(self.scales, terms)]
+        return f"(<= (+ {' '.join(terms[:-1])} ({sign} 0 {terms[-1]})) {float(radius) ** (1 + (self.kind == 'mul')):.12f})"
 
     def write(self, *asserted):
-        lines = [f"(declare-const X_{k} Real)" for k in range(self.size)] + ["(declare-const Y_0 Real) (declare-const Y_1 Real)"]
+        lines = [f"(declare-const X_{k} Real)" for k in range(self.size)] + [f"(declare-const Y_{k} Real)" for k in range(self.scores)]
         lines += [f"(assert (and (>= X_{k} {float(lo):.6f}) (<= X_{k} {float(hi):.6f})))" for k, (lo, hi) in enumerate(self.box)]
         self.paths[1].write_text("\n".join(lines + [f"(assert {a})" for a in asserted]))
         self.model, self.property_, self.statement = read_statement(*map(str, self.paths[:2]))
@@ -143,6 +156,13 @@ FORMS = {
 }
 
 
+# Y_0 and Y_1 are x, Y_2 and Y_3 |x|, Y_4 and Y_5 |x - (0.5, -0.5)|, Y_6 and Y_7 |(0.5, -0.5) - x|, Y_8 and Y_9 |x| by a reshape.
+FORMS["magnitudes"] = [((f"(<= (+ {terms}) 1)",), refuted) for terms, refuted in (
+    ("Y_2 Y_3", True), ("Y_4 Y_5", True), ("Y_2 Y_5", True), ("Y_8 Y_3", True), ("(* 2 Y_2) (* 0.7 Y_3)", True), ("Y_2 (* 0.5 Y_3)", False), ("Y_6 Y_7", False),
+    ("Y_2 Y_4 Y_3", False), ("Y_2 Y_8 Y_3", False), ("Y_2 Y_3 (* 0.001 X_0)", False), ("Y_2 Y_3 (* 0.001 Y_0)", False), ("Y_2 (* X_1 X_1)", False), ("Y_2 (- 0 Y_3)", False))]
+FORMS["magnitudes"].append((("(< Y_2 0.7)", "(<= Y_3 0.7)"), True))
+
+
 def test_forms(folder):
     """What a ball may look like; the twin and assay-check take the same rows for balls."""
     for place, (name, forms) in enumerate(FORMS.items()):
@@ -152,9 +172,14 @@ def test_forms(folder):
             net.node("Add", [net.x, other], (2,))
         if name == "gather":
             net.node("Gather", [net.x, net.integers([1, 0])], (2,))
+        elif name == "magnitudes":
+            x, middle = net.x, net.weight((2,), values=[0.5, -0.5])
+            inner = net.node("Identity", [x], (2,)), x, net.node("Sub", [x, middle], (2,)), net.node("Sub", [middle, x], (2,)), net.node("Reshape", [x, net.integers([2])], (2,))
+            example = Example(100 + place, folder, "mul", net.finish((inner[0], (2,)), *((net.node("Abs", [one], (2,)), (2,)) for one in inner[1:])), size, 10)
         else:
             net.unary("Relu")
-        example = Example(100 + place, folder, net.finish(), size)
+        if name != "magnitudes":
+            example = Example(100 + place, folder, "mul", net.finish(), size)
         for rows, refuted in forms:
             example.write(*rows, SUM)
             kept = len(example.property_.cases[0][2])
@@ -192,7 +217,7 @@ def test_planted(example):
     """A counterexample on the sphere (where a factor is not 1, within): no proof of a smaller ball is one of this, nor is what it says bent."""
     radius, values = Fraction(example.rng.randint(4, 12), 16), []
     for _ in range(30):
-        way = direction(example.rng, example.size)
+        way = direction(example.rng, example.size, example.kind)
         values.append(example.value([min(max(c + radius * d / max(s, 1), lo), hi) for c, d, s, (lo, hi) in zip(example.centre, way, example.scales, example.box)])[1])
     row = f"(<= Y_0 {number(min(values))})"
     small = next((k for k in (2, 4, 8, 16) if example.write(example.ball(radius / k), row) and example.proves()), None)
@@ -229,7 +254,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         test_forms(Path(name))
         for seed in range(*SEEDS):
-            counts = [n + test(Example(seed, Path(name))) for n, test in zip(counts, (test_rows, test_planted, test_searches))]
-    networks = SEEDS[1] - SEEDS[0]
+            for kind in ("mul", "abs"):
+                counts = [n + test(Example(seed, Path(name), kind)) for n, test in zip(counts, (test_rows, test_planted, test_searches))]
+    networks = 2 * (SEEDS[1] - SEEDS[0])
     assert counts[0] * 2 >= networks <= counts[1] * 2 and counts[2] >= networks, counts
     print("twin: balls: rows of {} networks, {} planted counterexamples, {} proofs".format(*counts))

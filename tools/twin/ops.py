@@ -42,8 +42,11 @@ class Ops:
 
     @kept
     def is_arranged(self, v):
-        """Whether layout ops alone make it of inputs."""
-        return self.nodes[v].op == "input" or self.nodes[v].op in LAYOUT and all(map(self.is_arranged, self.nodes[v].operands))
+        """Whether layout ops and subtractions of constants alone make it of inputs."""
+        op, operands = self.nodes[v].op, self.nodes[v].operands
+        if op == "sub" and self.nodes[operands[1]].op == "constant":
+            return self.is_arranged(operands[0])
+        return op == "input" or op in LAYOUT and all(map(self.is_arranged, operands))
 
     @kept
     def constant_box(self, v):

@@ -263,7 +263,7 @@ void DualAscent::concretize() {
 // What the ball adds to the least value over the box; x* moves to its place.
 double DualAscent::ball_gain(std::size_t b) {
   const DualBoxes& boxes = *rows_[b].task->boxes;
-  const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->square.size();
+  const std::size_t first = b * n_ + network_.input_offset(boxes.ball->node), size = boxes.ball->q.size();
   const std::span<const double> form(form_.data() + first, size);
   const std::span<double> x(x_.data() + first, size);
   const std::size_t at = first - b * n_;

@@ -46,33 +46,49 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
     }
   }
   for (const kernel::Ball& ball : problem.group_balls(group)) {
-    Middle middle{ball.bound.midpoint(), {}, {}, {}};
-    for (std::size_t i = 0; i < ball.square.size(); ++i) {
-      const double weight = ball.square[i].midpoint();
+    Middle middle{ball.of_squares, ball.bound};
+    for (std::size_t i = 0; i < ball.q.size(); ++i) {
+      const double weight = ball.q[i];
       if (!(weight > 0)) continue;
       middle.coordinates.push_back(network.input_offset(ball.node) + i);
       middle.weights.push_back(weight);
-      middle.at.push_back(-ball.linear[i].midpoint() / (2 * weight));
-      middle.square += weight * middle.at.back() * middle.at.back();
+      middle.at.push_back(-ball.p[i] / (ball.of_squares ? 2 * weight : weight));
+      if (ball.of_squares) middle.most += weight * middle.at.back() * middle.at.back();
     }
-    if (middle.square >= 0) balls_.push_back(std::move(middle));
+    if (middle.most >= 0) balls_.push_back(std::move(middle));
   }
 }
 
+// The k-th coordinate's distance from the middle after shrinking by a multiplier of the ball: where the squared distance from x and that much of
+// the ball's sum are least together.
+double CandidateBox::Middle::shrunk(std::span<const double> x, double by, std::size_t k) const {
+  const double off = x[coordinates[k]] - at[k];
+  return of_squares ? off / (1 + by * weights[k]) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
+}
+
+double CandidateBox::Middle::size(std::span<const double> x, double by) const {
+  double sum = 0;
+  for (std::size_t k = 0; k < coordinates.size(); ++k) {
+    const double off = shrunk(x, by, k);
+    sum += weights[k] * (of_squares ? off * off : std::fabs(off));
+  }
+  return sum;
+}
+
 void CandidateBox::project(std::span<double> x) const {
-  constexpr double kInside = 1 - 0x1p-20;  // snapping moves a point by less
+  constexpr double kInside = 1 - 0x1p-16;  // snapping moves a point by less
+  constexpr int kHalvings = 24;
   for (const Middle& ball : balls_) {
-    double square = 0;
-    for (std::size_t k = 0; k < ball.coordinates.size(); ++k) {
-      const double off = x[ball.coordinates[k]] - ball.at[k];
-      square += ball.weights[k] * off * off;
+    const double most = ball.most * kInside;
+    if (!(ball.size(x, 0) > most)) continue;
+    double least = 0, by = 1;
+    while (ball.size(x, by) > most && by < 0x1p60) by *= 2;
+    for (int step = 0; step < kHalvings; ++step) {
+      const double middle = least + (by - least) / 2;
+      (ball.size(x, middle) > most ? least : by) = middle;
     }
-    if (!(square > ball.square * kInside)) continue;
-    const double share = std::sqrt(ball.square / square) * kInside;
-    for (std::size_t k = 0; k < ball.coordinates.size(); ++k) {
-      double& one = x[ball.coordinates[k]];
-      one = snap(ball.coordinates[k], ball.at[k] + share * (one - ball.at[k]));
-    }
+    for (std::size_t k = 0; k < ball.coordinates.size(); ++k)
+      x[ball.coordinates[k]] = snap(ball.coordinates[k], ball.at[k] + ball.shrunk(x, by, k));
   }
 }
 

@@ -26,7 +26,7 @@ class CandidateBox {
   [[nodiscard]] bool is_empty() const { return is_empty_; }
   // The nearest admissible value of one coordinate: an integer of an integer input, else a float32 where there is one.
   [[nodiscard]] double snap(std::size_t i, double x) const;
-  // Brings a snapped point back into the group's balls, towards their middles.
+  // Brings a snapped point back into the group's balls, to the nearest point of one.
   void project(std::span<double> x) const;
   [[nodiscard]] bool has_balls() const { return !balls_.empty(); }
   // The exact point behind a snapped one.
@@ -38,10 +38,13 @@ class CandidateBox {
   const kernel::InputBox* box_;
   std::vector<Kind> kinds_;
   std::vector<double> lo_, hi_;
-  struct Middle {  // of a ball: sum of weight (x - at)^2 <= radius^2, over some coordinates
-    double square = 0;
-    std::vector<std::size_t> coordinates;
-    std::vector<double> at, weights;
+  struct Middle {  // of a ball: sum of weight (x - at)^2 or of weight |x - at| <= most, over some coordinates
+    bool of_squares;
+    double most;
+    std::vector<std::size_t> coordinates{};
+    std::vector<double> at{}, weights{};
+    [[nodiscard]] double shrunk(std::span<const double> x, double by, std::size_t k) const;
+    [[nodiscard]] double size(std::span<const double> x, double by) const;
   };
   std::vector<Middle> balls_;
   bool is_empty_ = false;

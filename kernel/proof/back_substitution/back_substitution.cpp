@@ -8,11 +8,12 @@
 //   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
 //   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
 //   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
+//                       sum of |q z + p| <= b:             A_n += m t q, c -= m (b - sum of t p)                         for m >= 0, |t| <= 1
 //   concretize          z_n in its box:                    c += the least of A_n z over the box
 //
 // with e growing by what each step's rounding can lose. At the end nothing but c - e is left: a lower bound of the target.
 // The inequalities of the relaxations are rules of their own, in rules/.
-// The ball's step holds since q z^2 >= q (2 t z - t^2); with the best m and t it is the dual norm of the coefficients.
+// The ball's step holds since q z^2 >= q (2 t z - t^2) and |y| >= t y; with the best m and t it is the dual norm of the coefficients.
 // S1: every node on the way has a box.
 // Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
 
@@ -41,33 +42,44 @@ NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hint
   return start;
 }
 
-// Rule ball, of each row. Multiplier and points are the policy's, nearly those at which the row is least on the ball and the box.
+// Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
+// With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
+// constant's n + 1. kSlopeRounding and (n + 16) u cover these and their own rounding, kUnderflow what is lost below the normal range.
 template <class Rows>
 void add_ball(Rows& rows, std::size_t count, const Ball& ball, const Box& box) {
+  constexpr double kSlopeRounding = 16 * 0x1p-53, kUnderflow = 0x1p-900;
+  const std::size_t n = ball.q.size();
+  const double sum_rounding = static_cast<double>(n + 16) * 0x1p-53;
+  std::vector<double> slopes(n), errors(n);
   for (std::size_t row = 0; row < count; ++row) {
-    poll(kBallPoll * ball.square.size());
-    const Tangents chosen = tangents(rows.coefficients(row, ball.node), ball.square, ball.linear, ball.bound, box.lo, box.hi);
-    if (!(chosen.multiplier > 0)) continue;
-    const Interval m(chosen.multiplier);
-    Interval constant = ball.bound;
-    std::vector<double> slopes, errors;
-    for (std::size_t i = 0; i < ball.square.size(); ++i) {
-      const Interval t(chosen.points[i]), slope = m * (ball.linear[i] + Interval(2) * ball.square[i] * t);
-      constant += ball.square[i] * square(t);
-      slopes.push_back(slope.lo());
-      errors.push_back(slope.width_up());
+    poll(kBallPoll * n);
+    const Tangents chosen = tangents(rows.coefficients(row, ball.node), ball.of_squares, ball.q, ball.p, ball.bound, box.lo, box.hi);
+    const double m = chosen.multiplier;
+    if (!(m > 0) || (!ball.of_squares && std::ranges::any_of(chosen.touches, [](double t) { return !(std::fabs(t) <= 1); }))) continue;
+    double constant = ball.bound, size = std::fabs(constant) + kUnderflow, slope_size = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double q = ball.q[i], p = ball.p[i], t = chosen.touches[i];
+      const double fixed = ball.of_squares ? p : 0, turned = ball.of_squares ? 2 * q * t : q * t,
+                   taken = ball.of_squares ? q * t * t : -t * p;
+      const double sizes = std::fabs(fixed) + std::fabs(turned) + kUnderflow;
+      slopes[i] = m * (fixed + turned);
+      errors[i] = m * (kSlopeRounding * sizes) + kUnderflow;
+      constant += taken;
+      size += std::fabs(taken);
+      slope_size += sizes;
     }
+    if (!std::isfinite(m * size) || !std::isfinite(m * slope_size)) continue;
     rows.add_row(row, ball.node, slopes, errors);
-    rows.add_constant(row, -(m * constant).hi());
+    rows.add_constant(row, -m * (constant + sum_rounding * size) - kUnderflow);
   }
 }
 
 }  // namespace
 
 std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> a, std::span<const double> lo, std::span<const double> hi) {
-  Tangents found = tangents(a, ball.square, ball.linear, ball.bound, lo, hi);
+  Tangents found = tangents(a, ball.of_squares, ball.q, ball.p, ball.bound, lo, hi);
   if (!(found.multiplier > 0)) return std::nullopt;
-  return LeastPoint{found.least, std::move(found.points)};
+  return LeastPoint{found.least, std::move(found.place)};
 }
 
 // The literals that have a multiplier.

@@ -148,9 +148,14 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
 }
 
 void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
-  for (std::uint32_t i = 0; i < coefficients.size(); ++i) {
-    if (coefficients[i] != 0 || errors[i] != 0) add(row, node, i, coefficients[i], errors[i]);
+  double* slots = blocks_[node].data() + row * coefficients.size();
+  const Box& box = *boxes_[node];
+  double lost = 0;
+  for (std::size_t i = 0; i < coefficients.size(); ++i) {
+    slots[i] += coefficients[i];
+    lost += (errors[i] + 2 * kUnit * std::fabs(slots[i])) * std::fmax(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
   }
+  error_bound_[row] += lost * kInflate;
 }
 
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {

@@ -65,7 +65,8 @@ class FilterRows {
   // A_node[row, element] += coefficient, whose true value may differ by `error`.
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].empty(); }
-  void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);  // of every element
+  void add_row(std::size_t row, NodeId node, std::span<const double> coefficients,
+               std::span<const double> errors);  // to a block that is there
   // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);

@@ -108,10 +108,12 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   balls.graph_ = std::move(model.value().graph);
   balls.sources_ = model.value().sources;
   balls.semantics_ = options.semantics.value_or(ExecutionModel{});
-  if (setting.norm != "linf" && setting.norm != "l2") return wrong_option("norm", "--norm", "linf or l2", setting.norm);
-  balls.euclidean_ = setting.norm == "l2";
-  if (balls.euclidean_ && balls.semantics_.kind == ExecutionModel::Kind::floating)
-    return wrong_option("norm", "--norm l2", "real arithmetic", "a floating semantics", "squares of inputs have no rounding of their own");
+  balls.norm_ = setting.norm;
+  if (setting.norm != "linf" && setting.norm != "l2" && setting.norm != "l1")
+    return wrong_option("norm", "--norm", "linf, l2 or l1", setting.norm);
+  if (setting.norm != "linf" && balls.semantics_.kind == ExecutionModel::Kind::floating)
+    return wrong_option("norm", "--norm " + setting.norm, "real arithmetic", "a floating semantics",
+                        "distances have no rounding of their own");
   for (const std::string& note : model.value().notes) balls.notes_.push_back("model: " + note);
   auto data = formats::read_dataset({setting.data, setting.labels, true});
   if (!data) return data.rejection();
@@ -254,15 +256,15 @@ bool Instance::contains(std::span<const Rational> point) const {
   Rational off;
   for (std::size_t i = 0; i < point.size(); ++i) {
     if (!(point[i] >= lo[i] && point[i] <= hi[i])) return false;
-    if (centre.empty()) continue;
+    if (norm == "linf") continue;
     const Rational one = scale[i] * (point[i] - centre[i]);
-    off += one * one;
+    off += norm == "l2" ? one * one : abs(one);
   }
-  return off <= radius * radius;
+  return off <= (norm == "l2" ? radius * radius : radius);
 }
 
 // The row of an l2 ball, in decimals that hold all of it: middles are rounded, and the radius takes what that moves; weights are rounded down.
-std::string Balls::ball_text(const Instance& instance) const {
+std::string Balls::ball_text(const Instance& instance) {
   std::string text;
   Rational radius = instance.radius;
   for (std::size_t i = 0; i < instance.centre.size(); ++i) {
@@ -287,7 +289,7 @@ std::string Balls::property(const Instance& instance, std::int64_t label) const 
     text += "(declare-const Y_" + std::to_string(k) + " Real)\n";
     if (static_cast<std::int64_t>(k) != label) unsafe += " (and (>= Y_" + std::to_string(k) + " Y_" + std::to_string(label) + "))";
   }
-  if (!instance.centre.empty()) bounds += ball_text(instance);
+  if (instance.norm == "l2") bounds += ball_text(instance);
   return text + bounds + "(assert (or" + unsafe + "))\n";
 }
 
@@ -306,8 +308,35 @@ kernel::Property Balls::box_property(const Instance& instance, std::int64_t labe
   return property;
 }
 
+// The row of an l1 ball, about a further output |x - middle|. Middles are rounded to the input's type, and the radius takes what that moves.
+Outcome<Done> Balls::add_ball(const Instance& instance, Graph& graph, kernel::Property& property) {
+  const NodeId x = graph.inputs[0];
+  const auto [type, shape] = std::pair(graph.node(x).dtype, graph.node(x).shape);
+  std::vector<double> middles;
+  kernel::Row row{{}, instance.radius};
+  for (std::size_t i = 0; i < instance.centre.size(); ++i) {
+    const double nearest = Interval(instance.centre[i]).midpoint();
+    middles.push_back(type == DType::float32 ? static_cast<double>(static_cast<float>(nearest)) : nearest);
+    const auto middle = Rational::from_double(middles.back());
+    if (!middle) return wrong_option("number", "--mean, --std", "inputs that the model's type holds", std::to_string(nearest));
+    row.bound += instance.scale[i] * abs(instance.centre[i] - *middle);
+    row.terms.push_back({instance.scale[i], {kernel::Variable::Side::output, static_cast<std::uint32_t>(graph.outputs.size()), i}});
+  }
+  const std::vector<float> floats(middles.begin(), middles.end());
+  const NodeId constant =
+      graph.append_constant(type == DType::float32 ? Tensor::of_floats(shape, floats) : Tensor::of_doubles(shape, middles));
+  auto off = graph.append(Op::sub, {x, constant});
+  if (!off) return off.rejection();
+  auto size = graph.append(Op::abs, {off.value()});
+  if (!size) return size.rejection();
+  graph.mark_output(size.value(), std::string(kernel::kProductsName) + "magnitudes");
+  for (kernel::Case& one : property.cases) one.rows.insert(one.rows.begin(), row);
+  return Done{};
+}
+
 Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Rational& eps) const {
   Instance result;
+  result.norm = norm_;
   result.radius = eps;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const double stored = data_.items.number(item * order_.size() + order_[i]);
@@ -319,23 +348,30 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
     result.lo.push_back(normalised(lo, i));
     result.hi.push_back(normalised(hi, i));
     result.mid.push_back(normalised(min(max(centre, lo), hi), i));
-    if (!euclidean_) continue;
+    if (norm_ == "linf") continue;
     result.centre.push_back(normalised(centre, i));
     result.scale.push_back(std_.empty() ? Rational(1) : std_[std_.size() == 1 ? 0 : i / inside_]);
   }
-  if (!euclidean_) {
+  if (norm_ == "linf") {
     if (!*network_) return network_->rejection();
     auto problem = kernel::Problem::open(network_->value(), box_property(result, label), sources_);
     if (!problem) return problem.rejection();
     result.problem = std::move(problem).value();
     return result;
   }
-  const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
-  auto read =
-      vnnlib::read_property_text(property(result, label), "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
-  if (!read) return read.rejection();
-  kernel::Statement statement{read.value().graph.value_or(graph_), std::move(read.value().property), semantics_, sources_};
-  statement.sources.push_back(read.value().source);
+  kernel::Statement statement{graph_, {}, semantics_, sources_};
+  if (norm_ == "l1") {
+    statement.property = box_property(result, label);
+    if (auto added = add_ball(result, statement.graph, statement.property); !added) return added.rejection();
+  } else {
+    const std::array<vnnlib::NetworkShape, 1> networks{{{"", &graph_}}};
+    auto read =
+        vnnlib::read_property_text(property(result, label), "item " + std::to_string(item), networks, vnnlib::Polynomials::state, memory_);
+    if (!read) return read.rejection();
+    if (read.value().graph) statement.graph = *std::move(read.value().graph);
+    statement.property = std::move(read.value().property);
+    statement.sources.push_back(read.value().source);
+  }
   auto problem = kernel::Problem::open(std::move(statement), kernel_options_);
   if (!problem) return problem.rejection();
   result.problem = std::move(problem).value();

@@ -24,7 +24,7 @@ struct BallSetting {
   std::string scale;                   // of the data's numbers; empty: 1/255 for uint8, 1/65535 for uint16, else 1
   std::vector<std::string> mean, std;  // one number, or one per channel
   std::string clip_lo, clip_hi;        // empty: no clipping
-  std::string norm = "linf";           // or l2
+  std::string norm = "linf";           // or l2, l1
   std::string semantics;               // in words, for the manifest
 };
 
@@ -35,7 +35,8 @@ struct BallSetting {
 struct Instance {
   std::shared_ptr<const kernel::Problem> problem;
   std::vector<Rational> lo, hi, mid;  // the ball's own box, exactly; what the item itself is
-  // Of l2: sum of (scale (x - centre))^2 <= radius^2. Empty: the ball is its box.
+  // Of l2: sum of (scale (x - centre))^2 <= radius^2; of l1: sum of |scale (x - centre)| <= radius.
+  std::string norm;
   std::vector<Rational> centre, scale;
   Rational radius;
   [[nodiscard]] bool contains(std::span<const Rational> point) const;
@@ -76,13 +77,14 @@ class Balls {
   [[nodiscard]] Rational pixel(std::size_t item, std::size_t coordinate) const;
   [[nodiscard]] Rational normalised(const Rational& pixel, std::size_t coordinate) const;
 
-  [[nodiscard]] std::string ball_text(const Instance& instance) const;
+  [[nodiscard]] static std::string ball_text(const Instance& instance);
+  [[nodiscard]] static Outcome<Done> add_ball(const Instance& instance, Graph& graph, kernel::Property& property);
   [[nodiscard]] kernel::Property box_property(const Instance& instance, std::int64_t label) const;
 
   Graph graph_;
   std::optional<Outcome<std::shared_ptr<const kernel::Network>>> network_;  // of the graph
   kernel::KernelOptions kernel_options_;
-  bool euclidean_ = false;
+  std::string norm_;
   std::vector<kernel::Source> sources_;
   ExecutionModel semantics_;
   formats::Dataset data_;

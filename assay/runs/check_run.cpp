@@ -169,8 +169,11 @@ Outcome<check::Report> replay_ball(const Line& line, const Balls& balls, const c
   auto instance = balls.instance(line.item, line.label, *radius);
   if (!instance) return instance.rejection();
   if (!properties.empty()) {
-    std::ofstream file(fs::path(properties) / (line.certificate + ".vnnlib"));
-    if (!(file << balls.property(instance.value(), line.label)).flush())
+    const bool whole = instance.value().norm == "l1";  // a statement file: VNN-LIB has no magnitudes
+    std::ofstream file(fs::path(properties) / (line.certificate + (whole ? ".statement" : ".vnnlib")), std::ios::binary);
+    const std::vector<std::byte> bytes = whole ? kernel::statement_bytes(instance.value().problem->statement()) : std::vector<std::byte>();
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!(file << (whole ? "" : balls.property(instance.value(), line.label))).flush())
       return Rejection{Rejection::Kind::declined, "run.properties", properties, "a folder that can be written", "an error", ""};
   }
   check::Loaded loaded;

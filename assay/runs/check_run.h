@@ -22,7 +22,8 @@ struct AcceptedResult {
 
 struct RunCheckRequest {
   std::string model, data, labels;  // where these files are now; empty: where the run's claim says, seen from here or from the folder
-  std::string properties;           // a folder that gets the property of every certificate of a robust run, DIGEST.vnnlib; empty: none
+  std::string
+      properties;  // a folder that gets the property of every certificate of a robust run, DIGEST.vnnlib or DIGEST.statement; empty: none
   unsigned jobs = 1;
   std::function<void(const AcceptedResult&)> on_accepted = nullptr;  // one at a time
   check::LoadOptions load;                                           // the semantics have to be those that the claim names

@@ -105,7 +105,8 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   verb->add_option("--model", options.model, "of a run: the model, where it is not where the run says")->type_name("FILE");
   verb->add_option("--data", options.data, "of a run: the data set")->type_name("FILE");
   verb->add_option("--labels", options.labels, "of a run: the labels")->type_name("FILE");
-  verb->add_option("--properties", options.properties, "of a run: write the property of each certificate to this folder, for assay-check")
+  verb->add_option("--properties", options.properties,
+                   "of a run: write the property of each certificate, of l1 its statement, to this folder, for assay-check")
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&] {

@@ -62,7 +62,7 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->delimiter(',')
       ->type_name("EPS,...");
   verb->add_option("--norm", options.norm, "of the ball, in units of the scaled data")
-      ->check(CLI::IsMember({"linf", "l2"}))
+      ->check(CLI::IsMember({"linf", "l2", "l1"}))
       ->capture_default_str();
   verb->add_option("--labels", options.labels,
                    "labels where DATA has none: a file, FILE:NAME, or numbers 3,1,4; without any, the model's own")

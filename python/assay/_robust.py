@@ -77,7 +77,7 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
            std: Union[Number, Iterable[Number], None] = None, first: int = 0, every: int = 1, largest: Optional[Number] = None, each: bool = False,
            norm: str = "linf", semantics: str = "real", timeout: float = 60.0, jobs: Optional[int] = None, seed: int = 1, resume: bool = False,
            example_inputs: Any = None, executor: Any = None, parts: Optional[int] = None) -> Run:
-    """Decides for every item and radius whether the class can change within the ball (norm: "linf" or "l2"), each answer with a certificate.
+    """Decides for every item and radius whether the class can change within the ball (norm: "linf", "l2" or "l1"), each answer with a certificate.
 
     model: as for `verify`. data: an array whose first axis counts the items, or a path that `assay robust` takes (NPY, NPZ, safetensors, IDX, CSV,
     CIFAR-10, a folder of PNG files); labels: whole numbers, or a path; without any those of the data's file, else the model's own classes. Radii, scale,

@@ -109,36 +109,66 @@ class Formats(Case):
                 done = assay("robust", MODEL, self.write(name, bytes(bent)), "--eps", "0.001", "--first", 1, "-q", "--timeout", "5", "--jobs", 1)
                 self.assertIn(done.returncode, (0, 4), (name, turn, done.stderr))
 
-    def test_euclidean_balls(self):
-        """What is certified in a box is in the ball inside of it; witnesses lie in the ball; the run is checked, and one on another norm is another run."""
-        run, folder = self.folder / "run", self.folder / "properties"
-        folder.mkdir()
+    def test_balls_of_other_norms(self):
+        """What is certified in a box is in the l2 ball inside of it, and what is there in the l1 ball inside of that; witnesses lie in the balls; runs are checked, and one
+        on another norm is another run."""
         words = ["robust", MODEL, DATA, "--clip", "0,1", "--first", 24, "--each", "-q", "--timeout", "20", "--eps"]
-        box = json.loads(assay(*words, "0.03,0.1", "--json").stdout)
-        done = assay(*words, "0.03,0.1,0.4,2", "--norm", "l2", "--run", run)
+        box = assay(*words, "0.03,0.1,0.4", "--run", self.folder / "linf")
+        self.assertEqual(box.returncode, 0, box.stderr)
+        outer = {(one["item"], one["eps"]): one["answer"] for one in self.results(self.folder / "linf")}
+        for norm, radii, sphere, far in (("l2", "0.03,0.1,0.4,2", " 0.16))", " 0.17))"), ("l1", "0.03,0.1,0.4,1,12", None, None)):
+            run, folder = self.folder / norm, self.folder / (norm + "-properties")
+            folder.mkdir()
+            done = assay(*words, radii, "--norm", norm, "--run", run)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results = {(one["item"], one["eps"]): one for one in self.results(run)}
+            for item in range(24):  # every answer is a proof of its own: none contradicts another
+                proofs = [results[item, eps]["answer"] for eps in radii.split(",")]
+                self.assertNotIn("certified", proofs[proofs.index("falsified"):])
+            for key, answer in outer.items():
+                self.assertTrue(answer != "certified" or results[key]["answer"] == "certified", (norm, key))
+            certified = {eps: sum(one["answer"] == "certified" for (_, e), one in results.items() if e == eps) for eps in radii.split(",")}
+            self.assertGreater(certified["0.4"], 10)
+            self.assertEqual(certified[radii.split(",")[-1]], 0)
+            self.assertEqual(assay("check", run, "--properties", folder).returncode, 0)
+            self.assertEqual(assay(*words, radii, "--run", run, "--resume").returncode, 4)
+            proved = [one["certificate"] for one in results.values() if one["answer"] == "certified" and one["eps"] == "0.4"]
+            certificate = run / "certificates" / proved[0][:2] / (proved[0] + ".assay")
+            if norm == "l2":
+                text = (folder / (proved[0] + ".vnnlib")).read_text()
+                places = [[MODEL, folder / (proved[0] + ".vnnlib")]], [[MODEL, self.write("wider.vnnlib", text.replace(sphere, far).encode())]]
+            else:
+                places = [[folder / (proved[0] + ".statement")]], [[folder / (other + ".statement")] for other in proved[1:3]]
+            for files, code in [(one, 0) for one in places[0]] + [(one, 1) for one in places[1]]:
+                done = subprocess.run(list(map(str, [BIN / "assay-check", *files, certificate])), capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, code, done.stdout[:200] + done.stderr[:200])
+            outer = {key: one["answer"] for key, one in results.items()}
+            done = assay(*words, "0.1", "--norm", norm, "--semantics", "float32", "--run", self.folder / (norm + "-float"))
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("robust.norm", done.stderr)
+
+    def test_the_octahedron_by_hand(self):
+        """sum of std |X - centre| <= eps: middles in float32, and the radius has what that moves."""
+        data, run, folder = self.write("x.npy", npy(bytes([8, 16] + 62 * [0]), "|u1", (1, 64))), self.folder / "run", self.folder / "statements"
+        folder.mkdir()
+        done = assay("robust", MODEL, data, "--labels", "3", "--eps", "1/3", "--scale", "1/16", "--mean", "1/7", "--std", "2/3", "--norm", "l1", "--run", run, "-q")
         self.assertEqual(done.returncode, 0, done.stderr)
-        results = {(one["item"], one["eps"]): one for one in self.results(run)}
-        for item in range(24):  # every answer is a proof of its own: none contradicts another
-            proofs = [results[item, eps]["answer"] for eps in ("0.03", "0.1", "0.4", "2")]
-            self.assertNotIn("certified", proofs[proofs.index("falsified"):])
-        certified = {eps: sum(one["answer"] == "certified" for (_, e), one in results.items() if e == eps) for eps in ("0.03", "0.1", "0.4", "2")}
-        self.assertGreaterEqual(certified["0.03"], box["radii"][0]["certified"])
-        self.assertGreaterEqual(certified["0.1"], box["radii"][1]["certified"])
-        self.assertGreater(certified["0.4"], 10)
-        self.assertEqual(certified["2"], 0)
         self.assertEqual(assay("check", run, "--properties", folder).returncode, 0)
-        self.assertEqual(assay(*words, "0.03,0.1,0.4,2", "--run", run, "--resume").returncode, 4)
-        proved = next(one for one in results.values() if one["answer"] == "certified" and one["eps"] == "0.4")
-        digest = proved["certificate"]
-        certificate = run / "certificates" / digest[:2] / (digest + ".assay")
-        text = (folder / (digest + ".vnnlib")).read_text()
-        wider = self.write("wider.vnnlib", text.replace(" 0.16))", " 0.17))").encode())
-        for path, code in ((folder / (digest + ".vnnlib"), 0), (wider, 1)):
-            done = subprocess.run([str(BIN / "assay-check"), MODEL, str(path), str(certificate)], capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        done = assay(*words, "0.1", "--norm", "l2", "--semantics", "float32", "--run", self.folder / "float")
-        self.assertEqual(done.returncode, 4)
-        self.assertIn("robust.norm", done.stderr)
+        digest = self.results(run)[0]["certificate"]
+        done = subprocess.run([str(BIN / "assay-check"), str(folder / (digest + ".statement")), str(run / "certificates" / digest[:2] / (digest + ".assay"))],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = re.search(r"(2/3 \|X_0 .*?) <= (\S+)", done.stdout)
+        magnitudes = re.findall(r"2/3 \|X_(\d+) ([-+]) (\S+)\|", row.group(1))
+        self.assertEqual([int(i) for i, _, _ in magnitudes], list(range(64)))
+        moved = Fraction(0)
+        for i, sign, size in magnitudes:
+            middle = Fraction(size) * (1 if sign == "-" else -1)
+            centre = (Fraction([8, 16][int(i)] if int(i) < 2 else 0) / 16 - Fraction("1/7")) / Fraction("2/3")
+            self.assertEqual(struct.unpack("<f", struct.pack("<f", float(middle)))[0], middle)
+            self.assertLess(abs(centre - middle), Fraction(1, 2**23))
+            moved += Fraction("2/3") * abs(centre - middle)
+        self.assertEqual(Fraction("1/3") + moved, Fraction(row.group(2)))
 
     def test_the_ball_by_hand(self):
         """sum of (std (X - centre))^2 <= eps^2 in decimals that hold all of it."""

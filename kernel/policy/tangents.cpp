@@ -107,7 +107,7 @@ Tangents tangents(std::span<const double> a, bool of_squares, std::span<const do
   }
   Tangents result;
   if (of_squares) {
-    Squares squares{region};
+    Squares squares{region, {}, {}};
     result.multiplier = squares.multiplier();
     result.least = result.multiplier * squares.value;
     result.touches = result.place = std::move(squares.points);

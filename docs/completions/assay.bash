@@ -42,7 +42,7 @@ _assay() {
     "check --semantics") choices="real|float32" ;;
     "report --semantics") choices="real|float32" ;;
     "batch --semantics") choices="real|float32" ;;
-    "robust --norm") choices="linf l2" ;;
+    "robust --norm") choices="linf l2 l1" ;;
     "robust --semantics") choices="real|float32" ;;
     "split --semantics") choices="real|float32" ;;
     "split --branching") choices="auto input relu" ;;

@@ -55,10 +55,17 @@ def test_largest(digits, images):
     assert set(run.largest) == {0, 1, 2} and all(0 <= Fraction(radius) <= Fraction(1, 10) for radius in run.largest.values())
 
 
+def test_what_a_larger_ball_keeps_the_ball_inside_of_it_keeps(digits, images):
+    x, y = images
+    runs = [assay.robust(digits, x[:8], y[:8], eps="0.08", clip=(0, 1), norm=norm) for norm in ("linf", "l2", "l1")]
+    kept = [{one["item"] for one in run.results if one["answer"] == "certified"} for run in runs]
+    assert kept[0] and kept[0] <= kept[1] <= kept[2] and all(run.check()["verdict"] == "accepted" for run in runs)
+
+
 @pytest.mark.parametrize("arguments", [
     {"eps": "x"}, {"eps": -1}, {"eps": float("nan")}, {"eps": []}, {"eps": 0.1, "clip": (1, 0)}, {"eps": 0.1, "labels": [1.5, 2]},
     {"eps": 0.1, "labels": [1]}, {"eps": 0.1, "jobs": 0}, {"eps": 0.1, "data": 3}, {"eps": 0.1, "data": "/nowhere.npy"}, {"eps": 0.1, "std": 0},
-    {"eps": 0.1, "timeout": 0}, {"eps": 0.1, "semantics": "float17"}, {"eps": 0.1, "labels": [3, 12]}])
+    {"eps": 0.1, "timeout": 0}, {"eps": 0.1, "semantics": "float17"}, {"eps": 0.1, "norm": "l0"}, {"eps": 0.1, "labels": [3, 12]}])
 def test_wrong_arguments(digits, images, arguments):
     options = {"data": images[0][:2], **arguments}
     with pytest.raises(assay.Error) as caught:

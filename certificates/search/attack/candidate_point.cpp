@@ -59,11 +59,11 @@ CandidateBox::CandidateBox(const Network& network, std::size_t group) {
   }
 }
 
-// The k-th coordinate's distance from the middle after shrinking by a multiplier of the ball: where the squared distance from x and that much of
-// the ball's sum are least together.
+// The k-th coordinate's distance from the middle after moving towards it: of squares along the line to the middle, of magnitudes to where the squared
+// distance from x and that much of the ball's sum are least together, which leaves few coordinates off the middle.
 double CandidateBox::Middle::shrunk(std::span<const double> x, double by, std::size_t k) const {
   const double off = x[coordinates[k]] - at[k];
-  return of_squares ? off / (1 + by * weights[k]) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
+  return of_squares ? off / (1 + by) : std::copysign(std::max(0.0, std::fabs(off) - by * weights[k]), off);
 }
 
 double CandidateBox::Middle::size(std::span<const double> x, double by) const {
@@ -79,11 +79,11 @@ void CandidateBox::project(std::span<double> x) const {
   constexpr double kInside = 1 - 0x1p-16;  // snapping moves a point by less
   constexpr int kHalvings = 24;
   for (const Middle& ball : balls_) {
-    const double most = ball.most * kInside;
-    if (!(ball.size(x, 0) > most)) continue;
-    double least = 0, by = 1;
-    while (ball.size(x, by) > most && by < 0x1p60) by *= 2;
-    for (int step = 0; step < kHalvings; ++step) {
+    const double most = ball.most * kInside, size = ball.size(x, 0);
+    if (!(size > most)) continue;
+    double least = 0, by = ball.of_squares ? std::sqrt(size / most) - 1 : 1;
+    while (!ball.of_squares && ball.size(x, by) > most && by < 0x1p60) by *= 2;
+    for (int step = 0; !ball.of_squares && step < kHalvings; ++step) {
       const double middle = least + (by - least) / 2;
       (ball.size(x, middle) > most ? least : by) = middle;
     }

@@ -26,7 +26,7 @@ class CandidateBox {
   [[nodiscard]] bool is_empty() const { return is_empty_; }
   // The nearest admissible value of one coordinate: an integer of an integer input, else a float32 where there is one.
   [[nodiscard]] double snap(std::size_t i, double x) const;
-  // Brings a snapped point back into the group's balls, to the nearest point of one.
+  // Brings a snapped point back into the group's balls, towards their middles.
   void project(std::span<double> x) const;
   [[nodiscard]] bool has_balls() const { return !balls_.empty(); }
   // The exact point behind a snapped one.

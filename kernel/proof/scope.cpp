@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernel/proof/scope_parts.h"
 #include "semantics/interrupt.h"
@@ -12,6 +13,11 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
 constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
+
+// Of a feature map, [1, channels, ...]; 1: none.
+std::size_t positions(const Shape& shape) {
+  return shape.size() >= 4 && shape[0] == 1 ? element_count({shape.begin() + 2, shape.end()}) : 1;
+}
 
 }  // namespace
 
@@ -198,9 +204,14 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
   const auto below = linear_bounds_below(node, {});
   std::copy_n(below.begin(), node + 1, linear_bounds_.begin());
   Targets targets{node, 0, {}};
-  for (const std::uint32_t e : elements) {
-    targets.entries.push_back({targets.rows++, node, e, 1.0, 0.0});
-    targets.entries.push_back({targets.rows++, node, e, -1.0, 0.0});
+  // Rows that start at one position of a feature map stand together: they touch the same window of each map before it.
+  targets.positions = positions(graph.node(node).shape);
+  std::vector<std::size_t> order(elements.size()), first_row(elements.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return targets.positions > 1 ? elements[k] % targets.positions : k; });
+  for (const std::size_t k : order) {
+    first_row[k] = targets.rows;
+    for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, elements[k], sign, 0.0});
   }
   const auto bounds = back_substitute(targets, hints);
   if (!bounds) return bounds.rejection();
@@ -212,11 +223,12 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
   };
   for (std::size_t k = 0; k < elements.size(); ++k) {
-    double lo = bounds.value()[2 * k].lower, hi = -bounds.value()[2 * k + 1].lower;
+    const std::size_t row = first_row[k];
+    double lo = bounds.value()[row].lower, hi = -bounds.value()[row + 1].lower;
     if (claims != nullptr) {
-      if (!implied(2 * k, box.lo[elements[k]], claims->lo[k]))
+      if (!implied(row, box.lo[elements[k]], claims->lo[k]))
         return reject("tighten.S3", at(graph, node, elements[k]), "lower bound >= " + exact(claims->lo[k]), exact(lo));
-      if (!implied(2 * k + 1, -box.hi[elements[k]], -claims->hi[k]))
+      if (!implied(row + 1, -box.hi[elements[k]], -claims->hi[k]))
         return reject("tighten.S3", at(graph, node, elements[k]), "upper bound <= " + exact(claims->hi[k]), exact(hi));
       lo = claims->lo[k];
       hi = claims->hi[k];

@@ -73,6 +73,7 @@ struct Scope::Targets {
   NodeId start = 0;
   std::size_t rows = 0;
   std::vector<Entry> entries;  // by ascending row
+  std::size_t positions = 1;   // of the map at whose elements the rows start, neighbours at one position or near it; 1: anything
 };
 
 struct Scope::Bound {

@@ -1,7 +1,10 @@
 // Linear maps: entries, apply, transpose, magnitudes and integer entries against the op's denotation, entry by entry.
+#include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <set>
 
+#include "kernel/proof/loops/block.h"
 #include "kernel/proof/loops/linear_map.h"
 #include "semantics/numbers/dyadic.h"
 #include "semantics/numbers/wide_interval.h"
@@ -111,6 +114,35 @@ void check_apply_and_transpose(const LinearMap& map, const std::vector<std::vect
   }
 }
 
+// Rows of some elements, in any order, come back as rows over all elements do.
+void check_blocks(const LinearMap& map, const std::vector<std::vector<double>>& m, std::mt19937_64& random) {
+  for (const std::size_t batch : {1, 8, 11}) {
+    for (const std::size_t share : {1, 2, 5}) {  // each element is there with a chance of 1 / share
+      std::vector<std::uint32_t> elements;
+      for (std::uint32_t i = 0; i < map.rows(); ++i) {
+        if (random() % share == 0) elements.push_back(i);
+      }
+      if (share > 1) std::shuffle(elements.begin(), elements.end(), random);
+      kernel::Block a{share > 1 ? std::make_shared<const std::vector<std::uint32_t>>(elements) : nullptr, {}}, out;
+      a.values = integers(random, batch * elements.size());
+      out.values.assign(3, 7.0);  // whatever it holds
+      map.transpose_block(batch, a, out);
+      const std::size_t count = out.count(map.columns());
+      REQUIRE(out.values.size() == batch * count);
+      std::vector<double> expected(batch * map.columns(), 0.0), found = expected;
+      for (std::size_t b = 0; b < batch; ++b) {
+        for (std::size_t k = 0; k < elements.size(); ++k) {
+          for (std::size_t j = 0; j < map.columns(); ++j)
+            expected[b * map.columns() + j] += a.values[b * elements.size() + k] * m[elements[k]][j];
+        }
+        for (std::size_t k = 0; k < count; ++k) found[b * map.columns() + out.element(k)] += out.values[b * count + k];
+      }
+      CHECK(found == expected);
+      CHECK((!out.elements || std::set(out.elements->begin(), out.elements->end()).size() == count));  // each once
+    }
+  }
+}
+
 void check_magnitude_and_pattern(const LinearMap& map, const std::vector<std::vector<double>>& m) {
   std::vector<double> x(map.columns()), magnitude(map.rows(), 1.0), pattern(map.rows(), 1.0);
   for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<double>(j % 5);
@@ -161,6 +193,7 @@ void check_integer_entries(const LinearMap& map, const std::vector<std::vector<d
 void check_map(const LinearMap& map, std::mt19937_64& random) {
   const auto m = matrix(map);
   check_apply_and_transpose(map, m, random);
+  check_blocks(map, m, random);
   check_magnitude_and_pattern(map, m);
   for (const int bits : {54, 30}) check_integer_entries(map, m, bits);
 }

@@ -28,6 +28,7 @@ namespace assay::kernel {
 namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
+constexpr std::size_t kWindowRows = 32;         // that share a window of a feature map
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
 
@@ -187,10 +188,16 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   for (const NodeId node : problem_->active_nodes()) {
     if (node <= start) widest = std::max(widest, graph.size(node));
   }
-  const std::size_t tile = std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  const bool windows = targets.positions > 1;
+  const std::size_t tile = windows ? kWindowRows : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
   std::vector<Bound> bounds;
   auto entry = targets.entries.begin();
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
+    if constexpr (std::is_same_v<Rows, FilterRows>) {
+      Places at(windows ? graph.size(targets.start) : 0);
+      for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
+      if (windows) rows.open(targets.start, elements_of(at));
+    }
     for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }

@@ -28,6 +28,31 @@ double sum_of(const std::vector<double>& x) {
   return sum * kInflate;
 }
 
+// A relaxation's part as carry() asks for it.
+struct Slopes {
+  const Relaxation::Part& part;
+  [[nodiscard]] std::size_t first(std::size_t j) const { return part.first(j); }
+  [[nodiscard]] std::size_t last(std::size_t j) const { return part.last(j); }
+  [[nodiscard]] std::size_t element(std::size_t k) const { return part.element(k); }
+  [[nodiscard]] double factor(std::size_t k, bool positive) const { return positive ? part.lower[k] : part.upper[k]; }
+};
+
+// What belongs to the elements of a block, in its order.
+class Picked {
+ public:
+  Picked(const Block& block, const std::vector<double>& all) : first_(all.data()) {
+    if (!block.elements) return;
+    picked_.reserve(block.elements->size());
+    for (const std::uint32_t i : *block.elements) picked_.push_back(all[i]);
+    first_ = picked_.data();
+  }
+  [[nodiscard]] const double* data() const { return first_; }
+
+ private:
+  std::vector<double> picked_;
+  const double* first_;
+};
+
 }  // namespace
 
 std::vector<double> magnitudes(const Box& box) {
@@ -118,28 +143,39 @@ std::vector<double> FilterRows::input_coefficients(std::size_t row) const {
   return result;
 }
 
-std::vector<double> FilterRows::take(std::size_t size) {
-  std::vector<double> block;
-  if (!spare_.empty()) {
-    block = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  block.resize(rows_ * size);
+Block FilterRows::take() {
+  if (spare_.empty()) return {};
+  Block block = std::move(spare_.back());
+  spare_.pop_back();
+  block.elements = nullptr;
   return block;
 }
 
-std::vector<double> FilterRows::consume(NodeId node) {
+Block FilterRows::consume(NodeId node) {
   --open_;
   return std::exchange(blocks_[node], {});
 }
 
+void FilterRows::open(NodeId node, Elements elements) {
+  Block& block = blocks_[node];
+  block = {std::move(elements), {}};
+  block.values.assign(rows_ * block.count(graph_.size(node)), 0.0);
+  ++open_;
+}
+
 void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error) {
   const std::size_t size = graph_.size(node);
-  if (blocks_[node].empty()) {
-    blocks_[node].assign(rows_ * size, 0.0);
-    ++open_;
+  Block& block = blocks_[node];
+  if (!has(node)) open(node, nullptr);
+  std::size_t place = element;
+  if (block.elements) {
+    const auto found = std::ranges::find(*block.elements, element);
+    if (found == block.elements->end())
+      block = spread(rows_, block, nullptr, size);
+    else
+      place = static_cast<std::size_t>(found - block.elements->begin());
   }
-  double& slot = blocks_[node][row * size + element];
+  double& slot = block.values[row * block.count(size) + place];
   const Box& box = *boxes_[node];
   const double magnitude = std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]));
   const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
@@ -148,7 +184,9 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
 }
 
 void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
-  double* slots = blocks_[node].data() + row * coefficients.size();
+  Block& block = blocks_[node];
+  if (block.elements) block = spread(rows_, block, nullptr, graph_.size(node));
+  double* slots = block.values.data() + row * coefficients.size();
   const Box& box = *boxes_[node];
   double lost = 0;
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
@@ -173,27 +211,36 @@ void FilterRows::add_constant(std::size_t row, double value) {
 }
 
 std::vector<double> FilterRows::coefficients(std::size_t row, NodeId node) const {
-  const auto first = blocks_[node].begin() + static_cast<std::ptrdiff_t>(row * graph_.size(node));
-  return {first, first + static_cast<std::ptrdiff_t>(graph_.size(node))};
+  const Block& block = blocks_[node];
+  std::vector<double> result(graph_.size(node), 0.0);
+  const std::size_t count = block.count(result.size());
+  for (std::size_t k = 0; k < count; ++k) result[block.element(k)] = block.values[row * count + k];
+  return result;
 }
 
-void FilterRows::merge(NodeId node, std::vector<double> fresh) {
-  if (fresh.empty()) return;
-  std::vector<double>& to = blocks_[node];
-  if (to.empty()) {
+void FilterRows::merge(NodeId node, Block fresh) {
+  if (fresh.values.empty()) return;
+  Block& to = blocks_[node];
+  if (!has(node)) {
     to = std::move(fresh);
     ++open_;
     return;
   }
+  const Elements all = united(to.elements, fresh.elements, graph_.size(node));
+  for (Block* block : {&to, &fresh}) {
+    if (!same_order(block->elements, all)) *block = spread(rows_, *block, all, graph_.size(node));
+  }
+  const std::size_t count = to.count(graph_.size(node));
   const std::vector<double> x = magnitudes(*boxes_[node]);
+  const Picked magnitude(to, x);
   for (std::size_t row = 0; row < rows_; ++row) {
-    poll(x.size());
-    double* a = to.data() + row * x.size();
-    const double* b = fresh.data() + row * x.size();
+    poll(count);
+    double* a = to.values.data() + row * count;
+    const double* b = fresh.values.data() + row * count;
     double error = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       a[i] += b[i];
-      if (a[i] != 0) error += std::fabs(a[i]) * x[i];
+      if (a[i] != 0) error += std::fabs(a[i]) * magnitude.data()[i];
     }
     error_bound_[row] += 2 * kUnit * error * kInflate;
   }
@@ -210,50 +257,42 @@ void FilterRows::collect(double absolute) {
 }
 
 void FilterRows::through_affine(NodeId node, const LinearStep& step) {
-  std::vector<double> a = consume(node);
-  const std::vector<double>& bias = step.form->bias;
-  pass_constants(rows_, bias.size(), a.data(), {bias.data(), bias.data()}, step.error_bound->per_element.data(), sums_.data());
+  Block a = consume(node);
+  const Picked bias(a, step.form->bias), error(a, step.error_bound->per_element);
+  pass_constants(rows_, a.count(step.form->bias.size()), a.values.data(), {bias.data(), bias.data()}, error.data(), sums_.data());
   collect(step.error_bound->absolute);
   for (const AffineForm::Part& part : step.form->parts) {
     if (part.map->is_identity()) {
       merge(part.operand, a);
       continue;
     }
-    std::vector<double> fresh = take(part.map->columns());
-    std::fill(fresh.begin(), fresh.end(), 0.0);
-    part.map->transpose(rows_, a.data(), fresh.data());
+    Block fresh = take();
+    part.map->transpose_block(rows_, a, fresh);
     merge(part.operand, std::move(fresh));
   }
   spare_.push_back(std::move(a));
 }
 
 void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
-  std::vector<double> a = consume(node);
+  Block a = consume(node);
   const Relaxation& r = line.relaxation;
-  const std::size_t size = r.lower_intercept.size();
-  const Sides intercept{r.lower_intercept.data(), r.upper_intercept.data()};
+  const std::size_t size = a.count(r.lower_intercept.size());
+  const Picked lower(a, r.lower_intercept), upper(a, r.upper_intercept), error(a, line.error_bound.per_element);
   if (r.parts.size() == 1 && r.parts[0].index.empty() && r.parts[0].start.empty()) {
-    std::vector<double> fresh = take(size);
-    pass_lines(rows_, size, a.data(), intercept, line.error_bound.per_element.data(), {r.parts[0].lower.data(), r.parts[0].upper.data()},
-               fresh.data(), sums_.data());
+    Block fresh = take();
+    fresh.elements = a.elements;
+    fresh.values.resize(rows_ * size);
+    const Picked lower_slope(a, r.parts[0].lower), upper_slope(a, r.parts[0].upper);
+    pass_lines(rows_, size, a.values.data(), {lower.data(), upper.data()}, error.data(), {lower_slope.data(), upper_slope.data()},
+               fresh.values.data(), sums_.data());
     collect(line.error_bound.absolute);
     merge(r.parts[0].operand, std::move(fresh));
   } else {
-    pass_constants(rows_, size, a.data(), intercept, line.error_bound.per_element.data(), sums_.data());
+    pass_constants(rows_, size, a.values.data(), {lower.data(), upper.data()}, error.data(), sums_.data());
     collect(line.error_bound.absolute);
     for (const Relaxation::Part& part : r.parts) {
-      const std::size_t columns = graph_.size(part.operand);
-      std::vector<double> fresh = take(columns);
-      std::fill(fresh.begin(), fresh.end(), 0.0);
-      for (std::size_t row = 0; row < rows_; ++row) {
-        poll(size + part.lower.size());
-        for (std::size_t j = 0; j < size; ++j) {
-          const double c = a[row * size + j];
-          if (c == 0) continue;
-          const std::vector<double>& slopes = c > 0 ? part.lower : part.upper;
-          for (std::size_t k = part.first(j); k < part.last(j); ++k) fresh[row * columns + part.element(k)] += c * slopes[k];
-        }
-      }
+      Block fresh = take();
+      carry(rows_, a, r.lower_intercept.size(), Slopes{part}, graph_.size(part.operand), fresh);
       merge(part.operand, std::move(fresh));
     }
   }
@@ -261,14 +300,16 @@ void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
 }
 
 void FilterRows::concretize(NodeId node) {
-  std::vector<double> a = consume(node);
+  Block a = consume(node);
   const Box& box = *boxes_[node];
-  const std::size_t size = box.lo.size();
-  pass_constants(rows_, size, a.data(), {box.lo.data(), box.hi.data()}, magnitudes(box).data(), sums_.data());
+  const std::vector<double> magnitude = magnitudes(box);
+  const std::size_t size = a.count(box.lo.size());
+  const Picked lo(a, box.lo), hi(a, box.hi), largest(a, magnitude);
+  pass_constants(rows_, size, a.values.data(), {lo.data(), hi.data()}, largest.data(), sums_.data());
   for (RowSums& sums : sums_) sums.error *= terms(size);
   collect(kUnderflow * static_cast<double>(size));
   if (keep_inputs_ && graph_.node(node).op == Op::input)
-    inputs_[node] = std::move(a);
+    inputs_[node] = std::move((a.elements ? spread(rows_, a, nullptr, box.lo.size()) : a).values);
   else
     spare_.push_back(std::move(a));
 }

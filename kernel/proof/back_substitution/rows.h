@@ -2,9 +2,9 @@
 //
 // Invariant of every row k, kept by each operation for every point of the scope:
 //   target_k  >=  sum over nodes n of A_n[k] . z_n  +  constant_k  -  e_k        (exact reals)
-// FilterRows holds A and the constant in double, and e_k bounds all that rounding lost so far; ExactRows holds both in integers, takes each
-// dropped bit off the constant, and has e_k = 0. A node's block is consumed by exactly one of through_affine, through_relaxation and
-// concretize; when no block is left, constant - e_k is a lower bound of the target.
+// FilterRows holds A and the constant in double, and e_k bounds all that rounding lost so far; an element of A_n that no block lists is 0.
+// ExactRows holds both in integers, takes each dropped bit off the constant, and has e_k = 0. A node's block is consumed by exactly one of
+// through_affine, through_relaxation and concretize; when no block is left, constant - e_k is a lower bound of the target.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernel/proof/back_substitution/grid.h"
+#include "kernel/proof/loops/block.h"
 #include "kernel/proof/loops/linear_map.h"
 #include "kernel/proof/loops/row_pass.h"
 #include "kernel/proof/rules/relaxation.h"
@@ -62,11 +63,13 @@ class FilterRows {
  public:
   // keep_inputs: remember the input blocks for input_coefficients().
   FilterRows(const Graph& graph, const Boxes& boxes, std::size_t rows, bool keep_inputs = false);
+  // A node's block starts with these elements alone, at 0; without it with all.
+  void open(NodeId node, Elements elements);
   // A_node[row, element] += coefficient, whose true value may differ by `error`.
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
-  [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].empty(); }
+  [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].values.empty(); }
   void add_row(std::size_t row, NodeId node, std::span<const double> coefficients,
-               std::span<const double> errors);  // to a block that is there
+               std::span<const double> errors);  // of every element, to a block that is there
   // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);
@@ -80,19 +83,19 @@ class FilterRows {
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
 
  private:
-  [[nodiscard]] std::vector<double> take(std::size_t size);  // [rows, size], with any content
-  [[nodiscard]] std::vector<double> consume(NodeId node);
-  void merge(NodeId node, std::vector<double> fresh);
+  [[nodiscard]] Block take();  // memory for reuse, with any content
+  [[nodiscard]] Block consume(NodeId node);
+  void merge(NodeId node, Block fresh);
   void collect(double absolute);
   const Graph& graph_;
   const Boxes& boxes_;
   std::size_t rows_;
-  std::vector<std::vector<double>> blocks_, spare_;  // by node: [rows, size], empty = none; and consumed ones, for reuse
-  std::size_t open_ = 0;                             // blocks that are not empty
+  std::vector<Block> blocks_, spare_;  // by node, without values = none; and consumed ones, for reuse
+  std::size_t open_ = 0;               // blocks that have values
   std::vector<double> constant_, error_bound_;
   std::vector<RowSums> sums_;  // of the node at hand
   bool keep_inputs_;
-  std::vector<std::vector<double>> inputs_;  // by node, as blocks_
+  std::vector<std::vector<double>> inputs_;  // by node, of all elements
 };
 
 class ExactRows {

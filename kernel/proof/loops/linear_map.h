@@ -26,6 +26,42 @@ struct IntegerEntries {
   double half_step = 0;
 };
 
+// The elements of a node whose coefficients a block of rows holds, each once and in any order; those of all others are 0.
+// None: all of them, in the node's order.
+using Elements = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+// Coefficients of a node's elements, [rows, elements]. Behind a convolution the rows that start at one position touch a window of the earlier
+// feature map, and its positions are listed with the channels of each side by side.
+struct Block {
+  Elements elements;
+  std::vector<double> values;
+
+  [[nodiscard]] std::size_t count(std::size_t size) const { return elements ? elements->size() : size; }  // of a node of `size`
+  [[nodiscard]] std::uint32_t element(std::size_t k) const { return elements ? (*elements)[k] : static_cast<std::uint32_t>(k); }
+};
+// The same rows of a node of `size` elements by other elements, among which those of the block are.
+[[nodiscard]] Block spread(std::size_t rows, const Block& block, const Elements& elements, std::size_t size);
+
+// Numbers elements in the order in which they are met.
+class Places {
+ public:
+  explicit Places(std::size_t size) : place_(size, kNowhere) {}
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t element) const { return place_[element]; }
+  void meet(std::uint32_t element) {
+    if (place_[element] != kNowhere) return;
+    place_[element] = static_cast<std::uint32_t>(met_.size());
+    met_.push_back(element);
+  }
+  void meet_all() {
+    for (std::uint32_t i = 0; i < place_.size(); ++i) meet(i);
+  }
+  [[nodiscard]] const std::vector<std::uint32_t>& met() const { return met_; }
+
+ private:
+  static constexpr std::uint32_t kNowhere = 0xffffffff;
+  std::vector<std::uint32_t> place_, met_;
+};
+
 class LinearMap {
  public:
   virtual ~LinearMap() = default;
@@ -36,6 +72,8 @@ class LinearMap {
   virtual void apply(std::size_t batch, const double* x, double* y) const = 0;
   // out[b,j] += sum_i a[b,i] M[i,j].
   virtual void transpose(std::size_t batch, const double* a, double* out) const = 0;
+  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds.
+  virtual void transpose_block(std::size_t batch, const Block& a, Block& out) const;
   // y[i] += sum_j |M[i,j]| x[j] for x >= 0.
   virtual void apply_magnitude(const double* x, double* y) const = 0;
   // y[i] += sum over the stored entries of row i of x[j].

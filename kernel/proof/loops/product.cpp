@@ -22,7 +22,7 @@ struct Tile {
   std::uint32_t index[kMaxInner];
 };
 
-ASSAY_TARGETS void list_terms(std::size_t inner, Tile& tile) {
+ASSAY_INLINE inline void list_terms(std::size_t inner, Tile& tile) {
   std::uint64_t bits[kMaxInner];
   for (std::size_t i = 0; i < inner; ++i) bits[i] = 0;
   for (std::size_t r = 0; r < tile.rows; ++r) {
@@ -108,48 +108,66 @@ ASSAY_INLINE inline void multiply_rows(const Tile& tile, std::size_t first, std:
   if (j < columns) multiply_rest<kRows, kGroups>(tile, first, j, columns, panel, out, out_stride);
 }
 
-ASSAY_TARGETS void multiply_tile(const Tile& tile, std::size_t columns, Panel panel, double* out, std::size_t out_stride) {
-  if (tile.rows == kTileRows) return multiply_rows<kTileRows, 2>(tile, 0, columns, panel, out, out_stride);
-  if ((tile.rows & 4) != 0) multiply_rows<4, 2>(tile, 0, columns, panel, out, out_stride);
-  if ((tile.rows & 2) != 0) multiply_rows<2, 4>(tile, tile.rows & 4, columns, panel, out, out_stride);
-  if ((tile.rows & 1) != 0) multiply_rows<1, 4>(tile, tile.rows & 6, columns, panel, out, out_stride);
+// Rows of a tile by runs of columns, with the terms that are listed once for all of them.
+ASSAY_TARGETS void multiply_tile(Tile& tile, std::size_t inner, Panel panel, std::span<const Run> runs, double* out,
+                                 std::size_t out_stride) {
+  list_terms(inner, tile);
+  if (tile.terms == 0) return;
+  for (const Run& run : runs) {
+    const Panel from{panel.w + run.first, panel.stride};
+    double* to = out + run.to;
+    if (tile.rows == kTileRows) {
+      multiply_rows<kTileRows, 2>(tile, 0, run.count, from, to, out_stride);
+      continue;
+    }
+    if ((tile.rows & 4) != 0) multiply_rows<4, 2>(tile, 0, run.count, from, to, out_stride);
+    if ((tile.rows & 2) != 0) multiply_rows<2, 4>(tile, tile.rows & 4, run.count, from, to, out_stride);
+    if ((tile.rows & 1) != 0) multiply_rows<1, 4>(tile, tile.rows & 6, run.count, from, to, out_stride);
+  }
 }
 
 }  // namespace
 
-void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix& w, std::size_t first_row, double* out) {
+void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix& w, std::size_t first_row, std::span<const Run> runs,
+                        double* out) {
   Tile tile;
   tile.stride = s.a_stride;
+  std::size_t columns = 0;
+  for (const Run& run : runs) columns += run.count;
   for (std::size_t first = 0; first < s.inner; first += kMaxInner) {
-    for (std::size_t column = 0; column < s.columns; column += kMaxColumns) {
-      const std::size_t columns = std::min(kMaxColumns, s.columns - column);
-      const Panel panel{w.row(first_row + first) + column, w.stride()};
-      for (std::size_t row = 0; row < s.rows; row += kTileRows) {
-        tile.a = a + row * s.a_stride + first;
-        tile.rows = std::min(kTileRows, s.rows - row);
-        list_terms(std::min(kMaxInner, s.inner - first), tile);
-        poll(tile.rows * tile.terms * columns / 8);
-        multiply_tile(tile, columns, panel, out + row * s.out_stride + column, s.out_stride);
-      }
+    const std::size_t inner = std::min(kMaxInner, s.inner - first);
+    for (std::size_t row = 0; row < s.rows; row += kTileRows) {
+      tile.a = a + row * s.a_stride + first;
+      tile.rows = std::min(kTileRows, s.rows - row);
+      poll(tile.rows * inner * columns / 8);
+      multiply_tile(tile, inner, {w.row(first_row + first), w.stride()}, runs, out + row * s.out_stride, s.out_stride);
     }
   }
 }
 
-void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, Int128* out) {
+void accumulate_product(const BlockShape& s, const double* a, const PaddedMatrix& w, std::size_t columns, double* out) {
+  for (std::size_t column = 0; column < columns; column += kMaxColumns) {
+    const Run run{column, std::min(kMaxColumns, columns - column), column};
+    accumulate_product(s, a, w, 0, {&run, 1}, out);
+  }
+}
+
+void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, const Run& run,
+                        Int128* out) {
   constexpr std::size_t kColumns = 4;  // sums that stay in registers
   for (std::size_t b = 0; b < s.rows; ++b) {
     for (std::size_t first = 0; first < s.inner; first += kMaxInner) {
-      const std::int64_t *coefficients = a + b * s.a_stride + first, *panel = w + first * w_stride;
+      const std::int64_t *coefficients = a + b * s.a_stride + first, *panel = w + first * w_stride + run.first;
       std::uint32_t index[kMaxInner];
       std::size_t terms = 0;
       for (std::uint32_t i = 0; i < std::min(kMaxInner, s.inner - first); ++i) {
         index[terms] = i;
         terms += coefficients[i] != 0 ? 1 : 0;
       }
-      poll(terms * s.columns);
-      Int128* to = out + b * s.out_stride;
+      poll(terms * run.count);
+      Int128* to = out + b * s.out_stride + run.to;
       std::size_t j = 0;
-      for (; j + kColumns <= s.columns; j += kColumns) {
+      for (; j + kColumns <= run.count; j += kColumns) {
         Int128 sum[kColumns] = {};
         for (std::size_t t = 0; t < terms; ++t) {
           const std::int64_t* entries = panel + index[t] * w_stride + j;
@@ -157,7 +175,7 @@ void accumulate_product(const BlockShape& s, const std::int64_t* a, const std::i
         }
         for (std::size_t c = 0; c < kColumns; ++c) to[j + c] += sum[c];
       }
-      for (; j < s.columns; ++j) {
+      for (; j < run.count; ++j) {
         for (std::size_t t = 0; t < terms; ++t) to[j] += static_cast<Int128>(coefficients[index[t]]) * panel[index[t] * w_stride + j];
       }
     }

@@ -11,16 +11,15 @@ namespace assay::kernel {
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 UnsignedInt128;
 
-// A matrix whose rows are padded with zeros to whole groups of eight, each group on a cache line of its own.
+// A matrix whose rows are padded with zeros to whole groups of eight, each group on a cache line of its own. One more group stands behind
+// the last row, so that eight entries can be read from any of them on.
 class PaddedMatrix {
  public:
-  PaddedMatrix(std::size_t rows, std::size_t columns) : stride_((columns + 7) / 8 * 8), groups_(rows * stride_ / 8) {}
+  PaddedMatrix(std::size_t rows, std::size_t columns) : stride_((columns + 7) / 8 * 8), groups_(rows * stride_ / 8 + 1) {}
   [[nodiscard]] double* row(std::size_t i) { return groups_.data()[i * stride_ / 8].lane; }
   [[nodiscard]] const double* row(std::size_t i) const { return groups_.data()[i * stride_ / 8].lane; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
-  [[nodiscard]] std::span<double> values() {
-    return groups_.empty() ? std::span<double>() : std::span(groups_[0].lane, groups_.size() * 8);
-  }
+  [[nodiscard]] std::span<double> values() { return std::span(groups_[0].lane, groups_.size() * 8); }
 
  private:
   struct alignas(64) Group {
@@ -30,18 +29,27 @@ class PaddedMatrix {
   std::vector<Group> groups_;
 };
 
-// out[b, j] += sum_i a[b, i] w[i, j]   for b < rows, j < columns, i < inner (ascending i, no FMA).
+// Columns of w, from `first` on, whose products are added from column `to` of out on.
+struct Run {
+  std::size_t first, count, to;
+};
+
+// out[b, to + j] += sum_i a[b, i] w[i, first + j]   for b < rows, i < inner, j < count of each run (ascending i, no FMA).
 //
 // Rows of `a` and `out` start `a_stride` and `out_stride` elements apart; those of `w`, from its row `first` on, are padded. Terms
 // with a[b, i] == 0 for a whole tile of rows are skipped, which keeps one-hot rows and inactive neurons cheap; w is finite,
 // so that a skipped term is exactly 0. The a-priori bound used by the callers holds for any order and any subset of skipped zero terms.
 struct BlockShape {
-  std::size_t rows, inner, columns;
+  std::size_t rows, inner;
   std::size_t a_stride, out_stride;
 };
-void accumulate_product(const BlockShape& shape, const double* a, const PaddedMatrix& w, std::size_t first, double* out);
+void accumulate_product(const BlockShape& shape, const double* a, const PaddedMatrix& w, std::size_t first, std::span<const Run> runs,
+                        double* out);
+// All columns of w, `columns` of them.
+void accumulate_product(const BlockShape& shape, const double* a, const PaddedMatrix& w, std::size_t columns, double* out);
 
-// The same in integers; the caller has checked that no sum can leave 127 bits.
-void accumulate_product(const BlockShape& shape, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, Int128* out);
+// The same in integers, where rows of w stand `w_stride` apart; the caller has checked that no sum can leave 127 bits.
+void accumulate_product(const BlockShape& shape, const std::int64_t* a, const std::int64_t* w, std::size_t w_stride, const Run& run,
+                        Int128* out);
 
 }  // namespace assay::kernel

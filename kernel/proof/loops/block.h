@@ -1,0 +1,43 @@
+// What happens to blocks of rows beside products (linear_map.h has their form). Private to kernel/.
+#pragma once
+
+#include "kernel/proof/loops/linear_map.h"
+#include "semantics/interrupt.h"
+
+namespace assay::kernel {
+
+[[nodiscard]] Elements elements_of(const Places& places);
+[[nodiscard]] bool same_order(const Elements& a, const Elements& b);
+// The elements of both, of a node of `size`.
+[[nodiscard]] Elements united(const Elements& a, const Elements& b, std::size_t size);
+
+// out = a M for a sparse M of `size` rows: row i has the entries first(i) .. last(i) - 1, each at column element(k), and
+// factor(k, positive) multiplies coefficients of that sign. The memory of `out` is used again.
+template <class Map>
+void carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, std::size_t columns, Block& out) {
+  const std::size_t count = a.count(size);
+  std::size_t terms = 1;
+  Places to(columns);
+  if (!a.elements) to.meet_all();
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::uint32_t i = a.element(j);
+    terms += map.last(i) - map.first(i);
+    for (std::size_t k = map.first(i); a.elements && k < map.last(i); ++k) to.meet(static_cast<std::uint32_t>(map.element(k)));
+  }
+  const std::size_t to_count = to.met().size();
+  out.elements = a.elements ? elements_of(to) : nullptr;
+  out.values.assign(rows * to_count, 0.0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    poll(count + terms);
+    double* sums = out.values.data() + row * to_count;
+    for (std::size_t j = 0; j < count; ++j) {
+      const double c = a.values[row * count + j];
+      if (c == 0) continue;
+      const std::uint32_t i = a.element(j);
+      for (std::size_t k = map.first(i); k < map.last(i); ++k)
+        sums[to[static_cast<std::uint32_t>(map.element(k))]] += c * map.factor(k, c > 0);
+    }
+  }
+}
+
+}  // namespace assay::kernel

@@ -1,0 +1,224 @@
+// Rows that hold a window of each feature map only: their bounds are those of rows that hold every element, whatever stands between a
+// feature map and the input, the exact path agrees, and no sampled value escapes.
+#include "semantics/numbers/directed.h"
+#include "tests/kernel/random_graph.h"
+
+namespace assay::test {
+namespace {
+
+// A random network of feature maps, [1, channels, height, width], whose output is the last one.
+class FeatureMaps {
+ public:
+  explicit FeatureMaps(std::uint64_t seed) : random(seed) {}
+
+  Graph make() {
+    maps_.push_back(graph_.append_input(DType::float64, {1, 1 + random.pick(3), 5 + random.pick(3), 5 + random.pick(4)}, "x"));
+    const std::int64_t layers = 2 + random.pick(3);
+    for (std::int64_t k = 0; k < layers; ++k) {
+      layer();
+      if (random.pick(3) != 0) between();
+    }
+    layer();
+    graph_.mark_output(maps_.back(), "y");
+    return graph_;
+  }
+
+  RandomGraph random;
+
+ private:
+  [[nodiscard]] const Shape& shape(NodeId id) const { return graph_.node(id).shape; }
+  NodeId append(Op op, std::vector<NodeId> operands, Attributes attributes = NoAttributes{}) {
+    maps_.push_back(take(graph_.append(op, std::move(operands), std::move(attributes), std::string(op_row(op).name))));
+    return maps_.back();
+  }
+  NodeId constant(Shape of) {
+    const auto count = static_cast<std::int64_t>(element_count(of));
+    return graph_.append_constant(tensor(std::move(of), random.weights(count)));
+  }
+  WindowAttributes window(std::int64_t kernel, std::int64_t groups) {
+    WindowAttributes w;
+    w.kernel = {kernel, 1 + random.pick(kernel)};
+    w.strides = {1 + random.pick(2), 1 + random.pick(2)};
+    w.dilations = {1 + random.pick(2), 1};
+    w.pads_begin = {random.pick(2), random.pick(2)};
+    w.pads_end = {random.pick(2), random.pick(2)};
+    w.groups = groups;
+    return w;
+  }
+  void layer() {
+    const NodeId x = maps_.back();
+    const std::int64_t channels = shape(x)[1];
+    if (shape(x)[2] < 5 || shape(x)[3] < 5) {
+      WindowAttributes w = window(2, 1);
+      w.strides = {2, 2};
+      w.pads_begin = w.pads_end = {0, 0};
+      append(Op::conv_transpose, {x, constant({channels, 2, w.kernel[0], w.kernel[1]}), constant({2})}, w);
+      return;
+    }
+    switch (random.pick(5)) {
+      case 0: {  // each channel by itself
+        const WindowAttributes w = window(2, channels);
+        append(Op::conv, {x, constant({2 * channels, 1, w.kernel[0], w.kernel[1]})}, w);
+        return;
+      }
+      case 1: {  // around which x is led
+        WindowAttributes w = window(3, 1);
+        w.kernel = {3, 3};
+        w.strides = w.dilations = w.pads_begin = w.pads_end = {1, 1};
+        const NodeId y = append(
+            Op::conv,
+            {append(Op::relu, {append(Op::conv, {x, constant({2, channels, 3, 3}), constant({2})}, w)}), constant({channels, 2, 3, 3})}, w);
+        append(Op::add, {y, x});
+        return;
+      }
+      default: {
+        const std::int64_t out = 1 + random.pick(9);
+        const WindowAttributes w = window(3, 1);
+        append(Op::conv, {x, constant({out, channels, w.kernel[0], w.kernel[1]}), constant({out})}, w);
+      }
+    }
+  }
+  void between() {
+    const NodeId x = maps_.back();
+    WindowAttributes pool = window(2, 1);
+    pool.kernel = {2, 2};
+    pool.dilations = pool.strides = {1, 1};
+    pool.pads_begin = pool.pads_end = {0, 0};
+    switch (shape(x)[2] < 2 || shape(x)[3] < 2 ? 4 : random.pick(8)) {
+      case 0:
+        append(Op::max_pool, {x}, pool);
+        return;
+      case 1:
+        append(Op::avg_pool, {x}, pool);
+        return;
+      case 2:
+        append(Op::mul, {x, constant({shape(x)[1], 1, 1})});
+        return;
+      case 3:
+        append(Op::concat, {x, append(Op::neg, {x})}, ConcatAttributes{1});
+        return;
+      case 4:
+        append(Op::leaky_relu, {x}, LeakyReluAttributes{0.1});
+        return;
+      default:
+        append(Op::relu, {x});
+    }
+  }
+
+  Graph graph_;
+  std::vector<NodeId> maps_;
+};
+
+struct Net {
+  Graph graph;
+  std::vector<double> lo, hi;
+};
+Net random_net(FeatureMaps& maps) {
+  Net net{maps.make(), {}, {}};
+  for (std::size_t i = 0; i < net.graph.size(net.graph.inputs[0]); ++i) {
+    const double center = maps.random.real(-1, 1), radius = maps.random.pick(4) == 0 ? 0.0 : maps.random.real(0, 0.5);
+    net.lo.push_back(center - radius);
+    net.hi.push_back(center + radius);
+  }
+  return net;
+}
+
+bool near(double a, double b) { return std::fabs(a - b) <= 1e-9 * (1 + std::fabs(b)); }
+
+}  // namespace
+
+TEST_CASE("windows: bounds of feature maps are those of rows over every element", "[kernel][windows]") {
+  KernelOptions exact_only;
+  exact_only.exact = true;
+  std::size_t compared = 0, tightened = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    FeatureMaps maps(seed);
+    RandomGraph& random = maps.random;
+    const Net net = random_net(maps);
+    const NodeId y = net.graph.outputs[0];
+    const auto size = static_cast<std::int64_t>(net.graph.size(y));
+    // One case for each end of some elements: a row of an output is carried back with all elements of every node.
+    std::vector<std::uint64_t> elements;
+    for (int k = 0; k < 5; ++k) elements.push_back(static_cast<std::uint64_t>(random.pick(size)));
+    const auto box = box_of(rationals(net.lo), rationals(net.hi));
+    std::vector<kernel::Case> cases;
+    for (const std::uint64_t e : elements) {
+      for (const int sign : {1, -1}) cases.push_back({box, {row({{Rational(sign), output(e)}}, Rational(0))}});
+    }
+    const auto problem = open(statement(net.graph, cases)), exact_problem = open(statement(net.graph, cases), exact_only);
+    const std::vector<Sample> points = samples(net.graph, net.lo, net.hi, random, 2);
+    Scope scope = root(problem), exact_scope = root(exact_problem);
+    Hints hints;
+    if (random.pick(2) == 0) {  // a literal on the way
+      NodeId node = 0;
+      do node = problem->active_nodes()[static_cast<std::size_t>(random.pick(static_cast<std::int64_t>(problem->active_nodes().size())))];
+      while (net.graph.node(node).op == Op::input);
+      const auto element = static_cast<std::uint32_t>(random.pick(static_cast<std::int64_t>(net.graph.size(node))));
+      const Literal literal{node, element, random.pick(2) == 0, points[8].values[node].values[element].to_interval().midpoint()};
+      for (Scope* s : {&scope, &exact_scope}) REQUIRE(s->assume(literal).ok());
+      hints.beta = {static_cast<float>(random.real(0, 2))};
+    }
+    derive_all(scope, *problem);
+    derive_all(exact_scope, *exact_problem);
+    const Box before = scope.box(y);
+    std::vector<CaseMultipliers> all;
+    for (std::size_t k = 0; k < cases.size(); ++k) all.push_back({static_cast<std::uint32_t>(k), {}});
+    kernel::Diagnosis whole;
+    static_cast<void>(scope.conclude(all, hints, &whole));
+    REQUIRE(whole.margins.size() == cases.size());
+
+    Selection selection{Selection::Kind::all, {}};
+    if (random.pick(3) == 0) {  // a few rows
+      selection = {Selection::Kind::mask, std::vector<bool>(static_cast<std::size_t>(size), false)};
+      for (const std::uint64_t e : elements) selection.mask[e] = true;
+    }
+    Scope free = scope;
+    REQUIRE(code_of(free.tighten(y, selection, hints)) == "accepted");
+    REQUIRE(code_of(exact_scope.tighten(y, selection, hints)) == "accepted");
+    const Box &after = free.box(y), &exact = exact_scope.box(y);
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      const std::uint64_t e = elements[k];
+      ++compared;
+      CHECK(near(after.lo[e], std::max(before.lo[e], whole.margins[2 * k])));
+      CHECK(near(after.hi[e], std::min(before.hi[e], -whole.margins[2 * k + 1])));
+    }
+    for (std::size_t e = 0; e < after.lo.size(); ++e) {
+      tightened += after.lo[e] > before.lo[e] || after.hi[e] < before.hi[e] ? 1 : 0;
+      CHECK(near(after.lo[e], exact.lo[e]));
+      CHECK(near(after.hi[e], exact.hi[e]));
+    }
+    // Every point of the scope stays inside, and what one of them reaches cannot be claimed away.
+    std::vector<std::uint32_t> chosen = scope.selected(y, selection);
+    Claims claims;
+    for (const std::uint32_t e : chosen) {
+      claims.lo.push_back(float_down(after.lo[e] - 1e-9 * (1 + std::fabs(after.lo[e]))));
+      claims.hi.push_back(float_up(after.hi[e] + 1e-9 * (1 + std::fabs(after.hi[e]))));
+    }
+    for (const bool in_integers : {false, true}) {
+      Scope again = in_integers ? exact_scope : scope;
+      CHECK(code_of(again.tighten(y, selection, hints, &claims)) == "accepted");
+    }
+    for (const Sample& at : points) {
+      bool holds = true;
+      for (const Literal& literal : scope.literals()) holds = holds && satisfies(at, literal);
+      if (!holds) continue;
+      for (std::size_t k = 0; k < chosen.size(); ++k) {
+        const Interval z = at.values[y].values[chosen[k]].to_interval();
+        CHECK(after.lo[chosen[k]] <= z.hi());
+        CHECK(z.lo() <= after.hi[chosen[k]]);
+        if (k % 16 != 0) continue;
+        Claims wrong = claims;
+        wrong.lo[k] = float_up(above(z.hi()));
+        CHECK(code_of(Scope(scope).tighten(y, selection, hints, &wrong)) == "tighten.S3");
+        wrong = claims;
+        wrong.hi[k] = float_down(below(z.lo()));
+        CHECK(code_of(Scope(scope).tighten(y, selection, hints, &wrong)) == "tighten.S3");
+      }
+    }
+  }
+  CHECK(compared >= 150);
+  CHECK(tightened >= 500);
+}
+
+}  // namespace assay::test

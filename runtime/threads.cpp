@@ -15,7 +15,7 @@ namespace assay::runtime {
 
 namespace {
 
-constexpr int kSpins = 2000;  // looks at a counter before a thread sleeps: about 100 microseconds, a few small ops
+constexpr int kSpins = 10000;  // looks at a counter before a thread sleeps: half a millisecond, as waking it costs a few small ops
 
 void relax() {
 #if defined(__x86_64__)
@@ -25,11 +25,13 @@ void relax() {
 
 thread_local bool inside_task = false;
 
-// Workers sleep on `generation_`; a call raises it, everybody takes indices until there are none, the caller waits for those under way.
+// Workers sleep on `generation_`, which a call raises. Each thread has a part of the tasks, the same one in every call, so that the next op
+// finds in its cache what this one left there; a thread that has finished its part helps with the others. A call waits for tasks alone,
+// never for a worker that still sleeps.
 class WorkerPool {
  public:
-  explicit WorkerPool(std::size_t workers) {
-    for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  explicit WorkerPool(std::size_t workers) : parts_(workers + 1) {
+    for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(i + 1); });
   }
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -39,18 +41,20 @@ class WorkerPool {
     generation_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  [[nodiscard]] std::size_t size() const { return threads_.size() + 1; }
 
   void run(std::size_t tasks, void (*task)(const void*, std::size_t), const void* context) {
-    task_ = task;
-    context_ = context;
-    tasks_ = tasks;
-    next_.store(0, std::memory_order_relaxed);
-    busy_.store(threads_.size(), std::memory_order_relaxed);
+    task_.store(task, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    tasks_.store(tasks, std::memory_order_relaxed);
+    unfinished_.store(tasks, std::memory_order_relaxed);
+    const std::uint64_t call = std::uint64_t{generation_.load(std::memory_order_relaxed) + 1} << 32;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      parts_[part].left.store(call | (begin(part + 1, tasks) - begin(part, tasks)), std::memory_order_release);
+    }
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
-    take_tasks();
-    for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+    take_tasks(0);
+    for (int spin = 0; unfinished_.load(std::memory_order_acquire) != 0; ++spin) {
       if (spin < kSpins) {
         relax();
       } else {
@@ -60,30 +64,50 @@ class WorkerPool {
   }
 
  private:
-  void take_tasks() {
+  // The number of the call in the upper half, tasks that nobody has taken yet in the lower one. A task is taken by a compare-and-exchange,
+  // which fails where the call is another one by now: so a worker that comes late never mixes up what two calls gave.
+  struct alignas(64) Part {  // NOLINT: a cache line
+    std::atomic<std::uint64_t> left = 0;
+  };
+  [[nodiscard]] std::size_t begin(std::size_t part, std::size_t tasks) const { return part * tasks / parts_.size(); }
+
+  void take_tasks(std::size_t own) {
     inside_task = true;
-    for (std::size_t i = next_.fetch_add(1); i < tasks_; i = next_.fetch_add(1)) task_(context_, i);
+    for (std::size_t k = 0; k < parts_.size(); ++k) take_from((own + k) % parts_.size());
     inside_task = false;
   }
-  void work() {
+  void take_from(std::size_t part) {
+    std::atomic<std::uint64_t>& word = parts_[part].left;
+    std::uint64_t seen = word.load(std::memory_order_acquire);
+    while (static_cast<std::uint32_t>(seen) != 0) {
+      const auto task = task_.load(std::memory_order_relaxed);
+      const void* const context = context_.load(std::memory_order_relaxed);
+      const std::size_t index = begin(part + 1, tasks_.load(std::memory_order_relaxed)) - static_cast<std::uint32_t>(seen);
+      if (!word.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      task(context, index);
+      unfinished_.fetch_sub(1, std::memory_order_release);
+      seen = word.load(std::memory_order_acquire);
+    }
+  }
+  void work(std::size_t own) {
     std::uint32_t seen = 0;
     while (true) {
       for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin) relax();
       generation_.wait(seen, std::memory_order_acquire);
       seen = generation_.load(std::memory_order_acquire);
       if (stopping_.load()) return;
-      take_tasks();
-      busy_.fetch_sub(1, std::memory_order_release);
+      take_tasks(own);
     }
   }
 
+  std::vector<Part> parts_;
   std::vector<std::thread> threads_;
   std::atomic<std::uint32_t> generation_ = 0;
-  std::atomic<std::size_t> next_ = 0, busy_ = 0;
+  std::atomic<std::size_t> unfinished_ = 0;  // tasks of the call
   std::atomic<bool> stopping_ = false;
-  void (*task_)(const void*, std::size_t) = nullptr;
-  const void* context_ = nullptr;
-  std::size_t tasks_ = 0;
+  std::atomic<void (*)(const void*, std::size_t)> task_ = nullptr;
+  std::atomic<const void*> context_ = nullptr;
+  std::atomic<std::size_t> tasks_ = 0;
 };
 
 struct Owner {

@@ -131,16 +131,36 @@ Stored stored(const Matrix<float>& a, std::size_t rows, std::size_t columns) {
   return {false, false, 0};
 }
 
-// float32 by oneDNN: tiles of the result, cut by shape, one thread each. Narrow tiles would be slow.
+// Tiles of the result, as many as pay: each packs its rows of a and its columns of b anew, so that small products are cut in two once a half
+// takes some ten microseconds, and larger ones into larger tiles. What is long is halved; narrow tiles would be slow.
+struct Tiles {
+  std::size_t rows = 1, columns = 1;
+};
+Tiles tiles_of(std::size_t m, std::size_t n, std::size_t k) {
+  constexpr std::size_t kFewRows = 32, kFewColumns = 64;  // of a tile
+  const std::size_t work = m * n * k;                     // products
+  const std::size_t wanted = work >> 28 != 0 ? work >> 24 : work >> 26 != 0 ? 8 : work >> 24 != 0 ? 4 : work >> 21 != 0 ? 2 : 1;
+  Tiles tiles;
+  while (tiles.rows * tiles.columns < wanted) {
+    const std::size_t rows = m / tiles.rows, columns = n / tiles.columns;
+    if (rows >= 2 * kFewRows && (2 * rows >= columns || columns < 2 * kFewColumns)) {
+      tiles.rows *= 2;
+    } else if (columns >= 2 * kFewColumns) {
+      tiles.columns *= 2;
+    } else {
+      break;
+    }
+  }
+  return tiles;
+}
+
+// float32 by oneDNN: one thread per tile, cut by shape.
 bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, const Matrix<float>& a, const Matrix<float>& b,
                          const Start<float>& start, float* y, std::size_t y_row) {
-  constexpr std::size_t kWork = std::size_t{1} << 24, kFewRows = 128, kFewColumns = 192,
-                        kUnit = 16;  // products of a tile; columns together
+  constexpr std::size_t kUnit = 16;  // columns together
   const Stored of_a = stored(a, m, k), of_b = stored(b, k, n);
   if (!of_a.known || !of_b.known) return false;
-  const std::size_t wanted = std::max<std::size_t>(m * n * k / kWork, 1);
-  const std::size_t column_parts = std::min(wanted, std::max<std::size_t>(n / kFewColumns, 1));
-  const std::size_t row_parts = std::min(std::max<std::size_t>(wanted / column_parts, 1), std::max<std::size_t>(m / kFewRows, 1));
+  const auto [row_parts, column_parts] = tiles_of(m, n, k);
   const Split rows{m, row_parts}, columns{pieces(n, kUnit), column_parts};
   parallel_for(row_parts * column_parts, [&](std::size_t tile) {
     const std::size_t row = rows.begin(tile / column_parts), row_count = rows.size(tile / column_parts);

@@ -131,25 +131,22 @@ Stored stored(const Matrix<float>& a, std::size_t rows, std::size_t columns) {
   return {false, false, 0};
 }
 
-// Tiles of the result, as many as pay: each packs its rows of a and its columns of b anew, so that small products are cut in two once a half
-// takes some ten microseconds, and larger ones into larger tiles. What is long is halved; narrow tiles would be slow.
+// Tiles of the result. Each packs its rows of a and its columns of b anew, so they are large, but for products that would else be one
+// thread's: those are halved once a half takes some ten microseconds. What is long is cut; rows cost more where b is packed by transposing it.
 struct Tiles {
   std::size_t rows = 1, columns = 1;
 };
-Tiles tiles_of(std::size_t m, std::size_t n, std::size_t k) {
-  constexpr std::size_t kFewRows = 32, kFewColumns = 64;  // of a tile
-  const std::size_t work = m * n * k;                     // products
-  const std::size_t wanted = work >> 28 != 0 ? work >> 24 : work >> 26 != 0 ? 8 : work >> 24 != 0 ? 4 : work >> 21 != 0 ? 2 : 1;
+Tiles tiles_of(std::size_t m, std::size_t n, std::size_t k, bool transposes_b) {
+  constexpr std::size_t kLarge = 24, kSmall = 21;         // binary logarithms of the products of a tile, and of two
+  constexpr std::size_t kFewRows = 32, kFewColumns = 64;  // of a tile: narrow ones would be slow
+  const std::size_t work = m * n * k, wanted = std::max<std::size_t>(work >> kLarge, work >> kSmall != 0 ? 2 : 1);
   Tiles tiles;
-  while (tiles.rows * tiles.columns < wanted) {
+  while (2 * tiles.rows * tiles.columns <= wanted) {
     const std::size_t rows = m / tiles.rows, columns = n / tiles.columns;
-    if (rows >= 2 * kFewRows && (2 * rows >= columns || columns < 2 * kFewColumns)) {
-      tiles.rows *= 2;
-    } else if (columns >= 2 * kFewColumns) {
-      tiles.columns *= 2;
-    } else {
-      break;
-    }
+    const bool rows_can = rows >= 2 * kFewRows, columns_can = columns >= 2 * kFewColumns;
+    if (!rows_can && !columns_can) break;
+    const bool by_rows = transposes_b ? rows >= 2 * columns : 2 * rows >= columns;
+    (rows_can && (by_rows || !columns_can) ? tiles.rows : tiles.columns) *= 2;
   }
   return tiles;
 }
@@ -160,7 +157,7 @@ bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, const Matr
   constexpr std::size_t kUnit = 16;  // columns together
   const Stored of_a = stored(a, m, k), of_b = stored(b, k, n);
   if (!of_a.known || !of_b.known) return false;
-  const auto [row_parts, column_parts] = tiles_of(m, n, k);
+  const auto [row_parts, column_parts] = tiles_of(m, n, k, of_b.transposed);
   const Split rows{m, row_parts}, columns{pieces(n, kUnit), column_parts};
   parallel_for(row_parts * column_parts, [&](std::size_t tile) {
     const std::size_t row = rows.begin(tile / column_parts), row_count = rows.size(tile / column_parts);

@@ -67,6 +67,14 @@ Array Array::reshaped(Shape shape) const {
   return array;
 }
 
+Array Array::part(std::size_t first, Shape shape) const {
+  const auto* const at = static_cast<const std::byte*>(here()) + first * byte_size(dtype_);
+  Array array(dtype_, std::move(shape));
+  demand(first + array.size_ <= size_ && first * byte_size(dtype_) % kAlignment == 0, "Array::part: inside of the array, and aligned");
+  array.buffer_ = {const_cast<std::byte*>(at), [whole = distant_ == nullptr ? buffer_ : distant_->here](void*) {}};
+  return array;
+}
+
 std::string type_of(const Array& array) { return std::string(to_string(array.dtype())) + to_string(array.shape()); }
 
 }  // namespace assay::runtime

@@ -72,6 +72,9 @@ class Array {
   [[nodiscard]] std::size_t bytes() const { return size_ * byte_size(dtype_); }
   // The same elements under another shape of equal element count; shares the buffer.
   [[nodiscard]] Array reshaped(Shape shape) const;
+  // Elements from `first` on, where an array can begin (demanded), under another shape. They stay where they are, and keep all of this
+  // array alive, but count as a buffer of their own.
+  [[nodiscard]] Array part(std::size_t first, Shape shape) const;
   // Who owns the elements: the same for all copies.
   [[nodiscard]] std::weak_ptr<void> buffer() const { return buffer_; }
   [[nodiscard]] bool shares_buffer_with(const Array& other) const { return buffer_ == other.buffer_ && distant_ == other.distant_; }

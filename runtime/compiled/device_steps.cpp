@@ -75,11 +75,11 @@ Outcome<Done> run_nodes(Mirror& device, const ProgramRegion& region, std::vector
 
 Outcome<Done> execute_on(Mirror& device, const Items& items, const Step& step, const ProgramRegion& region, std::vector<Array>& values) {
   const Item& item = items.items[step.item];
-  if (step.kind == Step::Kind::alias) {
+  if (is_reshape(items, step)) {
     values[step.item] = values[step.operands[0]].reshaped(item.shape);
     return Done{};
   }
-  if (step.kind == Step::Kind::op) {
+  if (step.kind == Step::Kind::op || step.kind == Step::Kind::alias) {
     std::vector<const Array*> operands;
     for (const ItemId operand : step.operands) operands.push_back(&values[operand]);
     return device.run(item.op, item.attributes, operands, values[step.item]);

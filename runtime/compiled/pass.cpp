@@ -11,7 +11,7 @@ namespace assay::runtime::compiled {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 11;  // elements: some blocks of 8 or 16 kilobytes stay in the second cache, two or three in the first
-constexpr std::size_t kPassGrain = 1 << 14;  // elements of a task
+constexpr std::size_t kPassGrain = 1 << 15;  // of a task: elements times ops
 
 }  // namespace
 
@@ -94,7 +94,8 @@ void Pass::run(const std::vector<const Array*>& reads, const std::vector<Array*>
   if (length == 0) return;
   std::size_t lines = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) lines *= static_cast<std::size_t>(loops_.extents[axis]);
-  const std::size_t pieces = (length + kBlock - 1) / kBlock, grain = std::max<std::size_t>(kPassGrain / std::min(length, kBlock), 1);
+  const std::size_t pieces = (length + kBlock - 1) / kBlock, work = std::min(length, kBlock) * std::max<std::size_t>(code_.size(), 2);
+  const std::size_t grain = std::max<std::size_t>(kPassGrain / work, 1);
   parallel_ranges(lines * pieces, grain, [&](std::size_t first, std::size_t last) {
     const Scratch<std::byte> blocks(blocks_ * kBlock * width_);
     std::vector<const std::byte*> from(reads.size());

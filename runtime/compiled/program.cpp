@@ -36,6 +36,7 @@ struct Program::State {
   void find_roots();
   void plan_memory();
   void find_regions();
+  [[nodiscard]] Array alias_of(const Step& step) const;
   Outcome<Done> execute(const Step& step);
   Outcome<std::vector<Array>> replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer);
   void show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown, const std::vector<Array>& from);
@@ -124,9 +125,15 @@ void Program::State::plan_memory() {
   }
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::alias && offset[root[step.item]] != kNone) {
-      values[step.item] = values[step.operands[0]].reshaped(items.items[step.item].shape);
+      values[step.item] = alias_of(step);
     }
   }
+}
+
+Array Program::State::alias_of(const Step& step) const {
+  const Array& whole = values[step.operands[0]];
+  const Shape& shape = items.items[step.item].shape;
+  return compiled::is_reshape(items, step) ? whole.reshaped(shape) : whole.part(*compiled::first_in_operand(items, step.item), shape);
 }
 
 Outcome<Done> Program::State::execute(const Step& step) {
@@ -136,7 +143,7 @@ Outcome<Done> Program::State::execute(const Step& step) {
   }
   const Item& item = items.items[step.item];
   if (step.kind == Step::Kind::alias) {
-    values[step.item] = values[step.operands[0]].reshaped(item.shape);
+    if (offset[root[step.item]] == compiled::kNowhere) values[step.item] = alias_of(step);  // else it is where it always is
     return Done{};
   }
   if (step.kind == Step::Kind::weight_gradient) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/kernels/convolution.h"
+#include "runtime/kernels/kernels.h"
 
 namespace assay::runtime::compiled {
 
@@ -72,7 +73,7 @@ class Scheduler {
     auto composed = weight_gradient_at(id);
     if (!composed) composed = greatest_of_windows_at(id);
     if (!item.pads.empty()) composed = sum_of_pads_at(id);
-    Step step = composed.value_or(Step{item.op == Op::reshape ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
+    Step step = composed.value_or(Step{first_in_operand(all_, id) ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
     for (const ItemId operand : step.operands) need(operand);
     done_[id] = true;
     steps_.push_back(std::move(step));
@@ -150,6 +151,13 @@ class Scheduler {
 };
 
 }  // namespace
+
+std::optional<std::size_t> first_in_operand(const Items& items, ItemId id) {
+  const Item& item = items.items[id];
+  if (item.op == Op::reshape) return 0;
+  if (item.op != Op::slice) return std::nullopt;
+  return first_of_part(std::get<SliceAttributes>(item.attributes), items.items[item.operands[0]].shape, item.dtype);
+}
 
 std::vector<Step> scheduled(const Items& items) { return Scheduler(items).run(); }
 

@@ -136,15 +136,16 @@ void put(std::span<const Part> parts, std::span<const Array* const> values, Arra
   for (const Part& part : parts) covered += part.extent;
   const bool gaps = covered < shape[parts[0].axis];
   T* const y = result.data<T>().data();
-  parallel_ranges(outer, std::max<std::size_t>((1 << 14) / std::max<std::size_t>(line, 1), 1), [&](std::size_t first, std::size_t last) {
-    if (gaps) std::fill(y + first * line, y + last * line, T(0));
-    for (std::size_t o = first; o < last; ++o) {
-      for (std::size_t k = 0; k < parts.size(); ++k) {
-        const std::size_t count = static_cast<std::size_t>(parts[k].extent) * inner;
-        const T* const from = values[k]->data<T>().data() + o * count;
-        T* const to = y + o * line + static_cast<std::size_t>(parts[k].start) * inner;
-        for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + T(0);
-      }
+  if (gaps) {
+    parallel_ranges(result.size(), 1 << 16, [&](std::size_t first, std::size_t last) { std::fill(y + first, y + last, T(0)); });
+  }
+  const std::size_t grain = std::max<std::size_t>((1 << 14) * parts.size() / std::max<std::size_t>(line, 1), 1);
+  parallel_ranges(outer * parts.size(), grain, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t o = i / parts.size(), k = i % parts.size(), count = static_cast<std::size_t>(parts[k].extent) * inner;
+      const T* const from = values[k]->data<T>().data() + o * count;
+      T* const to = y + o * line + static_cast<std::size_t>(parts[k].start) * inner;
+      for (std::size_t j = 0; j < count; ++j) to[j] = from[j] + T(0);
     }
   });
 }

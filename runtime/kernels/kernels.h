@@ -5,6 +5,8 @@
 // threads. Integers wrap around beyond their type's range; casts to integers saturate (NaN gives 0).
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 
 #include "runtime/array.h"
@@ -20,5 +22,8 @@ namespace assay::runtime {
 //   runtime.exponent  a negative power of an integer
 //   runtime.dtype     complex elements where only real ones can be computed with
 [[nodiscard]] Outcome<Done> run(Op op, const Attributes& attributes, std::span<const Array* const> operands, Array& result);
+
+// The first element of a slice of an array of this shape if its elements lie side by side there, from a place where an array can begin.
+[[nodiscard]] std::optional<std::size_t> first_of_part(const SliceAttributes& slice, const Shape& shape, DType dtype);
 
 }  // namespace assay::runtime

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/buffers.h"
 #include "runtime/kernels/call.h"
 #include "runtime/kernels/strides.h"
 #include "runtime/threads.h"
@@ -40,14 +41,23 @@ void run_permute(const Call& call) {
   copy_into(call, call.operand(0), call.result.shape(), 0, dense_strides(call.result.shape()), 0, permuted);
 }
 
+constexpr std::size_t kConcatGrain = 1 << 15;  // elements of a result below which one thread copies all operands
+
 void run_concat(const Call& call) {
   const auto axis = static_cast<std::size_t>(call.get<ConcatAttributes>().axis);
   const Shape to = dense_strides(call.result.shape());
+  std::vector<std::int64_t> positions;
   std::int64_t position = 0;
   for (const Array* operand : call.operands) {
-    copy_into(call, *operand, operand->shape(), position * to[axis], to, 0, dense_strides(operand->shape()));
+    positions.push_back(position);
     position += operand->shape()[axis];
   }
+  parallel_ranges(positions.size(), call.result.size() < kConcatGrain ? positions.size() : 1, [&](std::size_t first, std::size_t last) {
+    for (std::size_t k = first; k < last; ++k) {
+      const Array& operand = *call.operands[k];
+      copy_into(call, operand, operand.shape(), positions[k] * to[axis], to, 0, dense_strides(operand.shape()));
+    }
+  });
 }
 
 template <class T>
@@ -122,6 +132,16 @@ void run_gather(const Call& call) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> first_of_part(const SliceAttributes& slice, const Shape& shape, DType dtype) {
+  const Shape strides = dense_strides(shape), together = dense_strides(slice.extents);
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const std::int64_t extent = slice.extents[axis];
+    if (extent == 0 || (extent > 1 && slice.steps[axis] * strides[axis] != together[axis])) return std::nullopt;
+  }
+  const auto first = static_cast<std::size_t>(dot(slice.starts, strides));
+  return first * byte_size(dtype) % kAlignment == 0 ? std::optional(first) : std::nullopt;
+}
 
 Outcome<Done> run_layout(const Call& call) {
   const Array& x = call.operand(0);

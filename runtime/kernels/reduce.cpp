@@ -104,14 +104,17 @@ void reduce_rows(const T* x, std::size_t rows, std::size_t count, T* y) {
 // y[o, j] = reduction of x[o, 0 .. count, j], j < columns; long columns in pieces
 template <class R, class T>
 void reduce_columns(const T* x, std::size_t outer, std::size_t count, std::size_t columns, T* y) {
-  constexpr std::size_t kWidth = 512;      // columns of a task: a few kilobytes of partial results
-  constexpr std::size_t kMostRows = 1024;  // that one chain takes, as the recorder declares
-  const std::size_t stripes = (columns + kWidth - 1) / kWidth, parts = std::max<std::size_t>((count + kMostRows - 1) / kMostRows, 1);
+  constexpr std::size_t kMostRows = 1024;                    // that one chain takes, as the recorder declares
+  constexpr std::size_t kGrain = 1 << 15;                    // elements of a task, where its columns allow it
+  constexpr std::size_t kLeastWidth = 64, kMostWidth = 512;  // columns of a task: some cache lines; a few kilobytes of partial results
+  const std::size_t parts = std::max<std::size_t>((count + kMostRows - 1) / kMostRows, 1);
+  const std::size_t units = kGrain / kLeastWidth / std::clamp<std::size_t>(count, 1, kMostRows);
+  const std::size_t stripe = std::clamp(units * kLeastWidth, kLeastWidth, kMostWidth), stripes = (columns + stripe - 1) / stripe;
   std::vector<T> partial(parts > 1 ? outer * parts * columns : 0);
   T* const results = parts > 1 ? partial.data() : y;
   parallel_for(outer * parts * stripes, [&](std::size_t task) {
     const std::size_t block = task / stripes, o = block / parts, first = block % parts * kMostRows;
-    const std::size_t begin = task % stripes * kWidth, width = std::min(kWidth, columns - begin);
+    const std::size_t begin = task % stripes * stripe, width = std::min(stripe, columns - begin);
     T* const to = results + block * columns + begin;
     std::fill(to, to + width, start_of<R, T>());
     for (std::size_t i = first; i < std::min(first + kMostRows, count); ++i)

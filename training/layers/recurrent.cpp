@@ -59,21 +59,21 @@ Recurrent::Result Recurrent::operator()(const Value& x, const std::optional<Stat
             {}};
   }
   State state = start ? *start : zeros(shape[0]);
-  Value inputs = x;
+  Value inputs = permute(x, {1, 0, 2});  // a step's rows lie side by side
   for (std::size_t k = 0; k < layers_.size(); ++k) {
     const std::int64_t width = inputs.shape().at(2);
     // The input's part of all steps is one product.
     const Value bias = cell_ == Cell::gru ? layers_[k].input_bias : layers_[k].input_bias + layers_[k].recurrent_bias;
-    const Value rows = linear(reshape(inputs, {shape[0] * shape[1], width}), layers_[k].input, bias);
+    const Value rows = linear(reshape(inputs, {shape[1] * shape[0], width}), layers_[k].input, bias);
     if (!rows.ok()) return {rows, state};
-    const Value gates = reshape(rows, {shape[0], shape[1], rows.shape()[1]});
+    const Value gates = reshape(rows, {shape[1], shape[0], rows.shape()[1]});
     std::vector<Value> outputs;
     for (std::int64_t t = 0; t < shape[1]; ++t) {
-      outputs.push_back(step(layers_[k], select(gates, 1, t), state.hidden[k], cell_ == Cell::lstm ? &state.cell[k] : nullptr));
+      outputs.push_back(step(layers_[k], select(gates, 0, t), state.hidden[k], cell_ == Cell::lstm ? &state.cell[k] : nullptr));
     }
-    inputs = stack(outputs, 1);
+    inputs = stack(outputs, 0);
   }
-  return {inputs, state};
+  return {permute(inputs, {1, 0, 2}), state};
 }
 
 }  // namespace assay::training

@@ -11,7 +11,8 @@ namespace assay::runtime::compiled {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 11;  // elements: some blocks of 8 or 16 kilobytes stay in the second cache, two or three in the first
-constexpr std::size_t kPassGrain = 1 << 15;  // of a task: elements times ops
+constexpr std::size_t kPassGrain = 1 << 15;  // of a task at least: elements times ops
+constexpr std::size_t kMostTasks = 64;       // about: a task sets blocks up
 
 }  // namespace
 
@@ -95,7 +96,7 @@ void Pass::run(const std::vector<const Array*>& reads, const std::vector<Array*>
   std::size_t lines = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) lines *= static_cast<std::size_t>(loops_.extents[axis]);
   const std::size_t pieces = (length + kBlock - 1) / kBlock, work = std::min(length, kBlock) * std::max<std::size_t>(code_.size(), 2);
-  const std::size_t grain = std::max<std::size_t>(kPassGrain / work, 1);
+  const std::size_t grain = std::max<std::size_t>({kPassGrain / work, lines * pieces / kMostTasks, 1});
   parallel_ranges(lines * pieces, grain, [&](std::size_t first, std::size_t last) {
     const Scratch<std::byte> blocks(blocks_ * kBlock * width_);
     std::vector<const std::byte*> from(reads.size());

@@ -131,6 +131,45 @@ struct Session::Sweep {
     for (const auto& [pad, bar] : waiting) let_go(bar);
   }
 
+  // Whether the value was made by this pass, and nothing but one bar has it or its elements.
+  [[nodiscard]] bool is_own(Ref bar) const {
+    return bar >= born && bar < kFirstKept && holders[bar - born] == 1 && session.tape_[bar].value.buffer().use_count() == 1;
+  }
+
+  // The cotangent of a factor is one product: it is added to what its operand has already, in place, where that gives the same bits.
+  class Adding final : public autodiff::Emitter {
+   public:
+    Adding(Sweep& sweep, Ref sum) : sweep_(sweep), sum_(sum) {}
+    Ref op(Op op, std::span<const Ref> operands, Attributes attributes) override {
+      Tape& tape = sweep_.session.tape_;
+      const auto* const gemm = operands.size() == 2 ? std::get_if<GemmAttributes>(&attributes) : nullptr;
+      if (gemm != nullptr && add_product(*gemm, tape[operands[0]].value, tape[operands[1]].value, tape[sum_].value)) return sum_;
+      return sweep_.emitter.op(op, operands, std::move(attributes));
+    }
+    [[nodiscard]] const Shape& shape(Ref value) const override { return sweep_.emitter.shape(value); }
+    [[nodiscard]] DType dtype(Ref value) const override { return sweep_.emitter.dtype(value); }
+    Ref constant(Tensor value) override { return sweep_.emitter.constant(std::move(value)); }
+
+   private:
+    Sweep& sweep_;
+    Ref sum_;
+  };
+  void add_products(Ref id, Ref bar) {
+    const Entry& entry = session.tape_[id];
+    if (entry.op != Op::gemm || !free() || !session.hooks_.empty()) return;
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (!wanted[k]) continue;
+      const Mark& mark = *find(operands[k]);
+      if (mark.bar == kNone || !mark.parts.empty() || !is_own(mark.bar)) continue;
+      std::vector<bool> this_one(operands.size(), false);
+      this_one[k] = true;
+      Adding adding(*this, mark.bar);
+      const Ref sent = autodiff::cotangents_of({adding, entry.op, entry.attributes, operands, id, bar, this_one})[k];
+      if (sent != mark.bar) accumulate(operands[k], sent);
+      wanted[k] = false;
+    }
+  }
+
   void accumulate(Ref node, Ref more) {
     put_parts_together(node);
     Mark& mark = *find(node);
@@ -250,6 +289,7 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   }
   const Ref before = tape_.size();
   role_ = {Role::Kind::backward, id};
+  sweep.add_products(id, bar);
   const auto sent = cotangents(sweep, id, bar);
   for (std::size_t k = 0; k < sent.size(); ++k) {
     if (!sweep.wanted[k] || sent[k] == kNone) continue;

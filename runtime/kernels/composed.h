@@ -34,4 +34,8 @@ struct Part {
 // The sum of several such parts, each padded with zeros: what lies nowhere is 0. values: one per part.
 void put_together(std::span<const Part> parts, std::span<const Array* const> values, Array& result);
 
+// sum += the product of two matrices, a gemm without a third operand, where that gives the bits of the product and of the sum one after the
+// other; else false, and nothing is added.
+[[nodiscard]] bool add_product(const GemmAttributes& attributes, const Array& a, const Array& b, Array& sum);
+
 }  // namespace assay::runtime

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/call.h"
+#include "runtime/kernels/composed.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/strides.h"
 #include "runtime/threads.h"
@@ -11,15 +12,30 @@ namespace assay::runtime {
 
 namespace {
 
+// The factors of a gemm as they are stored.
+template <class T>
+struct Factors {
+  Factors(const GemmAttributes& attributes, const Array& a, const Array& b)
+      : m(extent(a, attributes.transpose_a ? 1 : 0)),
+        n(extent(b, attributes.transpose_b ? 0 : 1)),
+        k(extent(a, attributes.transpose_a ? 0 : 1)),
+        left(matrix(a, attributes.transpose_a)),
+        right(matrix(b, attributes.transpose_b)) {}
+  std::size_t m, n, k;
+  Matrix<T> left, right;
+
+ private:
+  static std::size_t extent(const Array& array, std::size_t axis) { return static_cast<std::size_t>(array.shape()[axis]); }
+  static Matrix<T> matrix(const Array& array, bool transposed) {
+    const std::int64_t width = array.shape()[1];
+    return transposed ? Matrix<T>{array.data<T>().data(), 1, width} : Matrix<T>{array.data<T>().data(), width, 1};
+  }
+};
+
 template <class T>
 void run_gemm(const Call& call) {
   const auto& attributes = call.get<GemmAttributes>();
-  const Array &a = call.operand(0), &b = call.operand(1);
-  const std::int64_t a_width = a.shape()[1], b_width = b.shape()[1];
-  const Matrix<T> left = attributes.transpose_a ? Matrix<T>{a.data<T>().data(), 1, a_width} : Matrix<T>{a.data<T>().data(), a_width, 1};
-  const Matrix<T> right = attributes.transpose_b ? Matrix<T>{b.data<T>().data(), 1, b_width} : Matrix<T>{b.data<T>().data(), b_width, 1};
-  const auto m = static_cast<std::size_t>(call.result.shape()[0]), n = static_cast<std::size_t>(call.result.shape()[1]);
-  const auto k = static_cast<std::size_t>(a.shape()[attributes.transpose_a ? 0 : 1]);
+  const auto [m, n, k, left, right] = Factors<T>(attributes, call.operand(0), call.operand(1));
   T* const y = call.result.data<T>().data();
   const bool has_c = call.operands.size() == 3;
   const auto alpha = static_cast<T>(attributes.alpha), beta = static_cast<T>(attributes.beta);
@@ -97,6 +113,16 @@ void run_matmul(const Call& call) {
 }
 
 }  // namespace
+
+bool add_product(const GemmAttributes& attributes, const Array& a, const Array& b, Array& sum) {
+  return with_float(sum.dtype(), [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Factors<T> of(attributes, a, b);
+    if (attributes.alpha != 1 || of.k > kBlock) return false;
+    multiply<T>(of.m, of.n, of.k, of.left, of.right, {Start<T>::Kind::result}, sum.data<T>().data(), of.n);
+    return true;
+  });
+}
 
 Outcome<Done> run_product(const Call& call) {
   if (call.op == Op::gemm) {

@@ -166,6 +166,10 @@ TEST_CASE("tasks run once each, nested ones and those of several callers too", "
     for (std::size_t i = first; i < last; ++i) ++pieces[i];
   });
   CHECK(std::all_of(pieces.begin(), pieces.end(), [](std::size_t count) { return count == 1; }));
+  // Calls one after the other, for which workers come too late.
+  std::vector<std::size_t> called(5, 0);
+  for (int call = 0; call < 20000; ++call) runtime::parallel_for(called.size(), [&](std::size_t i) { ++called[i]; });
+  CHECK(std::all_of(called.begin(), called.end(), [](std::size_t count) { return count == 20000; }));
   runtime::set_thread_count(0);
 }
 
@@ -178,6 +182,12 @@ TEST_CASE("arrays: aligned, shared where said, back in the pool afterwards", "[r
   const Array other = array.reshaped({3, 2});
   CHECK(other.shares_buffer_with(array));
   CHECK(other.shape() == Shape{3, 2});
+  auto whole = std::make_unique<Array>(Array::from(Tensor::of_floats({32}, std::vector<float>(32, 7))));
+  const Array part = whole->part(16, {4, 2});
+  CHECK(part.raw() == whole->raw() + 64);
+  CHECK((part.buffer().owner_before(whole->buffer()) || whole->buffer().owner_before(part.buffer())));  // a device copies it on its own
+  whole.reset();
+  CHECK(same_bits(part.to_tensor(), Tensor::of_floats({4, 2}, std::vector<float>(8, 7))));
   for (const std::size_t bytes : {1UL, 63UL, 64UL, 65UL, 512UL, 513UL, 4097UL, 1000000UL}) {
     const void* first = nullptr;
     {

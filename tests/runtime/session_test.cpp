@@ -55,6 +55,19 @@ TEST_CASE("session: a gradient that is not to be differentiated is the same, and
   CHECK(session.gradients(sum(kept.value()[0]), {x}).value()[0].to_doubles() != Reals{0, 0, 0});
 }
 
+namespace {
+
+// Products of several matrices [rows, 4] and one: the sums of its cotangent have `rows` terms.
+template <std::int64_t rows>
+Value of_one_factor(const Value& x) {
+  const Value all = reshape(x, {768, 4}), factor = training::slice(all, 0, 8, 4);
+  Value sum = linear(training::slice(all, 0, 0, rows), factor);
+  for (std::int64_t k = 1; k < 3; ++k) sum = sum * linear(training::slice(all, 0, k * rows, rows), factor);
+  return sum;
+}
+
+}  // namespace
+
 TEST_CASE("session: gradients that programs compute have the bits of those op by op", "[session]") {
   using Function = Value (*)(const Value&);
   const std::vector<std::pair<const char*, Function>> functions = {
@@ -74,6 +87,13 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
        }},
       {"parts that meet",
        [](const Value& x) { return training::slice(x, 1, 0, 2) * training::slice(x, 1, 1, 2) + training::slice(x, 1, 1, 2); }},
+      {"products of one factor, short sums", of_one_factor<32>},
+      {"products of one factor, the longest sums that are added in place", of_one_factor<256>},
+      {"products of one factor, a longer sum between",
+       [](const Value& x) {
+         const Value all = reshape(x, {384, 8}), factor = training::slice(all, 0, 8, 8);
+         return linear(training::slice(all, 0, 0, 64), factor) + sum(linear(all, factor)) + linear(training::slice(all, 0, 64, 64), factor);
+       }},
       {"parts and the whole", [](const Value& x) { return training::slice(x, 2, 3, 4) * sum(x) + training::slice(x, 2, 9, 4); }},
   };
   for (const auto& [name, function] : functions) {

@@ -25,6 +25,7 @@ struct Session::Sweep {
     Ref bar = kNone;
     bool depends = false;  // on a leaf
     bool is_leaf = false;
+    bool is_sum = false;  // the bar is a sum that accumulate() made: elements of its own, and no part of another array
     std::vector<std::pair<PadAttributes, Ref>> parts = {};  // cotangents of slices, which wait for the others
   };
   Session& session;
@@ -131,12 +132,12 @@ struct Session::Sweep {
     for (const auto& [pad, bar] : waiting) let_go(bar);
   }
 
-  // Whether the value was made by this pass, and nothing but one bar has it or its elements.
-  [[nodiscard]] bool is_own(Ref bar) const {
-    return bar >= born && bar < kFirstKept && holders[bar - born] == 1 && session.tape_[bar].value.buffer().use_count() == 1;
+  // Whether nothing but this mark has its sum, or elements of it.
+  [[nodiscard]] bool is_alone(const Mark& mark) const {
+    return mark.is_sum && mark.parts.empty() && holders[mark.bar - born] == 1 && session.tape_[mark.bar].value.buffer().use_count() == 1;
   }
 
-  // The cotangent of a factor is one product: it is added to what its operand has already, in place, where that gives the same bits.
+  // The cotangent of a factor is one product: it is added to the sum that its operand has already, in place, where that gives the same bits.
   class Adding final : public autodiff::Emitter {
    public:
     Adding(Sweep& sweep, Ref sum) : sweep_(sweep), sum_(sum) {}
@@ -160,7 +161,7 @@ struct Session::Sweep {
     for (std::size_t k = 0; k < 2; ++k) {
       if (!wanted[k]) continue;
       const Mark& mark = *find(operands[k]);
-      if (mark.bar == kNone || !mark.parts.empty() || !is_own(mark.bar)) continue;
+      if (!is_alone(mark)) continue;
       std::vector<bool> this_one(operands.size(), false);
       this_one[k] = true;
       Adding adding(*this, mark.bar);
@@ -185,6 +186,7 @@ struct Session::Sweep {
     let_go(more);
     let_go(mark.bar);
     mark.bar = sum;
+    mark.is_sum = true;
   }
 };
 

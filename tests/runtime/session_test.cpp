@@ -94,6 +94,12 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
          const Value all = reshape(x, {384, 8}), factor = training::slice(all, 0, 8, 8);
          return linear(training::slice(all, 0, 0, 64), factor) + sum(linear(all, factor)) + linear(training::slice(all, 0, 64, 64), factor);
        }},
+      {"products on top of a part of the cotangent",
+       [](const Value& x) {
+         const Value all = reshape(x, {48, 64}), factor = training::slice(all, 0, 0, 24);
+         const Value products = linear(training::slice(all, 0, 24, 24), factor) + linear(factor, training::slice(all, 0, 24, 24));
+         return concat({factor, linear(products, training::slice(reshape(x, {128, 24}), 0, 0, 64))}, 0);
+       }},
       {"parts and the whole", [](const Value& x) { return training::slice(x, 2, 3, 4) * sum(x) + training::slice(x, 2, 9, 4); }},
   };
   for (const auto& [name, function] : functions) {
@@ -106,11 +112,13 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
       const Value y = function(x);
       for (int round = 0; round < 2; ++round) {  // a program that is new, and one that is known
         const Value cotangent = session.input(session.normal(y.shape()));
+        const Tensor given = cotangent.array().to_tensor();
         const auto by_ops = session.gradients(y, {x}, {cotangent, true}), by_programs = session.gradients(y, {x}, {cotangent, false});
         REQUIRE(by_ops.ok());
         REQUIRE(by_programs.ok());
         const Tensor wanted = by_ops.value()[0].array().to_tensor(), found = by_programs.value()[0].array().to_tensor();
         CHECK(std::ranges::equal(wanted.bytes(), found.bytes()));
+        CHECK(std::ranges::equal(cotangent.array().to_tensor().bytes(), given.bytes()));
       }
     }
   }

@@ -137,7 +137,7 @@ struct Session::Sweep {
     return mark.is_sum && mark.parts.empty() && holders[mark.bar - born] == 1 && session.tape_[mark.bar].value.buffer().use_count() == 1;
   }
 
-  // The cotangent of a factor is one product: it is added to the sum that its operand has already, in place, where that gives the same bits.
+  // The cotangent of a factor is one product, which is added to the sum that its operand has, in place, where that gives the same bits.
   class Adding final : public autodiff::Emitter {
    public:
     Adding(Sweep& sweep, Ref sum) : sweep_(sweep), sum_(sum) {}

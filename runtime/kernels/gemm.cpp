@@ -132,7 +132,7 @@ Stored stored(const Matrix<float>& a, std::size_t rows, std::size_t columns) {
 }
 
 // Tiles of the result. Each packs its rows of a and its columns of b anew, so they are large, but for products that would else be one
-// thread's: those are halved once a half takes some ten microseconds. What is long is cut; rows cost more where b is packed by transposing it.
+// thread's: those are halved once a half takes some ten microseconds. What is long is cut; rows cost more where packing transposes b.
 struct Tiles {
   std::size_t rows = 1, columns = 1;
 };

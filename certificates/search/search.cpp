@@ -15,6 +15,7 @@
 #include "certificates/search/attack/side_attack.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/bounds/root_slopes.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/deadline.h"
@@ -327,7 +328,10 @@ class Search {
     std::size_t count = 0;
     for (const NodeId input : problem_->graph().inputs) {
       const kernel::Box& box = scope.box(input);
-      for (std::size_t i = 0; i < box.lo.size(); ++i) count += box.lo[i] < box.hi[i] ? 1 : 0;
+      for (std::size_t i = 0; i < box.lo.size(); ++i) {
+        const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
+        count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
+      }
     }
     return count;
   }
@@ -335,7 +339,20 @@ class Search {
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
-  Outcome<GroupResult> branch(const RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
+  // The bounds of a complete root again, by slopes made for them.
+  Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
+    constexpr double kShare = 0.5, kShareOfRelus = 0.2;  // of the time left, at most
+    const auto begin = Clock::now();
+    std::vector<std::uint32_t> cases;
+    for (const std::uint32_t position : open) cases.push_back(problem_->group_cases(root.scope().group())[position]);
+    const double share = dual_.relu_only() ? kShareOfRelus : kShare;
+    auto done = refine_by_slopes(root, dual_, cases, {std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()});
+    root.stop_at(limit());
+    statistics_.root_seconds += seconds_since(begin);
+    return done;
+  }
+
+  Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
     const auto begin = Clock::now();
     const kernel::Scope& scope = root.scope();
     BranchingOptions options;
@@ -350,18 +367,28 @@ class Search {
     const bool relu =
         options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
                                                            (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
-    if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact()) {
-      // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
-      constexpr std::uint64_t kFewNodes = 8;
+    // With one layer of relus there is no box behind it, and linear programs bound the nodes.
+    const bool refines = root.complete() && dual_.supported() && !dual_.every_slot_has_input_row(), refines_later = relu && refines;
+    if (refines && !relu && !dual_.relu_only()) {
+      if (auto refined = refine(root, open); !refined) return refined.rejection();
+    }
+    const bool inputs_later =
+        !relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact();
+    if (inputs_later || refines_later) {
+      // The slopes of the root alone often do, or a few nodes; what comes then is another tree.
+      constexpr std::uint64_t kFewNodes = 8, kFewOfRelus = 64;
       std::size_t open_leaves = 0;
-      options.most_nodes = kFewNodes;
+      options.most_nodes = dual_.relu_only() ? kFewOfRelus : kFewNodes;
       std::swap(options.open_leaves, open_leaves);
       Outcome<GroupResult> first = relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
       options.most_nodes = 0;
       std::swap(options.open_leaves, open_leaves);
-      const bool answered = !first || first.value().refutation || first.value().witness;
+      const bool answered = !first || first.value().refutation || first.value().witness || until.has_passed();
       if (answered) statistics_.branching_seconds += seconds_since(begin);
       if (answered) return first;
+    }
+    if (refines_later) {
+      if (auto refined = refine(root, open); !refined) return refined.rejection();
     }
     Outcome<GroupResult> result = relu && dual_.supported()
                                       ? relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_)

@@ -15,9 +15,7 @@
 namespace assay::search {
 namespace {
 
-constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
 constexpr double kLeastGain = 1e-9;                        // of a row's scale: smaller gains are rounding, and not worth other parameters
-constexpr double kLeastGradient = 1e-9;                    // of a row's scale: added to Adam's normaliser, for the same reason
 constexpr double kLeastWeight = 1e-4;                      // of a case's row against the others: keeps every row within reach
 constexpr std::size_t kBufferDoubles = 120'000;            // per-row state of a chunk, about 1 MB: stays in the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
@@ -26,7 +24,8 @@ constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 DualAscent::~DualAscent() = default;
 
-DualAscent::DualAscent(const DualGraph& graph, Limit limit) : graph_(graph), network_(graph.network()), limit_(std::move(limit)) {
+DualAscent::DualAscent(const DualGraph& graph, Limit limit) : graph_(graph), network_(graph.network()), limit_(std::move(limit)),
+      last_step_(network_.steps().size()), last_activation_(graph.activations().size()) {
   r_ = graph.slot_count();
   n_ = network_.input_size();
   const std::size_t arrays = graph.relu_only() ? 10 : 16;
@@ -65,7 +64,7 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   row.best = -std::numeric_limits<double>::infinity();
   row.best_x.assign(n_, 0);
   row.beta.assign(task.literals.size(), {});
-  row.weights.assign(task.rows->size(), {});
+  row.weights.assign(task.rows != nullptr ? task.rows->size() : 0, {});
   const DualParameters* start = task.start;
   for (std::size_t k = 0; start != nullptr && k < std::min(row.beta.size(), start->beta.size()); ++k) {
     row.beta[k].value = row.beta[k].best = static_cast<double>(start->beta[k]);
@@ -97,6 +96,15 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   const bool known = start != nullptr && start->upper.size() == r_;
   for (const DualGraph::Activation& activation : graph_.activations()) {
     if (activation.step->op == Op::relu) continue;
+    if (activation.is_product()) {
+      constexpr double kMiddle = 0.5;
+      for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
+        slots(free_, b)[j] = 1;
+        if (!known) latent[j] = kMiddle;
+        slots(up_latent_, b)[j] = known ? static_cast<double>(start->upper[j]) : kMiddle;
+      }
+      continue;
+    }
     for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
       const double l = boxes.lo[j], u = boxes.hi[j];
       slots(free_, b)[j] = l < u ? 1 : 0;
@@ -115,55 +123,14 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   std::copy_n(slots(up_latent_, b), r_, slots(up_best_, b));
 }
 
-// The pieces of functions that have a record, and the slopes to start from if the task has none.
-void DualAscent::prepare_lines(std::size_t b) {
-  Row& row = rows_[b];
-  const DualBoxes& boxes = *row.task->boxes;
-  const bool known = row.task->start != nullptr && row.task->start->upper.size() == r_;
-  row.lines.resize(graph_.activations().size());
-  for (std::size_t k = 0; k < row.lines.size(); ++k) {
-    const auto& [step, operand, first] = graph_.activations()[k];
-    if (step->function == nullptr) continue;
-    FunctionLines& lines = row.lines[k];
-    lines.prepare(*step->function, step->size, boxes.lo.data() + first, boxes.hi.data() + first);
-    const bool has_jumps = jumps(*step->function);
-    for (std::size_t j = 0; j < step->size; ++j) {
-      double &low = slots(latent_, b)[first + j], &up = slots(up_latent_, b)[first + j];
-      if (known && !has_jumps) continue;
-      low = known ? std::clamp(low, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_below(j);
-      up = known ? std::clamp(up, lines.least_slope(j), lines.most_slope(j)) : lines.first_slope_above(j);
-    }
-    std::copy_n(slots(latent_, b) + first, step->size, slots(best_, b) + first);
-    std::copy_n(slots(up_latent_, b) + first, step->size, slots(up_best_, b) + first);
-  }
-  row.prepared = true;
-}
-
-void DualAscent::choose_curved_lines(std::size_t b, std::size_t which) {
-  const DualGraph::Activation& activation = graph_.activations()[which];
-  const DualBoxes& boxes = *rows_[b].task->boxes;
-  const FunctionLines* lines = activation.step->function != nullptr ? &rows_[b].lines[which] : nullptr;
-  for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
-    const double l = boxes.lo[j], u = boxes.hi[j], low = static_cast<double>(static_cast<float>(slots(latent_, b)[j])),
-                 up = static_cast<double>(static_cast<float>(slots(up_latent_, b)[j]));
-    const std::size_t element = j - activation.first_slot;
-    const Line below = lines != nullptr ? lines->below(element, low) : line_below(*activation.step, low, l, u);
-    const Line above = lines != nullptr ? lines->above(element, up) : line_above(*activation.step, up, l, u);
-    slots(low_slope_, b)[j] = below.slope;
-    slots(low_icpt_, b)[j] = below.intercept;
-    slots(low_point_, b)[j] = below.point;
-    slots(up_slope_, b)[j] = above.slope;
-    slots(up_icpt_, b)[j] = above.intercept;
-    slots(up_point_, b)[j] = above.point;
-  }
-}
-
 void DualAscent::choose_lines(std::size_t b, bool quantize) {
-  for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
+  for (std::size_t k = 0; k < last_activation_; ++k) {
     const DualGraph::Activation& activation = graph_.activations()[k];
     const std::size_t at = activation.first_slot;
     if (activation.step->op == Op::relu) {
       round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+    } else if (activation.is_product()) {
+      choose_planes(b, activation);
     } else {
       choose_curved_lines(b, k);
     }
@@ -178,6 +145,9 @@ void DualAscent::seed() {
   for (std::size_t b = 0; b < active_; ++b) {
     Row& row = rows_[b];
     constant_[b] = 0;
+    if (const DualTarget& target = row.task->target; row.task->rows == nullptr) {
+      a_[target.node][b * graph.size(target.node) + target.element] += target.sign;
+    }
     for (std::size_t k = 0; k < row.weights.size(); ++k) {
       const RowView& view = (*row.task->rows)[k];
       const double weight = static_cast<double>(static_cast<float>(row.weights[k].value));
@@ -202,8 +172,8 @@ void DualAscent::seed() {
 
 bool DualAscent::reverse() {
   const std::vector<Step>& steps = network_.steps();
-  std::size_t activation = graph_.activations().size();
-  for (std::size_t k = steps.size(); k-- > 0;) {
+  std::size_t activation = last_activation_;
+  for (std::size_t k = last_step_; k-- > 0;) {
     if (limit_.reached()) return false;
     const Step& step = steps[k];
     const double* a = a_[step.node].data();
@@ -234,6 +204,10 @@ bool DualAscent::reverse() {
       default: {
         const DualGraph::Activation& here = graph_.activations()[--activation];
         for (std::size_t b = 0; b < active_; ++b) {
+          if (here.is_product()) {
+            back_through_products(b, here);
+            continue;
+          }
           const std::size_t at = b * r_ + here.first_slot;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           constant_[b] += back_through_lines(step.size, lines, a + b * step.size, a_[here.operand].data() + b * step.size);
@@ -278,7 +252,7 @@ double DualAscent::ball_gain(std::size_t b) {
 
 bool DualAscent::forward() {
   std::size_t activation = 0;
-  for (const Step& step : network_.steps()) {
+  for (const Step& step : std::span(network_.steps()).first(last_step_)) {
     if (limit_.reached()) return false;
     double* z = z_[step.node].data();
     switch (step.kind) {
@@ -299,6 +273,11 @@ bool DualAscent::forward() {
       default: {
         const DualGraph::Activation& here = graph_.activations()[activation++];
         for (std::size_t b = 0; b < active_; ++b) {
+          for (std::size_t j = 0; here.is_product() && j < step.size; ++j) {
+            const auto [p, q] = at_factors(b, here, j);
+            z[b * step.size + j] = plane_in_use(b, here, j).at(p, q);
+          }
+          if (here.is_product()) continue;
           const std::size_t at = b * r_ + here.first_slot;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           forward_through_lines(step.size, lines, a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size,
@@ -311,23 +290,30 @@ bool DualAscent::forward() {
   return true;
 }
 
-namespace {
-
-void adam(Multiplier& m, double gradient, double rate) {
-  m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
-  m.square = kSecondMoment * m.square + (1 - kSecondMoment) * gradient * gradient;
-  m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
+// One step along a gradient, within the slopes that are worth trying.
+void DualAscent::move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate) {
+  const Step& step = *graph_.activations()[activation].step;
+  const FunctionLines* lines = step.function != nullptr ? &rows_[b].lines[activation] : nullptr;
+  const bool is_mix = graph_.activations()[activation].is_product();
+  const SlopeRange range = is_mix             ? SlopeRange{0, 1}
+                           : lines != nullptr ? SlopeRange{lines->least_slope(j), lines->most_slope(j)}
+                                              : slope_range(step);
+  const std::size_t slot = graph_.activations()[activation].first_slot + j;
+  double& slope = slots(low ? latent_ : up_latent_, b)[slot];
+  double& moment = slots(low ? moment_ : up_moment_, b)[slot];
+  double& square = slots(low ? square_ : up_square_, b)[slot];
+  Multiplier m{slope - range.least, moment, square, (is_mix ? 1 : 0.25) * (range.most - range.least), 0};
+  adam(m, gradient, rate);
+  slope = range.least + std::min(m.value, range.most - range.least);
+  moment = m.moment;
+  square = m.square;
 }
-
-}  // namespace
 
 void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) {
   Row& row = rows_[b];
   const Graph& graph = network_.problem()->graph();
   for (std::size_t k = 0; k < graph_.activations().size(); ++k) {
     const DualGraph::Activation& activation = graph_.activations()[k];
-    const FunctionLines* lines = activation.step->function != nullptr ? &row.lines[k] : nullptr;
-    const SlopeRange closed = slope_range(*activation.step);
     const std::size_t size = activation.step->size, at = activation.first_slot;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
@@ -339,16 +325,8 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
     for (std::size_t j = 0; j < size; ++j) {
       if (slots(free_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
-      const double gradient = a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
-      const double least = lines != nullptr ? lines->least_slope(j) : closed.least,
-                   most = lines != nullptr ? lines->most_slope(j) : closed.most;
-      Multiplier m{(low ? slots(latent_, b) : slots(up_latent_, b))[at + j] - least,
-                   (low ? slots(moment_, b) : slots(up_moment_, b))[at + j], (low ? slots(square_, b) : slots(up_square_, b))[at + j],
-                   0.25 * (most - least), 0};
-      adam(m, gradient, rate * options.slope_rate);
-      (low ? slots(latent_, b) : slots(up_latent_, b))[at + j] = least + std::min(m.value, most - least);
-      (low ? slots(moment_, b) : slots(up_moment_, b))[at + j] = m.moment;
-      (low ? slots(square_, b) : slots(up_square_, b))[at + j] = m.square;
+      const double gradient = activation.is_product() ? mix_gradient(b, activation, j) : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
+      move_slope(b, k, j, low, gradient, rate * options.slope_rate);
     }
   }
   for (std::size_t k = 0; k < row.beta.size(); ++k) {

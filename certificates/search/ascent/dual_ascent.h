@@ -8,6 +8,8 @@
 //     d/d slope_j = A_j^+- (z_j(x*) - p_j)      p_j where the line touches (0 for relu),
 //     d/d beta_k  = -s_k (z_k(x*) - t_k)        s_k = +1 for z >= t, -1 for z <= t,
 //     d/d w_r     = terms_r(x*) - bound_r.
+// A product has McCormick's planes for lines and their mixes for slopes (dual_products.cpp). share() looks for one set of slopes for the ranges of
+// many elements (shared_slopes.cpp).
 // Source: Wang et al. 2021 (beta-CROWN), sections 3.1-3.3; the gradient by the relaxed forward run is Danskin's theorem.
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "certificates/search/network/network.h"
@@ -22,21 +25,42 @@
 
 namespace assay::search {
 
-// The elements of all elementwise non-linear steps, numbered in order: "slots".
+struct DualBoxes;
+
+// The elements of all elementwise non-linear steps, products of two operands among them, numbered in order: "slots".
 class DualGraph {
  public:
   struct Activation {
     const Step* step;
     NodeId operand;
     std::uint32_t first_slot;
+    std::uint32_t first_factor = 0;  // of a product: where DualBoxes has its operands' elements, those of the second after those of the first
+    [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary; }
   };
+  // Element j of a product: the factors' elements and their boxes.
+  struct Factors {
+    std::size_t p, q;
+    double p_lo, p_hi, q_lo, q_hi;
+    // Of the two planes below p q, mixed: slopes and intercept; and of those above.
+    struct Plane {
+      double p, q, constant;
+      [[nodiscard]] double at(double x, double y) const { return p * x + q * y + constant; }
+    };
+    [[nodiscard]] Plane plane(bool below, double mix) const {
+      const double rest = 1 - mix, q_of_mix = below ? q_lo : q_hi, q_of_rest = below ? q_hi : q_lo;
+      return {mix * q_of_mix + rest * q_of_rest, mix * p_lo + rest * p_hi, -(mix * p_lo * q_of_mix + rest * p_hi * q_of_rest)};
+    }
+  };
+  [[nodiscard]] Factors factors(const Activation& product, std::size_t j, const DualBoxes& boxes) const;
+  [[nodiscard]] std::size_t factor_count() const { return factor_count_; }
 
   enum class InputRows : std::uint8_t { now, later };
   explicit DualGraph(const Network& network, InputRows rows = InputRows::now);
   // With InputRows::later: what only branching needs, and what can take longer than an easy proof.
   void find_input_rows();
 
-  [[nodiscard]] bool supported() const { return supported_; }  // every non-linear op has lines
+  [[nodiscard]] bool has_planes() const { return has_planes_; }  // DualAscent knows lines or planes for every non-linear op
+  [[nodiscard]] bool supported() const { return supported_; }    // and all of them are elementwise functions, which can be split
   [[nodiscard]] bool relu_only() const { return relu_only_; }
   // Splits at 0 or at jumps make every line exact, or nearly so (the sigmoidal functions); those of other functions only narrow their boxes.
   [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
@@ -76,12 +100,14 @@ class DualGraph {
   std::vector<Activation> activations_;
   std::vector<std::uint32_t> activation_of_slot_;
   std::size_t slot_count_ = 0;
-  bool supported_ = true, relu_only_ = true, splits_are_exact_ = true;
+  std::size_t factor_count_ = 0;
+  bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true;
 };
 
-// Pre-activation bounds by slot, and the input box.
+// Pre-activation bounds by slot (of no use where that is a product), those of the factors, and the input box.
 struct DualBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
+  std::vector<double> factor_lo, factor_hi;
   const kernel::Ball* ball = nullptr;  // of the scope's group, the first; null: none
   // The boxes of a scope; slots without one get the whole line.
   static DualBoxes of(const DualGraph& graph, const kernel::Scope& scope);
@@ -104,13 +130,21 @@ struct DualParameters {
 
 [[nodiscard]] kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters);
 
+// One end of an element's range: sign z, from below.
+struct DualTarget {
+  NodeId node = 0;
+  std::uint32_t element = 0;
+  double sign = 1;
+};
+
 struct DualTask {
-  const std::vector<RowView>* rows = nullptr;
+  const std::vector<RowView>* rows = nullptr;  // null: a target
   const DualBoxes* boxes = nullptr;
   std::span<const kernel::Literal> literals;
   const DualParameters* start = nullptr;  // may lack trailing betas; null: the policy's slopes, equal weights
   float last_beta = 0;                    // where the last literal's is missing
   const DualBoxes* wider = nullptr;       // without the literals, to find out which are needed
+  DualTarget target = {};
 };
 
 // A split of a first-layer relu at 0, with the gain of its two sides when all other parameters stay.
@@ -146,6 +180,12 @@ struct DualOptions {
   int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
+struct SharedOptions {
+  int iterations = 60;
+  std::size_t ends = 32;  // of ranges, about, that one step looks at: many small steps do more than few exact ones
+  double rate = 0.3, decay = 0.95;
+};
+
 // One per thread: owns the buffers.
 class DualAscent {
  public:
@@ -153,6 +193,10 @@ class DualAscent {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // tasks that run side by side
   // results.size() == tasks.size(). Once the limit is reached, tasks end without a bound (-inf).
   void run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
+  // Slopes for all these elements of a node together: the sum of their ranges' widths is made small, a sample of the ends at each step.
+  // `start` as in DualTask. Every slot before the node has finite bounds. Slopes of later slots stay. Nothing once the limit is reached.
+  [[nodiscard]] std::optional<DualParameters> share(NodeId node, std::span<const std::uint32_t> elements, const DualBoxes& boxes,
+                                                    const DualParameters* start, const SharedOptions& options);
 
  private:
   struct Row;
@@ -161,6 +205,11 @@ class DualAscent {
   void choose_lines(std::size_t b, bool quantize);
   void prepare_lines(std::size_t b);
   void choose_curved_lines(std::size_t b, std::size_t activation);
+  void choose_planes(std::size_t b, const DualGraph::Activation& product);
+  void back_through_products(std::size_t b, const DualGraph::Activation& product);
+  [[nodiscard]] DualGraph::Factors::Plane plane_in_use(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
+  [[nodiscard]] std::pair<double, double> at_factors(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
+  [[nodiscard]] double mix_gradient(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
   void seed();
   bool reverse();  // false, as forward(): the limit was reached
   void concretize();
@@ -176,6 +225,11 @@ class DualAscent {
   void find_influence(std::size_t b, DualResult& result) const;
   void find_needed(std::size_t b, DualResult& result) const;
   void finish(std::size_t b);
+  void move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate);
+  void run_up_to(NodeId node);
+  void add_slope_gradients(std::vector<double>& low, std::vector<double>& up) const;
+  void ascend_together(const std::vector<double>& low, const std::vector<double>& up, double rate);
+  bool choose_shared_lines();
   void move_row(std::size_t from, std::size_t to);
   [[nodiscard]] double* slots(std::vector<double>& array, std::size_t b) { return array.data() + b * r_; }
   [[nodiscard]] const double* slots(const std::vector<double>& array, std::size_t b) const { return array.data() + b * r_; }
@@ -185,6 +239,7 @@ class DualAscent {
   const Network& network_;
   const Limit limit_;
   std::size_t r_ = 0, n_ = 0, capacity_ = 1, active_ = 0;
+  std::size_t last_step_, last_activation_;  // one behind those that run
   // [row, slot]: lines in use; latent slopes with their moments; best slopes
   std::vector<double> low_slope_, low_icpt_, up_slope_, up_icpt_, low_point_, up_point_, free_;
   std::vector<double> latent_, moment_, square_, best_;

@@ -17,6 +17,7 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
         break;
       case Step::Kind::unary:
         supported_ = supported_ && (has_closed_lines(step.op) || step.function != nullptr);
+        has_planes_ = has_planes_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
         splits_are_exact_ = splits_are_exact_ && (has_closed_lines(step.op) || jumps(*step.function));
         activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
@@ -25,10 +26,22 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
         input_row_of_.resize(slot_count_, kNone);
         break;
       case Step::Kind::binary:
+        supported_ = relu_only_ = splits_are_exact_ = false;
+        if (step.op != Op::mul) {
+          has_planes_ = false;
+          break;
+        }
+        activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
+        activations_.push_back(
+            {&step, step.operands[0], static_cast<std::uint32_t>(slot_count_), static_cast<std::uint32_t>(factor_count_)});
+        slot_count_ += step.size;
+        for (const NodeId operand : step.operands) factor_count_ += network.problem()->graph().size(operand);
+        input_row_of_.resize(slot_count_, kNone);
+        break;
       case Step::Kind::max_pool:
       case Step::Kind::softmax:
       case Step::Kind::denotation:
-        supported_ = relu_only_ = splits_are_exact_ = false;
+        has_planes_ = supported_ = relu_only_ = splits_are_exact_ = false;
         break;
     }
   }
@@ -89,10 +102,17 @@ std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, doub
   return middle;
 }
 
+DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, const DualBoxes& boxes) const {
+  const Step& step = *product.step;
+  const std::size_t p = step.broadcast[0].empty() ? j : step.broadcast[0][j], q = step.broadcast[1].empty() ? j : step.broadcast[1][j];
+  const std::size_t first = product.first_factor + p, second = product.first_factor + network_->problem()->graph().size(product.operand) + q;
+  return {p, q, boxes.factor_lo[first], boxes.factor_hi[first], boxes.factor_lo[second], boxes.factor_hi[second]};
+}
+
 std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {
   std::vector<std::uint32_t> slots;
   for (const Activation& activation : activations_) {
-    if (activation.operand == operand) slots.push_back(activation.first_slot + element);
+    if (activation.operand == operand && !activation.is_product()) slots.push_back(activation.first_slot + element);
   }
   return slots;
 }
@@ -102,7 +122,23 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
   DualBoxes boxes;
   boxes.lo.assign(graph.slot_count(), -kInfinity);
   boxes.hi.assign(graph.slot_count(), kInfinity);
+  boxes.factor_lo.assign(graph.factor_count(), -kInfinity);
+  boxes.factor_hi.assign(graph.factor_count(), kInfinity);
   for (const DualGraph::Activation& activation : graph.activations()) {
+    if (activation.is_product()) {
+      std::size_t at = activation.first_factor;
+      for (const NodeId operand : activation.step->operands) {
+        const std::size_t size = graph.network().problem()->graph().size(operand);
+        if (scope.has_box(operand)) {
+          std::copy_n(scope.box(operand).lo.begin(), size, boxes.factor_lo.begin() + static_cast<std::ptrdiff_t>(at));
+          std::copy_n(scope.box(operand).hi.begin(), size, boxes.factor_hi.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+        at += size;
+      }
+      std::fill_n(boxes.lo.begin() + activation.first_slot, activation.step->size, 0.0);
+      std::fill_n(boxes.hi.begin() + activation.first_slot, activation.step->size, 1.0);
+      continue;
+    }
     if (!scope.has_box(activation.operand)) continue;
     const kernel::Box& box = scope.box(activation.operand);
     std::copy(box.lo.begin(), box.lo.end(), boxes.lo.begin() + activation.first_slot);
@@ -131,6 +167,13 @@ void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
     meet_one(x_lo[i], x_hi[i]);
   }
   for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) meet_one(lo[slot], hi[slot]);
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    std::size_t at = activation.first_factor + literal.element;
+    for (std::size_t k = 0; activation.is_product() && k < 2; ++k) {
+      if (activation.step->operands[k] == literal.node) meet_one(factor_lo[at], factor_hi[at]);
+      at += problem.graph().size(activation.step->operands[k]);
+    }
+  }
 }
 
 bool DualBoxes::is_empty() const {

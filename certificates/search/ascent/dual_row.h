@@ -1,6 +1,8 @@
-// Private to dual_ascent.cpp and dual_scores.cpp: what a batch row carries besides its slots.
+// Private to dual_ascent.cpp, dual_scores.cpp and shared_slopes.cpp: steps of the ascent, and what a batch row carries besides its slots.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "certificates/search/ascent/dual_ascent.h"
@@ -11,6 +13,15 @@ namespace assay::search {
 struct Multiplier {
   double value = 0, moment = 0, square = 0, scale = 0, best = 0;
 };
+
+constexpr double kFirstMoment = 0.8, kSecondMoment = 0.9;  // Adam's decay rates: few iterations, so short memories
+constexpr double kLeastGradient = 1e-9;                    // of a row's scale, added to Adam's normaliser: smaller gradients are rounding
+
+inline void adam(Multiplier& m, double gradient, double rate) {
+  m.moment = kFirstMoment * m.moment + (1 - kFirstMoment) * gradient;
+  m.square = kSecondMoment * m.square + (1 - kSecondMoment) * gradient * gradient;
+  m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
+}
 
 struct DualAscent::Row {
   const DualTask* task = nullptr;

@@ -38,6 +38,14 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
 float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *activation.step;
+  if (activation.is_product()) {  // the gap's mean is a quarter of the box
+    const double a = a_[step.node][b * step.size + j];
+    const DualGraph::Factors factors = graph_.factors(activation, j, *rows_[b].task->boxes);
+    const auto [p, q] = at_factors(b, activation, j);
+    const double gap = a * (p * q - plane_in_use(b, activation, j).at(p, q));
+    const double mean = std::fabs(a) * (factors.p_hi - factors.p_lo) * (factors.q_hi - factors.q_lo) / 4;
+    return static_cast<float>(std::max(0.0, gap) + kMeanShare * mean);
+  }
   const std::size_t slot = activation.first_slot + j;
   const double l = rows_[b].task->boxes->lo[slot], u = rows_[b].task->boxes->hi[slot];
   if (!graph_.split_point(static_cast<std::uint32_t>(slot), l, u)) return 0;

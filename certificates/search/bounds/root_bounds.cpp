@@ -75,6 +75,12 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
   return Done{};
 }
 
+Outcome<Done> RootBounds::refine_again(NodeId node, const kernel::Hints& hints) {
+  auto done = scope_.tighten(node, {}, hints, nullptr, true);
+  if (done.ok()) steps_.tighten(node, {}, hints, nullptr, true);
+  return done;
+}
+
 // The box of the node at_, and which of its elements are to be refined.
 Outcome<Done> RootBounds::open_node() {
   const ActiveNode& node = nodes_[at_];

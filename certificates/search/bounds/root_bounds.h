@@ -40,6 +40,9 @@ class RootBounds {
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 
+  // Once everything is refined: the open elements of a node again, by these slopes. Declined once the limit is reached.
+  Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
+
   // What stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
   [[nodiscard]] const kernel::Scope& scope() const { return scope_; }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <condition_variable>
+#include <map>
 #include <new>
 #include <thread>
 
@@ -31,6 +32,7 @@ struct Branch {
   std::size_t depth = 0;
   bool in_region = false;                                     // the split that led here was one of a relu
   bool is_done = false;                                       // closed, or split
+  std::map<std::uint32_t, std::shared_ptr<const DualParameters>> parameters;  // of the branch above, by case position
   std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
   std::mutex mutex;
   std::optional<kernel::Refutation> children[2];
@@ -195,6 +197,9 @@ class Engine {
       cases_.combine(scope, diagnosis, bounds, region ? &*region : nullptr);
       if (branch->depth == 0) cases_.mix(scope, bounds);
     }
+    std::vector<double> lost;
+    const bool ascends = graph_.has_planes() && !graph_.relu_only();
+    if (ascends && !refutation && !all_closed(bounds)) lost = ascend(*branch, scope, bounds, losses);
     double worst = INFINITY;
     for (const CaseBound& bound : bounds) worst = std::min(worst, bound.margin);
     worst_ = worst;
@@ -211,7 +216,37 @@ class Engine {
     }
     const std::optional<Split> jump = branch->depth % kIntegerTurn == kIntegerTurn - 1 ? open_integer(scope) : std::nullopt;
     if (jump) return split(branch, *jump, false);
-    split_input(branch, scope, scores(scope, bounds, losses));
+    split_input(branch, scope, lost.empty() ? scores(scope, bounds, losses) : lost);
+  }
+
+  // Better slopes, mixes and weights for the open cases, from those of the branch above. What each input loses.
+  std::vector<double> ascend(Branch& branch, const kernel::Scope& scope, std::vector<CaseBound>& bounds, InputLosses& losses) const {
+    constexpr int kRootIterations = 60, kIterations = 10;
+    const DualBoxes boxes = DualBoxes::of(graph_, scope);
+    std::vector<DualTask> tasks;
+    std::vector<CaseBound*> open;
+    for (CaseBound& bound : bounds) {
+      if (bound.margin > 0) continue;
+      const std::uint32_t position = bound.multipliers.position;
+      const auto known = branch.parameters.find(position);
+      DualTask& task = tasks.emplace_back();
+      task.rows = &network_.rows(problem_.group_cases(group_)[position]);
+      task.boxes = &boxes;
+      task.start = known != branch.parameters.end() ? known->second.get() : nullptr;
+      open.push_back(&bound);
+    }
+    std::vector<DualResult> results(tasks.size());
+    std::vector<double> lost = losses.ascend(boxes, tasks, branch.depth == 0 ? kRootIterations : kIterations, results);
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      DualResult& result = results[k];
+      branch.parameters[open[k]->multipliers.position] = std::make_shared<const DualParameters>(result.parameters);
+      if (!(result.bound > open[k]->margin)) continue;
+      open[k]->margin = result.bound;
+      open[k]->multipliers.rows = result.parameters.weights;
+      open[k]->hints = to_hints(graph_, result.parameters);
+      open[k]->point = std::move(result.x);
+    }
+    return lost;
   }
 
   // Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
@@ -304,12 +339,14 @@ class Engine {
       child->tree_node = first + (at_least ? 1 : 0);
       child->depth = branch->depth + 1;
       child->left = branch->left;
+      child->parameters = branch->parameters;
       child->scope = *branch->scope;
       const auto assumed = child->scope->assume({where.node, where.element, at_least, where.threshold});
       if (!assumed) return give_up(assumed.rejection().to_text());
       queue_.push_back(std::move(child));
     }
     branch->scope.reset();
+    branch->parameters.clear();
     branch->is_done = true;
     changed_.notify_all();
   }
@@ -323,6 +360,7 @@ class Engine {
     ++leaves_;
     result_.tree->append(branch->tree_node, steps);
     branch->scope.reset();
+    branch->parameters.clear();
     branch->is_done = true;
     while (branch->parent) {
       const std::shared_ptr<Branch> parent = branch->parent;

@@ -41,14 +41,26 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
   const std::vector<double> first = first_shares(boxes);
   share_.assign(graph_.slot_count() * n, 0.0);
   for (const DualGraph::Activation& activation : graph_.activations()) {
-    const std::vector<double>& z = workspace_.values[activation.operand];
-    const std::size_t size = activation.step->size;
-    for (std::size_t j = 0; j < size; ++j) {
+    const auto moved = [&](NodeId node, std::size_t element, std::size_t k) {
+      const std::vector<double>& z = workspace_.values[node];
+      const std::size_t size = graph_.network().step_of(node).size;
+      return std::fabs(z[2 * k * size + element] - z[(2 * k + 1) * size + element]);
+    };
+    for (std::size_t j = 0; j < activation.step->size; ++j) {
       double* share = share_.data() + (activation.first_slot + j) * n;
-      const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
       double sum = 0;
-      for (std::size_t k = 0; k < free.size(); ++k)
-        sum += share[free[k]] = std::fabs(z[2 * k * size + j] - z[(2 * k + 1) * size + j]) + kByFirst * width * first[free[k]];
+      if (activation.is_product()) {
+        const DualGraph::Factors factors = graph_.factors(activation, j, boxes);
+        const double p_width = factors.p_hi - factors.p_lo, q_width = factors.q_hi - factors.q_lo;
+        for (std::size_t k = 0; k < free.size(); ++k) {
+          sum += share[free[k]] = q_width * moved(activation.step->operands[0], factors.p, k) +
+                                  p_width * moved(activation.step->operands[1], factors.q, k) + kByFirst * p_width * q_width * first[free[k]];
+        }
+      } else {
+        const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
+        for (std::size_t k = 0; k < free.size(); ++k)
+          sum += share[free[k]] = moved(activation.operand, j, k) + kByFirst * width * first[free[k]];
+      }
       for (std::size_t i = 0; i < n && sum > 0; ++i) share[i] /= sum;
     }
   }
@@ -68,6 +80,19 @@ void InputLosses::add(const DualResult& row, std::vector<double>& losses) const 
   }
 }
 
+std::vector<double> InputLosses::ascend(const DualBoxes& boxes, std::span<const DualTask> tasks, int iterations,
+                                        std::span<DualResult> results) {
+  DualOptions options;
+  options.iterations = iterations;
+  options.scores = true;
+  options.probes = false;
+  ascent_.run(tasks, options, results);
+  std::vector<double> losses(boxes.x_lo.size(), 0.0);
+  if (std::ranges::all_of(results, [](const DualResult& row) { return row.scores.empty(); }) || !share_slots(boxes)) return losses;
+  for (const DualResult& row : results) add(row, losses);
+  return losses;
+}
+
 std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::span<const std::uint32_t> cases) {
   const DualBoxes boxes = DualBoxes::of(graph_, scope);
   std::vector<DualParameters> alone;  // one row of one case each
@@ -83,14 +108,7 @@ std::vector<double> InputLosses::operator()(const kernel::Scope& scope, std::spa
   std::vector<DualTask> tasks;
   for (std::size_t k = 0; k < alone.size(); ++k) tasks.push_back({&graph_.network().rows(case_of[k]), &boxes, {}, &alone[k], 0, nullptr});
   std::vector<DualResult> results(tasks.size());
-  DualOptions options;
-  options.iterations = 1;
-  options.scores = true;
-  ascent_.run(tasks, options, results);
-  std::vector<double> losses(boxes.x_lo.size(), 0.0);
-  if (!share_slots(boxes)) return losses;
-  for (const DualResult& row : results) add(row, losses);
-  return losses;
+  return ascend(boxes, tasks, 1, results);
 }
 
 }  // namespace assay::search

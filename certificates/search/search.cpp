@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <stop_token>
 
@@ -19,6 +20,7 @@
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/deadline.h"
+#include "certificates/search/proved.h"
 
 namespace assay::search {
 namespace {
@@ -33,6 +35,9 @@ constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either
 constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
 constexpr double kBoxesWork = 5e7;      // multiply-adds of boxes and conclusions that are tried before anything is refined
+constexpr std::uint64_t kFewNodes = 8;  // before the root's bounds are refined, where they are those of curves
+constexpr double kFirstTrial = 0.5;     // seconds of a case's tree, either way of choosing splits, at least
+constexpr double kTrialShare = 0.02;    // of the time left, the same
 constexpr double kFirstBranching = 1;   // seconds of branching on an unfinished root, at least; doubled every time
 
 double cpu_seconds() {
@@ -212,15 +217,18 @@ class Search {
 
   // `open`: the cases that are to be refuted there, by position in the group.
   Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
-    const std::size_t group = scope.group();
-    GroupResult result;  // of the root alone
+    GroupResult result;  // of the root, and of cases that were refuted one by one
     auto easy = close_by_boxes(scope, open);
     if (!easy) return easy.rejection();
     result.refutation = std::move(easy).value();
     if (result.refutation) return result;
     RootBounds root(*problem_, std::move(scope), options_.threads);
+    Proved proved{root.scope().group(), {}, {}};
     unfinished_.reset();
+    careful_.reset();
+    is_refined_ = false;
     const auto begin = Clock::now();
+    bool has_branched = false;
     double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
     for (double round = kFirstBranching;; round *= 2, share = round) {
       auto bounded = bound_root(root, share);
@@ -230,36 +238,53 @@ class Search {
       if (result.witness || limit().reached()) return unrefuted(std::move(result));
       if (auto closed = close_at_root(root, open, result.refutation); !closed) return closed.rejection();
       if (open.empty()) {
-        keep_root(group, root);
+        keep_root(std::move(proved), root);
         return result;
       }
       result.witness = first_attack(std::clamp(seconds_since(begin), kLeastAttack, kFirstAttack));
       if (result.witness) return unrefuted(std::move(result));
       start_side_attack();
+      dual_.find_input_rows();
+      const bool activations = splits_activations(root.scope());
+      const bool refinable = activations && can_be_refined(root);
+      const bool one_by_one = activations && has_branched && options_.split.into == 0;
+      const bool last = root.complete() && !refinable && (one_by_one || !activations || options_.split.into > 0);
       round = std::max(round, seconds_since(begin));
-      const Deadline until = root.complete() ? deadline_ : std::min(deadline_, Deadline::in(round));
-      auto branched = branch(root, open, until);
+      const Deadline until = last ? deadline_ : std::min(deadline_, Deadline::in(round));
+      auto branched = one_by_one ? branch_each(root, open, until, result.refutation, proved) : branch(root, open, until);
       if (!branched) return branched;
+      if (!has_branched && branched.value().by_programs) careful_ = false;
+      has_branched = true;
       GroupResult& deep = branched.value();
       if (deep.unfinished) unfinished_ = deep.unfinished;
       if (!deep.leaves.empty()) {
-        keep(group, std::move(root.steps()), std::move(deep.tree), deep.leaves);
+        proved.add(std::exchange(root.steps(), {}), std::move(deep.tree));
+        proved.leaves = deep.leaves;
+        proved_.push_back(std::move(proved));
         return branched;
       }
-      const bool goes_on = !deep.refutation && !deep.witness && !root.complete() && until.has_passed() && !limit().reached();
-      if (goes_on) continue;
-      if (deep.refutation && result.refutation) {
+      const bool few_nodes = refinable && !dual_.relu_only();
+      if (!deep.refutation && !deep.witness && !last && (few_nodes || until.has_passed()) && !limit().reached()) {
+        if (!refinable) continue;
+        if (auto done = refine(root, open); !done) return done.rejection();
+        continue;
+      }
+      if (deep.refutation && result.refutation && !one_by_one) {
         auto merged = kernel::merge(*result.refutation, *deep.refutation);
         if (!merged) return merged.rejection();
         deep.refutation = std::move(merged).value();
       }
-      if (deep.refutation) keep(group, std::move(root.steps()), std::move(deep.tree));
+      if (deep.refutation) {
+        if (!one_by_one) proved.add(std::exchange(root.steps(), {}), std::move(deep.tree));
+        proved_.push_back(std::move(proved));
+      }
       return branched;
     }
   }
 
-  void keep_root(std::size_t group, RootBounds& root) {
-    keep(group, std::move(root.steps()), nullptr);
+  void keep_root(Proved proved, RootBounds& root) {
+    proved.add(std::exchange(root.steps(), {}), nullptr);
+    proved_.push_back(std::move(proved));
     ++statistics_.nodes;
     ++statistics_.leaves;
   }
@@ -274,7 +299,7 @@ class Search {
     if (!advance(boxes, {limit(), deadline_, deadline_, false}) || !boxes.has_all_boxes()) return refutation;
     if (auto closed = close_at_root(boxes, open, refutation); !closed) return closed.rejection();
     if (open.empty())
-      keep_root(scope.group(), boxes);
+      keep_root({scope.group(), {}, {}}, boxes);
     else
       refutation.reset();
     return refutation;
@@ -339,14 +364,29 @@ class Search {
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
 
-  // The bounds of a complete root again, by slopes made for them.
+  // Needs what find_input_rows() finds.
+  [[nodiscard]] bool splits_activations(const kernel::Scope& scope) const {
+    if (!dual_.supported()) return false;
+    if (options_.branching != Options::Branching::automatic) return options_.branching == Options::Branching::relu;
+    return free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row();
+  }
+
+  // With one layer of relus there is no box behind it, and linear programs bound the nodes.
+  [[nodiscard]] bool can_be_refined(const RootBounds& root) const {
+    return !is_refined_ && root.complete() && dual_.supported() && !dual_.every_slot_has_input_row();
+  }
+
+  // The bounds of a complete root again, by slopes made for them: for few elements each where relus are few, else for each layer.
   Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
-    constexpr double kShare = 0.5, kShareOfRelus = 0.2;  // of the time left, at most
+    constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05;  // of the time left, at most
     const auto begin = Clock::now();
+    is_refined_ = true;
     std::vector<std::uint32_t> cases;
     for (const std::uint32_t position : open) cases.push_back(problem_->group_cases(root.scope().group())[position]);
     const double share = dual_.relu_only() ? kShareOfRelus : kShare;
-    auto done = refine_by_slopes(root, dual_, cases, {std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()});
+    const Limit limit_here{std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()};
+    const bool groups = dual_.relu_only() && root.seconds_to_refine_groups(dual_) <= kShareOfGroups * remaining();
+    auto done = groups ? root.refine_groups(dual_, limit_here) : refine_by_slopes(root, dual_, cases, limit_here);
     root.stop_at(limit());
     statistics_.root_seconds += seconds_since(begin);
     return done;
@@ -357,28 +397,22 @@ class Search {
     const kernel::Scope& scope = root.scope();
     BranchingOptions options;
     options.root_is_refined = root.complete();
-    dual_.find_input_rows();
     options.open_leaves = leaves_wanted(scope.group());
     options.above = options_.cube != nullptr ? &options_.cube->above : nullptr;
     options.deadline = until;
+    options.careful = careful_.value_or(false);
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
-    const bool relu =
-        options_.branching == Options::Branching::relu || (options_.branching == Options::Branching::automatic && dual_.supported() &&
-                                                           (free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row()));
-    // With one layer of relus there is no box behind it, and linear programs bound the nodes.
-    const bool refines = root.complete() && dual_.supported() && !dual_.every_slot_has_input_row(), refines_later = relu && refines;
-    if (refines && !relu && !dual_.relu_only()) {
+    const bool relu = splits_activations(scope);
+    if (!relu && !dual_.relu_only() && can_be_refined(root)) {
       if (auto refined = refine(root, open); !refined) return refined.rejection();
     }
-    const bool inputs_later =
-        !relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact();
-    if (inputs_later || refines_later) {
-      // The slopes of the root alone often do, or a few nodes; what comes then is another tree.
-      constexpr std::uint64_t kFewNodes = 8, kFewOfRelus = 64;
+    if (relu && !dual_.relu_only() && can_be_refined(root)) options.most_nodes = kFewNodes;
+    if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact()) {
+      // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
       std::size_t open_leaves = 0;
-      options.most_nodes = dual_.relu_only() ? kFewOfRelus : kFewNodes;
+      options.most_nodes = kFewNodes;
       std::swap(options.open_leaves, open_leaves);
       Outcome<GroupResult> first = relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
       options.most_nodes = 0;
@@ -387,78 +421,80 @@ class Search {
       if (answered) statistics_.branching_seconds += seconds_since(begin);
       if (answered) return first;
     }
-    if (refines_later) {
-      if (auto refined = refine(root, open); !refined) return refined.rejection();
-    }
-    Outcome<GroupResult> result = relu && dual_.supported()
-                                      ? relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_)
-                                      : input_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
+    Outcome<GroupResult> result = relu ? relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_)
+                                       : input_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
     statistics_.branching_seconds += seconds_since(begin);
     return result;
   }
 
-  // Groups are written only when the last one is closed: a witness may still turn up.
-  void keep(std::size_t group, certificate::Fragment steps, std::unique_ptr<ProofTree> tree, std::vector<OpenLeaf> leaves = {}) {
-    proved_.push_back({group, std::move(steps), std::move(tree), std::move(leaves)});
+  // Whether careful splits pay is seen on the first case: either way for a moment, then the one that closed more of its tree.
+  Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until) {
+    double most = -1;
+    bool better = true;
+    for (const bool careful : {true, false}) {
+      careful_ = careful;
+      auto branched = branch(root, {position}, std::min(until, Deadline::in(std::max(kFirstTrial, kTrialShare * remaining()))));
+      if (!branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached()) {
+        careful_.reset();
+        return branched;
+      }
+      const double closed = branched.value().unfinished ? branched.value().unfinished->closed_share : 0;
+      if (closed > most) better = careful;
+      most = std::max(most, closed);
+    }
+    careful_ = better;
+    return branch(root, {position}, until);
   }
 
-  struct Proved {
-    std::size_t group;
-    certificate::Fragment steps;
-    std::unique_ptr<ProofTree> tree;
-    std::vector<OpenLeaf> leaves;
-  };
+  // The cases one after the other, the nearest to closed first: each in a tree of its own, whose splits are chosen for it. Those that are refuted
+  // leave `open`.
+  Outcome<GroupResult> branch_each(RootBounds& root, std::vector<std::uint32_t>& open, Deadline until,
+                                   std::optional<kernel::Refutation>& refutation, Proved& proved) {
+    std::map<std::uint32_t, double> bounds;
+    if (unfinished_) {
+      for (const Unfinished::Left& one : unfinished_->cases) bounds[one.case_index] = one.bound;
+    }
+    const std::vector<std::uint32_t>& cases = problem_->group_cases(root.scope().group());
+    std::ranges::stable_sort(open, {}, [&](std::uint32_t position) { return bounds[cases[position]]; });
+    const auto count = static_cast<double>(open.size());
+    while (true) {
+      auto branched = careful_ ? branch(root, {open.back()}, until) : try_both(root, open.back(), until);
+      if (!branched) return branched;
+      GroupResult& one = branched.value();
+      if (!one.refutation) {
+        for (std::size_t k = 0; one.unfinished && k + 1 < open.size(); ++k)
+          one.unfinished->cases.push_back({cases[open[k]], bounds[cases[open[k]]]});
+        if (one.unfinished)
+          one.unfinished->closed_share = (count - static_cast<double>(open.size()) + one.unfinished->closed_share) / count;
+        return branched;
+      }
+      if (refutation) {
+        auto merged = kernel::merge(*refutation, *one.refutation);
+        if (!merged) return merged.rejection();
+        one.refutation = std::move(merged).value();
+      }
+      refutation = one.refutation;
+      proved.add(std::exchange(root.steps(), {}), std::move(one.tree));
+      open.pop_back();
+      if (open.empty()) return branched;
+    }
+  }
 
   Outcome<Done> write(Result& result, certificate::Writer& writer) const {
     if (result.answer == Result::Answer::unknown || result.answer == Result::Answer::timed_out) return Done{};
     if (result.answer == Result::Answer::satisfiable) {
       writer.witness(result.theorem->witness());
     } else {
-      for (const Proved& one : proved_) write(one, result.open, writer);
+      const auto literals = options_.cube != nullptr ? options_.cube->scope.literals() : std::vector<kernel::Literal>();
+      for (const Proved& one : proved_) one.write(literals, result.open, writer);
     }
     if (auto written = writer.finish(); !written) return written.rejection();
     for (std::size_t cube = 0; options_.split.open && cube < result.open.size(); ++cube) {
-      if (auto written = write_cube(result.open[cube], cube); !written) return written;
+      auto file = options_.split.open(cube);
+      if (!file) return file.rejection();
+      const Proved& proved = *std::ranges::find(proved_, result.open[cube].group, &Proved::group);
+      if (auto written = proved.write_cube(result.open[cube], *file.value()); !written) return written;
     }
-    return Done{};
-  }
-
-  // With the splits that lead to a cube around its steps.
-  void write(const Proved& one, std::vector<OpenBranch>& open, certificate::Writer& writer) const {
-    const auto literals = options_.cube != nullptr ? options_.cube->scope.literals() : std::vector<kernel::Literal>();
-    writer.begin_group(one.group);
-    for (const kernel::Literal& literal : literals) {
-      writer.split(literal.node, literal.element, literal.threshold);
-      if (literal.at_least) writer.next();
-    }
-    writer.append(one.steps);
-    const auto at_leaf = [&](std::uint32_t node) {
-      const auto leaf = std::ranges::find(one.leaves, node, &OpenLeaf::tree_node);
-      if (leaf != one.leaves.end()) open.push_back({one.group, node, writer.records(), {}, leaf->bound, leaf->cases});
-    };
-    if (one.tree) one.tree->write(writer, at_leaf);
-    for (auto literal = literals.rbegin(); literal != literals.rend(); ++literal) {
-      if (!literal->at_least) writer.next();
-      writer.done();
-    }
-    writer.end_group();
-  }
-
-  Outcome<Done> write_cube(OpenBranch& branch, std::size_t number) const {
-    auto writer = options_.split.open(number);
-    if (!writer) return writer.rejection();
-    certificate::Writer& file = *writer.value();
-    const Proved& proved = *std::ranges::find(proved_, branch.group, &Proved::group);
-    file.begin_group(branch.group);
-    file.append(proved.steps);
-    for (const ProofTree::PathStep& step : proved.tree->path_to(branch.tree_node)) {
-      proved.tree->write_steps(step.node, file);
-      file.split(step.split.node, step.split.element, step.split.threshold);
-      if (step.at_least) file.next();
-      branch.literals.push_back({step.split.node, step.split.element, step.at_least, step.split.threshold});
-    }
-    proved.tree->write_steps(branch.tree_node, file);
-    if (auto written = file.finish_open(); !written) return written.rejection();
     return Done{};
   }
 
@@ -472,9 +508,11 @@ class Search {
   bool attacked_ = false;
   Statistics statistics_;
   std::optional<Unfinished> unfinished_;  // of the group in work
+  bool is_refined_ = false;               // the root's bounds of the group in work
+  std::optional<bool> careful_;           // splits in the group in work; none: not known yet
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> forward_{options_.stop, [this] { stop_.request_stop(); }};
-  std::vector<Proved> proved_;
+  std::vector<Proved> proved_;             // written only when the last group is closed: a witness may still turn up
   std::optional<SideAttack> side_attack_;  // last: its thread uses the others
 };
 

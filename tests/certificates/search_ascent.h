@@ -16,7 +16,8 @@
 
 namespace assay::search_test {
 
-using search::DualAscent, search::DualBoxes, search::DualGraph, search::DualOptions, search::DualParameters, search::DualResult, search::DualTask;
+using search::DualAscent, search::DualBoxes, search::DualGraph, search::DualOptions, search::DualParameters, search::DualResult,
+    search::DualTask;
 using search::Network, search::Workspace;
 
 inline constexpr std::size_t kAscentInputs = 4;

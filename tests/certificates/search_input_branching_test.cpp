@@ -95,7 +95,8 @@ Graph product_of_functions() {
 }
 
 TEST_CASE("products of functions are bounded by optimised slopes and mixes, and their branches replay", "[search][input]") {
-  const auto statistics = proves_unsat(open(product_of_functions(), {make_case(3, -1, 1, {output_row({{0, 1}}, Rational(-23, 10))})}), "functions");
+  const auto statistics =
+      proves_unsat(open(product_of_functions(), {make_case(3, -1, 1, {output_row({{0, 1}}, Rational(-23, 10))})}), "functions");
   REQUIRE(statistics.has_value());
   CHECK(statistics->leaves > 1);
   CHECK(statistics->nodes < 1000);

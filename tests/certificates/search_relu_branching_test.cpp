@@ -1,11 +1,13 @@
 #include "certificates/search/branching/relu_branching.h"
 
+#include <filesystem>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "certificates/replay/session.h"
+#include "certificates/search/proved.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 #include "tests/certificates/search_runs.h"
@@ -66,6 +68,59 @@ TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "
     REQUIRE(theorem.ok());
     CHECK(replays(problem, run, "branching" + std::to_string(threads)));
   }
+}
+
+TEST_CASE("careful splits need fewer nodes, and refute the same", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 16, 14, 12, 3}, 11), 4, 0.3, 1);
+  const Network network(problem);
+  const DualGraph graph(network);
+  BranchingOptions options;
+  options.threads = 1;
+  options.deadline = Deadline::in(120);
+  const Run quick = branch(graph, options);
+  options.careful = true;
+  const Run careful = branch(graph, options);
+  REQUIRE(quick.result.refutation.has_value());
+  REQUIRE(careful.result.refutation.has_value());
+  CHECK(careful.statistics.leaves > 1);
+  CHECK(careful.statistics.nodes < quick.statistics.nodes);
+  CHECK(replays(problem, careful, "careful"));
+}
+
+TEST_CASE("cases that were refuted in trees of their own are one group of a certificate", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  auto scope = kernel::Scope::root(problem, 0);
+  REQUIRE(scope.ok());
+  REQUIRE(kernel::sweep(*problem, scope.value(), 0, false).ok());
+  certificate::Fragment root;
+  root.sweep(0, false);
+  Proved proved{0, {}, {}};
+  for (const std::uint32_t position : {2U, 0U, 1U}) {
+    Statistics statistics;
+    auto result = relu_branching(graph, 0, scope.value(), std::vector{position}, {}, {}, statistics);
+    REQUIRE(result.ok());
+    REQUIRE(result.value().refutation.has_value());
+    proved.add(position == 2 ? root : certificate::Fragment(), std::move(result.value().tree));
+  }
+  const auto replayed = [&](const Proved& parts) {
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_search_parts.assay";
+    auto writer = certificate::Writer::open(path.string(), *problem);
+    REQUIRE(writer.ok());
+    std::vector<OpenBranch> open;
+    parts.write({}, open, *writer.value());
+    REQUIRE(writer.value()->finish().ok());
+    CHECK(open.empty());
+    auto reader = certificate::Reader::open(path.string());
+    REQUIRE(reader.ok());
+    const auto theorem = certificate::replay(*reader.value(), problem);
+    std::filesystem::remove(path);
+    return theorem.ok();
+  };
+  CHECK(replayed(proved));
+  proved.parts.pop_back();  // a case without its tree
+  CHECK_FALSE(replayed(proved));
 }
 
 TEST_CASE("a reachable threshold ends with a witness or undecided, never refuted", "[search][branching]") {

@@ -15,17 +15,21 @@
 namespace assay::search {
 namespace {
 
-constexpr double kLeastGain = 1e-9;                        // of a row's scale: smaller gains are rounding, and not worth other parameters
-constexpr double kLeastWeight = 1e-4;                      // of a case's row against the others: keeps every row within reach
-constexpr std::size_t kBufferDoubles = 120'000;            // per-row state of a chunk, about 1 MB: stays in the cache
+constexpr double kLeastGain = 1e-9;              // of a row's scale: smaller gains are rounding, and not worth other parameters
+constexpr double kLeastWeight = 1e-4;            // of a case's row against the others: keeps every row within reach
+constexpr std::size_t kBufferDoubles = 120'000;  // per-row state of a chunk, about 1 MB: stays in the cache
 constexpr std::size_t kMaxCapacity = 64, kMinCapacity = 4;
 
 }  // namespace
 
 DualAscent::~DualAscent() = default;
 
-DualAscent::DualAscent(const DualGraph& graph, Limit limit) : graph_(graph), network_(graph.network()), limit_(std::move(limit)),
-      last_step_(network_.steps().size()), last_activation_(graph.activations().size()) {
+DualAscent::DualAscent(const DualGraph& graph, Limit limit)
+    : graph_(graph),
+      network_(graph.network()),
+      limit_(std::move(limit)),
+      last_step_(network_.steps().size()),
+      last_activation_(graph.activations().size()) {
   r_ = graph.slot_count();
   n_ = network_.input_size();
   const std::size_t arrays = graph.relu_only() ? 10 : 16;
@@ -325,7 +329,8 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
     for (std::size_t j = 0; j < size; ++j) {
       if (slots(free_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
-      const double gradient = activation.is_product() ? mix_gradient(b, activation, j) : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
+      const double gradient = activation.is_product() ? mix_gradient(b, activation, j)
+                                                      : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
       move_slope(b, k, j, low, gradient, rate * options.slope_rate);
     }
   }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,7 +35,8 @@ class DualGraph {
     const Step* step;
     NodeId operand;
     std::uint32_t first_slot;
-    std::uint32_t first_factor = 0;  // of a product: where DualBoxes has its operands' elements, those of the second after those of the first
+    std::uint32_t first_factor =
+        0;  // of a product: where DualBoxes has its operands' elements, those of the second after those of the first
     [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary; }
   };
   // Element j of a product: the factors' elements and their boxes.
@@ -128,7 +130,9 @@ struct DualParameters {
   std::vector<float> weights;  // by row of the case
 };
 
-[[nodiscard]] kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters);
+// Those that rows from `from` meet.
+[[nodiscard]] kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters,
+                                     NodeId from = std::numeric_limits<NodeId>::max());
 
 // One end of an element's range: sign z, from below.
 struct DualTarget {

@@ -105,7 +105,8 @@ std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, doub
 DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, const DualBoxes& boxes) const {
   const Step& step = *product.step;
   const std::size_t p = step.broadcast[0].empty() ? j : step.broadcast[0][j], q = step.broadcast[1].empty() ? j : step.broadcast[1][j];
-  const std::size_t first = product.first_factor + p, second = product.first_factor + network_->problem()->graph().size(product.operand) + q;
+  const std::size_t first = product.first_factor + p,
+                    second = product.first_factor + network_->problem()->graph().size(product.operand) + q;
   return {p, q, boxes.factor_lo[first], boxes.factor_hi[first], boxes.factor_lo[second], boxes.factor_hi[second]};
 }
 
@@ -186,12 +187,13 @@ bool DualBoxes::is_empty() const {
   return false;
 }
 
-kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters) {
+kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters, NodeId from) {
   kernel::Hints hints;
   const std::size_t nodes = graph.network().problem()->graph().nodes.size();
   hints.lower.resize(nodes);
   if (!graph.relu_only()) hints.upper.resize(nodes);
   for (const DualGraph::Activation& activation : graph.activations()) {
+    if (activation.step->node >= from) break;
     const auto first = static_cast<std::ptrdiff_t>(activation.first_slot);
     const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
     hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);

@@ -3,6 +3,7 @@
 #include "certificates/search/bounds/root_bounds.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <optional>
 #include <thread>
@@ -16,7 +17,10 @@ constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from w
 constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first chunk is measured
 constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
 constexpr double kMeasured = 0.01;      // seconds of chunks from which the rate is known
+constexpr std::size_t kGroup = 8;       // elements that share slopes
+constexpr int kIterations = 12;         // of the ascent of these slopes
 
+Rejection stopped() { return {Rejection::Kind::declined, "kernel.stopped", "root bounds", "time to finish", "a stop was requested", ""}; }
 bool was_stopped(const Outcome<Done>& done) { return !done.ok() && done.rejection().code == "kernel.stopped"; }
 
 }  // namespace
@@ -115,15 +119,21 @@ std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
     chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(taken * part / parts),
                           elements_.begin() + static_cast<std::ptrdiff_t>(taken * (part + 1) / parts));
     if (chunk.elements.size() == elements_.size() && elements_ == scope_.selected(nodes_[at_].id, {})) continue;
-    chunk.selection.kind = kernel::Selection::Kind::mask;
-    chunk.selection.mask.assign(problem_.graph().size(nodes_[at_].id), false);
-    for (const std::uint32_t element : chunk.elements) chunk.selection.mask[element] = true;
+    chunk = chunk_of(chunk.elements);
   }
   return chunks;
 }
 
+RootBounds::Chunk RootBounds::chunk_of(std::span<const std::uint32_t> elements) const {
+  Chunk chunk{{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(nodes_[at_].id), false)},
+              {elements.begin(), elements.end()},
+              {}};
+  for (const std::uint32_t element : elements) chunk.selection.mask[element] = true;
+  return chunk;
+}
+
 // The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.
-Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
+Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
   const NodeId node = nodes_[at_].id;
   std::vector<kernel::Scope> copies(chunks.size() - 1, scope_);
@@ -131,7 +141,11 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
   const auto refine = [&](std::size_t part) {
     kernel::Scope& scope = part == 0 ? scope_ : copies[part - 1];
     try {
-      outcomes[part] = scope.tighten(node, chunks[part].selection, {}, nullptr, true);
+      if (prepare && !prepare(part, chunks[part])) {
+        outcomes[part] = stopped();
+        return;
+      }
+      outcomes[part] = scope.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
     } catch (const std::bad_alloc&) {
       outcomes[part] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
                                  "memory within the limit", "more is needed", "allow more with --memory"};
@@ -152,7 +166,7 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
       continue;
     }
     if (!done) return done;
-    steps_.tighten(node, chunks[part].selection, {}, nullptr, true);
+    steps_.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
   }
   std::size_t taken = 0;
   for (const Chunk& chunk : chunks) taken += chunk.elements.size();
@@ -162,6 +176,44 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks) {
   }
   left.insert(left.end(), elements_.begin() + static_cast<std::ptrdiff_t>(taken), elements_.end());
   elements_ = std::move(left);
+  return Done{};
+}
+
+double RootBounds::seconds_to_refine_groups(const DualGraph& graph) const {
+  double work = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (!nodes_[k].refined || nodes_[k].id < graph.activations().front().step->node) continue;
+    work += 2 * kIterations * work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+  }
+  return work / (kFirstRate * static_cast<double>(threads_));
+}
+
+Outcome<Done> RootBounds::refine_groups(const DualGraph& graph, const Limit& limit) {
+  limit_ = limit;
+  paused_ = false;
+  std::vector<std::unique_ptr<DualAscent>> ascents;
+  for (std::size_t part = 0; part < threads_; ++part) ascents.push_back(std::make_unique<DualAscent>(graph, limit));
+  SharedOptions options;
+  options.iterations = kIterations;
+  for (at_ = 0; at_ < nodes_.size() && !paused_; ++at_) {
+    const NodeId node = nodes_[at_].id;
+    if (!nodes_[at_].refined || node < graph.activations().front().step->node) continue;
+    elements_ = scope_.selected(node, {});
+    const DualBoxes boxes = DualBoxes::of(graph, scope_);
+    const auto find_slopes = [&](std::size_t part, Chunk& chunk) {
+      const auto slopes = ascents[part]->share(node, chunk.elements, boxes, nullptr, options);
+      if (slopes) chunk.hints = to_hints(graph, *slopes, node);
+      return slopes.has_value();
+    };
+    while (!elements_.empty() && !paused_) {
+      std::vector<Chunk> chunks;
+      for (std::size_t at = 0; at < elements_.size() && chunks.size() < threads_; at += kGroup)
+        chunks.push_back(chunk_of(std::span(elements_).subspan(at, std::min(kGroup, elements_.size() - at))));
+      if (auto done = refine_chunks(std::move(chunks), find_slopes); !done) return done;
+    }
+  }
+  at_ = nodes_.size();
+  elements_.clear();
   return Done{};
 }
 

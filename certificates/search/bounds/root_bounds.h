@@ -8,10 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "certificates/format/writer.h"
+#include "certificates/search/ascent/dual_ascent.h"
 #include "certificates/search/deadline.h"
 #include "kernel/kernel.h"
 
@@ -43,6 +45,10 @@ class RootBounds {
   // Once everything is refined: the open elements of a node again, by these slopes. Declined once the limit is reached.
   Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
 
+  // ... or the open elements of all of them, with slopes that few share (DualAscent::share); on all threads, until the limit is reached. For relus.
+  Outcome<Done> refine_groups(const DualGraph& graph, const Limit& limit);
+  [[nodiscard]] double seconds_to_refine_groups(const DualGraph& graph) const;  // nearly
+
   // What stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
   [[nodiscard]] const kernel::Scope& scope() const { return scope_; }
@@ -57,15 +63,18 @@ class RootBounds {
   struct Chunk {
     kernel::Selection selection;
     std::vector<std::uint32_t> elements;
+    kernel::Hints hints;
   };
   [[nodiscard]] double work_left() const;
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;
   }
   [[nodiscard]] std::vector<Chunk> next_chunks() const;
+  [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
   Outcome<Done> refine_node();
-  Outcome<Done> refine_chunks(std::vector<Chunk> chunks);
+  using Prepare = std::function<bool(std::size_t part, Chunk& chunk)>;  // what is to be done before, on the chunk's thread; false: stopped
+  Outcome<Done> refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare = {});
 
   const kernel::Problem& problem_;
   const std::size_t threads_;

@@ -22,11 +22,8 @@ Outcome<bool> refine_once(RootBounds& root, const DualGraph& graph, DualAscent& 
     const DualParameters* start = own != slopes.end() ? &own->second : last ? &slopes[*last] : nullptr;
     auto found = ascent.share(node, elements, boxes, start, options);
     if (!found) return false;
-    kernel::Hints hints = to_hints(graph, *found);
+    const kernel::Hints hints = to_hints(graph, *found, node);
     slopes[node] = *std::move(found);
-    for (std::vector<std::vector<float>>* side : {&hints.lower, &hints.upper}) {
-      if (!side->empty()) std::fill(side->begin() + node, side->end(), std::vector<float>());
-    }
     last = node;
     if (auto done = root.refine_again(node, hints); !done) return done.rejection();
   }

@@ -1,6 +1,7 @@
-// Private to relu_branching.cpp, conflicts.cpp and lp_leaves.cpp: the engine behind relu_branching().
+// Private to the files of this folder that share it: the engine behind relu_branching().
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -52,7 +53,8 @@ class Branching {
         root_literals_(root.literals()),
         root_scope_(root),
         relaxation_(make_relaxation(graph, without_literals(graph, root_boxes_, root_literals_, options.above))),
-        activity_(graph.slot_count(), 0.0) {
+        activity_(graph.slot_count(), 0.0),
+        gains_(graph.slot_count()) {
     root_scope_.stop_when([this] { return halt_ || limit_.reached(); });
   }
 
@@ -108,7 +110,8 @@ class Branching {
   [[nodiscard]] kernel::Literal literal_at(const DualBoxes& boxes, std::uint32_t slot) const;  // its operand <= where it is split
   void choose_and_split(Worker& worker);
   void split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::array<double, 2> expected,
-             std::vector<OpenNode>& children);
+             const std::array<DualResult*, 2>& seeds, std::vector<OpenNode>& children);
+  void learn_gain(const kernel::Literal& split, double bound, double at_most, double at_least);
   void close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps);
   void jump_back(Worker& worker, Treated& treated);
   DualResult bound_ancestor(Worker& worker, const DualTask& task, std::uint32_t position);
@@ -146,6 +149,13 @@ class Branching {
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
   double increment_ = 1;
+  // What splits of a slot gained, as shares of what the case lacked; the newest count most. Source: pseudocosts, Achterberg, Koch, Martin 2005.
+  struct Gains {
+    double at_most = 0, at_least = 0;
+    bool known = false;
+    [[nodiscard]] double value() const { return (at_most + 1e-3) * (at_least + 1e-3); }
+  };
+  std::vector<Gains> gains_;  // by slot
   std::uint64_t blind_splits_ = 0, splits_ = 0, round_leaves_ = 0, round_limit_ = 0;
   double loss_ = 0;  // that the kernel found between a bound and what it proves, in a floating semantics
   std::string reason_;

@@ -30,8 +30,8 @@ struct Branch {
   std::uint32_t tree_node = ProofTree::kRoot;
   std::optional<kernel::Scope> scope;  // context and inherited facts; dropped after processing
   std::size_t depth = 0;
-  bool in_region = false;                                     // the split that led here was one of a relu
-  bool is_done = false;                                       // closed, or split
+  bool in_region = false;                                                     // the split that led here was one of a relu
+  bool is_done = false;                                                       // closed, or split
   std::map<std::uint32_t, std::shared_ptr<const DualParameters>> parameters;  // of the branch above, by case position
   std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
   std::mutex mutex;

@@ -54,7 +54,8 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
         const double p_width = factors.p_hi - factors.p_lo, q_width = factors.q_hi - factors.q_lo;
         for (std::size_t k = 0; k < free.size(); ++k) {
           sum += share[free[k]] = q_width * moved(activation.step->operands[0], factors.p, k) +
-                                  p_width * moved(activation.step->operands[1], factors.q, k) + kByFirst * p_width * q_width * first[free[k]];
+                                  p_width * moved(activation.step->operands[1], factors.q, k) +
+                                  kByFirst * p_width * q_width * first[free[k]];
         }
       } else {
         const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];

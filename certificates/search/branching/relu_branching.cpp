@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "certificates/search/attack/attack.h"
@@ -16,7 +18,6 @@ namespace {
 
 constexpr std::size_t kWideBatch = 64, kDeepBatch = 8;  // nodes that a thread treats at once
 constexpr std::uint64_t kFirstRound = 100;              // leaves before the first restart; doubled every time
-constexpr double kBlindShare = 0.3;                     // of the splits, for learning to begin
 
 }  // namespace
 
@@ -204,139 +205,6 @@ void Branching::expect_loss(double loss) {
   if (std::isfinite(loss)) loss_ = std::max(loss_, kMore * loss);
 }
 
-kernel::Literal Branching::literal_at(const DualBoxes& boxes, std::uint32_t slot) const {
-  const DualGraph::Activation& activation = graph_.activation_of(slot);
-  return {activation.operand, slot - activation.first_slot, false, graph_.split_point(slot, boxes.lo[slot], boxes.hi[slot]).value_or(0)};
-}
-
-// For a case that counted as closed until the kernel refused it.
-void Branching::score_by_depth(const DualBoxes& boxes, DualResult& result) const {
-  for (std::size_t s = 0; s < graph_.slot_count(); ++s) {
-    const std::optional<double> at = graph_.split_point(static_cast<std::uint32_t>(s), boxes.lo[s], boxes.hi[s]);
-    result.scores.push_back(at ? static_cast<float>(std::min(*at - boxes.lo[s], boxes.hi[s] - *at)) : 0.0F);
-  }
-}
-
-// The most promising splits for the case that is furthest from closed; an input's middle where no activation is left.
-void Branching::propose_splits(Treated& treated, bool learning_here) const {
-  for (std::size_t k = 0; k < treated.node.cases.size(); ++k) {
-    if (treated.node.cases[k].bound < treated.node.cases[treated.worst].bound) treated.worst = k;
-  }
-  DualResult& result = treated.results[treated.worst];
-  if (result.scores.empty()) score_by_depth(treated.boxes, result);
-  const std::vector<float>& scores = result.scores;
-  const double bound = treated.node.cases[treated.worst].bound;
-  // A probed split that gains on some side needs no evaluation; it competes with the slots that could not be probed.
-  treated.probe = result.probe;
-  treated.probe_value = split_value(bound, result.probe.at_most, result.probe.at_least);
-  const bool probed = result.probe.slot != Probe::kNone;
-  if (!probed && (learning_here || relaxation_)) {
-    const std::uint32_t slot = most_active(result);
-    if (slot != Probe::kNone) {
-      treated.splits.push_back(literal_at(treated.boxes, slot));
-      return;
-    }
-  }
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t slot = 0; slot < graph_.slot_count() && slot < scores.size(); ++slot) {
-    if (scores[slot] > 0 && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
-  }
-  const std::size_t keep = std::min(order.size(), static_cast<std::size_t>(options_.candidates));
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(keep), order.end(),
-                    [&](std::uint32_t a, std::uint32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-  for (std::size_t k = 0; k < keep; ++k) treated.splits.push_back(literal_at(treated.boxes, order[k]));
-  if (!treated.splits.empty() || probed) return;
-  double widest = 0;
-  for (const NodeId id : network_.problem()->graph().inputs) {
-    const std::size_t offset = network_.input_offset(id);
-    for (std::uint32_t i = 0; i < network_.problem()->graph().size(id); ++i) {
-      const double lo = treated.boxes.x_lo[offset + i], hi = treated.boxes.x_hi[offset + i];
-      const double weight = scores.size() > graph_.slot_count() ? static_cast<double>(scores[graph_.slot_count() + offset + i]) : hi - lo;
-      const double middle = 0.5 * (lo + hi);
-      if (!(middle > lo && middle < hi) || weight < widest) continue;
-      widest = weight;
-      treated.splits.assign(1, {id, i, false, middle});
-    }
-  }
-}
-
-void Branching::choose_and_split(Worker& worker) {
-  const std::vector<std::uint32_t>& cases = network_.problem()->group_cases(group_);
-  const auto needs_evaluation = [](const Treated& treated) {
-    return treated.splits.size() + (treated.probe.slot != Probe::kNone ? 1 : 0) > 1;
-  };
-  // Both children of every candidate, one step each. Their boxes and literals must not move: reserved.
-  std::size_t count = 0;
-  for (const Treated& treated : worker.batch) count += 2 * treated.splits.size();
-  std::vector<DualBoxes> boxes;
-  std::vector<std::vector<kernel::Literal>> literals;
-  boxes.reserve(count);
-  literals.reserve(count);
-  std::vector<DualTask> tasks;
-  for (Treated& treated : worker.batch) {
-    if (!needs_evaluation(treated)) continue;
-    const OpenCase& one = treated.node.cases[treated.worst];
-    for (const kernel::Literal& split : treated.splits) {
-      for (const bool at_least : {false, true}) {
-        kernel::Literal literal = split;
-        literal.at_least = at_least;
-        boxes.push_back(treated.boxes);
-        boxes.back().meet(graph_, literal);
-        literals.push_back(treated.literals);
-        literals.back().push_back(literal);
-        tasks.push_back({&network_.rows(cases[one.position]), &boxes.back(), literals.back(), one.parameters.get(), 0, nullptr});
-      }
-    }
-  }
-  std::vector<DualResult> results(tasks.size());
-  DualOptions options;
-  options.iterations = 1;
-  worker.ascent.run(tasks, options, results);
-  std::size_t at = 0;
-  std::uint64_t splits = 0, blind = 0;
-  std::vector<OpenNode> children;
-  for (Treated& treated : worker.batch) {
-    if (treated.node.cases.empty()) continue;
-    const bool probed = treated.probe.slot != Probe::kNone;
-    kernel::Literal best = probed ? literal_at(treated.boxes, treated.probe.slot) : treated.splits[0];
-    double best_value = probed ? treated.probe_value : kNoBound;
-    bool by_probe = probed;
-    const double bound = treated.node.cases[treated.worst].bound;
-    std::array<double, 2> expected = probed ? std::array{treated.probe.at_most, treated.probe.at_least} : std::array{bound, bound};
-    for (std::size_t k = 0; needs_evaluation(treated) && k < treated.splits.size(); ++k, at += 2) {
-      const double value = split_value(bound, results[at].bound, results[at + 1].bound);
-      if (!(value > best_value)) continue;
-      best_value = value;
-      best = treated.splits[k];
-      expected = {results[at].bound, results[at + 1].bound};
-      by_probe = false;
-    }
-    const bool is_blind = !(best_value > 1.01 * split_value(bound, bound, bound));
-    split(treated, best, by_probe, is_blind, expected, children);
-    ++splits;
-    if (is_blind) ++blind;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    splits_ += splits;
-    blind_splits_ += blind;
-    learning_ = !relaxation_ && splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
-  }
-  push(std::move(children));
-}
-
-void Branching::split(Treated& treated, const kernel::Literal& at_most, bool by_probe, bool blind, std::array<double, 2> expected,
-                      std::vector<OpenNode>& children) {
-  const std::array<Record, 2> records = tree_->split(treated.node.record, at_most);
-  for (const Record& record : records) {
-    OpenNode& child = children.emplace_back(OpenNode{record, treated.node.cases, expected[record->literal.at_least ? 1 : 0]});
-    child.by_program = relaxation_ != nullptr && (blind || (by_probe && treated.probe.by_program));
-    for (OpenCase& one : child.cases) one.last_beta = 0;
-    if (by_probe)
-      child.cases[treated.worst].last_beta = record->literal.at_least ? treated.probe.beta_at_least : treated.probe.beta_at_most;
-  }
-}
-
 void Branching::close(const Record& record, std::optional<kernel::Refutation> refutation, const certificate::Fragment& steps) {
   const BranchTree::Closed closed = tree_->close(record, std::move(refutation), steps);
   const std::lock_guard lock(mutex_);
@@ -459,6 +327,7 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   statistics_.nodes += nodes_;
   statistics_.leaves += leaves_;
   GroupResult result;
+  result.by_programs = relaxation_ != nullptr;
   result.refutation = tree_->refutation();
   result.witness = std::move(witness_);
   if (left_open_ && !result.refutation && !result.witness) result.leaves = open_leaves();

@@ -29,8 +29,8 @@ struct BranchingOptions {
   std::uint64_t memory_limit_bytes = 0;  // 0 = none; of the open nodes and the tree, estimated
   const kernel::Scope* above = nullptr;  // where the root has literals: the scope without them
   bool root_is_refined = false;          // another sweep of the root would find nothing new
+  bool careful = false;                  // tries more splits, with more steps of ascent: fewer nodes, each dearer
   int root_iterations = 60, node_iterations = 16;
-  int candidates = 8;                                // splits that are evaluated one step ahead
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
 };
 
@@ -47,6 +47,7 @@ struct GroupResult {
   std::unique_ptr<ProofTree> tree;       // steps below the root scope; complete iff refutation is set
   std::string reason;                    // neither: what ran out
   std::optional<Unfinished> unfinished;  // neither: what is open
+  bool by_programs = false;              // linear programs bounded nodes, and chose splits
   std::vector<OpenLeaf> leaves;          // neither, where open_leaves ended it
 };
 

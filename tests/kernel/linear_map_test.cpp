@@ -303,6 +303,39 @@ TEST_CASE("dense maps wider than one panel: the adjoint identity on integers", "
   for (std::size_t j = 0; j < back.size(); ++j) CHECK(std::ldexp(static_cast<double>(exact_back[j]), entries.exponent) == back[j]);
 }
 
+TEST_CASE("convolutions with any taps, over no channels and to none", "[kernel][linear_map]") {
+  std::mt19937_64 random(5);
+  for (int k = 0; k < 120; ++k) {
+    const std::size_t groups = 1 + random() % 2, in = random() % 4, out = random() % 5, kernels = 1 + random() % 4;
+    kernel::ConvShape s{1 + random() % 2, groups, groups * out, groups * in, 1 + random() % 5, 1 + random() % 6, kernels, {}};
+    INFO(k << ": " << groups << " groups of " << in << " to " << out << " channels");
+    const std::vector<double> w = integers(random, kernels * groups * in * out);
+    for (std::size_t t = random() % 12; t > 0; --t) {  // in no order; some follow each other, some are there twice
+      const kernel::ConvTap tap{static_cast<std::uint32_t>(random() % s.result_positions),
+                                static_cast<std::uint32_t>(random() % s.operand_positions), static_cast<std::uint32_t>(random() % kernels)};
+      s.taps.push_back(tap);
+      if (tap.operand + 1 < s.operand_positions && tap.kernel + 1 < kernels)
+        s.taps.push_back({tap.result, tap.operand + 1, tap.kernel + 1});
+    }
+    const auto map = kernel::conv_map(s, w);
+    std::vector<std::vector<double>> expected(map->rows(), std::vector<double>(map->columns(), 0.0));
+    for (std::size_t b = 0; b < s.tensor_batch; ++b) {
+      for (const kernel::ConvTap& tap : s.taps) {
+        for (std::size_t c = 0; c < groups * in * out; ++c) {
+          const std::size_t g = c / (in * out), i = c / out % in, o = c % out;
+          const std::size_t row = (b * groups * out + g * out + o) * s.result_positions + tap.result;
+          expected[row][(b * groups * in + g * in + i) * s.operand_positions + tap.operand] += w[tap.kernel * groups * in * out + c];
+        }
+      }
+    }
+    CHECK(matrix(*map) == expected);
+    const auto m = matrix(*map);
+    check_apply_and_transpose(*map, m, random);
+    check_blocks(*map, m, random);
+    check_integer_entries(*map, m, 54);
+  }
+}
+
 TEST_CASE("sparse maps add up repeated entries", "[kernel][linear_map]") {
   std::mt19937_64 random(4);
   const auto map = kernel::sparse_map(3, 4, {{2, 1, 3.0}, {0, 0, 1.0}, {2, 1, -1.0}, {1, 3, 0.0}, {2, 0, 5.0}});

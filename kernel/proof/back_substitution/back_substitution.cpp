@@ -188,7 +188,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   for (const NodeId node : problem_->active_nodes()) {
     if (node <= start) widest = std::max(widest, graph.size(node));
   }
-  const bool windows = targets.positions > 1;
+  const bool windows = targets.positions > 1 && !problem_->options().exact;  // whose rows hold all elements
   const std::size_t tile = windows ? kWindowRows : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
   std::vector<Bound> bounds;
   auto entry = targets.entries.begin();

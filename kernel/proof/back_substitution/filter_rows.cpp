@@ -196,7 +196,9 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
   error_bound_[row] += lost * kInflate;
 }
 
+// A block takes all elements first: looking up each of many literals in its list would cost more than Scope::spend asks for.
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
+  if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
   for (std::size_t row = 0; row < rows_; ++row) {
     add(row, node, element, at_least ? -beta : beta, 0.0);
     const double product = at_least ? beta * threshold : -beta * threshold;
@@ -261,6 +263,8 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
   const Picked bias(a, step.form->bias), error(a, step.error_bound->per_element);
   pass_constants(rows_, a.count(step.form->bias.size()), a.values.data(), {bias.data(), bias.data()}, error.data(), sums_.data());
   collect(step.error_bound->absolute);
+  // Each part goes over the list once for all rows; over all elements, over its entries only.
+  if (a.elements && step.form->parts.size() > rows_) a = spread(rows_, a, nullptr, step.form->bias.size());
   for (const AffineForm::Part& part : step.form->parts) {
     if (part.map->is_identity()) {
       merge(part.operand, a);

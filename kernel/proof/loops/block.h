@@ -16,25 +16,25 @@ namespace assay::kernel {
 template <class Map>
 void carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, std::size_t columns, Block& out) {
   const std::size_t count = a.count(size);
-  std::size_t terms = 1;
+  std::size_t work = count;
+  std::vector<Run> all;  // entries of those that have any
   Places to(columns);
   if (!a.elements) to.meet_all();
   for (std::size_t j = 0; j < count; ++j) {
-    const std::uint32_t i = a.element(j);
-    terms += map.last(i) - map.first(i);
-    for (std::size_t k = map.first(i); a.elements && k < map.last(i); ++k) to.meet(static_cast<std::uint32_t>(map.element(k)));
+    const Run run{map.first(a.element(j)), map.last(a.element(j)) - map.first(a.element(j)), j};
+    if (run.count > 0) all.push_back(run);
+    work += run.count;
+    for (std::size_t k = run.first; a.elements && k < run.first + run.count; ++k) to.meet(static_cast<std::uint32_t>(map.element(k)));
   }
   const std::size_t to_count = to.met().size();
   out.elements = a.elements ? elements_of(to) : nullptr;
   out.values.assign(rows * to_count, 0.0);
   for (std::size_t row = 0; row < rows; ++row) {
-    poll(count + terms);
+    poll(work);
     double* sums = out.values.data() + row * to_count;
-    for (std::size_t j = 0; j < count; ++j) {
-      const double c = a.values[row * count + j];
-      if (c == 0) continue;
-      const std::uint32_t i = a.element(j);
-      for (std::size_t k = map.first(i); k < map.last(i); ++k)
+    for (const Run& run : all) {
+      const double c = a.values[row * count + run.to];
+      for (std::size_t k = run.first; c != 0 && k < run.first + run.count; ++k)
         sums[to[static_cast<std::uint32_t>(map.element(k))]] += c * map.factor(k, c > 0);
     }
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "kernel/proof/back_substitution/grid.h"
@@ -181,22 +180,21 @@ class ConvMap final : public LinearMap {
       for (std::size_t j = 0; j < minor; ++j) to[j * major + i] = from[i * minor + j];
     }
   }
-  // product(rows, from, to) with the channels of each position side by side, some rows at a time.
+  // product(rows, from, to) with the channels of each position side by side, some rows at a time. There may be no channels.
   template <class From, class To, class Product>
-  void by_tiles(std::size_t batch, std::size_t from_channels, const From* from, std::size_t from_size, std::size_t to_channels, To* to,
-                std::size_t to_size, const Product& product) const {
-    const std::size_t total = batch * s_.tensor_batch;
+  void by_tiles(std::size_t batch, std::size_t from_channels, std::size_t from_positions, const From* from, std::size_t to_channels,
+                std::size_t to_positions, To* to, const Product& product) const {
+    const std::size_t total = batch * s_.tensor_batch, from_size = from_channels * from_positions, to_size = to_channels * to_positions;
     std::vector<From> source(std::min(kTile, total) * from_size);
     std::vector<To> result(std::min(kTile, total) * to_size);
     for (std::size_t first = 0; first < total; first += kTile) {
       const std::size_t rows = std::min(kTile, total - first);
       for (std::size_t b = 0; b < rows; ++b) {
-        swap_axes(from + (first + b) * from_size, source.data() + b * from_size, from_channels, from_size / from_channels);
-        swap_axes(to + (first + b) * to_size, result.data() + b * to_size, to_channels, to_size / to_channels);
+        swap_axes(from + (first + b) * from_size, source.data() + b * from_size, from_channels, from_positions);
+        swap_axes(to + (first + b) * to_size, result.data() + b * to_size, to_channels, to_positions);
       }
       product(rows, source.data(), result.data());
-      for (std::size_t b = 0; b < rows; ++b)
-        swap_axes(result.data() + b * to_size, to + (first + b) * to_size, to_size / to_channels, to_channels);
+      for (std::size_t b = 0; b < rows; ++b) swap_axes(result.data() + b * to_size, to + (first + b) * to_size, to_positions, to_channels);
     }
   }
 
@@ -214,13 +212,12 @@ class ConvMap final : public LinearMap {
         }
       }
     };
-    by_tiles(batch, s_.operand_channels, x, from_size, s_.result_channels, y, to_size, product);
+    by_tiles(batch, s_.operand_channels, s_.operand_positions, x, s_.result_channels, s_.result_positions, y, product);
   }
 
   template <class From, class To, class Weights>
   void backward(std::size_t batch, const From* a, const Weights& w, To* out) const {
-    by_tiles(batch, s_.result_channels, a, s_.result_channels * s_.result_positions, s_.operand_channels, out,
-             s_.operand_channels * s_.operand_positions,
+    by_tiles(batch, s_.result_channels, s_.result_positions, a, s_.operand_channels, s_.operand_positions, out,
              [&](std::size_t rows, const From* from, To* to) { backward(rows, results_, operands_, from, w, to); });
   }
   // Rows that hold the result positions of `from`, into rows that hold the operand positions of `to`.
@@ -260,7 +257,7 @@ class ConvMap final : public LinearMap {
 class SparseMap final : public LinearMap {
  public:
   SparseMap(std::size_t rows, std::size_t columns, std::vector<SparseEntry> entries)
-      : LinearMap(rows, columns), entries_(std::move(entries)), first_(rows + 1, 0) {
+      : LinearMap(rows, columns), entries_(std::move(entries)) {
     std::sort(entries_.begin(), entries_.end(),
               [](const SparseEntry& a, const SparseEntry& b) { return a.row != b.row ? a.row < b.row : a.column < b.column; });
     std::vector<std::size_t> per_row(rows, 0), per_column(columns, 0);
@@ -271,7 +268,6 @@ class SparseMap final : public LinearMap {
       fan_in_ = std::max(fan_in_, ++per_row[e.row]);
       fan_out_ = std::max(fan_out_, ++per_column[e.column]);
     }
-    std::partial_sum(per_row.begin(), per_row.end(), first_.begin() + 1);
   }
   void apply(std::size_t batch, const double* x, double* y) const override {
     for (std::size_t b = 0; b < batch; ++b) {
@@ -285,10 +281,14 @@ class SparseMap final : public LinearMap {
       for (const SparseEntry& e : entries_) out[b * columns_ + e.column] += e.value * a[b * rows_ + e.row];
     }
   }
-  void transpose_block(std::size_t batch, const Block& a, Block& out) const override { carry(batch, a, rows_, *this, columns_, out); }
-  // What carry() asks for.
-  [[nodiscard]] std::size_t first(std::size_t row) const { return first_[row]; }
-  [[nodiscard]] std::size_t last(std::size_t row) const { return first_[row + 1]; }
+  void transpose_block(std::size_t batch, const Block& a, Block& out) const override {
+    a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
+  }
+  // What carry() asks for. A row's entries are searched: of many maps into one node each has to stay as small as its entries are few.
+  [[nodiscard]] std::size_t first(std::size_t row) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(entries_, row, {}, &SparseEntry::row) - entries_.begin());
+  }
+  [[nodiscard]] std::size_t last(std::size_t row) const { return first(row + 1); }
   [[nodiscard]] std::size_t element(std::size_t k) const { return entries_[k].column; }
   [[nodiscard]] double factor(std::size_t k, bool) const { return entries_[k].value; }
   void apply_magnitude(const double* x, double* y) const override {
@@ -316,7 +316,6 @@ class SparseMap final : public LinearMap {
 
  private:
   std::vector<SparseEntry> entries_;
-  std::vector<std::size_t> first_;  // entry of each row, and the end
   bool identity_;
 };
 

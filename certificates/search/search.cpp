@@ -3,10 +3,9 @@
 
 #include "certificates/search/search.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -40,12 +39,8 @@ constexpr double kFirstTrial = 0.5;     // seconds of a case's tree, either way 
 constexpr double kTrialShare = 0.02;    // of the time left, the same
 constexpr double kFirstBranching = 1;   // seconds of branching on an unfinished root, at least; doubled every time
 
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
+// Of all threads of the process.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 class Search {
  public:
@@ -86,26 +81,13 @@ class Search {
     return result;
   }
 
-  // One point of each group: boxes that are so small that nothing was tried.
-  void try_middles() {
-    constexpr std::size_t kMostGroups = 64;
-    const kernel::Problem& problem = *network_.problem();
-    for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
-      if (problem.group_is_empty(group)) continue;
-      const kernel::InputBox& box = problem.group_box(group);
-      std::vector<double> middle;
-      for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
-      (void)try_point(network_, group, middle);
-    }
-  }
-
   Result undecided(std::string reason) {
     Result result;
     const bool asked = options_.stop.stop_requested();
     result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
     result.unfinished = unfinished_;
-    if (network_.problem()->floating() && !network_.nearest_point()) try_middles();
+    if (network_.problem()->floating() && !network_.nearest_point()) try_middles(network_);
     if (const auto nearest = network_.nearest_point()) {
       result.nearest = nearest->point;
       result.disputed = std::isinf(nearest->slack);
@@ -349,26 +331,16 @@ class Search {
     return Done{};
   }
 
-  [[nodiscard]] std::size_t free_inputs(const kernel::Scope& scope) const {
-    std::size_t count = 0;
-    for (const NodeId input : problem_->graph().inputs) {
-      const kernel::Box& box = scope.box(input);
-      for (std::size_t i = 0; i < box.lo.size(); ++i) {
-        const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
-        count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
-      }
-    }
-    return count;
-  }
-
   // Few inputs to split, or kinks to split at.
-  [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const { return dual_.supported() || free_inputs(scope) <= kFewInputs; }
+  [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const {
+    return dual_.supported() || free_inputs(*problem_, scope) <= kFewInputs;
+  }
 
   // Needs what find_input_rows() finds.
   [[nodiscard]] bool splits_activations(const kernel::Scope& scope) const {
     if (!dual_.supported()) return false;
     if (options_.branching != Options::Branching::automatic) return options_.branching == Options::Branching::relu;
-    return free_inputs(scope) > kFewInputs || dual_.every_slot_has_input_row();
+    return free_inputs(*problem_, scope) > kFewInputs || dual_.every_slot_has_input_row();
   }
 
   // With one layer of relus there is no box behind it, and linear programs bound the nodes.

@@ -160,4 +160,16 @@ std::optional<kernel::Theorem> try_point(const Network& network, std::size_t gro
   return try_point(network, CandidateBox(network, group), group, x, workspace);
 }
 
+void try_middles(const Network& network) {
+  constexpr std::size_t kMostGroups = 64;
+  const kernel::Problem& problem = *network.problem();
+  for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
+    if (problem.group_is_empty(group)) continue;
+    const kernel::InputBox& box = problem.group_box(group);
+    std::vector<double> middle;
+    for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
+    (void)try_point(network, group, middle);
+  }
+}
+
 }  // namespace assay::search

@@ -55,6 +55,8 @@ class CandidateBox {
 std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
                                          Workspace& workspace, double margin = 0);
 std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
+// One point of each group, for what the network remembers of them: boxes that are so small that nothing was tried.
+void try_middles(const Network& network);
 
 // The kernel's word on a witness, unless the limit is reached first.
 std::optional<kernel::Theorem> check_witness(const Network& network, const kernel::Witness& witness, const Limit& limit);

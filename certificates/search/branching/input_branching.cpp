@@ -408,4 +408,16 @@ GroupResult input_branching(const DualGraph& graph, std::size_t group, const ker
   return Engine(graph, group, root, positions, options, stop, statistics).run();
 }
 
+std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope) {
+  std::size_t count = 0;
+  for (const NodeId input : problem.graph().inputs) {
+    const kernel::Box& box = scope.box(input);
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
+      const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
+      count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
+    }
+  }
+  return count;
+}
+
 }  // namespace assay::search

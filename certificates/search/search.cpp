@@ -26,18 +26,20 @@ namespace {
 
 using kernel::CaseMultipliers;
 
-constexpr std::size_t kFewInputs = 12;  // free inputs up to which splitting them is the better tree
-constexpr double kCheapBounds = 0.05;   // seconds of bounds before the first attack: easy refutations never see one
-constexpr double kFirstAttack = 0.15;   // seconds, where bounds are dear; else as long as the bounds took ...
-constexpr double kLeastAttack = 0.01;   // ... but at least this long
-constexpr double kOpeningShare = 0.1;   // of the time left, at most, for either of these
-constexpr double kRootShare = 0.3;      // of the time left, for a root that cannot be finished
-constexpr double kOnlyRootShare = 0.8;  // the same where branching has little to offer
-constexpr double kBoxesWork = 5e7;      // multiply-adds of boxes and conclusions that are tried before anything is refined
-constexpr std::uint64_t kFewNodes = 8;  // before the root's bounds are refined, where they are those of curves
-constexpr double kFirstTrial = 0.5;     // seconds of a case's tree, either way of choosing splits, at least
-constexpr double kTrialShare = 0.02;    // of the time left, the same
-constexpr double kFirstBranching = 1;   // seconds of branching on an unfinished root, at least; doubled every time
+constexpr std::size_t kFewInputs = 12;    // free inputs up to which splitting them is the better tree
+constexpr double kCheapBounds = 0.05;     // seconds of bounds before the first attack: easy refutations never see one
+constexpr double kFirstAttack = 0.15;     // seconds, where bounds are dear; else as long as the bounds took ...
+constexpr double kLeastAttack = 0.01;     // ... but at least this long
+constexpr double kOpeningShare = 0.1;     // of the time left, at most, for either of these
+constexpr double kRootShare = 0.3;        // of the time left, for a root that cannot be finished
+constexpr double kOnlyRootShare = 0.8;    // the same where branching has little to offer
+constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions that are tried before anything is refined
+constexpr std::uint64_t kFewNodes = 8;    // before the root's bounds are refined, where they are those of curves
+constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its nodes' minimisers find witnesses, too
+constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
+constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
+constexpr double kTrialShare = 0.02;      // of the time left, the same
+constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
 
 // Of all threads of the process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -231,7 +233,7 @@ class Search {
       const bool refinable = activations && can_be_refined(root);
       const bool one_by_one = activations && has_branched && options_.split.into == 0;
       const bool last = root.complete() && !refinable && (one_by_one || !activations || options_.split.into > 0);
-      round = std::max(round, seconds_since(begin));
+      round = std::max({round, seconds_since(begin), has_branched ? 0 : std::min(kFirstTree, kFirstTreeShare * remaining())});
       const Deadline until = last ? deadline_ : std::min(deadline_, Deadline::in(round));
       auto branched = one_by_one ? branch_each(root, open, until, result.refutation, proved) : branch(root, open, until);
       if (!branched) return branched;
@@ -418,7 +420,7 @@ class Search {
     return branch(root, {position}, until);
   }
 
-  // The cases one after the other, the nearest to closed first: each in a tree of its own, whose splits are chosen for it. Those that are refuted
+  // The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are chosen for it. Those that are refuted
   // leave `open`.
   Outcome<GroupResult> branch_each(RootBounds& root, std::vector<std::uint32_t>& open, Deadline until,
                                    std::optional<kernel::Refutation>& refutation, Proved& proved) {
@@ -427,7 +429,7 @@ class Search {
       for (const Unfinished::Left& one : unfinished_->cases) bounds[one.case_index] = one.bound;
     }
     const std::vector<std::uint32_t>& cases = problem_->group_cases(root.scope().group());
-    std::ranges::stable_sort(open, {}, [&](std::uint32_t position) { return bounds[cases[position]]; });
+    std::ranges::stable_sort(open, std::greater(), [&](std::uint32_t position) { return bounds[cases[position]]; });
     const auto count = static_cast<double>(open.size());
     while (true) {
       auto branched = careful_ ? branch(root, {open.back()}, until) : try_both(root, open.back(), until);

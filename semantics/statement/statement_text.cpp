@@ -71,8 +71,8 @@ std::string variable_text(const Graph& graph, const Variable& v, std::size_t& le
     for (const NodeId factor : node.operands) {
       const auto [one, by] =
           node.op == Op::abs ? shifted_from(graph, {factor, v.element}) : Shifted{copied_from(graph, {factor, v.element})};
-      const auto place = [&](const std::vector<NodeId>& ids) {
-        return static_cast<std::uint32_t>(std::ranges::find(ids, one.node) - ids.begin());
+      const auto place = [node_read = one.node](const std::vector<NodeId>& ids) {
+        return static_cast<std::uint32_t>(std::ranges::find(ids, node_read) - ids.begin());
       };
       text += text.empty() ? "" : " * ";
       if (place(graph.inputs) < graph.inputs.size())

@@ -76,12 +76,6 @@ Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, cons
   return verified;
 }
 
-std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics) {
-  const double closed = unfinished.closed_share;
-  if (!(closed > 0 && statistics.branching_seconds > 0)) return std::nullopt;
-  return statistics.branching_seconds * (1 - closed) / closed;
-}
-
 std::uint64_t search_memory(std::uint64_t most) { return most / 4 * 3; }
 
 std::string sentence(const Verified& verified) {

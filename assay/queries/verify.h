@@ -35,7 +35,11 @@ struct Verified {
                                    certificate::Writer* writer = nullptr);
 
 // Of an undecided search: how long its branching goes on if the rest of the tree closes as what is closed did. Nothing where nothing is.
-[[nodiscard]] std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics);
+[[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics) {
+  const double closed = unfinished.closed_share;
+  if (!(closed > 0 && statistics.branching_seconds > 0)) return std::nullopt;
+  return statistics.branching_seconds * (1 - closed) / closed;
+}
 
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.
 [[nodiscard]] std::uint64_t search_memory(std::uint64_t most);

@@ -9,9 +9,6 @@
 
 namespace assay::cli {
 
-std::string scaled_proof(const std::string& proof) { return proof + ".scaled"; }
-std::string scaled_statement(const std::string& proof) { return scaled_proof(proof) + ".statement"; }
-
 Outcome<Scaled> scale_down(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options, double seconds,
                            const std::string& proof) {
   std::unique_ptr<Certificate> tried, best;  // what is not kept removes itself

@@ -14,8 +14,8 @@ struct Scaled : queries::Scaled {
 };
 
 // Beside the file of --proof: the certificate of the scaled statement, and that statement.
-[[nodiscard]] std::string scaled_proof(const std::string& proof);
-[[nodiscard]] std::string scaled_statement(const std::string& proof);
+[[nodiscard]] inline std::string scaled_proof(const std::string& proof) { return proof + ".scaled"; }
+[[nodiscard]] inline std::string scaled_statement(const std::string& proof) { return scaled_proof(proof) + ".statement"; }
 
 // Writes both where there is a `proof`. Rejections are those of files that cannot be written.
 [[nodiscard]] Outcome<Scaled> scale_down(const std::shared_ptr<const kernel::Problem>& problem, const search::Options& options,

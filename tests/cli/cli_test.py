@@ -10,10 +10,10 @@ import re
 import resource
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import onnx_files
+from folder_case import FolderCase
 
 BIN = "."
 INSTRUMENTED = False
@@ -38,10 +38,10 @@ class Run:
         self.word = self.lines[0] if self.lines else ""
 
 
-class CommandLine(unittest.TestCase):
+class CommandLine(FolderCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         cls.write("net.onnx", onnx_files.two_equal_neurons())
         cls.write("batch.onnx", onnx_files.two_equal_neurons(batch="N"))
         cls.write("odd.onnx", onnx_files.two_equal_neurons("Swirl"))  # no such operator
@@ -58,23 +58,6 @@ class CommandLine(unittest.TestCase):
                            ("real_fails", TYPED % ("real", "real", "0.5"))):
             cls.write(name + ".vnnlib", text.encode())
         cls.run_of_proof = Run("assay", "verify", cls.at("net.onnx"), cls.at("holds.vnnlib"), "--proof", cls.at("proof"))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def at(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def write(cls, name, data):
-        with open(cls.at(name), "wb") as file:
-            file.write(data)
-
-    def read(self, name):
-        with open(self.at(name), "rb") as file:
-            return file.read()
 
     def verify(self, *words, model="net.onnx", prop="holds.vnnlib"):
         return Run("assay", "verify", self.at(model), self.at(prop), *words)

@@ -7,11 +7,11 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import onnx_files
+from folder_case import FolderCase
 
 BIN = "."
 BOX = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
@@ -29,10 +29,10 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Folder(unittest.TestCase):
+class Folder(FolderCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         cls.write("net.onnx", onnx_files.two_equal_neurons())
         cls.write("smooth.onnx", onnx_files.two_equal_neurons("Sigmoid"))
         cls.write("holds.vnnlib", HOLDS.encode())
@@ -43,23 +43,6 @@ class Folder(unittest.TestCase):
         assert (done.stdout, done.returncode) == ("unsat\n", 0), done.stderr
         done = cls.run_assay("record", cls.at("net.onnx"), cls.at("trace"))
         assert done.returncode == 0, done.stderr
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def at(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def write(cls, name, data):
-        with open(cls.at(name), "wb") as file:
-            file.write(data)
-
-    def read(self, name):
-        with open(self.at(name), "rb") as file:
-            return file.read()
 
     @classmethod
     def run_assay(cls, *words, program="assay", **how):

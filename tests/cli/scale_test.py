@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from fractions import Fraction
 
 import onnx_files
+from folder_case import FolderCase
 
 BIN = "."
 NAMES = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0"))
@@ -19,26 +19,13 @@ NEVER = BOX + "(assert (> Y_0 0))"                                              
 FALSE = BOX + "(assert (>= Y_0 -10))"
 
 
-class Scale(unittest.TestCase):
+class Scale(FolderCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         cls.write("net.onnx", onnx_files.two_equal_neurons("Sigmoid"))
         for name, text in (("tight", TIGHT), ("never", NEVER), ("false", FALSE), ("holds", TIGHT.replace("0.0000001", "0.25"))):
             cls.write(name + ".vnnlib", text.encode())
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def at(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def write(cls, name, data):
-        with open(cls.at(name), "wb") as file:
-            file.write(data)
 
     def run_program(self, program, *words):
         return subprocess.run([os.path.join(BIN, program), *words], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)

@@ -7,10 +7,10 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import onnx_files
+from folder_case import FolderCase
 
 BIN = "."
 PROPERTY = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + """
@@ -23,10 +23,10 @@ def text(data):
     return struct.pack("<Q", len(data)) + data
 
 
-class Statement(unittest.TestCase):
+class Statement(FolderCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         cls.write("net.onnx", onnx_files.two_equal_neurons())
         for name, bound in (("holds", "0.25"), ("other", "0.5")):
             cls.write(name + ".vnnlib", (PROPERTY % (bound, bound)).encode())
@@ -36,19 +36,6 @@ class Statement(unittest.TestCase):
         cls.written = cls.run_program("assay", "statement", *cls.files, text=False)
         assert cls.written.returncode == 0, cls.written.stderr
         cls.write("claim", cls.written.stdout)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def at(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    @classmethod
-    def write(cls, name, data):
-        with open(cls.at(name), "wb") as file:
-            file.write(data)
 
     @classmethod
     def run_program(cls, program, *words, **how):

@@ -5,7 +5,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,6 +12,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 
 import cli_test
 from cli_test import Run
+from folder_case import FolderCase
 from onnx_files import DOUBLE, FLOAT, model, node, tensor, value_info
 
 QUERY = """(declare-const X_0 Real)
@@ -52,23 +52,14 @@ MODELS = {
 }
 
 
-class Mistakes(unittest.TestCase):
+class Mistakes(FolderCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        super().setUpClass()
         for name, data in [("q.vnnlib", QUERY.encode()), *((name + ".onnx", data) for name, data in MODELS.items()),
                            *((kind + ".vnnlib", (TYPED % (kind, kind)).encode()) for kind in ("float32", "float64", "float16", "bfloat16"))]:
-            with open(cls.at(name), "wb") as file:
-                file.write(data)
+            cls.write(name, data)
         cls.made = cls.verify("sigmoid", "--semantics", "float32", "--proof", cls.at("proof"))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def at(cls, name):
-        return os.path.join(cls.folder.name, name)
 
     @classmethod
     def verify(cls, name, *words, prop="q"):

@@ -1,5 +1,6 @@
 // The strategy: root bounds where they are cheap, a short attack, the rest of the root, then branch and bound group by group with
-// an attack on the side. A root that was not finished goes on between rounds of branching.
+// an attack on the side: a tree of all cases for a moment, then, with a refined root, a tree for each case. A root that was not
+// finished goes on between rounds of branching.
 
 #include "certificates/search/search.h"
 
@@ -20,6 +21,7 @@
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/deadline.h"
 #include "certificates/search/proved.h"
+#include "certificates/search/refutations.h"
 
 namespace assay::search {
 namespace {
@@ -253,15 +255,13 @@ class Search {
         if (auto done = refine(root, open); !done) return done.rejection();
         continue;
       }
-      if (deep.refutation && result.refutation && !one_by_one) {
-        auto merged = kernel::merge(*result.refutation, *deep.refutation);
-        if (!merged) return merged.rejection();
-        deep.refutation = std::move(merged).value();
+      if (!deep.refutation) return branched;
+      if (!one_by_one) {
+        if (auto merged = merge_into(result.refutation, *std::move(deep.refutation)); !merged) return merged.rejection();
+        deep.refutation = result.refutation;
+        proved.add(std::exchange(root.steps(), {}), std::move(deep.tree));
       }
-      if (deep.refutation) {
-        if (!one_by_one) proved.add(std::exchange(root.steps(), {}), std::move(deep.tree));
-        proved_.push_back(std::move(proved));
-      }
+      proved_.push_back(std::move(proved));
       return branched;
     }
   }
@@ -420,8 +420,8 @@ class Search {
     return branch(root, {position}, until);
   }
 
-  // The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are chosen for it. Those that are refuted
-  // leave `open`.
+  // The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are
+  // chosen for it. Those that are refuted leave `open`, and are merged into `refutation`.
   Outcome<GroupResult> branch_each(RootBounds& root, std::vector<std::uint32_t>& open, Deadline until,
                                    std::optional<kernel::Refutation>& refutation, Proved& proved) {
     std::map<std::uint32_t, double> bounds;
@@ -442,12 +442,8 @@ class Search {
           one.unfinished->closed_share = (count - static_cast<double>(open.size()) + one.unfinished->closed_share) / count;
         return branched;
       }
-      if (refutation) {
-        auto merged = kernel::merge(*refutation, *one.refutation);
-        if (!merged) return merged.rejection();
-        one.refutation = std::move(merged).value();
-      }
-      refutation = one.refutation;
+      if (auto merged = merge_into(refutation, *std::move(one.refutation)); !merged) return merged.rejection();
+      one.refutation = refutation;
       proved.add(std::exchange(root.steps(), {}), std::move(one.tree));
       open.pop_back();
       if (open.empty()) return branched;

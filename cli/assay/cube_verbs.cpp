@@ -2,10 +2,8 @@
 #include "cli/assay/cube_verbs.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "assay/check/cost.h"
@@ -115,15 +113,11 @@ Outcome<runs::StatementFiles> find_files(const CubeOptions& options, const std::
 template <class Work>
 Outcome<Json> written(const std::string& out, Work work) {
   Replacement file(out);
-  const auto failed = [&] {
-    return Rejection{Rejection::Kind::declined, "cubes.write",        out,
-                     "the file can be written", std::strerror(errno), "check path, permissions and space"};
-  };
-  if (file.name().empty()) return failed();
+  if (file.name().empty()) return unwritten_file("cubes.write", out);
   Outcome<Json> report = work(file.name());
   const std::string answer = report ? runs::text_of(report.value(), "answer") : "";
   if (answer == "closed" || answer == "sat" || answer == "unsat") {
-    if (!file.take_place()) return failed();
+    if (!file.take_place()) return unwritten_file("cubes.write", out);
     report.value()["certificate"] = out;
   }
   return report;

@@ -74,6 +74,10 @@ bool Replacement::take_place() {
   return true;
 }
 
+Rejection unwritten_file(const char* code, const std::string& path) {
+  return {Rejection::Kind::declined, code, path, "the file can be written", std::strerror(errno), "check path, permissions and space"};
+}
+
 bool write_file(const std::string& path, const std::function<void(const Sink&)>& fill) {
   Replacement replacement(path);
   std::FILE* file = replacement.name().empty() ? nullptr : std::fopen(replacement.name().c_str(), "wb");

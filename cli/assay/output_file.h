@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "semantics/outcome.h"
+
 namespace assay::cli {
 
 // A file that takes its place when it is complete. A device, a pipe or anything else that is no regular file is written directly.
@@ -25,6 +27,9 @@ class Replacement {
  private:
   std::string place_, name_;
 };
+
+// Says, by errno, why the file could not be written.
+[[nodiscard]] Rejection unwritten_file(const char* code, const std::string& path);
 
 // Writes the parts that `fill` hands over, or the text. False after a message on stderr.
 using Sink = std::function<void(std::span<const std::byte>)>;

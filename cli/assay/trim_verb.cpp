@@ -2,9 +2,7 @@
 #include "cli/assay/trim_verb.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "assay/queries/trim.h"
@@ -56,14 +54,12 @@ int trim(const TrimOptions& options) {
   double seconds = 0;
   search::Limit limit{{}, interruption_token()};
   if (!options.timeout.empty() && parse_seconds(options.timeout, seconds)) limit.deadline = search::Deadline::in(seconds - wall_seconds());
-  const Rejection unwritten{Rejection::Kind::declined, "trim.write",         options.out,
-                            "the file can be written", std::strerror(errno), "check path, permissions and space"};
   Replacement file(options.out);
-  if (file.name().empty()) return refuse(kTrimSchema, options.json, unwritten);
+  if (file.name().empty()) return refuse(kTrimSchema, options.json, unwritten_file("trim.write", options.out));
   const auto report = queries::trim(loaded.value(), options.limits, options.proof, file.name(), limit);
   conclude();
   if (!report) return refuse(kTrimSchema, options.json, recognised(report.rejection(), options.proof, FileKind::certificate));
-  if (!file.take_place()) return refuse(kTrimSchema, options.json, unwritten);
+  if (!file.take_place()) return refuse(kTrimSchema, options.json, unwritten_file("trim.write", options.out));
   const queries::TrimReport& done = report.value();
   if (options.json != "-") {
     std::printf("%s\n", done.trimmed ? "trimmed" : "copied");

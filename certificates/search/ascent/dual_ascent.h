@@ -35,8 +35,8 @@ class DualGraph {
     const Step* step;
     NodeId operand;
     std::uint32_t first_slot;
-    std::uint32_t first_factor =
-        0;  // of a product: where DualBoxes has its operands' elements, those of the second after those of the first
+    // Of a product: where DualBoxes has its operands' elements, those of the second after those of the first.
+    std::uint32_t first_factor = 0;
     [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary; }
   };
   // Element j of a product: the factors' elements and their boxes.

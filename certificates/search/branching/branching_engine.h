@@ -1,7 +1,6 @@
 // Private to the files of this folder that share it: the engine behind relu_branching().
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>

@@ -3,7 +3,6 @@
 #include "certificates/search/branching/relu_branching.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <new>
 #include <thread>

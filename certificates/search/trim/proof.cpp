@@ -8,6 +8,7 @@
 
 #include "certificates/format/format.h"
 #include "certificates/replay/session.h"
+#include "certificates/search/refutations.h"
 
 namespace assay::search {
 using certificate::Record;
@@ -99,13 +100,6 @@ void write(const ProofBranch& branch, certificate::Writer& writer) {
   writer.done();
 }
 
-Outcome<Done> add(Outcome<kernel::Refutation> refutation, std::optional<kernel::Refutation>& closed) {
-  if (refutation && closed) refutation = kernel::merge(*closed, refutation.value());
-  if (!refutation) return refutation.rejection();
-  closed = std::move(refutation).value();
-  return Done{};
-}
-
 }  // namespace
 
 Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem) {
@@ -137,9 +131,9 @@ Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, ke
       return scope.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
     case RecordType::conclude:
     case RecordType::conclude_with:
-      return add(scope.conclude(record.cases, record.hints), closed);
+      return merge_into(closed, scope.conclude(record.cases, record.hints));
     case RecordType::empty:
-      return add(scope.empty(), closed);
+      return merge_into(closed, scope.empty());
     default:
       return Done{};  // definitions are in the records that use them
   }
@@ -166,7 +160,7 @@ Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const Pr
     if (!left) return left;
     auto right = replay_branch(problem, branch.fork->right, std::move(both.value().right));
     if (!right) return right;
-    if (auto done = add(kernel::join(left.value(), right.value()), closed); !done) return done.rejection();
+    if (auto done = merge_into(closed, kernel::join(left.value(), right.value())); !done) return done.rejection();
   }
   if (!closed) return misshapen("a branch that refutes something", "no conclusion");
   return *std::move(closed);

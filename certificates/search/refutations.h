@@ -1,0 +1,19 @@
+// Refutations of one context that come one after the other.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+// What `all` refutes is joined by what `more` refutes; a rejection leaves it as it is.
+[[nodiscard]] inline Outcome<Done> merge_into(std::optional<kernel::Refutation>& all, Outcome<kernel::Refutation> more) {
+  if (more && all) more = kernel::merge(*all, more.value());
+  if (!more) return more.rejection();
+  all = std::move(more).value();
+  return Done{};
+}
+
+}  // namespace assay::search

@@ -37,47 +37,63 @@ void write(const ProblemPointer& problem, const std::vector<search::ProofGroup>&
   REQUIRE(writer.value()->finish().ok());
 }
 
+enum class Trees { of_all_cases, of_each_case };
+
 // The relus are equal, so y = 0; the slopes and splits that prove it are more than it takes.
-void write_wasteful(certificate::Writer& writer) {
+void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryFile& file) {
   constexpr NodeId kZ = 3, kRelu = 4;
-  const std::vector<CaseMultipliers> first{{0, {}}}, second{{1, {}}};
-  const auto leaf = [&](bool mixed) {
-    Fragment steps;
-    steps.sweep(0, false);
-    for (std::size_t k = 0; k < 2; ++k) {
-      kernel::Hints hints;
-      hints.lower.resize(kRelu + 1);
-      hints.lower[kRelu] = {0.0F, 1.0F};
-      hints.beta = {mixed && k == 0 ? 1.0F : 0.0F, mixed && k == 1 ? 1.0F : 0.0F};
-      steps.conclude(k == 0 ? first : second, hints);
-    }
-    writer.append(steps);
+  auto opened = certificate::Writer::open(file.path(), *problem);
+  REQUIRE(opened.ok());
+  certificate::Writer& writer = *opened.value();
+  const auto write_tree = [&](const std::vector<std::uint32_t>& cases) {
+    const auto leaf = [&](bool mixed) {
+      Fragment steps;
+      steps.sweep(0, false);
+      for (const std::uint32_t k : cases) {
+        kernel::Hints hints;
+        hints.lower.resize(kRelu + 1);
+        hints.lower[kRelu] = {0.0F, 1.0F};
+        hints.beta = {mixed && k == 0 ? 1.0F : 0.0F, mixed && k == 1 ? 1.0F : 0.0F};
+        steps.conclude(std::vector<CaseMultipliers>{{k, {}}}, hints);
+      }
+      writer.append(steps);
+    };
+    writer.split(kZ, 0, 0.0);
+    writer.split(kZ, 1, 0.0);
+    writer.split(0, 0, 0.5);  // nobody needs this
+    leaf(false);
+    writer.next();
+    leaf(false);
+    writer.done();
+    writer.next();
+    leaf(true);
+    writer.done();
+    writer.next();
+    writer.split(kZ, 1, 0.0);
+    leaf(true);
+    writer.next();
+    leaf(false);
+    writer.done();
+    writer.done();
   };
   writer.begin_group(0);
-  writer.split(kZ, 0, 0.0);
-  writer.split(kZ, 1, 0.0);
-  writer.split(0, 0, 0.5);  // nobody needs this
-  leaf(false);
-  writer.next();
-  leaf(false);
-  writer.done();
-  writer.next();
-  leaf(true);
-  writer.done();
-  writer.next();
-  writer.split(kZ, 1, 0.0);
-  leaf(true);
-  writer.next();
-  leaf(false);
-  writer.done();
-  writer.done();
+  if (trees == Trees::of_all_cases) {
+    write_tree({0, 1});
+  } else {
+    write_tree({0});
+    Fragment between;
+    between.box(kZ);
+    writer.append(between);
+    write_tree({1});
+  }
   writer.end_group();
   Fragment right;
   right.sweep(0, true);
-  right.conclude(first, {});
+  right.conclude(std::vector<CaseMultipliers>{{0, {}}}, {});
   writer.begin_group(1);
   writer.append(right);
   writer.end_group();
+  REQUIRE(writer.finish().ok());
 }
 
 }  // namespace
@@ -85,7 +101,8 @@ void write_wasteful(certificate::Writer& writer) {
 TEST_CASE("what is read is written again byte for byte", "[trim]") {
   const ProblemPointer problem = two_groups();
   const TemporaryFile file, again;
-  search_proof(problem, file);
+  SECTION("a search's") { search_proof(problem, file); }
+  SECTION("splits one behind the other") { write_wasteful(problem, Trees::of_each_case, file); }
   const auto groups = search::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
   write(problem, groups.value(), again);
@@ -95,18 +112,14 @@ TEST_CASE("what is read is written again byte for byte", "[trim]") {
 TEST_CASE("a trimmed certificate proves the same with less", "[trim]") {
   const ProblemPointer problem = two_groups();
   const TemporaryFile file, trimmed;
-  {
-    auto writer = certificate::Writer::open(file.path(), *problem);
-    REQUIRE(writer.ok());
-    write_wasteful(*writer.value());
-    REQUIRE(writer.value()->finish().ok());
-  }
+  const auto trees = GENERATE(Trees::of_all_cases, Trees::of_each_case);
+  write_wasteful(problem, trees, file);
   REQUIRE(replayed(problem, file).ok());
   auto groups = search::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
   const auto statistics = search::trim(problem, groups.value(), {});
   REQUIRE(statistics.ok());
-  CHECK(statistics.value().splits_dropped >= 1);
+  CHECK(statistics.value().splits_dropped >= (trees == Trees::of_all_cases ? 1 : 2));
   CHECK(statistics.value().slopes_dropped >= 1);
   CHECK(statistics.value().work_after < statistics.value().work_before);
   write(problem, groups.value(), trimmed);
@@ -142,21 +155,20 @@ TEST_CASE("a limit that is reached at once changes nothing", "[trim]") {
   CHECK(again.bytes() == file.bytes());
 }
 
-TEST_CASE("a witness and steps behind a split are declined", "[trim]") {
-  const ProblemPointer problem = two_groups();
+TEST_CASE("a witness is no proof that could be trimmed", "[trim]") {
+  const ProblemPointer problem = reachable();
   const TemporaryFile file;
+  const auto options = [] {
+    search::Options all;
+    all.threads = 1;
+    return all;
+  }();
   {
     auto writer = certificate::Writer::open(file.path(), *problem);
     REQUIRE(writer.ok());
-    Fragment nothing;
-    nothing.box(3);
-    writer.value()->begin_group(0);
-    writer.value()->split(3, 0, 0.0);
-    writer.value()->next();
-    writer.value()->done();
-    writer.value()->append(nothing);
-    writer.value()->end_group();
-    REQUIRE(writer.value()->finish().ok());
+    const auto result = search::search(problem, options, writer.value().get());
+    REQUIRE(result.ok());
+    REQUIRE(result.value().answer == search::Result::Answer::satisfiable);
   }
   const auto groups = search::read_proof(file.path(), *problem);
   REQUIRE_FALSE(groups.ok());

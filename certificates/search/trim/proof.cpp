@@ -30,7 +30,11 @@ class ProofReader {
 
   Outcome<std::vector<ProofGroup>> read() {
     std::vector<ProofGroup> groups;
-    std::vector<ProofBranch*> open;  // from the group's root to the innermost branch
+    std::vector<Open> open;  // from the group's root to the innermost branch
+    const auto enter = [&](ProofBranch& branch) { open.push_back({&branch, &branch}); };
+    const auto is_in = [&](ProofBranch ProofFork::*half) {
+      return open.size() >= 2 && open.back().branch == &(open[open.size() - 2].end->fork.get()->*half);
+    };
     while (true) {
       const auto next = reader_->next(&graph_);
       if (!next) return next.rejection();
@@ -42,7 +46,7 @@ class ProofReader {
       switch (record.type) {
         case RecordType::begin_group:
           groups.push_back({record.group, {}});
-          open.push_back(&groups.back().root);
+          enter(groups.back().root);
           break;
         case RecordType::end_group:
           if (open.size() != 1) return misshapen("whole splits", "end_group in a split");
@@ -51,36 +55,37 @@ class ProofReader {
         case RecordType::split_zero:
         case RecordType::split_f32:
         case RecordType::split_f64: {
-          if (open.back()->fork) return misshapen("one split in a branch, at its end", "a second one");
-          open.back()->fork = std::make_unique<ProofFork>();
-          ProofFork& fork = *open.back()->fork;
+          ProofFork& fork = *(open.back().end->fork = std::make_unique<ProofFork>());
           fork.at_most = {record.node, record.element, false, record.threshold};
-          open.push_back(&fork.left);
+          enter(fork.left);
           break;
         }
-        case RecordType::next: {
-          if (open.size() < 2 || open.back() != &open[open.size() - 2]->fork->left) return misshapen("whole splits", "next elsewhere");
+        case RecordType::next:
+          if (!is_in(&ProofFork::left)) return misshapen("whole splits", "next elsewhere");
           open.pop_back();
-          open.push_back(&open.back()->fork->right);
+          enter(open.back().end->fork->right);
           break;
-        }
         case RecordType::done:
-          if (open.size() < 2 || open.back() != &open[open.size() - 2]->fork->right) return misshapen("whole splits", "done elsewhere");
+          if (!is_in(&ProofFork::right)) return misshapen("whole splits", "done elsewhere");
           open.pop_back();
+          open.back().end = &open.back().end->fork->rest;
           break;
         default: {
-          if (open.back()->fork) return misshapen("no steps behind a split", "record " + std::to_string(record.number));
           ProofStep step{record, std::string(record.bytes, '\0')};
           file_.seekg(static_cast<std::streamoff>(record.offset));
           if (!file_.read(step.bytes.data(), static_cast<std::streamsize>(step.bytes.size())))
             return misshapen("a file that stays as it is", "one that was written meanwhile");
-          open.back()->steps.push_back(std::move(step));
+          open.back().end->steps.push_back(std::move(step));
         }
       }
     }
   }
 
  private:
+  struct Open {
+    ProofBranch *branch, *end;  // the branch, and its part behind the splits that are whole
+  };
+
   std::unique_ptr<certificate::Reader> reader_;
   std::ifstream file_;
   const Graph& graph_;
@@ -98,6 +103,7 @@ void write(const ProofBranch& branch, certificate::Writer& writer) {
   writer.next();
   write(branch.fork->right, writer);
   writer.done();
+  write(branch.fork->rest, writer);
 }
 
 }  // namespace
@@ -161,6 +167,9 @@ Outcome<kernel::Refutation> replay_rest(const kernel::Problem& problem, const Pr
     auto right = replay_branch(problem, branch.fork->right, std::move(both.value().right));
     if (!right) return right;
     if (auto done = merge_into(closed, kernel::join(left.value(), right.value())); !done) return done.rejection();
+    if (!branch.fork->rest.empty()) {
+      if (auto done = merge_into(closed, replay_branch(problem, branch.fork->rest, std::move(scope))); !done) return done.rejection();
+    }
   }
   if (!closed) return misshapen("a branch that refutes something", "no conclusion");
   return *std::move(closed);

@@ -19,15 +19,17 @@ struct ProofStep {
 };
 
 struct ProofFork;
-// Steps, and then at most one split, as every writer of this project leaves them.
+// Steps, and then a split or nothing.
 struct ProofBranch {
   std::vector<ProofStep> steps;
   std::unique_ptr<ProofFork> fork;
+  [[nodiscard]] bool empty() const { return steps.empty() && !fork; }
 };
 
 struct ProofFork {
   kernel::Literal at_most;
   ProofBranch left, right;  // element <= threshold, element >= threshold
+  ProofBranch rest;         // what stands behind the split, on the scope before it
 };
 
 struct ProofGroup {
@@ -35,7 +37,7 @@ struct ProofGroup {
   ProofBranch root;
 };
 
-// Declined (code "trim.shape") where the certificate holds a witness, has steps behind a split, or is longer than can be held. Other
+// Declined (code "trim.shape") where the certificate holds a witness or is longer than can be held. Other
 // rejections are those of the reader.
 [[nodiscard]] Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kernel::Problem& problem);
 void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer);

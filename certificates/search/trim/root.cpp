@@ -144,6 +144,7 @@ class Trial {
     if (!both) return;
     collect(branch.fork->left, 0, std::move(both.value().left), found);
     collect(branch.fork->right, 0, std::move(both.value().right), found);
+    collect(branch.fork->rest, 0, std::move(scope), found);
   }
 
   void weigh(const Conclusion& conclusion, Influence& influence) const {

@@ -65,6 +65,7 @@ class BranchTrimmer {
     if (!both) return;
     trim(branch.fork->left, both.value().left, depth + 1);
     trim(branch.fork->right, both.value().right, depth + 1);
+    if (!branch.fork->rest.empty()) return trim_from(branch.fork->rest, std::move(scope), depth);
     if (!drop_split(branch, scope, depth)) join_sweeps(branch, before);
   }
 
@@ -117,7 +118,7 @@ class BranchTrimmer {
     return hints;
   }
 
-  // Instead of the split the steps of one half, without the multiplier of the split's literal.
+  // Of a split with nothing behind it, which would see the steps: instead of the split the steps of one half, without the multiplier of the split's literal.
   bool drop_split(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
     if (branch.fork->left.fork || branch.fork->right.fork) return false;
     const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
@@ -179,7 +180,7 @@ class BranchTrimmer {
 };
 
 std::size_t bytes_of(const ProofBranch& branch) {
-  std::size_t bytes = branch.fork ? bytes_of(branch.fork->left) + bytes_of(branch.fork->right) : 0;
+  std::size_t bytes = branch.fork ? bytes_of(branch.fork->left) + bytes_of(branch.fork->right) + bytes_of(branch.fork->rest) : 0;
   for (const ProofStep& step : branch.steps) bytes += step.bytes.size();
   return bytes;
 }

@@ -1,5 +1,6 @@
 // assay-check: model, property and certificate in; accepted, rejected or declined out. Kernel, semantics, front ends and
 // certificate decoder, nothing else.
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -12,9 +13,10 @@
 
 namespace {
 
+constexpr std::size_t kMostThreads = 1024;
 constexpr const char* kHelp =
     "usage: assay-check MODEL.onnx PROPERTY.vnnlib CERTIFICATE [--exact] [--semantics NAME] [--statement full]\n"
-    "                   [--memory SIZE] [--budget NUMBER]\n"
+    "                   [--memory SIZE] [--budget NUMBER] [--threads N]\n"
     "       assay-check STATEMENT CERTIFICATE [...]     a file of `assay statement`: no model or property is read\n"
     "\n"
     "Replays the certificate through the kernel. Documents named docs/... and certificates/... are installed in share/doc/assay.\n"
@@ -34,6 +36,8 @@ constexpr const char* kHelp =
     "                     P = multiply-adds of one row through the network, at most 10 F, S = those of one complete sweep:\n"
     "                     steps 1e8 + min(10 S, F P) + C min(500 P, S/2 + 20 P, 200 F), at most 1e12;\n"
     "                     one pass 1e8 + 1000 times the bytes of the model\n"
+    "  --threads N        how many threads replay the certificate, 1 to 1024; 1 without the option. Each may hold the boxes of as many\n"
+    "                     branches as --memory leaves one\n"
     "  --name, --version  print the program's name; its version, commit, compiler, libraries and instruction sets\n";
 
 int usage(const std::string& what) {
@@ -69,6 +73,12 @@ int run(int argc, char** argv) {
       if (word == "--memory" ? !assay::cli::parse_bytes(value, options.limits.memory.emplace())
                              : !assay::cli::parse_work(value, options.limits.work.emplace()))
         return usage(std::string(word) + " takes a " + (word == "--memory" ? "size such as 512MiB" : "number above 0 such as 1e12"));
+    } else if (word == "--threads") {
+      const std::string_view value(i + 1 < argc ? argv[++i] : "");
+      std::size_t& threads = options.limits.threads;
+      const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), threads);
+      if (fault != std::errc{} || end != value.data() + value.size() || threads < 1 || threads > kMostThreads)
+        return usage("--threads takes a number from 1 to " + std::to_string(kMostThreads));
     } else if (word == "--help" || word == "-h") {
       std::fputs(kHelp, stdout);
       return assay::cli::kExitYes;

@@ -30,7 +30,7 @@ Report decided(const std::string& model, const std::string& property, const std:
   if (options.limit_memory) options.limit_memory(memory_rule(options.limits).of(loaded.value().stored() + certificate_bytes));
   const auto limits = replay_limits(loaded.value(), options.limits, certificate_bytes);
   auto theorem = certificate::replay(*reader.value(), loaded.value().problem, &report.statistics, limits);
-  report.cpu_seconds = thread_cpu_seconds() - loaded_at;
+  report.cpu_seconds = thread_cpu_seconds() - loaded_at + report.statistics.helper_seconds;
   report.certificate_bytes = reader.value()->bytes_read();
   if (!theorem) return refused(std::move(report), in_file(theorem.rejection(), certificate), false);
   report.verdict = Verdict::accepted;

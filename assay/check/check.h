@@ -33,7 +33,7 @@ struct Report {
   std::optional<Rejection> why;                    // if and only if not accepted
   certificate::ReplayStatistics statistics;
   std::uint64_t certificate_bytes = 0;
-  double cpu_seconds = 0;   // of the replay, without reading model and property
+  double cpu_seconds = 0;   // of the replay, on all threads, without reading model and property
   double load_seconds = 0;  // CPU seconds for those
 };
 

@@ -96,6 +96,7 @@ certificate::ReplayLimits replay_limits(const Loaded& loaded, const Limits& limi
   certificate::ReplayLimits result;
   const std::uint64_t memory = memory_rule(limits).of(loaded.stored() + certificate_bytes);
   result.memory = memory - std::min(memory, loaded.bytes);
+  result.threads = limits.threads;
   if (limits.work) {
     result.work = result.most_work = *limits.work;
     return result;

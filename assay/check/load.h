@@ -19,6 +19,7 @@ namespace assay::check {
 struct Limits {
   std::optional<std::uint64_t> memory;  // bytes
   std::optional<double> work;           // multiply-adds
+  std::size_t threads = 1;              // that replay a certificate
 };
 
 struct LoadOptions {

@@ -1,4 +1,5 @@
-// Replay: each record becomes a step of a Session.
+// Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: the halves of splits that are
+// whole among them can be replayed at once.
 
 #include "certificates/format/replay.h"
 
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "certificates/format/format.h"
 #include "certificates/replay/session.h"
@@ -42,6 +44,11 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
   return Done{};
 }
 
+std::uint64_t bytes_of(const Record& record) { return sizeof(Record) + sizeof(double) * record.values; }
+bool is_split(const Record& record) {
+  return record.type == RecordType::split_zero || record.type == RecordType::split_f32 || record.type == RecordType::split_f64;
+}
+
 class Replay {
  public:
   Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
@@ -49,21 +56,30 @@ class Replay {
         problem_(std::move(problem)),
         limits_(limits),
         allowed_(std::min(limits.work, limits.most_work)),
-        session_(problem_, {allowed_, limits.memory}) {}
+        team_(limits.threads > 1 ? std::make_shared<kernel::Team>(limits.threads) : nullptr),
+        session_(problem_, {allowed_, limits.memory}, team_),
+        row_work_(problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1))) {}
 
   Outcome<kernel::Theorem> run() {
     if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
-    while (true) {
-      const auto next = reader_.next(&problem_->graph());
-      if (!next) return next.rejection();
-      if (next.value() == nullptr) break;
-      const Record& record = *next.value();
+    for (bool at_end = false; !at_end;) {
+      Outcome<Done> read = Done{};
+      const Record* next = nullptr;
+      do {
+        auto record = reader_.next(&problem_->graph());
+        if (!record) read = record.rejection();
+        next = record ? record.value() : nullptr;
+        at_end = next == nullptr;
+      } while (team_ && !at_end && hold(*next));
       const double most = std::min(limits_.work + limits_.work_per_byte * static_cast<double>(reader_.bytes_read()), limits_.most_work);
       session_.allow(most - allowed_);
       allowed_ = most;
-      if (auto accepted = step(record); !accepted) return located(record, accepted.rejection());
-      ++statistics_.steps;
-      statistics_.depth = std::max(statistics_.depth, session_.depth());
+      const auto accepted = team_ ? replay_held(0, held_.size(), all_) : at_end ? Done{} : step(*next, all_);
+      if (!accepted) return accepted.rejection();
+      if (!read) return read.rejection();
+      held_.clear();
+      open_.clear();
+      held_bytes_ = 0;
     }
     if (witness_) return *std::move(witness_);
     auto theorem = session_.theorem();
@@ -72,10 +88,11 @@ class Replay {
   }
 
   [[nodiscard]] ReplayStatistics statistics() const {
-    ReplayStatistics all = statistics_;
+    ReplayStatistics all = all_.statistics;
     all.work = allowed_ - session_.work_left();
     all.budget = allowed_;
     all.memory = session_.most_memory();
+    all.helper_seconds = team_ ? team_->helper_seconds() : 0;
     return all;
   }
 
@@ -86,50 +103,113 @@ class Replay {
     return why;
   }
 
-  Rejection located(const Record& record, const Rejection& inner) const {
+  // One thread's part of the certificate.
+  struct Part {
+    kernel::Session& session;
+    std::size_t above = 0;  // open splits that the session does not know
+    ReplayStatistics statistics = {};
+    [[nodiscard]] std::size_t depth() const { return above + session.depth(); }
+  };
+
+  // A record that was read ahead; of a split that ends within what was read, where its halves end.
+  struct Held {
+    Record record;
+    std::size_t next = 0, done = 0;
+  };
+
+  // False where no more is to be held.
+  bool hold(const Record& record) {
+    const std::size_t at = held_.size();
+    held_.push_back({record});
+    held_bytes_ += bytes_of(record);
+    if (is_split(record)) open_.push_back(at);
+    if (record.type == RecordType::next && !open_.empty()) held_[open_.back()].next = at;
+    if (record.type == RecordType::done && !open_.empty()) {
+      held_[open_.back()].done = at;
+      open_.pop_back();
+    }
+    return held_bytes_ < limits_.shared_bytes;
+  }
+
+  [[nodiscard]] bool is_worth_sharing(std::size_t at) const {
+    const auto& [record, next, done] = held_[at];
+    return next > 0 && done > 0 && static_cast<double>(std::min(next - at, done - next)) * row_work_ >= limits_.shared_work &&
+           team_->idle() > 0;
+  }
+
+  // The held records from `at` to `end`. Where a thread is idle the halves of a split are replayed at once.
+  Outcome<Done> replay_held(std::size_t at, std::size_t end, Part& part) {
+    for (; at < end; ++at) {
+      if (auto accepted = step(held_[at].record, part); !accepted) return accepted;
+      if (!is_worth_sharing(at)) continue;
+      const auto& [record, next, done] = held_[at];
+      auto half = part.session.other_half();
+      if (!half) return located(held_[next].record, part, half.rejection());
+      Part right{half.value(), part.depth()};
+      Outcome<Done> left_half = Done{}, right_half = Done{};
+      team_->both([&] { left_half = replay_held(at + 1, next, part); }, [&] { right_half = replay_held(next + 1, done, right); });
+      if (!left_half) return left_half;
+      if (!right_half) return right_half;
+      part.statistics.add(right.statistics);
+      part.statistics.steps += 2;  // next and done
+      if (auto closed = part.session.done(std::move(half).value()); !closed) return located(held_[done].record, part, closed.rejection());
+      at = done;
+    }
+    return Done{};
+  }
+
+  Rejection located(const Record& record, const Part& part, const Rejection& inner) const {
     Rejection why = renamed(inner);
     std::string place =
         "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
-    if (session_.in_group()) place += ", group " + std::to_string(session_.group()) + ", depth " + std::to_string(session_.depth());
+    if (part.session.in_group()) place += ", group " + std::to_string(part.session.group()) + ", depth " + std::to_string(part.depth());
     why.place = why.place.empty() ? place : place + ": " + why.place;
     return why;
   }
 
-  Outcome<Done> step(const Record& record) {
+  Outcome<Done> step(const Record& record, Part& part) {
+    if (auto accepted = take(record, part); !accepted) return located(record, part, accepted.rejection());
+    ++part.statistics.steps;
+    part.statistics.depth = std::max(part.statistics.depth, part.depth());
+    return Done{};
+  }
+
+  Outcome<Done> take(const Record& record, Part& part) {
+    kernel::Session& session = part.session;
     if (witness_)
       return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
                        "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
-    if (auto spent = session_.spend(static_cast<double>(record.values)); !spent) return spent;
+    if (auto spent = session.spend(static_cast<double>(record.values)); !spent) return spent;
     switch (record.type) {
       case RecordType::begin_group:
-        return session_.begin_group(record.group);
+        return session.begin_group(record.group);
       case RecordType::end_group:
-        return session_.end_group();
+        return session.end_group();
       case RecordType::sweep:
-        return session_.sweep(record.node, record.round_to_float);
+        return session.sweep(record.node, record.round_to_float);
       case RecordType::box:
-        return session_.propagate_box(record.node);
+        return session.propagate_box(record.node);
       case RecordType::tighten:
-        return session_.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
-                                record.round_to_float);
+        return session.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
+                               record.round_to_float);
       case RecordType::define_hints:
-        return session_.in_branch();
+        return session.in_branch();
       case RecordType::conclude:
       case RecordType::conclude_with:
-        ++statistics_.conclusions;
-        return session_.conclude(record.cases, record.hints);
+        ++part.statistics.conclusions;
+        return session.conclude(record.cases, record.hints);
       case RecordType::empty:
-        ++statistics_.conclusions;
-        return session_.empty();
+        ++part.statistics.conclusions;
+        return session.empty();
       case RecordType::split_zero:
       case RecordType::split_f32:
       case RecordType::split_f64:
-        ++statistics_.splits;
-        return session_.split(record.node, record.element, record.threshold);
+        ++part.statistics.splits;
+        return session.split(record.node, record.element, record.threshold);
       case RecordType::next:
-        return session_.next();
+        return session.next();
       case RecordType::done:
-        return session_.done();
+        return session.done();
       case RecordType::witness:
         return witness(record.witness);
     }
@@ -147,9 +227,14 @@ class Replay {
   std::shared_ptr<const kernel::Problem> problem_;
   const ReplayLimits limits_;
   double allowed_;  // multiply-adds so far, those that were taken included
+  std::shared_ptr<kernel::Team> team_;
   kernel::Session session_;
+  Part all_{session_};
+  double row_work_;                // multiply-adds of one row through the network
+  std::vector<Held> held_;         // with a team, what was read and is replayed next
+  std::vector<std::size_t> open_;  // its splits that have not ended
+  std::uint64_t held_bytes_ = 0;
   std::optional<kernel::Theorem> witness_;
-  ReplayStatistics statistics_;
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
 // Replay: a certificate in, a theorem of the kernel out.
 //
 // Decoding is untrusted: whatever the file says, only the kernel's rules make the theorem, and the theorem speaks about
-// the statement of `problem`. Memory is the stack of open branches, not the length of the proof.
+// the statement of `problem`. Memory is the stack of open branches, not the length of the proof. With several threads parts of the
+// certificate are held as well, whose halves are replayed at once; the answer is the same.
 //
 // Rejections of the reader have codes certificate.*; those of the kernel keep their code, with the step in front of
 // their place.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -18,16 +20,30 @@ namespace assay::certificate {
 
 struct ReplayStatistics {
   std::uint64_t steps = 0, splits = 0, conclusions = 0;
-  std::size_t depth = 0;     // the deepest
-  double work = 0;           // multiply-adds of the steps
-  double budget = 0;         // of what they may have taken
-  std::uint64_t memory = 0;  // bytes that the boxes of open branches could have come to
+  std::size_t depth = 0;      // the deepest
+  double work = 0;            // multiply-adds of the steps
+  double budget = 0;          // of what they may have taken
+  std::uint64_t memory = 0;   // bytes that the boxes of open branches could have come to
+  double helper_seconds = 0;  // CPU time of other threads than the calling one
+
+  // Of another part of the certificate.
+  void add(const ReplayStatistics& part) {
+    steps += part.steps;
+    splits += part.splits;
+    conclusions += part.conclusions;
+    depth = std::max(depth, part.depth);
+  }
 };
 
 // What the steps may take: the more, the more bytes of the certificate were read (which is known before they run).
 struct ReplayLimits {
   double work = 1e13, work_per_byte = 0, most_work = 1e13;  // multiply-adds: work + work_per_byte * bytes, at most most_work
   std::uint64_t memory = std::uint64_t{8} << 30;            // bytes of the boxes of open branches
+  // With more threads than one: each may hold as much memory, records of so many bytes are read ahead, and the halves of a split among them are
+  // shared out where the smaller one is estimated to take so many multiply-adds.
+  std::size_t threads = 1;
+  std::uint64_t shared_bytes = std::uint64_t{64} << 20;
+  double shared_work = 1e5;
 };
 
 [[nodiscard]] Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem,

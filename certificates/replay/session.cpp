@@ -11,6 +11,10 @@ namespace {
 
 // Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element.
 constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double);
+// Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
+// together share what they read.
+constexpr double kWorthAThread = 1e7;
+constexpr std::size_t kElementsOfThread = 64;
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
@@ -25,9 +29,8 @@ Rejection still_open(std::string found) {
           "conclude the missing cases, or split further"};
 }
 
-}  // namespace
-
-Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
+template <class Tighten>
+Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tighten tighten) {
   const Graph& graph = problem.graph();
   const std::vector<NodeId>&active = problem.active_nodes(), &refined = problem.pre_activations();
   auto next_active = active.begin();
@@ -39,13 +42,23 @@ Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool rou
     if (auto boxed = scope.propagate_box(node); !boxed) return boxed;
     while (next_refined != refined.end() && *next_refined < node) ++next_refined;
     if (next_refined == refined.end() || *next_refined != node) continue;
-    if (auto tightened = scope.tighten(node, Selection{}, Hints{}, nullptr, round_to_float); !tightened) return tightened;
+    if (auto tightened = tighten(node); !tightened) return tightened;
   }
   return Done{};
 }
 
-Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits)
-    : problem_(std::move(problem)), limits_(limits), work_(std::make_shared<double>(limits.work)), groups_(problem_->group_count()) {
+}  // namespace
+
+Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
+  return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
+}
+
+Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
+    : problem_(std::move(problem)),
+      limits_(limits),
+      team_(std::move(team)),
+      work_(std::make_shared<double>(limits.work)),
+      groups_(problem_->group_count()) {
   for (NodeId node = 0; node < problem_->graph().nodes.size(); ++node) {
     const std::size_t size = problem_->graph().size(node);
     elements_ += 1 + static_cast<double>(size);
@@ -138,19 +151,46 @@ Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshol
   return Done{};
 }
 
-Outcome<Done> Session::next() {
+// Where the other half of the innermost split begins.
+Outcome<Scope> Session::opposite() const {
   if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
-  Level& level = levels_.back();
-  if (level.left) return structure("one next per split", "the right branch is already open");
-  if (!level.closed) return still_open("the left branch refutes no case");
-  if (auto spent = spend_split(level.at_most.node); !spent) return spent;
-  Literal at_least = level.at_most;
+  if (levels_.back().left) return structure("one next per split", "the right branch is already open");
+  Literal at_least = levels_.back().at_most;
   at_least.at_least = true;
   Scope child = levels_[levels_.size() - 2].scope;
-  if (auto assumed = child.assume(at_least); !assumed) return assumed;
+  if (auto assumed = child.assume(at_least); !assumed) return assumed.rejection();
+  return child;
+}
+
+Outcome<Done> Session::next() {
+  auto child = opposite();
+  if (!child) return child.rejection();
+  Level& level = levels_.back();
+  if (!level.closed) return still_open("the left branch refutes no case");
+  if (auto spent = spend_split(level.at_most.node); !spent) return spent;
   level.left = std::exchange(level.closed, std::nullopt);
-  level.scope = std::move(child);
+  level.scope = std::move(child).value();
   return Done{};
+}
+
+Outcome<Session> Session::other_half() const {
+  auto child = opposite();
+  if (!child) return child.rejection();
+  Session half(problem_, {*work_, limits_.memory}, team_);
+  half.given_ = *work_;
+  half.group_ = group_;
+  child.value().spend_from(half.work_);
+  half.levels_.push_back({std::move(child).value(), std::nullopt, {}, std::nullopt});
+  return half;
+}
+
+Outcome<Done> Session::done(Session half) {
+  if (half.depth() != 0) return structure("whole splits", std::to_string(half.depth()) + " open splits");
+  if (auto spent = spend(half.given_ - *half.work_); !spent) return spent;
+  most_memory_ = std::max(most_memory_, held_ + half.most_memory_);
+  if (auto opened = next(); !opened) return opened;
+  levels_.back().closed = std::move(half.levels_.front().closed);
+  return done();
 }
 
 Outcome<Done> Session::done() {
@@ -179,7 +219,8 @@ Outcome<Done> Session::close(Outcome<Refutation> refutation) {
 Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !spent) return spent;
-  return kernel::sweep(*problem_, levels_.back().scope, first, round_to_float);
+  Scope& scope = levels_.back().scope;
+  return sweep_with(*problem_, scope, first, [&](NodeId node) { return tighten_in_parts(scope, node, {}, {}, round_to_float); });
 }
 
 Outcome<Done> Session::propagate_box(NodeId node) {
@@ -191,7 +232,57 @@ Outcome<Done> Session::propagate_box(NodeId node) {
 Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
-  return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
+  Scope& scope = levels_.back().scope;
+  return claims != nullptr ? scope.tighten(node, selection, hints, claims)
+                           : tighten_in_parts(scope, node, selection, hints, round_to_float);
+}
+
+// The same facts as of one step. One element goes first: what its rows need of other nodes all parts share then. Elements of a feature map
+// that stand at one position stay together, since their rows touch the same window.
+Outcome<Done> Session::tighten_in_parts(Scope& scope, NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
+  const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
+  const auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
+  const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));
+  const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
+  if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
+  struct Part {
+    Scope scope;
+    Selection selection;
+    std::shared_ptr<double> work;
+    Outcome<Done> outcome = Done{};
+    void tighten(NodeId at, const Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
+  };
+  const Shape& shape = problem_->graph().node(node).shape;
+  const std::size_t size = problem_->graph().size(node);
+  const std::size_t positions = shape.size() > 2 ? size / static_cast<std::size_t>(shape[0] * shape[1]) : size;
+  const Selection none{Selection::Kind::mask, std::vector<bool>(size, false)};
+  Part first{scope, none, work_};
+  first.selection.mask[elements[0]] = true;
+  first.tighten(node, hints, round_to_float);
+  if (!first.outcome) return first.outcome;
+  const double before = *work_;
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < count; ++k) {
+    parts.push_back({first.scope, none, std::make_shared<double>(before)});
+    parts.back().scope.spend_from(parts.back().work);
+  }
+  for (const std::uint32_t element : std::span(elements).subspan(1))
+    parts[element % positions * count / positions].selection.mask[element] = true;
+  const auto derive = [&](auto self, std::size_t begin, std::size_t end) -> void {
+    const std::size_t middle = (begin + end) / 2;
+    if (end - begin == 1)
+      parts[begin].tighten(node, hints, round_to_float);
+    else
+      team_->both([&] { self(self, begin, middle); }, [&] { self(self, middle, end); });
+  };
+  derive(derive, 0, count);
+  for (const Part& part : parts) {
+    if (!part.outcome) return part.outcome;
+    if (auto spent = spend(before - *part.work); !spent) return spent;
+    if (auto met = first.scope.meet(part.scope); !met) return met;
+  }
+  scope = std::move(first.scope);
+  return Done{};
 }
 
 Outcome<Done> Session::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "certificates/replay/team.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -26,18 +27,23 @@ namespace assay::kernel {
 // What the steps and splits of one session may take; what goes beyond is declined before it runs.
 struct SessionLimits {
   double work = 1e13;                             // multiply-adds
-  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes of the boxes of the open branches
+  std::uint64_t memory = std::uint64_t{8} << 30;  // bytes of the boxes of the open branches, of each session
 };
 
 class Session {
  public:
-  explicit Session(std::shared_ptr<const Problem> problem, SessionLimits limits = {});
+  // Bounds of many elements are derived by the threads of the team that are idle, if there is one.
+  explicit Session(std::shared_ptr<const Problem> problem, SessionLimits limits = {}, std::shared_ptr<Team> team = nullptr);
 
   Outcome<Done> begin_group(std::size_t group);
   Outcome<Done> end_group();
   Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens element <= threshold
   Outcome<Done> next();                                                       // opens element >= threshold
   Outcome<Done> done();
+  // The other half of the innermost split as a session of its own, for another thread, with what this one may still take. After the left
+  // branch it is given back: done(half) instead of next(), its steps and done(). What both took then counts here.
+  Outcome<Session> other_half() const;
+  Outcome<Done> done(Session half);
 
   Outcome<Done> sweep(NodeId first, bool round_to_float);
   Outcome<Done> propagate_box(NodeId node);
@@ -76,12 +82,16 @@ class Session {
   };
   Outcome<Done> spend_step();
   Outcome<Done> spend_split(NodeId node);
+  Outcome<Scope> opposite() const;
+  Outcome<Done> tighten_in_parts(Scope& scope, NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> close(Outcome<Refutation> refutation);
 
   std::shared_ptr<const Problem> problem_;
   SessionLimits limits_;
+  std::shared_ptr<Team> team_;
   std::shared_ptr<double> work_;  // multiply-adds that are left
+  double given_ = 0;              // and that there were at first, of the half of another session
   double elements_ = 0;           // of the graph
   std::uint64_t branch_bytes_ = 0, held_ = 0,
                 most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches but the last

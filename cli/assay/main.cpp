@@ -99,6 +99,9 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
   add_semantics(verb, options.semantics);
+  verb->add_option("--threads", options.limits.threads, "how many threads replay each certificate")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_gate_files(verb, options.gate);

@@ -116,10 +116,22 @@ inline Verdict replay_file(const std::string& path, const std::shared_ptr<const 
   return {true, theorem.value().to_text(), {}, ""};
 }
 
+// By one thread and by three, which hold whole splits or next to nothing: the verdict is the same.
 inline Verdict replay_bytes(const std::string& bytes, const std::shared_ptr<const kernel::Problem>& problem) {
   const TemporaryFile file;
   file.put(bytes);
-  return replay_file(file.path(), problem);
+  Verdict verdict = replay_file(file.path(), problem);
+  certificate::ReplayLimits limits;
+  limits.threads = 3;
+  limits.shared_work = 0;
+  for (const std::uint64_t held : {limits.shared_bytes, std::uint64_t{4000}}) {
+    limits.shared_bytes = held;
+    const Verdict shared = replay_file(file.path(), problem, limits);
+    INFO("by one thread: " << verdict.text << ", by three: " << shared.text << " " << shared.place);
+    CHECK(shared.accepted == verdict.accepted);
+    CHECK((!verdict.accepted || shared.text == verdict.text));
+  }
+  return verdict;
 }
 
 // A certificate file taken apart: header (with its checksum) and the payload of the record frames; put together again

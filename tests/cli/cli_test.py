@@ -302,6 +302,8 @@ class CommandLine(FolderCase):
         self.assertGreater(report["statistics"]["multiply_adds"], 0)
         self.assertGreater(report["statistics"]["budget"], 10 * report["statistics"]["multiply_adds"])
         self.assertEqual(Run("assay", "check", self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof")).out, self.check().out)
+        for program in (("assay-check",), ("assay", "check")):
+            self.assertEqual(Run(*program, self.at("net.onnx"), self.at("holds.vnnlib"), self.at("proof"), "--threads", "3").out, self.check().out)
 
     # the other verbs
 
@@ -445,7 +447,8 @@ class CommandLine(FolderCase):
             run = Run("assay", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)
             self.assertTrue(run.err)
-        for words in ((), ("a",), ("a", "b", "c", "d"), ("a", "b", "c", "--fast"), ("--semantics", "float33", "a", "b", "c")):
+        for words in ((), ("a",), ("a", "b", "c", "d"), ("a", "b", "c", "--fast"), ("--semantics", "float33", "a", "b", "c"),
+                      ("a", "b", "c", "--threads"), ("a", "b", "c", "--threads", "0"), ("a", "b", "c", "--threads", "2x"), ("a", "b", "c", "--threads", "9999")):
             run = Run("assay-check", *words)
             self.assertEqual((run.out, run.exit), ("", 2), words)
             self.assertIn("usage: assay-check", run.err)

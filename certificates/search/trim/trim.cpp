@@ -65,7 +65,10 @@ class BranchTrimmer {
     if (!both) return;
     trim(branch.fork->left, both.value().left, depth + 1);
     trim(branch.fork->right, both.value().right, depth + 1);
-    if (!branch.fork->rest.empty()) return trim_from(branch.fork->rest, std::move(scope), depth);
+    if (!branch.fork->rest.empty()) {
+      trim_from(branch.fork->rest, scope, depth);
+      return drop_needless_split(branch, scope);
+    }
     if (!drop_split(branch, scope, depth)) join_sweeps(branch, before);
   }
 
@@ -141,6 +144,18 @@ class BranchTrimmer {
       return true;
     }
     return false;
+  }
+
+  // A split that refutes nothing that the steps behind it do not refute as well.
+  void drop_needless_split(ProofBranch& branch, const kernel::Scope& scope) const {
+    ProofBranch& rest = branch.fork->rest;
+    if (rest.fork) return;
+    const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
+    const auto refuted = replay_branch(problem_, rest, scope);
+    if (!needed || !refuted || !covers(refuted.value(), needed.value())) return;
+    std::ranges::move(rest.steps, std::back_inserter(branch.steps));
+    branch.fork.reset();
+    ++statistics_.splits_dropped;
   }
 
   static bool covers(const kernel::Refutation& more, const kernel::Refutation& less) {

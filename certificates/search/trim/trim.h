@@ -2,7 +2,7 @@
 //
 // Four things are tried, and the kernel judges each: what it does not accept stays as it was.
 //   * Slopes that a conclusion holds without are left out, and its other hints are written in fewer bits.
-//   * A split goes where its branch closes with the steps of one of its halves.
+//   * A split goes where its branch closes with the steps of one of its halves, or with those behind it.
 //   * A sweep above a split takes the place of those in its halves, where they close on the boxes that it leaves.
 //   * Bounds at the root of a group that the branches do not need are left out (root.h).
 #pragma once

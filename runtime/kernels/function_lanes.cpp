@@ -42,20 +42,22 @@ constexpr auto kMish = []<class T>(T x, Parameters<T>) HWY_ATTR {
   return x > 20 ? x : x * n / (n + 2);  // tanh(softplus(20)) rounds to 1
 };
 
-// What tables give faster than polynomials, where the processor has them; else nullptr.
-LaneKernel by_table([[maybe_unused]] Op op, [[maybe_unused]] DType dtype) {
+// What the processor's own instructions give faster, where it has them; else nullptr.
+LaneKernel by_instructions([[maybe_unused]] Op op, [[maybe_unused]] DType dtype) {
 #if HWY_TARGET == HWY_AVX3
   if (dtype == DType::float32) {
-    if (op == Op::tanh) return &table_loop<tanh_by_table>;
-    if (op == Op::erf) return &table_loop<erf_by_table>;
-    if (op == Op::gelu) return &table_loop<gelu_by_table>;
+    if (op == Op::exp) return &vector_loop<exp_by_scaling>;
+    if (op == Op::sigmoid) return &vector_loop<sigmoid_by_scaling>;
+    if (op == Op::tanh) return &vector_loop<tanh_by_table>;
+    if (op == Op::erf) return &vector_loop<erf_by_table>;
+    if (op == Op::gelu) return &vector_loop<gelu_by_table>;
   }
 #endif
   return nullptr;
 }
 
 LaneKernel functions(Op op, DType dtype) {
-  if (const LaneKernel kernel = by_table(op, dtype)) return kernel;
+  if (const LaneKernel kernel = by_instructions(op, dtype)) return kernel;
   switch (op) {
     case Op::exp:
       return unary_of<kExp>(dtype);

@@ -1,5 +1,5 @@
-// tanh and erf of floats by tables, where AVX-512 looks up one of 32 numbers for 16 lanes at once: about a third of the instructions of
-// the polynomials in lane_math-inl.h, and no division.
+// Functions of floats by instructions that AVX-512 alone has: exp by one that scales by a power of two, tanh and erf by tables, of which one
+// instruction looks up one of 32 numbers for 16 lanes at once: half and a third of the instructions in lane_math-inl.h, and no division.
 //
 // Each table cuts the arguments into 32 intervals at most. On each the function is p0 + d (p1 + d (p2 + ...)), d the distance from a
 // centre whose image is a float but for 2^-27 of it, so that the last addition alone rounds; near 0 the function is d times something, or
@@ -146,6 +146,25 @@ HWY_INLINE __m512 erf_by_table(__m512 x) {
   return with_sign_of(_mm512_fmadd_ps(polynomial<3>(kErfTable, which, d), d, large), x);
 }
 
+// The polynomial of reduced_power() in lane_math-inl.h. Beyond the bounds 0 and infinity; min and max give their second operand where one is
+// NaN.
+HWY_INLINE __m512 exp_by_scaling(__m512 x) {
+  const __m512 shift = _mm512_set1_ps(0x1.8p23F), one = _mm512_set1_ps(1);
+  const __m512 inside = _mm512_max_ps(_mm512_set1_ps(-104), _mm512_min_ps(_mm512_set1_ps(89), x));
+  const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(inside, _mm512_set1_ps(0x1.715476p0F), shift), shift);
+  const __m512 upper = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.63p-1F), inside);
+  const __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-0x1.bd0106p-13F), upper);
+  __m512 p = _mm512_set1_ps(0x1.a04a72p-13F);
+  for (const float factor : {0x1.6d7618p-10F, 0x1.11117ap-7F, 0x1.5554acp-5F, 0x1.555554p-3F, 0.5F})
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(factor));
+  return _mm512_scalef_ps(_mm512_add_ps(one, _mm512_fmadd_ps(_mm512_mul_ps(r, r), p, r)), n);
+}
+
+HWY_INLINE __m512 sigmoid_by_scaling(__m512 x) {
+  const __m512 one = _mm512_set1_ps(1);
+  return _mm512_div_ps(one, _mm512_add_ps(one, exp_by_scaling(_mm512_xor_ps(x, _mm512_set1_ps(-0.0F)))));
+}
+
 // x/2 (1 + erf(x / sqrt(2)))
 HWY_INLINE __m512 gelu_by_table(__m512 x) {
   const __m512 part = _mm512_add_ps(_mm512_set1_ps(1), erf_by_table(_mm512_mul_ps(x, _mm512_set1_ps(0x1.6a09e6p-1F))));
@@ -154,11 +173,13 @@ HWY_INLINE __m512 gelu_by_table(__m512 x) {
 
 // y[i] = F(x[i]), 16 at a time; the last few in a vector of their own.
 template <auto F>
-void table_loop(const Numbers&, const Source* sources, void* result, std::size_t count) {
+void vector_loop(const Numbers&, const Source* sources, void* result, std::size_t count) {
   const auto* const x = static_cast<const float*>(sources[0].data);
   auto* const y = static_cast<float*>(result);
   const bool single = sources[0].single;
-  for (std::size_t i = 0; i < count; i += 16) {
+  const std::size_t whole = single ? 0 : count / 16 * 16;
+  for (std::size_t i = 0; i < whole; i += 16) _mm512_storeu_ps(y + i, F(_mm512_loadu_ps(x + i)));
+  for (std::size_t i = whole; i < count; i += 16) {
     const auto lanes = static_cast<__mmask16>(count - i < 16 ? (1U << (count - i)) - 1 : 0xffffU);
     _mm512_mask_storeu_ps(y + i, lanes, F(single ? _mm512_set1_ps(x[0]) : _mm512_maskz_loadu_ps(lanes, x + i)));
   }

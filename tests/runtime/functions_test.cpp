@@ -94,10 +94,12 @@ TEST_CASE("tanh, erf and gelu are as near with every instruction set", "[runtime
 }
 
 // Minutes: test_runtime "[.every_float]".
-TEST_CASE("tanh and erf of every float", "[.every_float]") {
+TEST_CASE("exp, tanh and erf of every float", "[.every_float]") {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;
   for (std::uint64_t first = 0; first < kFloats; first += kPiece) {
     const std::vector<float> x = magnitudes(first, first + kPiece, 1);
+    check_function(
+        Op::exp, [](double v) { return std::exp(v); }, 1, x);
     check_function(
         Op::tanh, [](double v) { return std::tanh(v); }, 2, x);
     check_function(

@@ -67,7 +67,7 @@ std::vector<Array> arrays_of(std::span<const Value> values) {
 }  // namespace
 
 Optimiser::Optimiser(Session& session, std::vector<Value> parameters, double rate)
-    : session_(session), parameters_(std::move(parameters)), rate_(rate) {
+    : session_(session), parameters_(std::move(parameters)), rate_(rate), places_(parameters_.size()) {
   for (const Value& parameter : parameters_) demand(is_float(parameter.dtype()), "Optimiser: float parameters");
 }
 
@@ -99,6 +99,17 @@ Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
     if (auto done = session_.assign(parameters_[k], std::move(made).value()); !done) return done;
   }
   return Done{};
+}
+
+// Who kept the parameter's former value by its buffer, as copies on a device are, finds another owner of the same memory: a new value.
+Array Optimiser::place_of_next(std::size_t which, const Array& parameter) {
+  Place& place = places_[which];
+  const std::weak_ptr<void> present = parameter.buffer();
+  const bool is_ours = !present.owner_before(place.handed_out) && !place.handed_out.owner_before(present);
+  if (!is_ours || present.use_count() != 1) place.memory = Array::empty(parameter.dtype(), parameter.shape()).buffer().lock();
+  const std::shared_ptr<void> owner(place.memory.get(), [memory = place.memory](void*) {});
+  place.handed_out = owner;
+  return Array::over(parameter.dtype(), parameter.shape(), owner);
 }
 
 namespace {
@@ -237,7 +248,7 @@ Sgd::Sgd(Session& session, std::vector<Value> parameters, const SgdOptions& opti
     : Optimiser(session, std::move(parameters), options.rate), options_(options), velocity_(this->parameters().size()) {}
 
 Outcome<Array> Sgd::next(std::size_t which, const Array& parameter, const Array& gradient) {
-  Array result = Array::empty(parameter.dtype(), parameter.shape());
+  Array result = place_of_next(which, parameter);
   with_elements(parameter.dtype(), [&]<class T>(T) {
     const auto p = parameter.data<T>(), g = gradient.data<T>();
     const auto q = result.data<T>();
@@ -261,7 +272,7 @@ Adam::Adam(Session& session, std::vector<Value> parameters, const AdamOptions& o
       second_(first_.size()) {}
 
 Outcome<Array> Adam::next(std::size_t which, const Array& parameter, const Array& gradient) {
-  Array result = Array::empty(parameter.dtype(), parameter.shape());
+  Array result = place_of_next(which, parameter);
   const auto t = static_cast<double>(steps());
   const double correction1 = 1 - std::pow(options_.beta1, t), correction2 = 1 - std::pow(options_.beta2, t);
   with_elements(parameter.dtype(), [&]<class T>(T) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,6 +70,8 @@ class Optimiser {
   virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
   // The same on a device: the next value, then the next states.
   virtual Outcome<std::vector<Array>> next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient);
+  // For the parameter's next value, element by element: the place of its present one, if an earlier step made that and nobody else holds it.
+  [[nodiscard]] Array place_of_next(std::size_t which, const Array& parameter);
   [[nodiscard]] Session& session() { return session_; }
 
  private:
@@ -78,6 +81,11 @@ class Optimiser {
   std::vector<Value> parameters_;
   double rate_;
   std::uint64_t steps_ = 0;
+  struct Place {
+    std::shared_ptr<void> memory;    // of a parameter's value
+    std::weak_ptr<void> handed_out;  // the owner of that value's buffer
+  };
+  std::vector<Place> places_;  // by parameter
 };
 
 // g += weight_decay p; v = momentum v + g (at first g); p -= rate v, with nesterov rate (g + momentum v). As torch.optim.SGD.

@@ -39,6 +39,23 @@ void train(Session& session, const std::vector<Value>& parameters, double rate, 
   }
 }
 
+TEST_CASE("gpu training: a parameter that is trained elsewhere is copied anew after every step") {
+  Session host;
+  const Value w = host.parameter("w", runtime::Array::from(Tensor::of_floats({3}, std::vector<float>{1, 2, 3})));
+  training::Sgd sgd(host, {w}, {.rate = 1});
+  const std::vector<runtime::Array> gradients{runtime::Array::from(Tensor::of_floats({3}, std::vector<float>{1, 1, 1}))};
+  runtime::SessionOptions options;
+  options.device = gpu::emulated_device();
+  Session device(options);
+  for (int step = 0; step < 4; ++step) {
+    REQUIRE(sgd.step(gradients).ok());
+    const Value there = device.input(w.array());
+    CHECK((there + there).to_doubles() == (w + w).to_doubles());
+    device.clear();
+    host.clear();
+  }
+}
+
 TEST_CASE("gpu training: a multilayer perceptron", "[gpu]") {
   Session session({.seed = 11, .device = gpu::emulated_device(schedules()[1])});
   const Value w = scaled(session, "w", {16, 5}, 0.4), b = scaled(session, "b", {16}, 0.1), v = scaled(session, "v", {3, 16}, 0.3);

@@ -42,6 +42,27 @@ TEST_CASE("optimise: SGD by hand", "[optimise]") {
   CHECK(after<Sgd>(SgdOptions{.rate = 1, .momentum = 0.5, .nesterov = true}, {0}, {{1}, {1}}) == Reals{-1.5 - 1.75});
 }
 
+TEST_CASE("optimise: a parameter is written in place only where nobody else holds it", "[optimise]") {
+  Session session;
+  const Value w = session.parameter("w", array({1, 2, 3}));
+  Sgd sgd(session, {w}, {.rate = 1});
+  const std::vector<Array> gradients{array({1, 1, 1})};
+  const Array before = w.array();
+  REQUIRE(sgd.step(gradients).ok());
+  CHECK(before.to_tensor().to_doubles() == Reals{1, 2, 3});  // given from outside
+  const std::weak_ptr<void> owner = w.array().buffer();
+  const void* place = owner.lock().get();
+  REQUIRE(sgd.step(gradients).ok());
+  CHECK(w.array().buffer().lock().get() == place);  // its own
+  CHECK(owner.expired());                           // who knew the value by its owner sees another one
+  const Array held = w.array();
+  const Value shown = reshape(w, {3, 1});
+  REQUIRE(sgd.step(gradients).ok());
+  CHECK(held.to_tensor().to_doubles() == Reals{-1, 0, 1});
+  CHECK(shown.to_doubles() == Reals{-1, 0, 1});
+  CHECK(w.to_doubles() == Reals{-2, -1, 0});
+}
+
 TEST_CASE("optimise: momentum has its closed form", "[optimise]") {
   // p_n = -rate g sum over k of (1 - m^k) / (1 - m)
   const double found = after<Sgd>(SgdOptions{.rate = 0.125, .momentum = 0.5}, {0}, std::vector<Reals>(20, {3}))[0];

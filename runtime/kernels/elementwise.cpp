@@ -89,9 +89,15 @@ void two_in_short_runs(LaneKernel kernel, const Numbers& numbers, const Array& a
 
 void two_operands(LaneKernel kernel, const Numbers& numbers, const Array& a, const Array& b, Array& result) {
   if (result.size() == 0) return;
+  const std::size_t width = byte_size(a.dtype()), result_width = byte_size(result.dtype());
+  if (a.shape() == b.shape()) {
+    return parallel_ranges(result.size(), kGrain, [&](std::size_t first, std::size_t last) {
+      const std::array<Source, 2> sources = {Source{a.raw() + first * width, false}, Source{b.raw() + first * width, false}};
+      kernel(numbers, sources.data(), result.raw() + first * result_width, last - first);
+    });
+  }
   const Runs runs = runs_of(a, b, result);
   if (runs.length < kShort && runs.length < result.size()) return two_in_short_runs(kernel, numbers, a, b, result, runs);
-  const std::size_t width = byte_size(a.dtype()), result_width = byte_size(result.dtype());
   const Odometer<3> start(runs.loops, 1);
   const std::size_t pieces = (runs.length + kGrain - 1) / kGrain, piece = (runs.length + pieces - 1) / pieces;
   const std::size_t lines = start.count();

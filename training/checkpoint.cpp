@@ -159,8 +159,8 @@ Outcome<Done> take_optimiser(Reading& reading, const std::string& kind, Optimise
   for (const auto& [list, ignored] : now.value().kept) {
     std::vector<Array>& arrays = state.kept[list];
     for (std::size_t k = 0; steps.value() > 0 && k < optimiser.parameters().size(); ++k) {
-      const Value& parameter = optimiser.parameters()[k];
-      auto array = reading.take("optimiser/" + list + "/" + std::to_string(k), parameter.dtype(), parameter.shape());
+      auto array =
+          reading.take("optimiser/" + list + "/" + std::to_string(k), optimiser.parameters()[k].dtype(), optimiser.state_shape(list, k));
       if (!array) return array.rejection();
       arrays.push_back(std::move(array).value());
     }

@@ -31,9 +31,9 @@ void for_each_place(std::size_t count, const F& f) {
   });
 }
 
-Array filled(const Array& like, double value) {
-  Array result = Array::empty(like.dtype(), like.shape());
-  with_elements(like.dtype(), [&]<class T>(T) { std::ranges::fill(result.data<T>(), static_cast<T>(value)); });
+Array filled(DType dtype, const Shape& shape, double value) {
+  Array result = Array::empty(dtype, shape);
+  with_elements(dtype, [&]<class T>(T) { std::ranges::fill(result.data<T>(), static_cast<T>(value)); });
   return result;
 }
 
@@ -85,7 +85,8 @@ Outcome<Done> Optimiser::step(std::span<const Array> gradients) {
   ++steps_;
   if (steps_ == 1) {
     for (const Kept& kept : states()) {
-      for (std::size_t k = 0; k < parameters_.size(); ++k) (*kept.arrays)[k] = filled(parameters_[k].array(), kept.start);
+      for (std::size_t k = 0; k < parameters_.size(); ++k)
+        (*kept.arrays)[k] = filled(parameters_[k].dtype(), state_shape(kept.name, k), kept.start);
     }
   }
   if (runtime::Mirror* const device = session_.mirror(); device != nullptr) {
@@ -200,8 +201,9 @@ Outcome<Done> Optimiser::restore(const OptimiserState& state) {
     const std::size_t count = state.steps > 0 ? parameters_.size() : 0;
     if (found->second.size() != count) return refused(one.name, std::to_string(count) + " arrays", std::to_string(found->second.size()));
     for (std::size_t k = 0; k < count; ++k) {
-      if (same_type(found->second[k], parameters_[k].array())) continue;
-      return refused(std::string(one.name) + " " + std::to_string(k), type_of(parameters_[k].array()), type_of(found->second[k]));
+      const Array like = Array::empty(parameters_[k].dtype(), state_shape(one.name, k));
+      if (same_type(found->second[k], like)) continue;
+      return refused(std::string(one.name) + " " + std::to_string(k), type_of(like), type_of(found->second[k]));
     }
   }
   for (const Kept& one : kept) {

@@ -46,6 +46,8 @@ class Optimiser {
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] Outcome<OptimiserState> state();
   Outcome<Done> restore(const OptimiserState& state);
+  // Of what is kept under this name for a parameter.
+  [[nodiscard]] virtual Shape state_shape(std::string_view /*list*/, std::size_t which) const { return parameters_[which].shape(); }
 
   // The next step as formulas, for whoever takes it over other numbers (reference_steps.h); counts as a step.
   struct Formulas {
@@ -56,7 +58,7 @@ class Optimiser {
   [[nodiscard]] Outcome<Formulas> formulas();
 
  protected:
-  // What is kept for each parameter: lists by parameter, which start with every element at `start`.
+  // What is kept for each parameter: lists by parameter, of state_shape(), which start with every element at `start`.
   struct Kept {
     const char* name;
     std::vector<Array>* arrays;
@@ -75,6 +77,7 @@ class Optimiser {
   [[nodiscard]] Session& session() { return session_; }
 
  private:
+  friend class GaLore;  // takes the steps of the optimiser that it holds
   Outcome<Done> step_on(runtime::Mirror& device, std::span<const Array> gradients);
 
   Session& session_;

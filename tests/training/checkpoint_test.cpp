@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "runtime/functions.h"
 #include "tests/catch.h"
 #include "training/adaptive.h"
 #include "training/atomic_file.h"
+#include "training/galore.h"
 #include "training/layers/basic.h"
 #include "training/layers/normalise.h"
 
@@ -36,9 +38,11 @@ struct Run {
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<Loader> loader;
 
-  explicit Run(std::uint64_t seed = 1, bool compiled = false, bool adam = true, std::uint64_t order = 5) : session({.seed = seed}) {
-    if (adam) optimiser = std::make_unique<Adam>(session, model.parameters(), AdamOptions{});
-    if (!adam) optimiser = std::make_unique<AdaGrad>(session, model.parameters(), AdaGradOptions{});
+  explicit Run(std::uint64_t seed = 1, bool compiled = false, std::string_view kind = "adam", std::uint64_t order = 5)
+      : session({.seed = seed}) {
+    optimiser = std::make_unique<Adam>(session, model.parameters(), AdamOptions{});
+    if (kind == "adagrad") optimiser = std::make_unique<AdaGrad>(session, model.parameters(), AdaGradOptions{});
+    if (kind == "galore") optimiser = std::make_unique<GaLore>(session, std::move(optimiser), GaLoreOptions{.rank = 2, .interval = 5});
     const auto loss = [this](std::span<const Value> v) { return cross_entropy(second(dropout(relu(norm(first(v[0]))))), v[1]); };
     trainer = std::make_unique<Trainer>(model, *optimiser, loss,
                                         TrainerOptions{.compiled = compiled, .rate = cosine_decay(0.01, 0, 30), .most_percentile = 50});
@@ -74,13 +78,15 @@ void write(const std::string& path, std::span<const std::byte> bytes) {
 
 TEST_CASE("checkpoint: a resumed run goes on with the same bits", "[training]") {
   const std::string path = temporary("run.safetensors");
-  for (const bool compiled : {false, true}) {
+  for (const auto& [compiled, kind] :
+       {std::pair(false, "adam"), std::pair(true, "adam"), std::pair(false, "galore"), std::pair(true, "galore")}) {
     for (const int before : {0, 1, 7}) {
-      Run whole(1, compiled);
+      CAPTURE(compiled, kind, before);
+      Run whole(1, compiled, kind);
       (void)whole.steps(before);
       REQUIRE(save_checkpoint(path, whole.all()).ok());
       const std::vector<double> losses = whole.steps(8);
-      Run resumed(1, compiled);
+      Run resumed(1, compiled, kind);
       (void)resumed.steps(3);
       const auto notes = load_checkpoint(path, resumed.all());
       if (!notes) FAIL(notes.rejection().to_text());
@@ -133,7 +139,7 @@ TEST_CASE("checkpoint: of another run it is refused, and changes nothing", "[tra
     CHECK(loaded.rejection().code == code);
     CHECK(other.state() == before);
   };
-  Run seed(2), adagrad(1, false, false), order(1, false, true, 6), wider;
+  Run seed(2), adagrad(1, false, "adagrad"), order(1, false, "adam", 6), wider;
   const Linear more(wider.model / "more", 2, 2);
   refused(seed, "checkpoint.seed");
   refused(adagrad, "optimise.state");

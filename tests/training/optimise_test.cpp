@@ -1,13 +1,16 @@
 // Optimisers against steps by hand and closed forms; schedules; clipping; sums of gradients.
 #include "training/optimise.h"
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "runtime/functions.h"
 #include "tests/catch.h"
 #include "training/adaptive.h"
 #include "training/clip.h"
+#include "training/galore.h"
 #include "training/muon.h"
 #include "training/schedules.h"
 
@@ -100,6 +103,63 @@ TEST_CASE("optimise: what does not fit changes nothing", "[optimise]") {
   CHECK(sgd.step(std::vector<Array>{}).rejection().code == "optimise.gradient");
   CHECK(sgd.step(std::vector<Array>{array({1})}).rejection().code == "optimise.gradient");
   CHECK(p.to_doubles() == Reals{1, 2});
+}
+
+TEST_CASE("optimise: leading singular vectors", "[optimise]") {
+  // A matrix from its decomposition: vectors u / 7 and v / 2, sizes 6, 3, 1.
+  const double u[3][3] = {{6, -2, -3}, {2, -3, 6}, {3, 6, 2}}, v[3][4] = {{1, 1, 1, 1}, {1, -1, 1, -1}, {1, 1, -1, -1}},
+               sizes[3] = {6, 3, 1};
+  Reals wide(12), tall(12);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      for (std::size_t k = 0; k < 3; ++k) wide[4 * i + j] += u[k][i] * sizes[k] * v[k][j] / 14;
+      tall[3 * j + i] = wide[4 * i + j];
+    }
+  }
+  for (const Array& matrix : {Array::from(Tensor::of_doubles({3, 4}, wide)), Array::from(Tensor::of_doubles({4, 3}, tall))}) {
+    const Array found = leading_singular_vectors(matrix, 2);
+    REQUIRE(found.shape() == Shape{2, 3});
+    for (std::size_t k = 0; k < 2; ++k) {
+      for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found.data<double>()[3 * k + i] - u[k][i] / 7) < 1e-15);
+    }
+  }
+  // Nothing to find: unit vectors, and no endless loop.
+  for (const double x : {0.0, std::nan(""), HUGE_VAL}) {
+    const Array found = leading_singular_vectors(Array::from(Tensor::of_doubles({2, 2}, Reals(4, x))), 2);
+    CHECK(found.to_tensor().to_doubles() == Reals{1, 0, 0, 1});
+  }
+}
+
+TEST_CASE("optimise: GaLore of a gradient that its rank holds is the optimiser inside, but for rounding", "[optimise]") {
+  // a b^T + c d^T has rank 2 and keeps its space while coefficients change.
+  const auto gradient = [](double x, double y) {
+    Reals g;
+    for (const double a : {1.0, -2.0, 0.5}) {
+      for (const double b : {3.0, 1.0, -1.0, 2.0}) g.push_back(x * a * b + y * (a + 1) * (b - 2));
+    }
+    return Array::from(Tensor::of_doubles({3, 4}, g));
+  };
+  const std::vector<Array> gradients{gradient(1, 0.5), gradient(-2, 1), gradient(0.25, -3)};
+  const auto run = [&](std::int64_t rank, std::uint64_t interval) {
+    Session session;
+    const Value p = session.parameter("p", Array::from(Tensor::of_doubles({3, 4}, Reals(12, 1)))),
+                q = session.parameter("q", array({1, 2}));
+    auto sgd = std::make_unique<Sgd>(session, std::vector{p, q}, SgdOptions{.rate = 0.1, .momentum = 0.9});
+    std::unique_ptr<Optimiser> outer = std::move(sgd);
+    if (interval > 0)
+      outer = std::make_unique<GaLore>(session, std::move(outer), GaLoreOptions{.rank = rank, .interval = interval, .scale = 1});
+    for (const Array& g : gradients) REQUIRE(outer->step(std::vector<Array>{g, array({1, -1})}).ok());
+    Reals all = p.to_doubles();
+    for (const double x : q.to_doubles()) all.push_back(x);
+    return all;
+  };
+  const Reals plain = run(2, 0), low = run(2, 100), thin = run(1, 100);
+  double apart = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    CHECK(std::abs(plain[i] - low[i]) < 1e-13);
+    apart = std::max(apart, std::abs(plain[i] - thin[i]));
+  }
+  CHECK(apart > 0.01);  // one dimension does not hold it
 }
 
 TEST_CASE("optimise: clipping and sums", "[optimise]") {

@@ -70,6 +70,34 @@ def orthogonal(grad, coefficients, steps, eps):
     return x.T if grad.size(0) > grad.size(1) else x
 
 
+class GaLore:
+    """Zhao et al. 2024, algorithm 2, around an optimiser of torch.optim: its parameter is the sum of its own changes. Signs: largest elements are positive."""
+
+    def __init__(self, parameters, inner, rank, interval, scale, weight_decay, lr, **options):
+        (self.p,), self.rank, self.interval, self.scale, self.decay, self.steps = parameters, rank, interval, scale, lr * weight_decay, 0
+        self.projected, self.tall = min(self.p.shape) > rank, self.p.shape[0] > self.p.shape[1]
+        rows, columns = self.p.shape
+        self.low = torch.nn.Parameter(self.p.new_zeros((rows, rank) if self.tall else (rank, columns))) if self.projected else self.p
+        self.inner = getattr(torch.optim, inner)([self.low], lr=lr, **options)
+
+    @torch.no_grad()
+    def step(self):
+        self.p.mul_(1 - self.decay)
+        if not self.projected:
+            self.inner.step()
+            return
+        if self.steps % self.interval == 0:
+            left, _, right = torch.linalg.svd(self.p.grad, full_matrices=False)
+            vectors = right[:self.rank].T if self.tall else left[:, :self.rank]
+            self.vectors = vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
+        self.steps += 1
+        self.low.grad = self.p.grad @ self.vectors if self.tall else self.vectors.T @ self.p.grad
+        before = self.low.clone()
+        self.inner.step()
+        change = self.low - before
+        self.p.add_(self.scale * (change @ self.vectors.T if self.tall else self.vectors @ change))
+
+
 def optimisers(cases):
     from torch.optim import _muon
     _muon._zeropower_via_newtonschulz = orthogonal
@@ -77,7 +105,8 @@ def optimisers(cases):
         found = {}
         for dtype in {getattr(torch, case["dtype"]), torch.float64}:
             p = torch.nn.Parameter(tensor(case["start"], dtype))
-            optimiser = getattr(torch.optim, case["name"])([p], **case["options"])
+            make = GaLore if case["name"] == "GaLore" else getattr(torch.optim, case["name"])
+            optimiser = make([p], **case["options"])
             found[dtype] = []
             for gradient in case["gradients"]:
                 p.grad = torch.tensor(gradient, dtype=dtype).reshape(p.shape)

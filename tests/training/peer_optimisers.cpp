@@ -5,6 +5,7 @@
 
 #include "tests/training/peer_cases.h"
 #include "training/adaptive.h"
+#include "training/galore.h"
 #include "training/muon.h"
 #include "training/schedules.h"
 
@@ -23,14 +24,20 @@ Make maker(const Options& options) {
   return [=](Session& session, std::vector<Value> parameters) { return std::make_unique<O>(session, std::move(parameters), options); };
 }
 
-Json run(const std::string& name, const Json& options, DType dtype, const Make& make) {
+Make galore(const GaLoreOptions& options, const Make& inner) {
+  return [=](Session& session, std::vector<Value> parameters) {
+    return std::make_unique<GaLore>(session, inner(session, std::move(parameters)), options);
+  };
+}
+
+Json run(const std::string& name, const Json& options, DType dtype, const Make& make, const Shape& shape) {
   Session session({.dtype = dtype, .seed = 5});
-  const Value p = session.parameter("p", session.normal({6, 4}));
+  const Value p = session.parameter("p", session.normal(shape));
   Json result{{"name", name}, {"options", options}, {"dtype", std::string(to_string(dtype))}, {"start", json_of(p)}};
   const auto optimiser = make(session, {p});
   for (int step = 0; step < kSteps; ++step) {
     // Sizes from 0.01 to 10, so that running squares fall as well as rise; every seventh is zero.
-    const Array g = session.normal({6, 4});
+    const Array g = session.normal(shape);
     Array scaled = Array::empty(dtype, g.shape());
     const double size = step % 7 == 3 ? 0 : 0.01 * (1 << step % 11);
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -58,6 +65,7 @@ Json optimiser_cases() {
     const char* name;
     Json options;  // torch's names
     Make make;
+    Shape shape = {6, 4};
   };
   const std::vector<Case> cases{
       {"SGD", {{"lr", 0.1}}, maker<Sgd>(SgdOptions{.rate = 0.1})},
@@ -85,10 +93,21 @@ Json optimiser_cases() {
       {"Muon",
        {{"lr", 0.01}, {"nesterov", false}, {"momentum", 0.8}, {"weight_decay", 0.0}, {"adjust_lr_fn", "match_rms_adamw"}},
        maker<Muon>(MuonOptions{.rate = 0.01, .momentum = 0.8, .weight_decay = 0, .nesterov = false, .match_adamw = true})},
+      {"GaLore",
+       {{"inner", "Adam"}, {"rank", 2}, {"interval", 7}, {"scale", 0.25}, {"weight_decay", 0.1}, {"lr", 0.01}},
+       galore({.rank = 2, .interval = 7, .weight_decay = 0.1}, maker<Adam>(AdamOptions{.rate = 0.01}))},
+      {"GaLore",
+       {{"inner", "SGD"}, {"rank", 3}, {"interval", 14}, {"scale", 1.0}, {"weight_decay", 0.0}, {"lr", 0.01}, {"momentum", 0.9}},
+       galore({.rank = 3, .interval = 14, .scale = 1}, maker<Sgd>(SgdOptions{.rate = 0.01, .momentum = 0.9})),
+       {4, 9}},
+      {"GaLore",
+       {{"inner", "RMSprop"}, {"rank", 4}, {"interval", 7}, {"scale", 0.5}, {"weight_decay", 0.1}, {"lr", 0.01}, {"eps", 0.01}},
+       galore({.rank = 4, .interval = 7, .scale = 0.5, .weight_decay = 0.1},
+              maker<RmsProp>(RmsPropOptions{.rate = 0.01, .epsilon = 0.01}))},
   };
   Json result = Json::array();
   for (const Case& one : cases) {
-    for (const DType dtype : {DType::float32, DType::float64}) result.push_back(run(one.name, one.options, dtype, one.make));
+    for (const DType dtype : {DType::float32, DType::float64}) result.push_back(run(one.name, one.options, dtype, one.make, one.shape));
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include "tests/catch.h"
 #include "training/adaptive.h"
 #include "training/clip.h"
+#include "training/galore.h"
 #include "training/muon.h"
 #include "training/schedules.h"
 
@@ -30,11 +31,14 @@ std::unique_ptr<Optimiser> optimiser_number(int which, Session& session, const V
       return std::make_unique<RmsProp>(session, std::vector{p}, RmsPropOptions{.momentum = 0.5, .centred = true});
     case 4:
       return std::make_unique<Adadelta>(session, std::vector{p}, AdadeltaOptions{});
-    default:
+    case 5:
       return std::make_unique<Muon>(session, std::vector{p}, MuonOptions{});
+    default:  // a projection that is made in the second part of a run, and states of another shape than the parameter
+      return std::make_unique<GaLore>(session, std::make_unique<Adam>(session, std::vector{p}, AdamOptions{.rate = 0.1}),
+                                      GaLoreOptions{.rank = 1, .interval = 3, .scale = 1, .weight_decay = 0.1});
   }
 }
-constexpr int kOptimisers = 6;
+constexpr int kOptimisers = 7;
 
 Array gradient(std::uint64_t step) { return normal(RandomKey(7).split(step), DType::float32, {3, 2}); }
 
@@ -81,6 +85,14 @@ TEST_CASE("training state: of another optimiser or other parameters it is refuse
   bent.kept["third"] = state.kept.at("second");
   CHECK(adam.restore(bent).rejection().code == "optimise.state");
   CHECK(adam.restore(state).ok());
+  const auto galore = [&](std::int64_t rank) {
+    return std::make_unique<GaLore>(session, std::make_unique<Adam>(session, std::vector{p}, AdamOptions{}), GaLoreOptions{.rank = rank});
+  };
+  const auto thin = galore(1);
+  REQUIRE(thin->step(std::vector{gradient(0)}).ok());
+  CHECK(thin->state().value().kept.at("first")[0].shape() == Shape{3, 1});
+  CHECK(galore(2)->restore(thin->state().value()).rejection().code == "optimise.state");
+  CHECK(thin->restore(state).rejection().code == "optimise.state");
 }
 
 // A device may fuse products and sums, nothing else differs. RMSProp's step is longer than a pass and runs op by op.

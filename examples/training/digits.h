@@ -87,4 +87,14 @@ inline void draw(const std::vector<std::span<const double>>& images) {
   }
 }
 
+// The first image of each list, its pixels brought into [0, 1].
+inline void draw_firsts(std::vector<std::vector<double>> lists) {
+  std::vector<std::span<const double>> firsts;
+  for (std::vector<double>& list : lists) {
+    for (double& pixel : list) pixel = std::clamp(pixel, 0.0, 1.0);
+    firsts.push_back(std::span(list).first(64));
+  }
+  draw(firsts);
+}
+
 }  // namespace digits

@@ -82,12 +82,6 @@ int main(int argc, char** argv) {
   const Value images = session.input(held[1]), restored = net(session.input(held[0]));
   std::printf("held-out images: mean squared error %.6f, with the noise %.6f\n", mean_squared_error(restored, images).item(),
               mean_squared_error(session.input(held[0]), images).item());
-  std::vector<std::vector<double>> rows{held[0].to_tensor().to_doubles(), restored.to_doubles(), held[1].to_tensor().to_doubles()};
-  std::vector<std::span<const double>> drawn;
-  for (std::vector<double>& row : rows) {
-    for (double& pixel : row) pixel = std::clamp(pixel, 0.0, 1.0);
-    drawn.push_back(std::span(row).first(64));
-  }
-  draw(drawn);
+  draw_firsts({held[0].to_tensor().to_doubles(), restored.to_doubles(), held[1].to_tensor().to_doubles()});
   return status;
 }

@@ -1,34 +1,19 @@
 // Trains a small vision transformer on the digits: each image is a sequence of 16 patches of 2 by 2 pixels. Source: Dosovitskiy et al. 2021.
-#include "digits.h"
-#include "training/layers/shapes.h"
+#include "patches.h"
 #include "training/losses.h"
 #include "training/options.h"
-#include "transformer_block.h"
 
 using namespace digits;
 
 namespace {
 
-constexpr std::int64_t kWidth = 32, kHeads = 4, kPatches = 16;
+constexpr std::int64_t kWidth = 32;
 
 struct Vit {
-  Linear patch;
-  Value places;
-  TransformerBlock first, second;
-  LayerNorm last;
+  PatchEncoder encoder;
   Linear out;
-  explicit Vit(Model& model)
-      : patch(model / "patch", 4, kWidth),
-        places((model / "places").parameter("weight", sinusoidal_places(model.session(), kPatches, kWidth))),
-        first(model / "first", kWidth, kHeads),
-        second(model / "second", kWidth, kHeads),
-        last(model / "last", Shape{kWidth}),
-        out(model / "out", kWidth, 10) {}
-  Value operator()(const Value& x) const {
-    const std::int64_t batch = x.shape()[0];
-    const Value patches = reshape(permute(reshape(x, {batch, 4, 2, 4, 2}), {0, 1, 3, 2, 4}), {batch, kPatches, 4});
-    return out(mean(last(second(first(patch(patches) + places, false), false)), {1}));
-  }
+  explicit Vit(Model& model) : encoder(model / "encoder", kWidth), out(model / "out", kWidth, 10) {}
+  Value operator()(const Value& x) const { return out(mean(encoder(x), {1})); }
 };
 
 }  // namespace

@@ -70,7 +70,6 @@ std::size_t count_right(Session& session, const Adder& net, const Dataset& data)
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 1000;
-  options.takes_devices = false;  // masked_softmax and the look-up of symbols
   if (const auto status = options.read(argc, argv, "adder_transformer", "A transformer that adds")) return *status;
   std::cout << options.banner("adder_transformer") << "\n";
   Session session(options.session());

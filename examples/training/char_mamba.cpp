@@ -35,6 +35,5 @@ struct Net {
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 300;
-  options.takes_devices = false;  // the look-up of characters
   return trained<Net>(argc, argv, "char_mamba", "Mamba blocks that continue a text", options);
 }

@@ -29,6 +29,5 @@ struct Transformer {
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 400;
-  options.takes_devices = false;  // masked_softmax and the look-up of characters
   return trained<Transformer>(argc, argv, "char_transformer", "A transformer that continues a text", options);
 }

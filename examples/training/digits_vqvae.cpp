@@ -48,7 +48,6 @@ struct VqVae {
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 2000;
-  options.takes_devices = false;  // arg_min
   std::string data = "examples/digits/digits.csv.gz";
   options.own = {{"data", "the digits, as CSV", &data}};
   if (const auto status = options.read(argc, argv, "digits_vqvae", "An autoencoder of handwritten digits with codes from a book"))

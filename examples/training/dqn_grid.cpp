@@ -62,7 +62,6 @@ struct Player {
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 5000;
-  options.takes_devices = false;  // take
   if (const auto status = options.read(argc, argv, "dqn_grid", "A deep Q-network in a world of cells")) return *status;
   std::cout << options.banner("dqn_grid") << "\n";
   Session session(options.session());

@@ -108,7 +108,6 @@ struct Player {
 int main(int argc, char** argv) {
   RunOptions options;
   options.steps = 3200;
-  options.takes_devices = false;  // take
   if (const auto status = options.read(argc, argv, "ppo_grid", "Proximal policy optimisation in a world of cells")) return *status;
   std::cout << options.banner("ppo_grid") << "\n";
   Session session(options.session());

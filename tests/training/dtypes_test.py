@@ -90,6 +90,10 @@ def others(binary):
     run(binary, "train_mlp", "--dtype", "float8", status=2)
     run(binary, "gan", "--backend", "compiled", status=2, reason="looks at values between its ops")
     run(binary, "gan", "--dtype", "interval")
+    for program in ("digits_vqvae", "dqn_grid", "ppo_grid"):  # arg_min and take, which look at values, on a device
+        here, there = (losses(run(binary, program, "--device", device)) for device in ("cpu", "emulated"))
+        if len(there) != STEPS or any(abs(float(a) - float(b)) > ALIKE["emulated"] * abs(float(a)) for a, b in zip(here, there)):
+            FAULTS.append(f"{program}: {here} on the CPU, {there} on the emulated device")
     done = run(binary, "phase_retrieval")
     if "complex64 as pairs of float32" not in done.stdout:
         fault(["phase_retrieval"], done, "the banner does not say what runs")

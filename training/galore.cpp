@@ -176,10 +176,4 @@ std::vector<Optimiser::Kept> GaLore::states() {
   return all;
 }
 
-Graph GaLore::pass_over(const Shape& shape) {
-  (void)shape;
-  demand(false, "GaLore: a step is no pass of elementwise ops");
-  return {};
-}
-
 }  // namespace assay::training

@@ -37,7 +37,6 @@ class GaLore final : public Optimiser {
   Outcome<std::vector<Array>> next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
   [[nodiscard]] bool is_pass() const override { return false; }
-  [[nodiscard]] Graph pass_over(const Shape& shape) override;
   std::unique_ptr<Optimiser> inner_;
   GaLoreOptions options_;
   std::string kind_;

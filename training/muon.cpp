@@ -7,7 +7,6 @@
 
 #include "runtime/functions.h"
 #include "semantics/demand.h"
-#include "training/pass.h"
 
 namespace assay::training {
 
@@ -60,11 +59,5 @@ Outcome<std::vector<Array>> Muon::next_on(runtime::Mirror& /*device*/, std::size
 }
 
 std::vector<Optimiser::Kept> Muon::states() { return {{"momentum", &momentum_}}; }
-
-Graph Muon::pass_over(const Shape& shape) {
-  (void)shape;
-  demand(false, "Muon: a step is no pass of elementwise ops");
-  return {};
-}
 
 }  // namespace assay::training

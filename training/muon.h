@@ -29,7 +29,6 @@ class Muon final : public Optimiser {
   Outcome<std::vector<Array>> next_on(runtime::Mirror& device, std::size_t which, const Array& parameter, const Array& gradient) override;
   std::vector<Kept> states() override;
   [[nodiscard]] bool is_pass() const override { return false; }
-  [[nodiscard]] Graph pass_over(const Shape& shape) override;
   MuonOptions options_;
   std::vector<Array> momentum_;
 };

@@ -162,6 +162,11 @@ Outcome<Done> Optimiser::step_on(runtime::Mirror& device, std::span<const Array>
   return Done{};
 }
 
+Graph Optimiser::pass_over(const Shape& /*shape*/) {
+  demand(false, "Optimiser: a step that is no pass of elementwise ops");
+  return {};
+}
+
 Outcome<Optimiser::Formulas> Optimiser::formulas() {
   if (!is_pass()) {
     return Rejection{Rejection::Kind::unsupported, "optimise.formula",     std::string(kind()), "elementwise ops",

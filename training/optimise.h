@@ -67,7 +67,7 @@ class Optimiser {
   virtual std::vector<Kept> states() = 0;
   [[nodiscard]] virtual bool is_pass() const { return true; }  // whether pass_over() may be asked
   // A step as elementwise ops: of the parameter, the gradient and the states; the new parameter and states.
-  [[nodiscard]] virtual Graph pass_over(const Shape& shape) = 0;
+  [[nodiscard]] virtual Graph pass_over(const Shape& shape);
   // The parameter's next value. States are written in place.
   virtual Outcome<Array> next(std::size_t which, const Array& parameter, const Array& gradient) = 0;
   // The same on a device: the next value, then the next states.

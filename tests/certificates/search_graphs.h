@@ -49,6 +49,22 @@ inline Graph random_network(const std::vector<std::size_t>& widths, std::uint64_
   return graph;
 }
 
+// y = sin(3 x_0) x_1 + x_0 relu(x_1 + x_2): products of functions, least at about -2.279.
+inline Graph product_of_functions() {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 3}, "x");
+  const NodeId wave = unary(graph, Op::sin, dense(graph, x, 3, 1, {3, 0, 0}, {0}));
+  const auto first = graph.append(Op::mul, {wave, dense(graph, x, 3, 1, {0, 1, 0}, {0})});
+  REQUIRE(first.ok());
+  const NodeId ramp = unary(graph, Op::relu, dense(graph, x, 3, 1, {0, 1, 1}, {0}));
+  const auto second = graph.append(Op::mul, {dense(graph, x, 3, 1, {1, 0, 0}, {0}), ramp});
+  REQUIRE(second.ok());
+  const auto sum = graph.append(Op::add, {first.value(), second.value()});
+  REQUIRE(sum.ok());
+  graph.mark_output(sum.value(), "y");
+  return graph;
+}
+
 inline kernel::Row output_row(std::vector<std::pair<std::uint64_t, Rational>> terms, Rational bound, bool strict = false) {
   kernel::Row row;
   for (auto& [element, coefficient] : terms) row.terms.push_back({coefficient, {kernel::Variable::Side::output, 0, element}});

@@ -9,12 +9,15 @@
 #include <condition_variable>
 #include <map>
 #include <new>
+#include <ranges>
 #include <thread>
+#include <utility>
 
 #include "certificates/replay/session.h"
 #include "certificates/search/attack/candidate_point.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/branching/input_losses.h"
+#include "certificates/search/branching/probing.h"
 #include "semantics/demand.h"
 
 namespace assay::search {
@@ -23,6 +26,7 @@ namespace {
 constexpr std::size_t kRegionRelus = 5;     // undecided relus up to which a branch is split by them instead of by inputs
 constexpr double kLeastCoefficient = 0.03;  // of the largest: one that cancels may still widen the relaxations
 constexpr std::size_t kIntegerTurn = 4;     // every so many levels a computed integer is split, if one is open
+constexpr std::size_t kKernelTurn = 12;     // every so many levels the kernel is asked about a probed branch, whatever its bounds
 
 struct Branch {
   std::shared_ptr<Branch> parent;
@@ -34,6 +38,8 @@ struct Branch {
   bool is_done = false;                                                       // closed, or split
   std::map<std::uint32_t, std::shared_ptr<const DualParameters>> parameters;  // of the branch above, by case position
   std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
+  std::optional<ProbedBox> probed;                            // what the branch above found here, where branches are probed
+  std::optional<kernel::Refutation> own;                      // of cases that are closed here, while others are open below
   std::mutex mutex;
   std::optional<kernel::Refutation> children[2];
 };
@@ -52,6 +58,8 @@ class Engine {
         box_(network_, group),
         cases_(network_, group, positions),
         regions_(RegionForms::supports(network_)),
+        positions_(positions.begin(), positions.end()),
+        scalars_(ScalarGraph::of(graph, group)),
         under_way_(static_cast<std::size_t>(std::max(1, options.threads))) {
     auto first = std::make_shared<Branch>();
     first->scope = root;
@@ -161,6 +169,8 @@ class Engine {
     Workspace workspace;
     workspace.limit = limit_;
     InputLosses losses(graph_, limit_);
+    std::optional<Probing> probing;
+    if (scalars_) probing.emplace(*scalars_, group_);
     for (;;) {
       std::shared_ptr<Branch> branch;
       {
@@ -171,8 +181,47 @@ class Engine {
         under_way_[worker] = branch = std::move(queue_.back());
         queue_.pop_back();
       }
-      process(branch, workspace, losses);
+      if (!probing || !process(branch, workspace, *probing)) process(branch, workspace, losses);
     }
+  }
+
+  // False where its bounds are too far from the kernel's: the branch is as it was, but for cases that are closed.
+  bool process(const std::shared_ptr<Branch>& branch, Workspace& workspace, Probing& probing) {
+    constexpr std::uint64_t kFewRefusals = 100;
+    if (branch->depth == 0) branch->probed = probing.root(*branch->scope, positions_);
+    if (!branch->probed || refused_ > kFewRefusals + asked_ / 2) return false;
+    ++nodes_;
+    if (conclude_probed(branch, probing)) return true;
+    const std::vector<ProbedCase>& open = branch->probed->cases;
+    std::vector<Unfinished::Left> left;
+    for (const ProbedCase& one : open) left.push_back({probing.case_of(one.position), std::min(one.bound.bound, 0.0)});
+    branch->left = std::make_shared<const std::vector<Unfinished::Left>>(std::move(left));
+    worst_ = worst_bound(*branch);
+    if (try_points(open | std::views::transform([](const ProbedCase& one) -> const auto& { return one.bound.x; }), workspace,
+                   branch->depth))
+      return true;
+    std::optional<Probing::Choice> choice = probing.choose(*branch->probed);
+    if (!choice) return false;
+    const auto [node, element] = cases_.coordinates()[choice->input];
+    split(branch, {node, element, choice->threshold}, false, &*choice);
+    return true;
+  }
+
+  // The cases that look closed, where the kernel agrees. True where none is left, or something failed.
+  bool conclude_probed(const std::shared_ptr<Branch>& branch, Probing& probing) {
+    const bool asks_all = branch->depth % kKernelTurn == kKernelTurn - 1;
+    Probing::Conclusion found;
+    kernel::Scope scope = *branch->scope;
+    if (auto done = probing.conclude(scope, branch->depth > 0 || !options_.root_is_refined, asks_all, *branch->probed, found); !done)
+      return fail(done.rejection()), true;
+    asked_ += found.asked;
+    refused_ += found.refused;
+    if (!found.refutation) return false;
+    if (branch->probed->cases.empty()) return close(branch, found.steps, *std::move(found.refutation)), true;
+    result_.tree->append(branch->tree_node, found.steps);
+    branch->own = std::move(found.refutation);
+    branch->scope = std::move(scope);
+    return false;
   }
 
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
@@ -266,10 +315,15 @@ class Engine {
 
   // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
   bool try_minimisers(const std::vector<CaseBound>& bounds, Workspace& workspace, std::size_t depth, bool exact) {
-    if (!exact && depth > 6 && nodes_ % 16 != 0) return false;
-    for (const CaseBound& bound : bounds) {
-      if (bound.margin > 0) continue;
-      auto theorem = try_point(network_, box_, group_, bound.point, workspace);
+    const auto is_open = [](const CaseBound& bound) { return !(bound.margin > 0); };
+    const auto point = [](const CaseBound& bound) -> const auto& { return bound.point; };
+    return try_points(bounds | std::views::filter(is_open) | std::views::transform(point), workspace, exact ? 0 : depth);
+  }
+
+  bool try_points(auto points, Workspace& workspace, std::size_t depth) {
+    if (depth > 6 && nodes_ % 16 != 0) return false;
+    for (const std::vector<double>& point : points) {
+      auto theorem = try_point(network_, box_, group_, point, workspace);
       if (!theorem) continue;
       std::unique_lock lock(mutex_);
       if (!finished_) result_.witness = std::move(theorem);
@@ -327,7 +381,7 @@ class Engine {
     split(branch, *chosen, false);
   }
 
-  void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region) {
+  void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region, Probing::Choice* probed = nullptr) {
     std::unique_lock lock(mutex_);
     if (finished_) return;
     const std::uint32_t first = result_.tree->split(branch->tree_node, where);
@@ -341,14 +395,27 @@ class Engine {
       child->left = branch->left;
       child->parameters = branch->parameters;
       child->scope = *branch->scope;
+      if (probed != nullptr) child->probed = std::move(at_least ? probed->at_least : probed->at_most);
       const auto assumed = child->scope->assume({where.node, where.element, at_least, where.threshold});
       if (!assumed) return give_up(assumed.rejection().to_text());
       queue_.push_back(std::move(child));
     }
-    branch->scope.reset();
-    branch->parameters.clear();
-    branch->is_done = true;
+    leave(*branch);
     changed_.notify_all();
+  }
+
+  // Closed, or split: what only bounding it needed goes.
+  static void leave(Branch& branch) {
+    branch.scope.reset();
+    branch.probed.reset();
+    branch.parameters.clear();
+    branch.is_done = true;
+  }
+
+  static kernel::Refutation merged(const kernel::Refutation& a, const kernel::Refutation& b) {
+    auto both = kernel::merge(a, b);
+    demand(both.ok(), "input_branching: the kernel did not merge two refutations of one branch");
+    return std::move(both).value();
   }
 
   void fail(const Rejection& why) {
@@ -359,9 +426,8 @@ class Engine {
   void close(std::shared_ptr<Branch> branch, const certificate::Fragment& steps, kernel::Refutation refutation) {
     ++leaves_;
     result_.tree->append(branch->tree_node, steps);
-    branch->scope.reset();
-    branch->parameters.clear();
-    branch->is_done = true;
+    if (branch->own) refutation = merged(*branch->own, std::move(refutation));
+    leave(*branch);
     while (branch->parent) {
       const std::shared_ptr<Branch> parent = branch->parent;
       std::unique_lock lock(parent->mutex);
@@ -370,6 +436,7 @@ class Engine {
       auto joined = kernel::join(*parent->children[0], *parent->children[1]);
       demand(joined.ok(), "input_branching: the kernel did not join two halves of one split");
       refutation = std::move(joined).value();
+      if (parent->own) refutation = merged(*std::exchange(parent->own, std::nullopt), std::move(refutation));
       parent->children[0].reset();
       parent->children[1].reset();
       branch = parent;
@@ -390,6 +457,9 @@ class Engine {
   CandidateBox box_;
   const CaseBounds cases_;
   const bool regions_;
+  const std::vector<std::uint32_t> positions_;
+  const std::optional<ScalarGraph> scalars_;            // none: branches are bounded by the kernel alone
+  std::atomic<std::uint64_t> asked_ = 0, refused_ = 0;  // conclusions of probed branches
   std::atomic<bool> halt_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

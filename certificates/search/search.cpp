@@ -335,31 +335,33 @@ class Search {
 
   // Few inputs to split, or kinks to split at.
   [[nodiscard]] bool branching_pays(const kernel::Scope& scope) const {
-    return dual_.supported() || free_inputs(*problem_, scope) <= kFewInputs;
+    return dual_.can_split() || free_inputs(*problem_, scope) <= kFewInputs;
   }
 
   // Needs what find_input_rows() finds.
   [[nodiscard]] bool splits_activations(const kernel::Scope& scope) const {
-    if (!dual_.supported()) return false;
+    if (!dual_.can_split()) return false;
     if (options_.branching != Options::Branching::automatic) return options_.branching == Options::Branching::relu;
     return free_inputs(*problem_, scope) > kFewInputs || dual_.every_slot_has_input_row();
   }
 
   // With one layer of relus there is no box behind it, and linear programs bound the nodes.
   [[nodiscard]] bool can_be_refined(const RootBounds& root) const {
-    return !is_refined_ && root.complete() && dual_.supported() && !dual_.every_slot_has_input_row();
+    return !is_refined_ && root.complete() && dual_.can_split() && !dual_.every_slot_has_input_row();
   }
 
-  // The bounds of a complete root again, by slopes made for them: for few elements each where relus are few, else for each layer.
+  // The bounds of a complete root again, by slopes made for them: for few elements each where relus are few or stand between products, else for
+  // each layer.
   Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
     constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05;  // of the time left, at most
     const auto begin = Clock::now();
     is_refined_ = true;
     std::vector<std::uint32_t> cases;
     for (const std::uint32_t position : open) cases.push_back(problem_->group_cases(root.scope().group())[position]);
-    const double share = dual_.relu_only() ? kShareOfRelus : kShare;
+    const bool of_relus = dual_.relu_only() || !dual_.supported();
+    const double share = of_relus ? kShareOfRelus : kShare;
     const Limit limit_here{std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()};
-    const bool groups = dual_.relu_only() && root.seconds_to_refine_groups(dual_) <= kShareOfGroups * remaining();
+    const bool groups = of_relus && (!dual_.supported() || root.seconds_to_refine_groups(dual_) <= kShareOfGroups * remaining());
     auto done = groups ? root.refine_groups(dual_, limit_here) : refine_by_slopes(root, dual_, cases, limit_here);
     root.stop_at(limit());
     statistics_.root_seconds += seconds_since(begin);
@@ -379,7 +381,7 @@ class Search {
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
     const bool relu = splits_activations(scope);
-    if (!relu && !dual_.relu_only() && can_be_refined(root)) {
+    if (!relu && dual_.supported() && !dual_.relu_only() && can_be_refined(root)) {
       if (auto refined = refine(root, open); !refined) return refined.rejection();
     }
     if (relu && !dual_.relu_only() && can_be_refined(root)) options.most_nodes = kFewNodes;

@@ -100,6 +100,7 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
   const bool known = start != nullptr && start->upper.size() == r_;
   for (const DualGraph::Activation& activation : graph_.activations()) {
     if (activation.step->op == Op::relu) continue;
+    if (activation.is_softmax()) rows_[b].prepared = false;
     if (activation.is_product()) {
       constexpr double kMiddle = 0.5;
       for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
@@ -109,7 +110,7 @@ void DualAscent::load(std::size_t b, const DualTask& task) {
       }
       continue;
     }
-    for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.step->size; ++j) {
+    for (std::size_t j = activation.first_slot; j < activation.first_slot + activation.slots(); ++j) {
       const double l = boxes.lo[j], u = boxes.hi[j];
       slots(free_, b)[j] = l < u ? 1 : 0;
       if (activation.step->function != nullptr) {
@@ -135,7 +136,7 @@ void DualAscent::choose_lines(std::size_t b, bool quantize) {
       round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
     } else if (activation.is_product()) {
       choose_planes(b, activation);
-    } else {
+    } else if (activation.is_elementwise()) {
       choose_curved_lines(b, k);
     }
   }
@@ -212,6 +213,11 @@ bool DualAscent::reverse() {
             back_through_products(b, here);
             continue;
           }
+          if (here.is_softmax()) {
+            for (const SoftmaxPlanes& row : rows_[b].softmax[activation]->planes)
+              constant_[b] += row.back(a + b * step.size, a_[here.operand].data() + b * step.size);
+            continue;
+          }
           const std::size_t at = b * r_ + here.first_slot;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           constant_[b] += back_through_lines(step.size, lines, a + b * step.size, a_[here.operand].data() + b * step.size);
@@ -275,13 +281,18 @@ bool DualAscent::forward() {
         for (const Step::Part& part : step.parts) part.map->apply(active_, z_[part.operand].data(), z);
         break;
       default: {
-        const DualGraph::Activation& here = graph_.activations()[activation++];
+        const std::size_t which = activation++;
+        const DualGraph::Activation& here = graph_.activations()[which];
         for (std::size_t b = 0; b < active_; ++b) {
-          for (std::size_t j = 0; here.is_product() && j < step.size; ++j) {
-            const auto [p, q] = at_factors(b, here, j);
-            z[b * step.size + j] = plane_in_use(b, here, j).at(p, q);
+          if (here.is_product()) {
+            forward_through_products(b, here);
+            continue;
           }
-          if (here.is_product()) continue;
+          if (here.is_softmax()) {
+            for (const SoftmaxPlanes& row : rows_[b].softmax[which]->planes)
+              row.forward(a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size, z + b * step.size);
+            continue;
+          }
           const std::size_t at = b * r_ + here.first_slot;
           const LineArrays lines{low_slope_.data() + at, low_icpt_.data() + at, up_slope_.data() + at, up_icpt_.data() + at};
           forward_through_lines(step.size, lines, a_[step.node].data() + b * step.size, z_[here.operand].data() + b * step.size,
@@ -326,11 +337,12 @@ void DualAscent::ascend(std::size_t b, const DualOptions& options, double rate) 
                     slots(moment_, b) + at, slots(square_, b) + at);
       continue;
     }
-    for (std::size_t j = 0; j < size; ++j) {
+    const std::vector<double> gradients = activation.is_product() ? mix_gradients(b, activation) : std::vector<double>();
+    for (std::size_t j = 0; j < activation.slots(); ++j) {
       if (slots(free_, b)[at + j] == 0) continue;
       const bool low = a[j] > 0;
-      const double gradient = activation.is_product() ? mix_gradient(b, activation, j)
-                                                      : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
+      const double gradient =
+          activation.is_product() ? gradients[j] : a[j] * (z[j] - (low ? slots(low_point_, b) : slots(up_point_, b))[at + j]);
       move_slope(b, k, j, low, gradient, rate * options.slope_rate);
     }
   }

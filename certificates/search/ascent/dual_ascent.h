@@ -8,8 +8,8 @@
 //     d/d slope_j = A_j^+- (z_j(x*) - p_j)      p_j where the line touches (0 for relu),
 //     d/d beta_k  = -s_k (z_k(x*) - t_k)        s_k = +1 for z >= t, -1 for z <= t,
 //     d/d w_r     = terms_r(x*) - bound_r.
-// A product has McCormick's planes for lines and their mixes for slopes (dual_products.cpp). share() looks for one set of slopes for the ranges of
-// many elements (shared_slopes.cpp).
+// A product has McCormick's planes for lines and their mixes for slopes, softmax the planes that the kernel has for it (dual_products.cpp). share()
+// looks for one set of slopes for the ranges of many elements (shared_slopes.cpp).
 // Source: Wang et al. 2021 (beta-CROWN), sections 3.1-3.3; the gradient by the relaxed forward run is Danskin's theorem.
 #pragma once
 
@@ -28,32 +28,28 @@ namespace assay::search {
 
 struct DualBoxes;
 
-// The elements of all elementwise non-linear steps, products of two operands among them, numbered in order: "slots".
+// The elements of all elementwise non-linear steps and of products of two operands, of matrices too, numbered in order: "slots". Softmax has none.
 class DualGraph {
  public:
   struct Activation {
     const Step* step;
     NodeId operand;
     std::uint32_t first_slot;
-    // Of a product: where DualBoxes has its operands' elements, those of the second after those of the first.
+    // Where DualBoxes has the elements of whole_boxes(), one node after the other.
     std::uint32_t first_factor = 0;
-    [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary; }
+    [[nodiscard]] bool is_product() const { return step->kind == Step::Kind::binary || step->kind == Step::Kind::matmul; }
+    [[nodiscard]] bool is_softmax() const { return step->kind == Step::Kind::softmax; }
+    [[nodiscard]] bool is_elementwise() const { return step->kind == Step::Kind::unary; }
+    [[nodiscard]] std::size_t slots() const { return is_softmax() ? 0 : step->size; }
+    // The nodes whose boxes its planes need: a product's operands; softmax's operand, and itself.
+    [[nodiscard]] std::vector<NodeId> whole_boxes() const;
   };
-  // Element j of a product: the factors' elements and their boxes.
+  // Element j of a product, its k-th pair of step->extent: the factors' elements, and how wide their boxes are.
   struct Factors {
     std::size_t p, q;
-    double p_lo, p_hi, q_lo, q_hi;
-    // Of the two planes below p q, mixed: slopes and intercept; and of those above.
-    struct Plane {
-      double p, q, constant;
-      [[nodiscard]] double at(double x, double y) const { return p * x + q * y + constant; }
-    };
-    [[nodiscard]] Plane plane(bool below, double mix) const {
-      const double rest = 1 - mix, q_of_mix = below ? q_lo : q_hi, q_of_rest = below ? q_hi : q_lo;
-      return {mix * q_of_mix + rest * q_of_rest, mix * p_lo + rest * p_hi, -(mix * p_lo * q_of_mix + rest * p_hi * q_of_rest)};
-    }
+    double p_width, q_width;
   };
-  [[nodiscard]] Factors factors(const Activation& product, std::size_t j, const DualBoxes& boxes) const;
+  [[nodiscard]] Factors factors(const Activation& product, std::size_t j, std::size_t k, const DualBoxes& boxes) const;
   [[nodiscard]] std::size_t factor_count() const { return factor_count_; }
 
   enum class InputRows : std::uint8_t { now, later };
@@ -62,7 +58,9 @@ class DualGraph {
   void find_input_rows();
 
   [[nodiscard]] bool has_planes() const { return has_planes_; }  // DualAscent knows lines or planes for every non-linear op
-  [[nodiscard]] bool supported() const { return supported_; }    // and all of them are elementwise functions, which can be split
+  [[nodiscard]] bool supported() const { return supported_; }    // and all of them are elementwise functions
+  // ... or beside products and softmax some that are linear on either side of 0.
+  [[nodiscard]] bool can_split() const { return supported_ || (has_planes_ && has_kinks_); }
   [[nodiscard]] bool relu_only() const { return relu_only_; }
   // Splits at 0 or at jumps make every line exact, or nearly so (the sigmoidal functions); those of other functions only narrow their boxes.
   [[nodiscard]] bool splits_are_exact() const { return supported_ && splits_are_exact_; }
@@ -93,6 +91,7 @@ class DualGraph {
 
  private:
   void add_input_rows(const Activation& activation);
+  void add(const Step& step);
   const Network* network_;
   std::vector<InputRow> input_rows_;
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -103,10 +102,10 @@ class DualGraph {
   std::vector<std::uint32_t> activation_of_slot_;
   std::size_t slot_count_ = 0;
   std::size_t factor_count_ = 0;
-  bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true;
+  bool has_planes_ = true, supported_ = true, relu_only_ = true, splits_are_exact_ = true, has_kinks_ = false;
 };
 
-// Pre-activation bounds by slot (of no use where that is a product), those of the factors, and the input box.
+// Pre-activation bounds by slot (of no use where that is a product), those of factors and softmax, and the input box.
 struct DualBoxes {
   std::vector<double> lo, hi, x_lo, x_hi;
   std::vector<double> factor_lo, factor_hi;
@@ -204,6 +203,7 @@ class DualAscent {
 
  private:
   struct Row;
+  struct Softmax;
   void run_chunk(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
   void load(std::size_t b, const DualTask& task);
   void choose_lines(std::size_t b, bool quantize);
@@ -211,9 +211,14 @@ class DualAscent {
   void choose_curved_lines(std::size_t b, std::size_t activation);
   void choose_planes(std::size_t b, const DualGraph::Activation& product);
   void back_through_products(std::size_t b, const DualGraph::Activation& product);
-  [[nodiscard]] DualGraph::Factors::Plane plane_in_use(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
-  [[nodiscard]] std::pair<double, double> at_factors(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
-  [[nodiscard]] double mix_gradient(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
+  void forward_through_products(std::size_t b, const DualGraph::Activation& product);
+  // visit(line, its first element, first factors p and q in the operands).
+  template <class Visit>
+  void each_line(std::size_t b, const DualGraph::Activation& product, Visit visit) const;
+  // Of the bound, by the mixes in use.
+  [[nodiscard]] std::vector<double> mix_gradients(std::size_t b, const DualGraph::Activation& product) const;
+  [[nodiscard]] float score_of_product(std::size_t b, const DualGraph::Activation& product, std::size_t j) const;
+  void prepare_softmax(std::size_t b, std::size_t activation);
   void seed();
   bool reverse();  // false, as forward(): the limit was reached
   void concretize();
@@ -237,6 +242,13 @@ class DualAscent {
   void move_row(std::size_t from, std::size_t to);
   [[nodiscard]] double* slots(std::vector<double>& array, std::size_t b) { return array.data() + b * r_; }
   [[nodiscard]] const double* slots(const std::vector<double>& array, std::size_t b) const { return array.data() + b * r_; }
+  // A node's elements in a batch row of a_ or z_.
+  [[nodiscard]] double* row_of(std::vector<std::vector<double>>& by_node, std::size_t b, NodeId node) const {
+    return by_node[node].data() + b * network_.step_of(node).size;
+  }
+  [[nodiscard]] const double* row_of(const std::vector<std::vector<double>>& by_node, std::size_t b, NodeId node) const {
+    return by_node[node].data() + b * network_.step_of(node).size;
+  }
   [[nodiscard]] double relaxed_input(std::size_t b, std::uint32_t element) const { return x_[b * n_ + element]; }
 
   const DualGraph& graph_;

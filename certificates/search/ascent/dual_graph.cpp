@@ -20,32 +20,37 @@ DualGraph::DualGraph(const Network& network, InputRows rows) : network_(&network
         has_planes_ = has_planes_ && (has_closed_lines(step.op) || step.function != nullptr);
         relu_only_ = relu_only_ && step.op == Op::relu;
         splits_are_exact_ = splits_are_exact_ && (has_closed_lines(step.op) || jumps(*step.function));
-        activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
-        activations_.push_back({&step, step.operands[0], static_cast<std::uint32_t>(slot_count_)});
-        slot_count_ += step.size;
-        input_row_of_.resize(slot_count_, kNone);
+        has_kinks_ = has_kinks_ || network.problem()->kink_at_zero(step.operands[0]);
+        add(step);
         break;
       case Step::Kind::binary:
+      case Step::Kind::matmul:
+      case Step::Kind::softmax:
         supported_ = relu_only_ = splits_are_exact_ = false;
-        if (step.op != Op::mul) {
-          has_planes_ = false;
-          break;
-        }
-        activation_of_slot_.insert(activation_of_slot_.end(), step.size, static_cast<std::uint32_t>(activations_.size()));
-        activations_.push_back(
-            {&step, step.operands[0], static_cast<std::uint32_t>(slot_count_), static_cast<std::uint32_t>(factor_count_)});
-        slot_count_ += step.size;
-        for (const NodeId operand : step.operands) factor_count_ += network.problem()->graph().size(operand);
-        input_row_of_.resize(slot_count_, kNone);
+        has_planes_ = has_planes_ && (step.kind != Step::Kind::binary || step.op == Op::mul);
+        if (has_planes_) add(step);
         break;
       case Step::Kind::max_pool:
-      case Step::Kind::softmax:
       case Step::Kind::denotation:
         has_planes_ = supported_ = relu_only_ = splits_are_exact_ = false;
         break;
     }
   }
   if (rows == InputRows::now) find_input_rows();
+}
+
+void DualGraph::add(const Step& step) {
+  const Activation& added = activations_.emplace_back(
+      Activation{&step, step.operands[0], static_cast<std::uint32_t>(slot_count_), static_cast<std::uint32_t>(factor_count_)});
+  slot_count_ += added.slots();
+  for (const NodeId node : added.whole_boxes()) factor_count_ += network_->problem()->graph().size(node);
+  activation_of_slot_.resize(slot_count_, static_cast<std::uint32_t>(activations_.size() - 1));
+  input_row_of_.resize(slot_count_, kNone);
+}
+
+std::vector<NodeId> DualGraph::Activation::whole_boxes() const {
+  if (is_product()) return step->operands;
+  return is_softmax() ? std::vector<NodeId>{operand, step->node} : std::vector<NodeId>{};
 }
 
 void DualGraph::find_input_rows() {
@@ -89,6 +94,7 @@ void DualGraph::add_input_rows(const Activation& activation) {
 
 std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, double hi) const {
   constexpr double kLeastWidth = 0x1p-20;  // relative to 1 + the middle's magnitude
+  if (!activation_of(slot).is_elementwise()) return std::nullopt;
   const Step& step = *activation_of(slot).step;
   const bool turns_at_zero = step.function == nullptr && step.op != Op::clip;
   if (turns_at_zero && DualBoxes::has_both_signs(lo, hi)) return 0.0;
@@ -102,18 +108,18 @@ std::optional<double> DualGraph::split_point(std::uint32_t slot, double lo, doub
   return middle;
 }
 
-DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, const DualBoxes& boxes) const {
+DualGraph::Factors DualGraph::factors(const Activation& product, std::size_t j, std::size_t k, const DualBoxes& boxes) const {
   const Step& step = *product.step;
-  const std::size_t p = step.broadcast[0].empty() ? j : step.broadcast[0][j], q = step.broadcast[1].empty() ? j : step.broadcast[1][j];
-  const std::size_t first = product.first_factor + p,
-                    second = product.first_factor + network_->problem()->graph().size(product.operand) + q;
-  return {p, q, boxes.factor_lo[first], boxes.factor_hi[first], boxes.factor_lo[second], boxes.factor_hi[second]};
+  const std::size_t p = k + (step.broadcast[0].empty() ? j : step.broadcast[0][j]),
+                    q = k * step.inner + (step.broadcast[1].empty() ? j : step.broadcast[1][j]);
+  const std::size_t first = product.first_factor + p, second = product.first_factor + network_->step_of(product.operand).size + q;
+  return {p, q, boxes.factor_hi[first] - boxes.factor_lo[first], boxes.factor_hi[second] - boxes.factor_lo[second]};
 }
 
 std::vector<std::uint32_t> DualGraph::slots_of(NodeId operand, std::uint32_t element) const {
   std::vector<std::uint32_t> slots;
   for (const Activation& activation : activations_) {
-    if (activation.operand == operand && !activation.is_product()) slots.push_back(activation.first_slot + element);
+    if (activation.operand == operand && activation.is_elementwise()) slots.push_back(activation.first_slot + element);
   }
   return slots;
 }
@@ -126,18 +132,18 @@ DualBoxes DualBoxes::of(const DualGraph& graph, const kernel::Scope& scope) {
   boxes.factor_lo.assign(graph.factor_count(), -kInfinity);
   boxes.factor_hi.assign(graph.factor_count(), kInfinity);
   for (const DualGraph::Activation& activation : graph.activations()) {
-    if (activation.is_product()) {
-      std::size_t at = activation.first_factor;
-      for (const NodeId operand : activation.step->operands) {
-        const std::size_t size = graph.network().problem()->graph().size(operand);
-        if (scope.has_box(operand)) {
-          std::copy_n(scope.box(operand).lo.begin(), size, boxes.factor_lo.begin() + static_cast<std::ptrdiff_t>(at));
-          std::copy_n(scope.box(operand).hi.begin(), size, boxes.factor_hi.begin() + static_cast<std::ptrdiff_t>(at));
-        }
-        at += size;
+    std::size_t at = activation.first_factor;
+    for (const NodeId node : activation.whole_boxes()) {
+      const std::size_t size = graph.network().problem()->graph().size(node);
+      if (scope.has_box(node)) {
+        std::copy_n(scope.box(node).lo.begin(), size, boxes.factor_lo.begin() + static_cast<std::ptrdiff_t>(at));
+        std::copy_n(scope.box(node).hi.begin(), size, boxes.factor_hi.begin() + static_cast<std::ptrdiff_t>(at));
       }
-      std::fill_n(boxes.lo.begin() + activation.first_slot, activation.step->size, 0.0);
-      std::fill_n(boxes.hi.begin() + activation.first_slot, activation.step->size, 1.0);
+      at += size;
+    }
+    if (!activation.is_elementwise()) {
+      std::fill_n(boxes.lo.begin() + activation.first_slot, activation.slots(), 0.0);
+      std::fill_n(boxes.hi.begin() + activation.first_slot, activation.slots(), 1.0);
       continue;
     }
     if (!scope.has_box(activation.operand)) continue;
@@ -170,9 +176,9 @@ void DualBoxes::meet(const DualGraph& graph, const kernel::Literal& literal) {
   for (const std::uint32_t slot : graph.slots_of(literal.node, literal.element)) meet_one(lo[slot], hi[slot]);
   for (const DualGraph::Activation& activation : graph.activations()) {
     std::size_t at = activation.first_factor + literal.element;
-    for (std::size_t k = 0; activation.is_product() && k < 2; ++k) {
-      if (activation.step->operands[k] == literal.node) meet_one(factor_lo[at], factor_hi[at]);
-      at += problem.graph().size(activation.step->operands[k]);
+    for (const NodeId node : activation.whole_boxes()) {
+      if (node == literal.node) meet_one(factor_lo[at], factor_hi[at]);
+      at += problem.graph().size(node);
     }
   }
 }
@@ -194,6 +200,7 @@ kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters,
   if (!graph.relu_only()) hints.upper.resize(nodes);
   for (const DualGraph::Activation& activation : graph.activations()) {
     if (activation.step->node >= from) break;
+    if (activation.is_softmax()) continue;  // takes no hints
     const auto first = static_cast<std::ptrdiff_t>(activation.first_slot);
     const auto last = first + static_cast<std::ptrdiff_t>(activation.step->size);
     hints.lower[activation.step->node].assign(parameters.lower.begin() + first, parameters.lower.begin() + last);

@@ -13,8 +13,10 @@ void DualAscent::prepare_lines(std::size_t b) {
   const DualBoxes& boxes = *row.task->boxes;
   const bool known = row.task->start != nullptr && row.task->start->upper.size() == r_;
   row.lines.resize(graph_.activations().size());
+  row.softmax.resize(graph_.activations().size());
   for (std::size_t k = 0; k < row.lines.size(); ++k) {
     const auto& [step, operand, first, factor] = graph_.activations()[k];
+    if (step->kind == Step::Kind::softmax) prepare_softmax(b, k);
     if (step->function == nullptr) continue;
     FunctionLines& lines = row.lines[k];
     lines.prepare(*step->function, step->size, boxes.lo.data() + first, boxes.hi.data() + first);

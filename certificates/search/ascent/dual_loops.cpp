@@ -123,4 +123,65 @@ ASSAY_SEARCH_CLONES void ascend_slopes(std::size_t size, const AdamRates& rates,
   }
 }
 
+ASSAY_SEARCH_CLONES double back_through_product(const ProductLine& line, double* a_p, double* a_q) {
+  const std::size_t count = line.count;
+  const double* __restrict a = line.a;
+  const double* __restrict low_mix = line.low_mix;
+  const double* __restrict up_mix = line.up_mix;
+  double constant = 0;
+  for (std::size_t k = 0; k < line.pairs; ++k) {
+    const double p_lo = line.p_lo[k], p_hi = line.p_hi[k];
+    const double* __restrict q_lo = line.q_lo + k * count;
+    const double* __restrict q_hi = line.q_hi + k * count;
+    double* out = a_q + k * count;  // may be one with a_p
+    double slopes = 0, constants = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      const bool below = a[n] > 0;
+      const double mix = below ? low_mix[n] : up_mix[n], rest = 1 - mix;
+      const double of_mix = mix * (below ? q_lo[n] : q_hi[n]), of_rest = rest * (below ? q_hi[n] : q_lo[n]);
+      out[n] += a[n] * (mix * p_lo + rest * p_hi);
+      slopes += a[n] * (of_mix + of_rest);
+      constants += a[n] * (p_lo * of_mix + p_hi * of_rest);
+    }
+    a_p[k] += slopes;
+    constant -= constants;
+  }
+  return constant;
+}
+
+ASSAY_SEARCH_CLONES void forward_through_product(const ProductLine& line, const double* __restrict z_p, const double* __restrict z_q,
+                                                 double* __restrict y) {
+  const std::size_t count = line.count;
+  const double* __restrict a = line.a;
+  const double* __restrict low_mix = line.low_mix;
+  const double* __restrict up_mix = line.up_mix;
+  for (std::size_t k = 0; k < line.pairs; ++k) {
+    const double above_lo = z_p[k] - line.p_lo[k], above_hi = z_p[k] - line.p_hi[k], p_lo = line.p_lo[k], p_hi = line.p_hi[k];
+    const double* __restrict q_lo = line.q_lo + k * count;
+    const double* __restrict q_hi = line.q_hi + k * count;
+    const double* __restrict q = z_q + k * count;
+    for (std::size_t n = 0; n < count; ++n) {
+      const bool below = a[n] > 0;
+      const double mix = below ? low_mix[n] : up_mix[n], rest = 1 - mix;
+      y[n] += mix * (above_lo * (below ? q_lo[n] : q_hi[n]) + p_lo * q[n]) + rest * (above_hi * (below ? q_hi[n] : q_lo[n]) + p_hi * q[n]);
+    }
+  }
+}
+
+ASSAY_SEARCH_CLONES void add_mix_gradients(const ProductLine& line, const double* __restrict z_p, const double* __restrict z_q,
+                                           double* __restrict gradients) {
+  const std::size_t count = line.count;
+  const double* __restrict a = line.a;
+  for (std::size_t k = 0; k < line.pairs; ++k) {
+    const double above_lo = z_p[k] - line.p_lo[k], above_hi = z_p[k] - line.p_hi[k], width = line.p_hi[k] - line.p_lo[k];
+    const double* __restrict q_lo = line.q_lo + k * count;
+    const double* __restrict q_hi = line.q_hi + k * count;
+    const double* __restrict q = z_q + k * count;
+    for (std::size_t n = 0; n < count; ++n) {
+      const bool below = a[n] > 0;
+      gradients[n] += a[n] * (above_lo * (below ? q_lo[n] : q_hi[n]) - above_hi * (below ? q_hi[n] : q_lo[n]) - width * q[n]);
+    }
+  }
+}
+
 }  // namespace assay::search

@@ -27,6 +27,20 @@ struct FormChange {
 FormChange change_of_minimum(std::size_t count, const unsigned* index, const double* row, double step, const double* form, const double* lo,
                              const double* hi);
 
+// Some elements of a product that share their first factors, and their planes: factor k of the first operand meets factors
+// k * count .. (k + 1) * count - 1 of the second, one of each element. a, mixes: by element; the plane below where a > 0.
+struct ProductLine {
+  std::size_t pairs, count;
+  const double *p_lo, *p_hi, *q_lo, *q_hi;
+  const double *a, *low_mix, *up_mix;
+};
+// a_p, a_q += a * slopes; returns sum of a * constants.
+double back_through_product(const ProductLine& line, double* a_p, double* a_q);
+// y += the planes at z_p, z_q.
+void forward_through_product(const ProductLine& line, const double* z_p, const double* z_q, double* y);
+// differences += a * (plane of mix 1 - plane of mix 0) at z_p, z_q.
+void add_mix_gradients(const ProductLine& line, const double* z_p, const double* z_q, double* gradients);
+
 struct AdamRates {
   double rate, first, second;  // step, decay rates of the two moments
 };

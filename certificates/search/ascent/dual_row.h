@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "certificates/search/ascent/dual_ascent.h"
 #include "certificates/search/network/function_lines.h"
+#include "certificates/search/network/softmax_planes.h"
 
 namespace assay::search {
 
@@ -23,13 +25,20 @@ inline void adam(Multiplier& m, double gradient, double rate) {
   m.value = std::max(0.0, m.value + rate * m.scale * m.moment / (std::sqrt(m.square) + kLeastGradient));
 }
 
+// Its planes, and the boxes that they were made on: the operand's, then its own.
+struct DualAscent::Softmax {
+  std::vector<double> lo, hi;
+  std::vector<SoftmaxPlanes> planes;
+};
+
 struct DualAscent::Row {
   const DualTask* task = nullptr;
   DualResult* result = nullptr;
   std::vector<Multiplier> beta, weights;
   std::vector<double> best_x;
   double bound = 0, best = 0, checkpoint = 0;
-  std::vector<FunctionLines> lines;  // by activation; prepared for the task's boxes by the first iteration
+  std::vector<FunctionLines> lines;                     // by activation; prepared for the task's boxes by the first iteration
+  std::vector<std::shared_ptr<const Softmax>> softmax;  // by activation, as the lines
   bool prepared = true;
   bool fresh = true;   // no iteration yet: multipliers have no scale
   bool final = false;  // the best parameters are in place, to be scored

@@ -17,7 +17,8 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
   result.scores.assign(r_ + n_, 0.0F);
   for (const DualGraph::Activation& activation : graph_.activations()) {
     const std::size_t size = activation.step->size, at = activation.first_slot;
-    for (std::size_t j = 0; j < size && activation.step->op != Op::relu; ++j) result.scores[at + j] = score_of(activation, b, j);
+    for (std::size_t j = 0; j < activation.slots() && activation.step->op != Op::relu; ++j)
+      result.scores[at + j] = score_of(activation, b, j);
     if (activation.step->op != Op::relu) continue;
     const double* a = a_[activation.step->node].data() + b * size;
     const double* z = z_[activation.operand].data() + b * size;
@@ -38,14 +39,7 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
 float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;
   const Step& step = *activation.step;
-  if (activation.is_product()) {  // the gap's mean is a quarter of the box
-    const double a = a_[step.node][b * step.size + j];
-    const DualGraph::Factors factors = graph_.factors(activation, j, *rows_[b].task->boxes);
-    const auto [p, q] = at_factors(b, activation, j);
-    const double gap = a * (p * q - plane_in_use(b, activation, j).at(p, q));
-    const double mean = std::fabs(a) * (factors.p_hi - factors.p_lo) * (factors.q_hi - factors.q_lo) / 4;
-    return static_cast<float>(std::max(0.0, gap) + kMeanShare * mean);
-  }
+  if (activation.is_product()) return score_of_product(b, activation, j);
   const std::size_t slot = activation.first_slot + j;
   const double l = rows_[b].task->boxes->lo[slot], u = rows_[b].task->boxes->hi[slot];
   if (!graph_.split_point(static_cast<std::uint32_t>(slot), l, u)) return 0;

@@ -29,6 +29,7 @@ bool DualAscent::choose_shared_lines() try {
   for (auto* array : {&low_slope_, &low_icpt_, &up_slope_, &up_icpt_, &low_point_, &up_point_}) {
     for (std::size_t b = 1; b < capacity_ && !array->empty(); ++b) std::copy_n(slots(*array, 0), r_, slots(*array, b));
   }
+  for (std::size_t b = 1; b < capacity_; ++b) rows_[b].softmax = rows_[0].softmax;
   return true;
 } catch (const Stopped&) {
   return false;
@@ -36,13 +37,16 @@ bool DualAscent::choose_shared_lines() try {
 
 void DualAscent::add_slope_gradients(std::vector<double>& low, std::vector<double>& up) const {
   for (std::size_t k = 0; k < last_activation_; ++k) {
-    const auto& [step, operand, first, factor] = graph_.activations()[k];
+    const DualGraph::Activation& activation = graph_.activations()[k];
+    const auto& [step, operand, first, factor] = activation;
     for (std::size_t b = 0; b < active_; ++b) {
       const double* a = a_[step->node].data() + b * step->size;
       const double* z = z_[operand].data() + b * step->size;
       const double* low_point = graph_.relu_only() ? nullptr : slots(low_point_, b) + first;
       const double* up_point = graph_.relu_only() ? nullptr : slots(up_point_, b) + first;
-      for (std::size_t j = 0; j < step->size; ++j) {
+      const std::vector<double> of_mixes = activation.is_product() ? mix_gradients(b, activation) : std::vector<double>();
+      for (std::size_t j = 0; j < of_mixes.size(); ++j) (a[j] > 0 ? low : up)[first + j] += of_mixes[j];
+      for (std::size_t j = 0; activation.is_elementwise() && j < step->size; ++j) {
         if (a[j] > 0)
           low[first + j] += a[j] * (z[j] - (low_point != nullptr ? low_point[j] : 0));
         else if (step->op != Op::relu)
@@ -55,7 +59,7 @@ void DualAscent::add_slope_gradients(std::vector<double>& low, std::vector<doubl
 void DualAscent::ascend_together(const std::vector<double>& low, const std::vector<double>& up, double rate) {
   for (std::size_t k = 0; k < last_activation_; ++k) {
     const DualGraph::Activation& activation = graph_.activations()[k];
-    for (std::size_t j = 0; j < activation.step->size; ++j) {
+    for (std::size_t j = 0; j < activation.slots(); ++j) {
       const std::size_t slot = activation.first_slot + j;
       if (slots(free_, 0)[slot] == 0) continue;
       move_slope(0, k, j, true, low[slot], rate);

@@ -179,10 +179,15 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare
   return Done{};
 }
 
+// Behind the first activation; of products' factors and the like shared slopes narrow next to nothing.
+bool RootBounds::is_for_groups(const ActiveNode& node, const DualGraph& graph) const {
+  return node.refined && node.id >= graph.activations().front().step->node && (graph.supported() || problem_.kink_at_zero(node.id));
+}
+
 double RootBounds::seconds_to_refine_groups(const DualGraph& graph) const {
   double work = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    if (!nodes_[k].refined || nodes_[k].id < graph.activations().front().step->node) continue;
+    if (!is_for_groups(nodes_[k], graph)) continue;
     work += 2 * kIterations * work_of(scope_.selected(nodes_[k].id, {}).size(), k);
   }
   return work / (kFirstRate * static_cast<double>(threads_));
@@ -197,7 +202,7 @@ Outcome<Done> RootBounds::refine_groups(const DualGraph& graph, const Limit& lim
   options.iterations = kIterations;
   for (at_ = 0; at_ < nodes_.size() && !paused_; ++at_) {
     const NodeId node = nodes_[at_].id;
-    if (!nodes_[at_].refined || node < graph.activations().front().step->node) continue;
+    if (!is_for_groups(nodes_[at_], graph)) continue;
     elements_ = scope_.selected(node, {});
     const DualBoxes boxes = DualBoxes::of(graph, scope_);
     const auto find_slopes = [&](std::size_t part, Chunk& chunk) {

@@ -45,7 +45,7 @@ class RootBounds {
   // Once everything is refined: the open elements of a node again, by these slopes. Declined once the limit is reached.
   Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
 
-  // ... or the open elements of all of them, with slopes that few share (DualAscent::share); on all threads, until the limit is reached. For relus.
+  // ... or the open elements of all that relus read, with slopes that few share (DualAscent::share); on all threads, until the limit is reached.
   Outcome<Done> refine_groups(const DualGraph& graph, const Limit& limit);
   [[nodiscard]] double seconds_to_refine_groups(const DualGraph& graph) const;  // nearly
 
@@ -65,6 +65,7 @@ class RootBounds {
     std::vector<std::uint32_t> elements;
     kernel::Hints hints;
   };
+  [[nodiscard]] bool is_for_groups(const ActiveNode& node, const DualGraph& graph) const;
   [[nodiscard]] double work_left() const;
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;

@@ -55,7 +55,7 @@ void Branching::propose_splits(Treated& treated, bool learning_here) const {
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t slot = 0; slot < graph_.slot_count() && slot < scores.size(); ++slot) {
-    if (scores[slot] > 0 && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
+    if (scores[slot] > 0 && graph_.activation_of(slot).is_elementwise() && !(probed && graph_.has_input_row(slot))) order.push_back(slot);
   }
   const bool wide = options_.careful && (nodes_ < kFirstNodes || treated.node.record->depth % kWideEvery == 0);
   const auto take = [&](std::size_t most, const auto& value) {

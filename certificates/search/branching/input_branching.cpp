@@ -341,7 +341,8 @@ class Engine {
       for (const CaseBound& bound : bounds) {
         if (bound.margin <= 0) open.push_back(problem_.group_cases(group_)[bound.multipliers.position]);
       }
-      return losses(scope, open);
+      std::vector<double> lost = losses(scope, open);
+      if (!lost.empty()) return lost;
     }
     std::vector<double> result(cases_.coordinates().size(), 0.0);
     for (const CaseBound& bound : bounds) {

@@ -26,7 +26,9 @@ std::vector<double> InputLosses::first_shares(const DualBoxes& boxes) const {
 // One evaluation at the two ends of every input, the others in the middle. A slot may stay where it is at these points and
 // still be wide, so a part of its width always goes by the first relus.
 bool InputLosses::share_slots(const DualBoxes& boxes) {
+  constexpr std::size_t kMostShares = std::size_t{1} << 25;  // 256 MB
   const std::size_t n = boxes.x_lo.size();
+  if (graph_.slot_count() > kMostShares / std::max<std::size_t>(1, n)) return false;
   std::vector<std::size_t> free;  // an input that is fixed moves nothing
   for (std::size_t i = 0; i < n; ++i) {
     if (boxes.x_lo[i] < boxes.x_hi[i]) free.push_back(i);
@@ -46,16 +48,19 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
       const std::size_t size = graph_.network().step_of(node).size;
       return std::fabs(z[2 * k * size + element] - z[(2 * k + 1) * size + element]);
     };
-    for (std::size_t j = 0; j < activation.step->size; ++j) {
+    for (std::size_t j = 0; j < activation.slots(); ++j) {
       double* share = share_.data() + (activation.first_slot + j) * n;
       double sum = 0;
       if (activation.is_product()) {
-        const DualGraph::Factors factors = graph_.factors(activation, j, boxes);
-        const double p_width = factors.p_hi - factors.p_lo, q_width = factors.q_hi - factors.q_lo;
-        for (std::size_t k = 0; k < free.size(); ++k) {
-          sum += share[free[k]] = q_width * moved(activation.step->operands[0], factors.p, k) +
-                                  p_width * moved(activation.step->operands[1], factors.q, k) +
-                                  kByFirst * p_width * q_width * first[free[k]];
+        for (std::size_t pair = 0; pair < activation.step->extent; ++pair) {
+          const DualGraph::Factors factors = graph_.factors(activation, j, pair, boxes);
+          for (std::size_t k = 0; k < free.size(); ++k) {
+            const double moves = factors.q_width * moved(activation.step->operands[0], factors.p, k) +
+                                 factors.p_width * moved(activation.step->operands[1], factors.q, k) +
+                                 kByFirst * factors.p_width * factors.q_width * first[free[k]];
+            share[free[k]] += moves;
+            sum += moves;
+          }
         }
       } else {
         const double width = boxes.hi[activation.first_slot + j] - boxes.lo[activation.first_slot + j];
@@ -89,7 +94,8 @@ std::vector<double> InputLosses::ascend(const DualBoxes& boxes, std::span<const 
   options.probes = false;
   ascent_.run(tasks, options, results);
   std::vector<double> losses(boxes.x_lo.size(), 0.0);
-  if (std::ranges::all_of(results, [](const DualResult& row) { return row.scores.empty(); }) || !share_slots(boxes)) return losses;
+  if (std::ranges::all_of(results, [](const DualResult& row) { return row.scores.empty(); })) return losses;
+  if (!share_slots(boxes)) return {};
   for (const DualResult& row : results) add(row, losses);
   return losses;
 }

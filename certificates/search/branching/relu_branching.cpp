@@ -339,11 +339,11 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
 Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root,
                                     std::span<const std::uint32_t> positions, const BranchingOptions& options, const std::stop_token& stop,
                                     Statistics& statistics) {
-  if (!graph.supported()) {
+  if (!graph.can_split()) {
     return Rejection{Rejection::Kind::declined,
                      "search.lines",
                      "graph",
-                     "only affine and elementwise ops between inputs and outputs",
+                     "ops with planes, and one of them to split",
                      "another op",
                      "use input splitting for this network"};
   }

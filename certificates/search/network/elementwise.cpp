@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "certificates/search/network/function_lines.h"
+#include "semantics/interrupt.h"
 #include "semantics/ops/denote.h"
 
 namespace assay::search {
@@ -219,6 +220,39 @@ void pull_binary(const Step& step, std::size_t batch, Workspace& workspace) {
     }
     a_bar[pair.element[0]] += y_bar[at] * da;
     b_bar[pair.element[1]] += y_bar[at] * db;
+  });
+}
+
+namespace {
+
+// One factor of a product of matrices, and where the pair belongs.
+template <class Visit>
+void for_each_factor_pair(const Step& step, std::size_t batch, const Workspace& workspace, Visit visit) {
+  const std::size_t p_size = workspace.values[step.operands[0]].size() / batch, q_size = workspace.values[step.operands[1]].size() / batch;
+  for (std::size_t row = 0; row < batch; ++row) {
+    for (std::size_t j = 0; j < step.size; ++j) {
+      poll(step.extent);
+      const std::size_t p = row * p_size + step.broadcast[0][j], q = row * q_size + step.broadcast[1][j];
+      for (std::size_t k = 0; k < step.extent; ++k) visit(row * step.size + j, p + k, q + k * step.inner);
+    }
+  }
+}
+
+}  // namespace
+
+void apply_matmul(const Step& step, std::size_t batch, const Workspace& workspace, double* y) {
+  const double *a = workspace.values[step.operands[0]].data(), *b = workspace.values[step.operands[1]].data();
+  std::fill_n(y, batch * step.size, 0.0);
+  for_each_factor_pair(step, batch, workspace, [&](std::size_t at, std::size_t p, std::size_t q) { y[at] += a[p] * b[q]; });
+}
+
+void pull_matmul(const Step& step, std::size_t batch, Workspace& workspace) {
+  const double *a = workspace.values[step.operands[0]].data(), *b = workspace.values[step.operands[1]].data();
+  const double* y_bar = workspace.bars[step.node].data();
+  double *a_bar = workspace.bars[step.operands[0]].data(), *b_bar = workspace.bars[step.operands[1]].data();
+  for_each_factor_pair(step, batch, workspace, [&](std::size_t at, std::size_t p, std::size_t q) {
+    a_bar[p] += y_bar[at] * b[q];
+    b_bar[q] += y_bar[at] * a[p];
   });
 }
 

@@ -20,12 +20,14 @@ namespace assay::search {
 // its derivative, 0, says nothing about where to go.
 void apply_unary(const Step& step, std::size_t count, const double* z, double* y);
 void apply_binary(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
+void apply_matmul(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
 void apply_max_pool(const Step& step, std::size_t batch, const Workspace& workspace, double* y);
 void apply_softmax(const Step& step, std::size_t batch, const double* z, double* y);
 
 // All accumulate into the cotangents of the operands.
 void pull_unary(const Step& step, std::size_t count, const double* z, const double* y, const double* y_bar, double* z_bar);
 void pull_binary(const Step& step, std::size_t batch, Workspace& workspace);
+void pull_matmul(const Step& step, std::size_t batch, Workspace& workspace);
 void pull_max_pool(const Step& step, std::size_t batch, Workspace& workspace);
 void pull_softmax(const Step& step, std::size_t batch, const double* y, const double* y_bar, double* z_bar);
 

@@ -64,6 +64,28 @@ void list_windows(const WindowAttributes& w, const Shape& operand, const Shape& 
   step.window_start.push_back(static_cast<std::uint32_t>(step.window.size()));
 }
 
+// A product of matrices: where each result element's factors begin.
+void list_factors(const Shape& first, const Shape& second, const Shape& result, Step& step) {
+  const bool row = first.size() > 1, column = second.size() > 1;  // the result has that axis
+  const std::size_t from = result.size() - (row ? 1 : 0) - (column ? 1 : 0);
+  const Shape outer(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(from));
+  const std::size_t rows = row ? static_cast<std::size_t>(first[first.size() - 2]) : 1,
+                    columns = column ? static_cast<std::size_t>(second.back()) : 1;
+  step.extent = static_cast<std::size_t>(first.back());
+  step.inner = columns;
+  const auto matrices = [&](const Shape& shape, std::size_t axes) {
+    return broadcast_elements({shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(std::min(axes, shape.size()))}, outer);
+  };
+  const std::vector<std::uint32_t> of_first = matrices(first, 2), of_second = matrices(second, 2);
+  step.broadcast.assign(2, std::vector<std::uint32_t>(step.size));
+  for (std::size_t j = 0; j < step.size; ++j) {
+    const std::size_t matrix = j / (rows * columns);
+    const std::size_t p = of_first.empty() ? matrix : of_first[matrix], q = of_second.empty() ? matrix : of_second[matrix];
+    step.broadcast[0][j] = static_cast<std::uint32_t>((p * rows + j / columns % rows) * step.extent);
+    step.broadcast[1][j] = static_cast<std::uint32_t>(q * step.extent * columns + j % columns);
+  }
+}
+
 constexpr std::size_t kDenotationWork = 100;  // multiply-adds that one element of a denotation's operands or result costs, about
 
 double nearest_double(const Rational& value) { return 0.5 * value.double_down() + 0.5 * value.double_up(); }
@@ -93,6 +115,7 @@ Network::Network(std::shared_ptr<const kernel::Problem> problem) : problem_(std:
     has_gradient_ = has_gradient_ && step.kind != Step::Kind::denotation;
     work_ += step.size;
     for (const Step::Part& part : step.parts) work_ += part.map->work();
+    if (step.kind == Step::Kind::matmul) work_ += step.size * step.extent;
     if (step.kind != Step::Kind::denotation && (step.kind != Step::Kind::unary || is_spelled_out(step.op))) continue;
     work_ += kDenotationWork * step.size;
     for (const NodeId operand : step.operands) work_ += kDenotationWork * problem_->graph().size(operand);
@@ -160,6 +183,9 @@ Step Network::make_step(NodeId id) const {
     } else if (is_binary(node.op) && node.operands.size() == 2) {
       step.kind = Step::Kind::binary;
       for (const NodeId operand : node.operands) step.broadcast.push_back(broadcast_elements(graph.node(operand).shape, node.shape));
+    } else if (node.op == Op::matmul) {
+      step.kind = Step::Kind::matmul;
+      list_factors(graph.node(node.operands[0]).shape, graph.node(node.operands[1]).shape, node.shape, step);
     } else if (node.op == Op::max_pool) {
       step.kind = Step::Kind::max_pool;
       list_windows(std::get<WindowAttributes>(node.attributes), graph.node(node.operands[0]).shape, node.shape, step);
@@ -283,6 +309,9 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
       case Step::Kind::binary:
         apply_binary(step, batch, workspace, value.data());
         break;
+      case Step::Kind::matmul:
+        apply_matmul(step, batch, workspace, value.data());
+        break;
       case Step::Kind::max_pool:
         apply_max_pool(step, batch, workspace, value.data());
         break;
@@ -359,6 +388,9 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
         break;
       case Step::Kind::binary:
         pull_binary(step, batch, workspace);
+        break;
+      case Step::Kind::matmul:
+        pull_matmul(step, batch, workspace);
         break;
       case Step::Kind::max_pool:
         pull_max_pool(step, batch, workspace);

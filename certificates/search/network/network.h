@@ -29,7 +29,7 @@ struct RowView {
 };
 
 struct Step {
-  enum class Kind : std::uint8_t { input, constant, affine, unary, binary, max_pool, softmax, denotation };
+  enum class Kind : std::uint8_t { input, constant, affine, unary, binary, matmul, max_pool, softmax, denotation };
   struct Part {
     NodeId operand;
     std::shared_ptr<const FastMap> map;
@@ -43,11 +43,13 @@ struct Step {
   std::vector<double> bias;
   // the rest
   std::vector<NodeId> operands;
-  std::vector<std::vector<std::uint32_t>> broadcast;  // binary: element of operand k per result element; empty = same
-  std::shared_ptr<const UnaryFunction> function;      // unary: the record; null for ops whose lines lines.h spells out
-  double first = 0, second = 0;                       // slope, or the limits of a clip, or the exponent of a power
-  std::vector<std::uint32_t> window_start, window;    // max_pool: operand elements of each result element
-  std::size_t inner = 1, extent = 1;                  // softmax: stride and length of the axis
+  // binary: element of operand k per result element; empty = same. matmul: the first of `extent` ones, which are 1 apart in operand 0 and `inner`
+  // apart in operand 1.
+  std::vector<std::vector<std::uint32_t>> broadcast;
+  std::shared_ptr<const UnaryFunction> function;    // unary: the record; null for ops whose lines lines.h spells out
+  double first = 0, second = 0;                     // slope, or the limits of a clip, or the exponent of a power
+  std::vector<std::uint32_t> window_start, window;  // max_pool: operand elements of each result element
+  std::size_t inner = 1, extent = 1;                // softmax: stride and length of the axis; matmul: see above
 };
 
 struct Workspace {

@@ -49,6 +49,8 @@ bool is_split(const Record& record) {
   return record.type == RecordType::split_zero || record.type == RecordType::split_f32 || record.type == RecordType::split_f64;
 }
 
+constexpr std::size_t kMostShared = 64;  // splits on the stack of a thread, so that a deep certificate does not exhaust it
+
 class Replay {
  public:
   Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
@@ -106,7 +108,8 @@ class Replay {
   // One thread's part of the certificate.
   struct Part {
     kernel::Session& session;
-    std::size_t above = 0;  // open splits that the session does not know
+    std::size_t above = 0;   // open splits that the session does not know
+    std::size_t shared = 0;  // splits above whose other half another thread may have
     ReplayStatistics statistics = {};
     [[nodiscard]] std::size_t depth() const { return above + session.depth(); }
   };
@@ -131,23 +134,24 @@ class Replay {
     return held_bytes_ < limits_.shared_bytes;
   }
 
-  [[nodiscard]] bool is_worth_sharing(std::size_t at) const {
+  [[nodiscard]] bool is_worth_sharing(std::size_t at, const Part& part) const {
     const auto& [record, next, done] = held_[at];
-    return next > 0 && done > 0 && static_cast<double>(std::min(next - at, done - next)) * row_work_ >= limits_.shared_work &&
-           team_->idle() > 0;
+    return part.shared < kMostShared && next > 0 && done > 0 &&
+           static_cast<double>(std::min(next - at, done - next)) * row_work_ >= limits_.shared_work && team_->idle() > 0;
   }
 
   // The held records from `at` to `end`. Where a thread is idle the halves of a split are replayed at once.
   Outcome<Done> replay_held(std::size_t at, std::size_t end, Part& part) {
     for (; at < end; ++at) {
       if (auto accepted = step(held_[at].record, part); !accepted) return accepted;
-      if (!is_worth_sharing(at)) continue;
+      if (!is_worth_sharing(at, part)) continue;
       const auto& [record, next, done] = held_[at];
       auto half = part.session.other_half();
       if (!half) return located(held_[next].record, part, half.rejection());
-      Part right{half.value(), part.depth()};
+      Part right{half.value(), part.depth(), ++part.shared};
       Outcome<Done> left_half = Done{}, right_half = Done{};
       team_->both([&] { left_half = replay_held(at + 1, next, part); }, [&] { right_half = replay_held(next + 1, done, right); });
+      --part.shared;
       if (!left_half) return left_half;
       if (!right_half) return right_half;
       part.statistics.add(right.statistics);

@@ -429,6 +429,10 @@ TEST_CASE("deep nesting is refused without recursion") {
   const Verdict verdict = replay_records(deep);
   CHECK(!verdict.accepted);
   CHECK((verdict.text == "assume.S3" || verdict.text == "certificate.depth"));
+  std::string whole = bytes_of({1, 0});  // splits that end, none of whose halves refutes anything
+  for (int i = 0; i < 50000; ++i) whole += bytes_of({10, kInput, 0});
+  for (int i = 0; i < 50000; ++i) whole += bytes_of({13, 14});
+  CHECK(!replay_records(whole).accepted);
 }
 
 TEST_CASE("the session refuses calls out of order and proves the same theorem") {

@@ -226,12 +226,19 @@ Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& probl
     statistics.work_before += before.value();
     const std::size_t bytes = bytes_of(group.root);
     BranchTrimmer(*problem, limit, statistics).trim(group.root, root.value(), 0);
-    const RootTrim trimmed = trim_root(problem, graph, group, root.value(), before.value(), bytes - bytes_of(group.root), limit);
+    const std::vector<ProofStep> steps = group.root.steps;
+    RootTrim trimmed = trim_root(problem, graph, group, root.value(), before.value(), bytes - bytes_of(group.root), limit);
+    root.value().stop_when(nullptr);
+    auto after = work_of(*problem, group, root.value());
+    // Lines that a trial was given with its scope can be others than those of a check from the beginning.
+    if (!after && trimmed.kept < trimmed.refined) {
+      group.root.steps = steps;
+      trimmed.kept = trimmed.refined;
+      after = work_of(*problem, group, root.value());
+    }
+    if (!after) return after.rejection();
     statistics.refined += trimmed.refined;
     statistics.kept += trimmed.kept;
-    root.value().stop_when(nullptr);
-    const auto after = work_of(*problem, group, root.value());
-    if (!after) return after.rejection();
     statistics.work_after += after.value();
   }
   return statistics;

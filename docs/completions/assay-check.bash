@@ -8,7 +8,7 @@ _assay_check() {
     fi
   done
   case "$verb" in
-    *) options="--budget --exact --memory --name --semantics --statement --version" ;;
+    *) options="--budget --exact --memory --name --semantics --statement --threads --version" ;;
   esac
   case "$verb $previous" in
     *) ;;

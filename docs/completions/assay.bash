@@ -10,7 +10,7 @@ _assay() {
   case "$verb" in
     "") options="verify check gather report batch robust split solve merge trim bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
     verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
-    check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --today --waivers -h" ;;
+    check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
     batch) options="--expected --help --jobs --json --memory --most --pack --part --quiet --resume --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;

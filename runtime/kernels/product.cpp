@@ -118,7 +118,8 @@ bool add_product(const GemmAttributes& attributes, const Array& a, const Array& 
   return with_float(sum.dtype(), [&](auto type) {
     using T = typename decltype(type)::type;
     const Factors<T> of(attributes, a, b);
-    if (attributes.alpha != 1 || of.k > kBlock) return false;
+    // A product of one row or one column adds its terms to the sum in another order than alone.
+    if (attributes.alpha != 1 || of.k > kBlock || of.m == 1 || of.n == 1) return false;
     multiply<T>(of.m, of.n, of.k, of.left, of.right, {Start<T>::Kind::result}, sum.data<T>().data(), of.n);
     return true;
   });

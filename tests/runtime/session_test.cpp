@@ -89,6 +89,13 @@ TEST_CASE("session: gradients that programs compute have the bits of those op by
        [](const Value& x) { return training::slice(x, 1, 0, 2) * training::slice(x, 1, 1, 2) + training::slice(x, 1, 1, 2); }},
       {"products of one factor, short sums", of_one_factor<32>},
       {"products of one factor, the longest sums that are added in place", of_one_factor<256>},
+      {"products of one factor with one row",
+       [](const Value& x) {
+         const Value all = reshape(x, {96, 32}), factor = training::slice(all, 0, 8, 1);
+         Value sum = linear(training::slice(all, 0, 0, 64), factor);
+         for (std::int64_t k = 1; k < 5; ++k) sum = sum * linear(training::slice(all, 0, 8 * k, 64), factor);
+         return sum;
+       }},
       {"products of one factor, a longer sum between",
        [](const Value& x) {
          const Value all = reshape(x, {384, 8}), factor = training::slice(all, 0, 8, 8);

@@ -4,6 +4,7 @@
 #include "certificates/format/replay.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,12 +45,18 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
   return Done{};
 }
 
-std::uint64_t bytes_of(const Record& record) { return sizeof(Record) + sizeof(double) * record.values; }
+// In memory, where a few bytes of the file may stand for many.
+std::uint64_t bytes_of(const Record& record) {
+  const kernel::Hints& hints = record.hints;
+  return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
+         sizeof(std::vector<float>) * (hints.lower.size() + hints.upper.size()) +
+         sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size();
+}
 bool is_split(const Record& record) {
   return record.type == RecordType::split_zero || record.type == RecordType::split_f32 || record.type == RecordType::split_f64;
 }
 
-constexpr std::size_t kMostShared = 64;  // splits on the stack of a thread, so that a deep certificate does not exhaust it
+constexpr std::size_t kMostShared = 16;  // splits on the stack of a thread, so that a deep certificate does not exhaust it
 
 class Replay {
  public:
@@ -131,7 +138,7 @@ class Replay {
       held_[open_.back()].done = at;
       open_.pop_back();
     }
-    return held_bytes_ < limits_.shared_bytes;
+    return held_bytes_ < limits_.shared_bytes && record.type != RecordType::witness;
   }
 
   [[nodiscard]] bool is_worth_sharing(std::size_t at, const Part& part) const {
@@ -150,8 +157,10 @@ class Replay {
       if (!half) return located(held_[next].record, part, half.rejection());
       Part right{half.value(), part.depth(), ++part.shared};
       Outcome<Done> left_half = Done{}, right_half = Done{};
-      team_->both([&] { left_half = replay_held(at + 1, next, part); }, [&] { right_half = replay_held(next + 1, done, right); });
+      const bool shared =
+          team_->at_once([&] { left_half = replay_held(at + 1, next, part); }, [&] { right_half = replay_held(next + 1, done, right); });
       --part.shared;
+      if (!shared) continue;
       if (!left_half) return left_half;
       if (!right_half) return right_half;
       part.statistics.add(right.statistics);
@@ -215,13 +224,14 @@ class Replay {
       case RecordType::done:
         return session.done();
       case RecordType::witness:
-        return witness(record.witness);
+        return witness(record.witness, session);
     }
     return Done{};
   }
 
-  Outcome<Done> witness(const kernel::Witness& point) {
-    auto theorem = session_.witness(point);
+  // Rejected in the half of a split, as in any branch.
+  Outcome<Done> witness(const kernel::Witness& point, const kernel::Session& session) {
+    auto theorem = session.witness(point);
     if (!theorem) return theorem.rejection();
     witness_ = std::move(theorem).value();
     return Done{};
@@ -235,7 +245,7 @@ class Replay {
   kernel::Session session_;
   Part all_{session_};
   double row_work_;                // multiply-adds of one row through the network
-  std::vector<Held> held_;         // with a team, what was read and is replayed next
+  std::deque<Held> held_;          // with a team, what was read and is replayed next
   std::vector<std::size_t> open_;  // its splits that have not ended
   std::uint64_t held_bytes_ = 0;
   std::optional<kernel::Theorem> witness_;

@@ -105,6 +105,7 @@ Outcome<Done> Session::begin_group(std::size_t group) {
 }
 
 Outcome<Done> Session::end_group() {
+  if (is_half_) return structure("whole splits", "the end of the group in one half");
   if (levels_.size() != 1) return structure("end_group closes an open group with no open split", std::to_string(depth()) + " open splits");
   if (!levels_[0].closed) return still_open("no case of group " + std::to_string(group_) + " is refuted");
   for (std::size_t i = 0; i < levels_[0].closed->cases().size(); ++i) {
@@ -177,6 +178,7 @@ Outcome<Session> Session::other_half() const {
   auto child = opposite();
   if (!child) return child.rejection();
   Session half(problem_, {*work_, limits_.memory}, team_);
+  half.is_half_ = true;
   half.given_ = *work_;
   half.group_ = group_;
   child.value().spend_from(half.work_);
@@ -185,7 +187,7 @@ Outcome<Session> Session::other_half() const {
 }
 
 Outcome<Done> Session::done(Session half) {
-  if (half.depth() != 0) return structure("whole splits", std::to_string(half.depth()) + " open splits");
+  if (half.levels_.size() != 1) return structure("whole splits", std::to_string(half.depth()) + " open splits");
   if (auto spent = spend(half.given_ - *half.work_); !spent) return spent;
   most_memory_ = std::max(most_memory_, held_ + half.most_memory_);
   if (auto opened = next(); !opened) return opened;
@@ -268,12 +270,17 @@ Outcome<Done> Session::tighten_in_parts(Scope& scope, NodeId node, const Selecti
   }
   for (const std::uint32_t element : std::span(elements).subspan(1))
     parts[element % positions * count / positions].selection.mask[element] = true;
+  const auto divide = [&](auto front, auto back) {
+    if (team_->at_once(front, back)) return;
+    front();
+    back();
+  };
   const auto derive = [&](auto self, std::size_t begin, std::size_t end) -> void {
     const std::size_t middle = (begin + end) / 2;
     if (end - begin == 1)
       parts[begin].tighten(node, hints, round_to_float);
     else
-      team_->both([&] { self(self, begin, middle); }, [&] { self(self, middle, end); });
+      divide([&] { self(self, begin, middle); }, [&] { self(self, middle, end); });
   };
   derive(derive, 0, count);
   for (const Part& part : parts) {

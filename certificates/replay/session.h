@@ -91,7 +91,8 @@ class Session {
   SessionLimits limits_;
   std::shared_ptr<Team> team_;
   std::shared_ptr<double> work_;  // multiply-adds that are left
-  double given_ = 0;              // and that there were at first, of the half of another session
+  bool is_half_ = false;          // of a split of another session
+  double given_ = 0;              // multiply-adds that it was given
   double elements_ = 0;           // of the graph
   std::uint64_t branch_bytes_ = 0, held_ = 0,
                 most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches but the last

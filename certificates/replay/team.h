@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <exception>
-#include <system_error>
 #include <thread>
 
 namespace assay::kernel {
@@ -18,14 +17,10 @@ class Team {
   [[nodiscard]] std::size_t idle() const { return idle_ > 0 ? static_cast<std::size_t>(idle_) : 0; }
   [[nodiscard]] double helper_seconds() const { return seconds_; }  // CPU time on other threads than the first
 
-  // Both, at once where a thread is idle and can be had. What they throw is thrown, of both the first one's.
+  // Both at once. False where no other thread is idle or can be had: then neither has run. What they throw is thrown, of both the first one's.
   template <class First, class Second>
-  void both(First first, Second second) {
-    if (!take()) {
-      first();
-      second();
-      return;
-    }
+  bool at_once(First first, Second second) {
+    if (!take()) return false;
     std::exception_ptr thrown;
     std::jthread helper;
     try {
@@ -37,15 +32,16 @@ class Team {
         }
         leave();
       });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // std::system_error, std::bad_alloc
       give_back();
-      first();
-      second();
-      return;
+      return false;
     }
     first();
+    give_back();  // another one may take this thread's place while it waits
     helper.join();
+    idle_.fetch_sub(1);
     if (thrown) std::rethrow_exception(thrown);
+    return true;
   }
 
  private:

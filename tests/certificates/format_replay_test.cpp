@@ -435,6 +435,22 @@ TEST_CASE("deep nesting is refused without recursion") {
   CHECK(!replay_records(whole).accepted);
 }
 
+TEST_CASE("a group cannot end, nor a witness stand, in one half of a split") {
+  constexpr int kEndGroup = 2, kSplitF32 = 11, kNext = 13, kDone = 14;
+  const auto type = [](certificate::RecordType one) { return static_cast<int>(one); };
+  CHECK(type(certificate::RecordType::split_f32) == kSplitF32);
+  CHECK(type(certificate::RecordType::next) == kNext);
+  const std::string before =
+      bytes_of({1, 0, kSplitF32, kInput, 0}) + encoded(-2.9F) + bytes_of({type(certificate::RecordType::empty), kNext});
+  const std::string after = bytes_of({kDone, kEndGroup});
+  CHECK(replay_records(before + after).text == "certificate.open");
+  for (const std::string& half : {bytes_of({kEndGroup}), bytes_of({kEndGroup, 1, 1}), Parts::of(witness_bytes()).records}) {
+    const Verdict verdict = replay_records(before + half + after);
+    CHECK(!verdict.accepted);
+    CHECK(verdict.text == "certificate.structure");
+  }
+}
+
 TEST_CASE("the session refuses calls out of order and proves the same theorem") {
   const auto problem = two_groups();
   kernel::Session session(problem);

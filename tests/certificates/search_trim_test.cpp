@@ -174,3 +174,23 @@ TEST_CASE("a witness is no proof that could be trimmed", "[trim]") {
   REQUIRE_FALSE(groups.ok());
   CHECK(groups.rejection().code == "trim.shape");
 }
+
+TEST_CASE("splits one behind the other are trimmed up to a number", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file;
+  {
+    auto writer = certificate::Writer::open(file.path(), *problem);
+    REQUIRE(writer.ok());
+    writer.value()->begin_group(0);
+    for (int k = 0; k < 100000; ++k) {
+      writer.value()->split(3, 0, 0.0);
+      writer.value()->next();
+      writer.value()->done();
+    }
+    writer.value()->end_group();
+    REQUIRE(writer.value()->finish().ok());
+  }
+  const auto groups = search::read_proof(file.path(), *problem);
+  REQUIRE_FALSE(groups.ok());
+  CHECK(groups.rejection().code == "trim.shape");
+}

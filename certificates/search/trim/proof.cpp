@@ -16,6 +16,7 @@ using certificate::RecordType;
 
 namespace {
 
+constexpr std::size_t kMostSplits = 1000;                        // one behind the other: each is a step of recursion
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;  // of a certificate: in memory it takes several times as much
 
 Rejection misshapen(std::string required, std::string found) {
@@ -69,6 +70,8 @@ class ProofReader {
           if (!is_in(&ProofFork::right)) return misshapen("whole splits", "done elsewhere");
           open.pop_back();
           open.back().end = &open.back().end->fork->rest;
+          if (++open.back().splits > kMostSplits)
+            return misshapen("fewer splits one behind the other", "more than " + std::to_string(kMostSplits));
           break;
         default: {
           ProofStep step{record, std::string(record.bytes, '\0')};
@@ -84,6 +87,7 @@ class ProofReader {
  private:
   struct Open {
     ProofBranch *branch, *end;  // the branch, and its part behind the splits that are whole
+    std::size_t splits = 0;     // that are
   };
 
   std::unique_ptr<certificate::Reader> reader_;

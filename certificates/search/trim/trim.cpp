@@ -146,10 +146,10 @@ class BranchTrimmer {
     return false;
   }
 
-  // A split that refutes nothing that the steps behind it do not refute as well.
+  // A last split that refutes nothing that the steps behind it do not refute as well.
   void drop_needless_split(ProofBranch& branch, const kernel::Scope& scope) const {
     ProofBranch& rest = branch.fork->rest;
-    if (rest.fork) return;
+    if (rest.fork || branch.fork->left.fork || branch.fork->right.fork) return;
     const auto needed = replay_rest(problem_, branch, branch.steps.size(), scope);
     const auto refuted = replay_branch(problem_, rest, scope);
     if (!needed || !refuted || !covers(refuted.value(), needed.value())) return;

@@ -43,7 +43,7 @@ struct ReplayLimits {
   // shared out where the smaller one is estimated to take so many multiply-adds.
   std::size_t threads = 1;
   std::uint64_t shared_bytes = std::uint64_t{64} << 20;
-  double shared_work = 1e5;
+  double shared_work = 2e4;
 };
 
 [[nodiscard]] Outcome<kernel::Theorem> replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem,

@@ -30,7 +30,7 @@ struct Jepa {
     follow(model, 0);
     (void)model.assign(model.take_updates());
   }
-  // After the step: target = stays target + (1 - stays) context.
+  // With every step: target = stays target + (1 - stays) context, by the parameters that the step began with.
   static void follow(Model& model, double stays) {
     const std::string from = "context.", to = "target.";
     for (const Model::Entry& entry : model.entries()) {

@@ -35,6 +35,9 @@ enum class RecordType : std::uint8_t {
 };
 inline constexpr std::uint8_t kRecordTypes = 15;
 [[nodiscard]] const char* to_string(RecordType type);
+[[nodiscard]] constexpr bool is_split(RecordType type) {
+  return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64;
+}
 
 // How an array of floats is stored; every encoding gives back the same bits.
 enum class ArrayKind : std::uint8_t {

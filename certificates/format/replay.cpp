@@ -52,9 +52,6 @@ std::uint64_t bytes_of(const Record& record) {
          sizeof(std::vector<float>) * (hints.lower.size() + hints.upper.size()) +
          sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size();
 }
-bool is_split(const Record& record) {
-  return record.type == RecordType::split_zero || record.type == RecordType::split_f32 || record.type == RecordType::split_f64;
-}
 
 constexpr std::size_t kMostShared = 16;  // splits on the stack of a thread, so that a deep certificate does not exhaust it
 
@@ -132,7 +129,7 @@ class Replay {
     const std::size_t at = held_.size();
     held_.push_back({record});
     held_bytes_ += bytes_of(record);
-    if (is_split(record)) open_.push_back(at);
+    if (is_split(record.type)) open_.push_back(at);
     if (record.type == RecordType::next && !open_.empty()) held_[open_.back()].next = at;
     if (record.type == RecordType::done && !open_.empty()) {
       held_[open_.back()].done = at;
@@ -152,7 +149,7 @@ class Replay {
     for (; at < end; ++at) {
       if (auto accepted = step(held_[at].record, part); !accepted) return accepted;
       if (!is_worth_sharing(at, part)) continue;
-      const auto& [record, next, done] = held_[at];
+      const std::size_t next = held_[at].next, done = held_[at].done;
       auto half = part.session.other_half();
       if (!half) return located(held_[next].record, part, half.rejection());
       Part right{half.value(), part.depth(), ++part.shared};

@@ -222,7 +222,7 @@ Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !spent) return spent;
   Scope& scope = levels_.back().scope;
-  return sweep_with(*problem_, scope, first, [&](NodeId node) { return tighten_in_parts(scope, node, {}, {}, round_to_float); });
+  return sweep_with(*problem_, scope, first, [&](NodeId node) { return tighten_in_parts(node, {}, {}, round_to_float); });
 }
 
 Outcome<Done> Session::propagate_box(NodeId node) {
@@ -234,14 +234,14 @@ Outcome<Done> Session::propagate_box(NodeId node) {
 Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_step(); !spent) return spent;
-  Scope& scope = levels_.back().scope;
-  return claims != nullptr ? scope.tighten(node, selection, hints, claims)
-                           : tighten_in_parts(scope, node, selection, hints, round_to_float);
+  if (claims != nullptr) return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
+  return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
 // The same facts as of one step. One element goes first: what its rows need of other nodes all parts share then. Elements of a feature map
 // that stand at one position stay together, since their rows touch the same window.
-Outcome<Done> Session::tighten_in_parts(Scope& scope, NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
+Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
+  Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
   const auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));

@@ -83,7 +83,7 @@ class Session {
   Outcome<Done> spend_step();
   Outcome<Done> spend_split(NodeId node);
   Outcome<Scope> opposite() const;
-  Outcome<Done> tighten_in_parts(Scope& scope, NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
+  Outcome<Done> tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
   Outcome<Done> close(Outcome<Refutation> refutation);
 

@@ -22,6 +22,27 @@ using search::Network, search::Workspace;
 
 inline constexpr std::size_t kAscentInputs = 4;
 
+// Points of [-1/2, 1/2]^n, every second one a corner, with the values of all nodes: visit(x, workspace).
+template <class Visit>
+void for_samples(const Network& network, int count, std::uint64_t seed, Visit visit) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-0.5, 0.5);
+  Workspace workspace;
+  std::vector<double> x(network.input_size());
+  for (int k = 0; k < count; ++k) {
+    for (double& value : x) value = k % 2 == 0 ? uniform(random) : std::copysign(0.5, uniform(random));
+    network.evaluate(1, x.data(), workspace);
+    visit(x, workspace);
+  }
+}
+
+inline bool satisfies(const Workspace& workspace, const std::vector<kernel::Literal>& literals) {
+  return std::ranges::all_of(literals, [&](const kernel::Literal& literal) {
+    const double z = workspace.values[literal.node][literal.element];
+    return literal.at_least ? z >= literal.threshold : z <= literal.threshold;
+  });
+}
+
 // A statement with one case, swept, and what ascends on it.
 struct AscentSetup {
   std::shared_ptr<const kernel::Problem> problem;
@@ -61,23 +82,24 @@ struct AscentSetup {
   }
   // The smallest sampled value of (terms - bound) / scale, over points that satisfy the literals.
   [[nodiscard]] double sampled_minimum(const std::vector<kernel::Literal>& literals, std::uint64_t seed) const {
-    std::mt19937_64 random(seed);
-    std::uniform_real_distribution<double> uniform(-0.5, 0.5);
-    Workspace workspace;
     double smallest = INFINITY;
-    for (int k = 0; k < 20000; ++k) {
-      std::vector<double> x(kAscentInputs), y(network.output_size());
-      for (double& value : x) value = k % 2 == 0 ? uniform(random) : std::copysign(0.5, uniform(random));
-      network.evaluate(1, x.data(), workspace);
-      const bool inside = std::all_of(literals.begin(), literals.end(), [&](const kernel::Literal& literal) {
-        const double z = workspace.values[literal.node][literal.element];
-        return literal.at_least ? z >= literal.threshold : z <= literal.threshold;
-      });
-      if (!inside) continue;
+    for_samples(network, 20000, seed, [&](const std::vector<double>& x, const Workspace& workspace) {
+      if (!satisfies(workspace, literals)) return;
+      std::vector<double> y(network.output_size());
       network.outputs(1, workspace, y.data());
       smallest = std::min(smallest, -slack(network.rows(0)[0], y.data(), x.data()) / network.rows(0)[0].scale);
-    }
+    });
     return smallest;
+  }
+  // The scope's box of the node has its value at every sampled point.
+  void check_box_at_samples(NodeId node, std::uint64_t seed) const {
+    const kernel::Box& box = scope.box(node);
+    for_samples(network, 500, seed, [&](const std::vector<double>&, const Workspace& workspace) {
+      for (std::size_t j = 0; j < box.lo.size(); ++j) {
+        const double z = workspace.values[node][j];
+        CHECK((z >= box.lo[j] - 1e-9 && z <= box.hi[j] + 1e-9));
+      }
+    });
   }
 };
 

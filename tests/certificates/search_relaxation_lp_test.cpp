@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <random>
 #include <stop_token>
 #include <vector>
 
 #include "certificates/replay/session.h"
 #include "tests/catch.h"
+#include "tests/certificates/search_ascent.h"
 #include "tests/certificates/search_graphs.h"
 
 namespace assay::search {
@@ -70,28 +70,17 @@ struct Setup {
     DualAscent(graph).run({&task, 1}, options, {&result, 1});
     return result.bound;
   }
-  [[nodiscard]] bool inside(const std::vector<kernel::Literal>& literals, const Workspace& workspace) const {
-    return std::all_of(literals.begin(), literals.end(), [&](const kernel::Literal& literal) {
-      const double z = workspace.values[literal.node][literal.element];
-      return literal.at_least ? z >= literal.threshold : z <= literal.threshold;
-    });
-  }
   // The smallest sampled value of the larger row, over points that satisfy the literals.
   [[nodiscard]] double sampled_minimum(const std::vector<kernel::Literal>& literals, std::uint64_t seed) const {
-    std::mt19937_64 random(seed);
-    std::uniform_real_distribution<double> uniform(-0.5, 0.5);
-    Workspace workspace;
     double smallest = INFINITY;
-    for (int k = 0; k < 20000; ++k) {
-      std::vector<double> x(kInputs), y(network.output_size());
-      for (double& value : x) value = k % 2 == 0 ? uniform(random) : std::copysign(0.5, uniform(random));
-      network.evaluate(1, x.data(), workspace);
+    search_test::for_samples(network, 20000, seed, [&](const std::vector<double>& x, const Workspace& workspace) {
+      if (!search_test::satisfies(workspace, literals)) return;
+      std::vector<double> y(network.output_size());
       network.outputs(1, workspace, y.data());
-      if (!inside(literals, workspace)) continue;
       double largest = -INFINITY;
       for (const RowView& row : rows()) largest = std::max(largest, -slack(row, y.data(), x.data()) / row.scale);
       smallest = std::min(smallest, largest);
-    }
+    });
     return smallest;
   }
 };

@@ -103,8 +103,6 @@ void bend(Record& record, const Graph& graph, Random& random) {
   }
 }
 
-bool is_split(RecordType type) { return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64; }
-
 // Where the split that is opened at `from` has its next and its done.
 std::pair<std::size_t, std::size_t> ends_of(const std::vector<Record>& records, std::size_t from) {
   std::size_t depth = 0, next = from;

@@ -16,11 +16,13 @@ using search_test::output_row;
 using search_test::random_network;
 using search_test::unary;
 
-std::optional<kernel::Theorem> run(const std::shared_ptr<const kernel::Problem>& problem, double seconds = 10, int restarts = 20) {
+std::optional<kernel::Theorem> run(const std::shared_ptr<const kernel::Problem>& problem, double seconds = 10, int restarts = 20,
+                                   bool corner_walk = true) {
   const Network network(problem);
   AttackOptions options;
   options.seconds = seconds;
   options.restarts = restarts;
+  options.corner_walk = corner_walk;
   Statistics statistics;
   return attack_all(network, options, std::stop_token(), statistics);
 }
@@ -94,6 +96,45 @@ TEST_CASE("every case of every group is attacked", "[search][attack]") {
   const auto theorem = run(problem);
   REQUIRE(theorem.has_value());
   CHECK(theorem->witness().case_index == 2);
+}
+
+TEST_CASE("the case that is nearest is attacked although there are more cases than starts", "[search][attack]") {
+  constexpr std::size_t kHidden = 100, kCases = 70, kReachable = 68;  // its number is beyond the 64 starts of a batch
+  std::vector<float> below(2 * kHidden, 0.0F), above(kCases * kHidden, 0.0F);
+  below[0] = below[3] = 1;
+  for (std::size_t k = 0; k < kCases; ++k) {
+    for (std::size_t j = 2; j < kHidden; ++j) above[k * kHidden + j] = j % 2 == 0 ? 1.0F : -1.0F;  // of ones: they cancel
+    above[k * kHidden] = above[k * kHidden + 1] = k == kReachable ? 1.0F : -1.0F;
+  }
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 2}, "x");
+  const NodeId relu = unary(graph, Op::relu, dense(graph, x, 2, kHidden, below, std::vector<float>(kHidden, 1.0F)));
+  graph.mark_output(dense(graph, relu, kHidden, kCases, above, std::vector<float>(kCases, 0.0F)), "y");
+  std::vector<kernel::Case> cases;  // y_k is x_0 + x_1 + 2 where it may be as small as at the corner, else its negative
+  kernel::Case one = make_case(2, -1, 1, {});
+  for (std::uint64_t k = 0; k < kCases; ++k) {
+    one.rows = {output_row({{k, 1}}, k == kReachable ? *Rational::from_double(0.0625) : Rational(-20))};
+    cases.push_back(one);
+  }
+  const auto theorem = run(open(std::move(graph), std::move(cases)), 10, 1, false);
+  REQUIRE(theorem.has_value());
+  CHECK(theorem->witness().case_index == kReachable);
+}
+
+TEST_CASE("gradients lead over jumps that are far away", "[search][attack]") {
+  // All of 24 coordinates have to exceed 25 in [-100, 100]; signs of 40 x - 1000 say which do.
+  constexpr std::size_t kInputs = 24;
+  std::vector<float> weight(kInputs * kInputs, 0.0F);
+  for (std::size_t j = 0; j < kInputs; ++j) weight[j * kInputs + j] = 40;
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, kInputs}, "x");
+  const NodeId signs = unary(graph, Op::sign, dense(graph, x, kInputs, kInputs, weight, std::vector<float>(kInputs, -1000.0F)));
+  graph.mark_output(dense(graph, signs, kInputs, 1, std::vector<float>(kInputs, -1.0F), {0}), "y");
+  const auto problem =
+      open(std::move(graph), {make_case(kInputs, -100, 100, {output_row({{0, 1}}, Rational(-static_cast<int>(kInputs)))})});
+  const auto theorem = run(problem, 10, 1, false);
+  REQUIRE(theorem.has_value());
+  for (const Rational& value : theorem->witness().inputs) CHECK(value > Rational(25));
 }
 
 TEST_CASE("a strict row is not satisfied by equality", "[search][attack]") {

@@ -17,8 +17,9 @@ constexpr int kAscentSteps = 60;
 constexpr double kFirstStep = 0.3, kLastStep = 0.002;  // of the box's width
 constexpr std::size_t kRoundWork = 40'000'000;         // multiply-adds of one batched pass, to choose the batch
 constexpr std::size_t kMaxBatch = 64, kMinBatch = 4;
-constexpr int kMarginDoublings = 40;   // kernel refusals after which a group is given up
-constexpr double kFirstMargin = 1e-9;  // relative to a row's scale, after the first refusal
+constexpr std::size_t kFlips = 400, kMaxTrials = 128;  // of a walk over corners, and of one flip
+constexpr int kMarginDoublings = 40;                   // kernel refusals after which a group is given up
+constexpr double kFirstMargin = 1e-9;                  // relative to a row's scale, after the first refusal
 
 // The search for one group's witness. Rows of the batch are independent starts, each aimed at one case.
 class Attack {
@@ -33,7 +34,9 @@ class Attack {
     workspace_.limit = limit;
     n_ = network.input_size();
     m_ = network.output_size();
-    batch_ = std::clamp(kRoundWork / std::max<std::size_t>(1, network.work()) / kAscentSteps, kMinBatch, kMaxBatch);
+    const std::size_t affordable = kRoundWork / std::max<std::size_t>(1, network.work());
+    batch_ = std::clamp(affordable / kAscentSteps, kMinBatch, kMaxBatch);
+    trials_ = std::clamp(affordable / 8, kMinBatch, kMaxTrials);
     best_slack_ = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < n_; ++i) {
       if (box_.hi()[i] > box_.lo()[i]) free_.push_back(static_cast<std::uint32_t>(i));
@@ -43,8 +46,12 @@ class Attack {
   [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings; }
   std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
   std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
-  [[nodiscard]] bool has_gradient() const { return network_.has_gradient(); }
-  [[nodiscard]] bool has_corners() const { return free_.size() >= 2 && !box_.has_balls(); }
+  void stop_at(const Limit& limit) { workspace_.limit = limit; }
+  // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than ascents.
+  [[nodiscard]] bool can_walk() const {
+    const bool is_affordable = free_.size() <= kFlips || walk_steps_ + kFlips * (1 + trials_) <= ascent_steps_;
+    return free_.size() >= 2 && !box_.has_balls() && is_affordable;
+  }
 
  private:
   void start_points();
@@ -64,10 +71,12 @@ class Attack {
   const std::vector<std::uint32_t>& cases_;
   std::mt19937_64 random_;
   Workspace workspace_;
-  std::size_t n_ = 0, m_ = 0, batch_ = 0, round_ = 0, walks_ = 0;
-  std::vector<std::uint32_t> free_;  // coordinates that are not pinned
+  std::size_t n_ = 0, m_ = 0, batch_ = 0, trials_ = 0, round_ = 0, walks_ = 0;
+  std::size_t ascent_steps_ = 0, walk_steps_ = 0;  // evaluations
+  std::vector<std::uint32_t> free_;                // coordinates that are not pinned
   std::vector<double> x_, y_, y_bar_, x_bar_, speed_;
-  std::vector<double> best_point_;  // over all rounds
+  std::vector<std::uint32_t> nearest_;  // the case that each row of the batch violates most, or is nearest to
+  std::vector<double> best_point_;      // over all rounds
   double best_slack_ = 0, margin_ = 0;
   std::uint32_t best_case_ = 0;
   int refusals_ = 0;
@@ -115,21 +124,29 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
   return std::nullopt;
 }
 
-// Looks at every row against its own case, and against all cases while there are few.
+// Looks at every row against its own case, and against all cases where that costs less than the pass did. The kernel is asked about the case
+// that is violated most: two scores that softmax rounds to 0 hold each other by 0, which takes long to refuse.
 std::optional<kernel::Theorem> Attack::inspect(std::size_t batch, const std::vector<double>& x, const std::vector<double>& y) {
-  constexpr std::size_t kFewCases = 32;
+  constexpr std::size_t kFewCases = 32, kWorkOfCase = 100;
+  const bool all = cases_.size() <= std::max(kFewCases, network_.work() / kWorkOfCase);
+  nearest_.resize(batch);
   for (std::size_t b = 0; b < batch; ++b) {
-    const std::size_t count = cases_.size() <= kFewCases ? cases_.size() : 1;
-    for (std::size_t k = 0; k < count; ++k) {
-      const std::uint32_t one = count == 1 ? case_of(b) : cases_[k];
-      const double value = worst_slack(network_.rows(one), y.data() + b * m_, x.data() + b * n_);
-      if (value > best_slack_) {
-        best_slack_ = value;
-        best_case_ = one;
-        best_point_.assign(x.begin() + static_cast<std::ptrdiff_t>(b * n_), x.begin() + static_cast<std::ptrdiff_t>((b + 1) * n_));
-      }
-      if (auto theorem = ask(x.data() + b * n_, one, value)) return theorem;
+    const double *point = x.data() + b * n_, *outputs = y.data() + b * m_;
+    std::uint32_t& nearest = nearest_[b];
+    nearest = case_of(b);
+    double value = worst_slack(network_.rows(nearest), outputs, point);
+    for (std::size_t k = 0; all && k < cases_.size(); ++k) {
+      const double other = worst_slack(network_.rows(cases_[k]), outputs, point);
+      if (!(other > value)) continue;
+      value = other;
+      nearest = cases_[k];
     }
+    if (value > best_slack_) {
+      best_slack_ = value;
+      best_case_ = nearest;
+      best_point_.assign(point, point + n_);
+    }
+    if (auto theorem = ask(point, nearest, value)) return theorem;
   }
   return std::nullopt;
 }
@@ -173,11 +190,13 @@ std::optional<kernel::Theorem> Attack::ascend() {
   std::vector<double> inputs_bar;
   for (int t = 0; t < kAscentSteps; ++t) {
     if (!evaluate(batch_, x_, y_)) return std::nullopt;
+    ascent_steps_ += batch_;
     if (auto theorem = inspect(batch_, x_, y_)) return theorem;
     if (!network_.has_gradient()) break;
     y_bar_.assign(batch_ * m_, 0);
     x_bar_.assign(batch_ * n_, 0);
-    for (std::size_t b = 0; b < batch_; ++b) pull_case(b, case_of(b), b % 2 == 1, x_, y_);
+    // The first goes for the case that is nearest by now, the others keep to theirs.
+    for (std::size_t b = 0; b < batch_; ++b) pull_case(b, b == 0 ? nearest_[b] : case_of(b), b % 2 == 1, x_, y_);
     inputs_bar.assign(batch_ * n_, 0);
     if (!network_.vjp(batch_, workspace_, y_bar_.data(), inputs_bar.data())) return std::nullopt;
     for (std::size_t k = 0; k < x_bar_.size(); ++k) x_bar_[k] += inputs_bar[k];
@@ -200,8 +219,7 @@ double Attack::hinge(std::uint32_t one, const double* y, const double* x) const 
 // A walk in the style of WalkSAT: all single flips of coordinates that the gradient points at are evaluated, the best one
 // that is not tabu is taken, sometimes a random one.
 std::optional<kernel::Theorem> Attack::walk_corners() {
-  constexpr int kFlips = 400;
-  constexpr std::size_t kTenure = 6, kMaxFlips = 128;
+  constexpr std::size_t kTenure = 6;
   constexpr double kNoise = 0.04;
   std::uniform_real_distribution<double> uniform(0, 1);
   const std::uint32_t one = best_point_.empty() || walks_ % 2 == 1 ? case_of(walks_) : best_case_;
@@ -232,8 +250,8 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
     }
     if (flips.empty()) flips = free_;
     std::shuffle(flips.begin(), flips.end(), random_);
-    const std::size_t most = std::clamp(kRoundWork / 8 / std::max<std::size_t>(1, network_.work()), kMinBatch, kMaxFlips);
-    if (flips.size() > most) flips.resize(most);
+    if (flips.size() > trials_) flips.resize(trials_);
+    walk_steps_ += 1 + flips.size();
     std::size_t chosen = 0;
     if (uniform(random_) >= kNoise) {
       trial.resize(flips.size() * n_);
@@ -265,12 +283,12 @@ std::optional<kernel::Theorem> Attack::walk_corners() {
 std::optional<kernel::Theorem> attack(const Network& network, std::size_t group, const AttackOptions& options, const std::stop_token& stop,
                                       Statistics& statistics) {
   const Limit limit{Deadline::in(options.seconds), stop};
-  Attack search(network, group, options.seed, limit, options.deadline, statistics);
+  Attack search(network, group, options.seed, options.whole_ascent ? Limit{options.deadline, stop} : limit, options.deadline, statistics);
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
-    if (!options.corner_walk || !search.has_corners()) continue;
+    search.stop_at(limit);
     // Two walks behind every ascent from the second round on: an easy witness needs none.
-    for (int walk = 0; walk < 2 && round > 0; ++walk) {
+    for (int walk = 0; options.corner_walk && walk < 2 && round > 0 && search.can_walk(); ++walk) {
       if (auto theorem = search.walk_corners()) return theorem;
     }
   }

@@ -21,8 +21,9 @@ struct AttackOptions {
   double seconds = 1;  // wall clock of the call
   Deadline deadline;   // of the search: until then a witness may be checked
   std::uint64_t seed = 1;
-  int restarts = 1000;      // batches of gradient ascent per group
-  bool corner_walk = true;  // also walk over corners of the box
+  int restarts = 1000;        // batches of gradient ascent per group
+  bool corner_walk = true;    // also walk over corners of the box
+  bool whole_ascent = false;  // the first batch goes on to its end when the seconds are over
 };
 
 // One group, or all groups in turn (the time is shared evenly, cheap rounds first).

@@ -39,9 +39,11 @@ void SideAttack::run(const Network& network, AttackOptions options, const std::s
     ++options.seed;
     const auto begin = std::chrono::steady_clock::now();
     theorem_ = attack_all(network, options, stop, statistics_);
-    statistics_.attack_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    pause = options.seconds * (1 - kShare) / kShare;
+    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    statistics_.attack_seconds += taken;
+    pause = taken * (1 - kShare) / kShare;
     options.seconds = std::min(2 * options.seconds, kLongestSlice);
+    options.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
   }
   if (theorem_) found.request_stop();
 }

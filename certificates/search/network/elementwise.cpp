@@ -114,24 +114,38 @@ void denoted_values(const UnaryFunction& f, std::vector<double> points, double* 
   for (std::size_t k = 0; k < operand.values.size(); ++k) y[k] = result.ok() ? result.value().values[k] : std::nan("");
 }
 
-// Differences of values to either side; at an end of the domain, of one of them and the middle.
-std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
-  constexpr double kStep = 0x1p-20, kStepOverJumps = 0.5;  // relative to 1 + |z|
-  const double share = jumps(f) ? kStepOverJumps : kStep;
+// Adds (f(z + h) - f(z - h)) / 2h for every z; at an end of the domain the difference of one side.
+void add_differences(const UnaryFunction& f, const std::vector<double>& h, std::size_t count, const double* z, const double* y,
+                     double* slopes) {
   std::vector<double> points(2 * count), values(2 * count);
   for (std::size_t k = 0; k < count; ++k) {
-    const double h = share * (1 + std::fabs(z[k]));
-    points[k] = z[k] - h;
-    points[count + k] = z[k] + h;
+    points[k] = z[k] - h[k];
+    points[count + k] = z[k] + h[k];
   }
   denoted_values(f, points, values.data());
   for (std::size_t k = 0; k < count; ++k) {
     const bool left = std::isfinite(values[k]), right = std::isfinite(values[count + k]);
     const double rise = (right ? values[count + k] : y[k]) - (left ? values[k] : y[k]);
-    values[k] = rise / ((right ? points[count + k] : z[k]) - (left ? points[k] : z[k]));
+    slopes[k] += rise / ((right ? points[count + k] : z[k]) - (left ? points[k] : z[k]));
   }
-  values.resize(count);
-  return values;
+}
+
+// Where f jumps, in the place of slopes that are 0 nearly everywhere: what moves far enough to jump, which the spread of all z says.
+std::vector<double> denoted_slopes(const UnaryFunction& f, std::size_t count, const double* z, const double* y) {
+  std::vector<double> h(count), slopes(count);
+  if (jumps(f)) {
+    double squares = 0;
+    for (std::size_t k = 0; k < count; ++k) squares += z[k] * z[k];
+    const double spread = std::sqrt(squares / static_cast<double>(count));
+    for (const double part : {0.5, 2.0}) {
+      std::ranges::fill(h, spread > 0 && std::isfinite(spread) ? part * spread : part);
+      add_differences(f, h, count, z, y, slopes.data());
+    }
+  } else {
+    for (std::size_t k = 0; k < count; ++k) h[k] = 0x1p-20 * (1 + std::fabs(z[k]));
+    add_differences(f, h, count, z, y, slopes.data());
+  }
+  return slopes;
 }
 
 }  // namespace

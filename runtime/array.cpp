@@ -27,10 +27,25 @@ Array Array::on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distan
   return array;
 }
 
+Array Array::computed_later(DType dtype, Shape shape, std::function<Outcome<Array>()> computed) {
+  Distant later{nullptr, nullptr, nullptr, std::move(computed), std::make_unique<std::mutex>()};
+  return on_device(dtype, std::move(shape), std::make_shared<Distant>(std::move(later)));
+}
+
 DeviceFailure::DeviceFailure(Rejection why) : std::runtime_error(why.to_text()), why_(std::move(why)) {}
 
 Outcome<Done> Array::fetch() const {
-  if (distant_ == nullptr || distant_->here != nullptr) return Done{};
+  if (distant_ == nullptr) return Done{};
+  if (distant_->device == nullptr) {
+    const std::lock_guard lock(*distant_->computing);
+    if (distant_->here != nullptr) return Done{};
+    const auto made = distant_->computed();
+    if (!made) return made.rejection();
+    distant_->here = made.value().buffer_;
+    distant_->computed = nullptr;
+    return Done{};
+  }
+  if (distant_->here != nullptr) return Done{};
   auto copy = acquire_buffer(bytes());
   if (auto done = distant_->device->copy_out(distant_->memory, {static_cast<std::byte*>(copy.get()), bytes()}); !done) return done;
   distant_->here = std::move(copy);

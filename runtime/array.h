@@ -1,11 +1,13 @@
 // Array: the runtime's tensors. Dense, row-major, 64-byte aligned, with a shared buffer that comes from a pool; or in the memory of a
-// device, from which the elements are copied when somebody first reads them here.
+// device, from which the elements are copied when somebody first reads them here; or not there at all until then.
 #pragma once
 
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -18,13 +20,16 @@
 
 namespace assay::runtime {
 
+class Array;
 class Device;
 
-// Elements in the memory of a device. All copies of an array share this.
+// Elements in the memory of a device, or that somebody computes when they are asked for. All copies of an array share this.
 struct Distant {
-  std::shared_ptr<Device> device;
-  std::shared_ptr<void> memory;  // there
-  std::shared_ptr<void> here;    // a copy, once somebody asked for it
+  std::shared_ptr<Device> device;  // null: computed
+  std::shared_ptr<void> memory;    // there
+  std::shared_ptr<void> here;      // a copy, once somebody asked for it
+  std::function<Outcome<Array>()> computed = {};
+  std::unique_ptr<std::mutex> computing = {};  // kernels read from several threads
 };
 
 // Thrown where elements are read that a device does not give any more; Array::fetch() says the same as a value.
@@ -64,6 +69,8 @@ class Array {
   // Over memory that somebody planned: aligned, large enough, shared with whoever holds the pointer.
   static Array over(DType dtype, Shape shape, std::shared_ptr<void> memory);
   static Array on_device(DType dtype, Shape shape, std::shared_ptr<Distant> distant);
+  // An array of this type and shape is computed when the elements are first read.
+  static Array computed_later(DType dtype, Shape shape, std::function<Outcome<Array>()> computed);
   [[nodiscard]] Tensor to_tensor() const;
 
   [[nodiscard]] DType dtype() const { return dtype_; }

@@ -2,193 +2,11 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/autodiff/rules.h"
-#include "runtime/kernels/composed.h"
 #include "runtime/misuse.h"
-#include "runtime/tape_emitter.h"
+#include "runtime/repeated.h"
+#include "runtime/sweep.h"
 
 namespace assay::runtime {
-
-// The state of one reverse pass over the entries floor .. top - 1 and the kept values.
-struct Session::Sweep {
-  Sweep(Session& owner, Ref first, Ref last, bool keep_all)
-      : session(owner),
-        floor(first),
-        top(last),
-        born(owner.tape_.size()),
-        differentiable(keep_all),
-        emitter(owner),
-        marks(last - first),
-        kept_marks(owner.tape_.kept_size()) {}
-
-  struct Mark {
-    Ref bar = kNone;
-    bool depends = false;  // on a leaf
-    bool is_leaf = false;
-    bool is_sum = false;  // the bar is a sum that accumulate() made: elements of its own, and no part of another array
-    std::vector<std::pair<PadAttributes, Ref>> parts = {};  // cotangents of slices, which wait for the others
-  };
-  Session& session;
-  Ref floor, top, born;  // values from `born` on are made by this pass
-  bool differentiable;
-  TapeEmitter emitter;
-  std::vector<Mark> marks, kept_marks;
-  std::vector<std::pair<Ref, Mark>> below;  // leaves below the floor
-  std::vector<std::uint16_t> holders;       // of values made by this pass: how many bars are this value
-  std::vector<bool> wanted;
-  std::vector<Ref> operands;
-
-  // The mark of a value, or null for one that no leaf is reached from.
-  Mark* find(Ref ref) {
-    if (ref >= kFirstKept) return ref - kFirstKept < kept_marks.size() ? &kept_marks[ref - kFirstKept] : nullptr;
-    if (ref >= floor) return ref < top ? &marks[ref - floor] : nullptr;
-    for (auto& [leaf, mark] : below) {
-      if (leaf == ref) return &mark;
-    }
-    return nullptr;
-  }
-  bool depends(Ref ref) {
-    const Mark* mark = find(ref);
-    return mark != nullptr && mark->depends;
-  }
-  void add_leaf(Ref ref) {
-    if (ref < floor && find(ref) == nullptr) below.emplace_back(ref, Mark{});
-    Mark* mark = find(ref);
-    if (mark != nullptr) mark->depends = mark->is_leaf = true;
-  }
-  void find_dependants() {
-    for (Ref ref = floor; ref < top; ++ref) {
-      const Entry& entry = session.tape_[ref];
-      if (!is_float(entry.value.dtype()) || entry.kind == Entry::Kind::detached) continue;
-      for (const Ref operand : session.tape_.operands(entry)) {
-        if (depends(operand)) marks[ref - floor].depends = true;
-      }
-    }
-  }
-
-  void hold(Ref bar) {
-    if (bar < born || bar >= kFirstKept) return;
-    if (holders.size() <= bar - born) holders.resize(bar - born + 1, 0);
-    ++holders[bar - born];
-  }
-  // One holder less; a value that nobody holds any more gives its memory back.
-  void let_go(Ref bar) {
-    if (differentiable || bar < born || bar >= kFirstKept) return;
-    if (--holders[bar - born] == 0) release(bar);
-  }
-  void release(Ref ref) { const Array gone = std::move(session.tape_[ref].value); }
-  void release_unheld(Ref from) {
-    if (differentiable) return;
-    holders.resize(session.tape_.size() - born, 0);
-    for (Ref ref = from; ref < session.tape_.size(); ++ref) {
-      if (holders[ref - born] == 0) release(ref);
-    }
-  }
-
-  // Whether ops may be done in another way that gives the same bits: nobody looks on, nothing is differentiated again, and results are
-  // stored as they were computed.
-  [[nodiscard]] bool free() const {
-    const SessionOptions& options = session.options_;
-    return !differentiable && session.observer_ == nullptr && !session.mirror_ && !options.bfloat16 && options.reference == Reference::none;
-  }
-
-  // The cotangent of a slice waits, so that those of several slices are put together at once.
-  bool keep_part(const Entry& entry, Ref operand, Ref bar) {
-    Mark& mark = *find(operand);
-    if (entry.op != Op::slice || !free() || mark.bar != kNone) return false;
-    const auto& [starts, steps, extents] = std::get<SliceAttributes>(entry.attributes);
-    const Shape& shape = session.tape_[operand].value.shape();
-    PadAttributes pad{starts, starts, 0};
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      if (steps[i] != 1) return false;
-      pad.after[i] = shape[i] - starts[i] - extents[i];
-    }
-    if (!part_of(pad, shape)) return false;
-    mark.parts.emplace_back(std::move(pad), bar);
-    hold(bar);
-    return true;
-  }
-  // Those that waited become the bar: at once where they lie apart, else padded and added one after the other.
-  void put_parts_together(Ref node) {
-    const auto waiting = std::exchange(find(node)->parts, {});
-    if (waiting.empty()) return;
-    const Array like = session.tape_[node].value;
-    std::vector<Part> parts;
-    std::vector<const Array*> values;
-    for (const auto& [pad, bar] : waiting) {
-      parts.push_back(*part_of(pad, like.shape()));
-      values.push_back(&session.tape_[bar].value);
-    }
-    if (are_apart(parts)) {
-      Array sum = Array::empty(like.dtype(), like.shape());
-      put_together(parts, values, sum);
-      accumulate(node, session.leaf(std::move(sum), {}));
-    } else {
-      for (const auto& [pad, bar] : waiting) {
-        const Ref padded = emitter.op(Op::pad, std::span(&bar, 1), pad);
-        accumulate(node, padded);
-      }
-    }
-    for (const auto& [pad, bar] : waiting) let_go(bar);
-  }
-
-  // Whether nothing but this mark has its sum, or elements of it.
-  [[nodiscard]] bool is_alone(const Mark& mark) const {
-    return mark.is_sum && mark.parts.empty() && holders[mark.bar - born] == 1 && session.tape_[mark.bar].value.buffer().use_count() == 1;
-  }
-
-  // The cotangent of a factor is one product, which is added to the sum that its operand has, in place, where that gives the same bits.
-  class Adding final : public autodiff::Emitter {
-   public:
-    Adding(Sweep& sweep, Ref sum) : sweep_(sweep), sum_(sum) {}
-    Ref op(Op op, std::span<const Ref> operands, Attributes attributes) override {
-      Tape& tape = sweep_.session.tape_;
-      const auto* const gemm = operands.size() == 2 ? std::get_if<GemmAttributes>(&attributes) : nullptr;
-      if (gemm != nullptr && add_product(*gemm, tape[operands[0]].value, tape[operands[1]].value, tape[sum_].value)) return sum_;
-      return sweep_.emitter.op(op, operands, std::move(attributes));
-    }
-    [[nodiscard]] const Shape& shape(Ref value) const override { return sweep_.emitter.shape(value); }
-    [[nodiscard]] DType dtype(Ref value) const override { return sweep_.emitter.dtype(value); }
-    Ref constant(Tensor value) override { return sweep_.emitter.constant(std::move(value)); }
-
-   private:
-    Sweep& sweep_;
-    Ref sum_;
-  };
-  void add_products(Ref id, Ref bar) {
-    const Entry& entry = session.tape_[id];
-    if (entry.op != Op::gemm || !free() || !session.hooks_.empty()) return;
-    for (std::size_t k = 0; k < 2; ++k) {
-      if (!wanted[k]) continue;
-      const Mark& mark = *find(operands[k]);
-      if (!is_alone(mark)) continue;
-      std::vector<bool> this_one(operands.size(), false);
-      this_one[k] = true;
-      Adding adding(*this, mark.bar);
-      const Ref sent = autodiff::cotangents_of({adding, entry.op, entry.attributes, operands, id, bar, this_one})[k];
-      if (sent != mark.bar) accumulate(operands[k], sent);
-      wanted[k] = false;
-    }
-  }
-
-  void accumulate(Ref node, Ref more) {
-    put_parts_together(node);
-    Mark& mark = *find(node);
-    if (mark.bar == kNone) {
-      mark.bar = more;
-      return hold(more);
-    }
-    session.role_ = {Role::Kind::accumulate, node};
-    const Ref both[] = {mark.bar, more};
-    const Ref sum = emitter.op(Op::add, both, NoAttributes{});
-    hold(sum);
-    hold(more);
-    let_go(more);
-    let_go(mark.bar);
-    mark.bar = sum;
-    mark.is_sum = true;
-  }
-};
 
 namespace {
 
@@ -253,7 +71,7 @@ std::vector<Ref> Session::cotangents(Sweep& sweep, Ref id, Ref bar) {
 
 // The cotangent of one entry goes to its operands. False where something was refused.
 bool Session::pass_back(Sweep& sweep, Ref id) {
-  sweep.put_parts_together(id);
+  sweep.settle(id);
   Sweep::Mark& mark = sweep.marks[id - sweep.floor];
   Ref bar = mark.bar;
   if (!hooks_.empty()) {
@@ -291,7 +109,7 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   }
   const Ref before = tape_.size();
   role_ = {Role::Kind::backward, id};
-  sweep.add_products(id, bar);
+  sweep.keep_products(id, bar);
   const auto sent = cotangents(sweep, id, bar);
   for (std::size_t k = 0; k < sent.size(); ++k) {
     if (!sweep.wanted[k] || sent[k] == kNone) continue;
@@ -301,6 +119,106 @@ bool Session::pass_back(Sweep& sweep, Ref id) {
   sweep.release_unheld(before);
   if (!mark.is_leaf) sweep.let_go(bar);
   return true;
+}
+
+// The cotangents of ops that ran as one program pass back through one as well. False where they go op by op.
+bool Session::pass_back_together(Sweep& sweep, const Together& group) {
+  if (!sweep.free() || !hooks_.empty()) return false;
+  std::vector<Seed> seeds;
+  std::vector<Ref> leaves;
+  std::vector<bool> key;
+  for (Ref ref = group.first; ref < group.end; ++ref) {
+    const Sweep::Mark& mark = sweep.marks[ref - sweep.floor];
+    if (mark.is_leaf) return false;
+    key.push_back(mark.is_reached());
+    if (!mark.is_reached()) continue;
+    sweep.settle(ref);
+    seeds.push_back({ref, mark.bar});
+  }
+  for (const Ref ref : group.outside) {
+    if (ref >= kFirstKept && tape_[ref].changed_at > group.first) return false;
+    key.push_back(sweep.depends(ref));
+    if (key.back()) leaves.push_back(ref);
+  }
+  if (seeds.empty() || leaves.empty()) return false;
+  auto sent = cotangents_together(group, seeds, leaves, key);
+  if (!sent) return false;
+  const Ref before = tape_.size();
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    if ((*sent)[k]) sweep.accumulate(leaves[k], leaf(*(*sent)[k], {}));
+  }
+  sweep.release_unheld(before);
+  for (const Seed& seed : seeds) sweep.let_go(seed.cotangent);
+  return true;
+}
+
+namespace {
+
+// The numbers of the inputs that stay: those that outputs need.
+std::vector<std::size_t> drop_unread_inputs(Graph& graph) {
+  std::vector<bool> needed(graph.nodes.size(), false);
+  for (const NodeId id : graph.outputs) needed[id] = true;
+  for (std::size_t id = graph.nodes.size(); id-- > 0;) {
+    for (const NodeId operand : graph.nodes[id].operands) needed[operand] = needed[operand] || needed[id];
+  }
+  const std::vector<NodeId> inputs = std::exchange(graph.inputs, {});
+  const std::vector<std::string> names = std::exchange(graph.input_names, {});
+  std::vector<std::size_t> reads;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    if (!needed[inputs[k]]) continue;
+    reads.push_back(k);
+    graph.inputs.push_back(inputs[k]);
+    graph.input_names.push_back(names[k]);
+  }
+  return reads;
+}
+
+}  // namespace
+
+// By leaf; the first time op by op, recorded, which gives the program.
+std::optional<std::vector<std::optional<Array>>> Session::cotangents_together(const Together& group, std::span<const Seed> seeds,
+                                                                              std::span<const Ref> leaves, const std::vector<bool>& key) {
+  constexpr std::size_t kMostKeys = 8;  // programs that stay as long as the repeated ops do
+  if (group.ops->backward.size() >= kMostKeys && group.ops->backward.count(key) == 0) return std::nullopt;
+  const auto [found, is_new] = group.ops->backward.try_emplace(key);
+  RepeatedOps::Backward& backward = found->second;
+  const auto read_with = [&](std::span<const Seed> sent) {
+    std::vector<Ref> read = group.outside;
+    for (Ref ref = group.first; ref < group.end; ++ref) read.push_back(ref);
+    for (const Seed& seed : sent) read.push_back(seed.cotangent);
+    return read;
+  };
+  if (is_new) {
+    const Ref start = tape_.size();
+    std::vector<Seed> apart(seeds.begin(), seeds.end());  // one cotangent may be that of several values, or one of the values
+    for (Seed& seed : apart) seed.cotangent = leaf(Array(tape_[seed.cotangent].value), {});
+    const bool before = std::exchange(recording_, true);
+    const auto bars = reverse(apart, leaves, true, group.first);
+    recording_ = before;
+    std::vector<Value> inputs, outputs;
+    for (const Ref ref : read_with(apart)) inputs.push_back(value_of(ref));
+    for (std::size_t k = 0; bars && k < leaves.size(); ++k) {
+      backward.sends.push_back(bars.value()[k] != kNone);
+      if (backward.sends[k]) outputs.push_back(value_of(bars.value()[k]));
+    }
+    auto graph = bars ? capture(inputs, outputs) : Outcome<Graph>(bars.rejection());
+    if (graph) backward.reads = drop_unread_inputs(graph.value());
+    auto program = graph ? Program::compile(graph.value()) : Outcome<Program>(graph.rejection());
+    if (program) backward.program = std::move(program).value();
+    forget(start);
+    group.ops->keep_what_is_read();
+  }
+  if (!backward.program) return std::nullopt;
+  const std::vector<Ref> read = read_with(seeds);
+  std::vector<Array> inputs;
+  for (const std::size_t k : backward.reads) inputs.push_back(tape_[read[k]].value);
+  auto results = backward.program->replay(inputs);
+  if (!results) return std::nullopt;
+  std::vector<std::optional<Array>> sent(leaves.size());
+  for (std::size_t k = 0, output = 0; k < sent.size(); ++k) {
+    if (backward.sends[k]) sent[k] = std::move(results.value()[output++]);
+  }
+  return sent;
 }
 
 // The checkpoint's function runs again, recorded, and the cotangent goes through what it made.
@@ -345,12 +263,21 @@ Outcome<std::vector<Ref>> Session::reverse(std::span<const Seed> seeds, std::spa
     for (const Seed& seed : seeds) {
       if (sweep.depends(seed.value)) sweep.accumulate(seed.value, seed.cotangent);
     }
+    std::size_t groups = together_.size();
     for (Ref id = sweep.top; fine && id-- > floor;) {
+      while (groups > 0 && together_[groups - 1].end > id + 1) --groups;
+      if (groups > 0 && together_[groups - 1].end == id + 1 && together_[groups - 1].first >= floor) {
+        const Together group = together_[groups - 1];
+        if (pass_back_together(sweep, group)) {
+          id = group.first;
+          continue;
+        }
+      }
       const Sweep::Mark& mark = sweep.marks[id - floor];
-      if (mark.bar != kNone || !mark.parts.empty()) fine = pass_back(sweep, id);
+      if (mark.is_reached()) fine = pass_back(sweep, id);
     }
     for (const Ref leaf : leaves) {
-      if (fine && sweep.find(leaf) != nullptr) sweep.put_parts_together(leaf);
+      if (fine && sweep.find(leaf) != nullptr) sweep.settle(leaf);
     }
     if (!hooks_.empty()) {
       for (Ref k = 0; fine && k < sweep.kept_marks.size(); ++k) {

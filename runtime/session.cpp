@@ -318,6 +318,7 @@ Array Session::drawn(Drawing drawing) {
 void Session::forget(Ref first) {
   tape_.truncate(first);
   std::erase_if(names_, [first](const auto& one) { return one.second >= first && one.second < kFirstKept; });
+  std::erase_if(together_, [first](const Together& one) { return one.end > first; });
   std::erase_if(hooks_, [first](const HookEntry& hook) { return hook.ref >= first && hook.ref < kFirstKept; });
   if (observer_ != nullptr) observer_->forgotten(first);
 }

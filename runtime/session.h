@@ -36,6 +36,7 @@
 namespace assay::runtime {
 
 class Session;
+struct RepeatedOps;  // repeated.h
 
 class Value {
  public:
@@ -202,6 +203,7 @@ class Session {
   friend class Value;
   friend class NoGrad;
   friend class CompiledFunction;
+  friend class Repeated;
   class TapeEmitter;
   struct Seed {
     Ref value, cotangent;
@@ -215,6 +217,12 @@ class Session {
     Drawing drawing;
     Array array;
   };
+  // Entries first .. end - 1 of the tape, which ran as one program on the values outside.
+  struct Together {
+    Ref first, end;
+    std::vector<Ref> outside;
+    std::shared_ptr<RepeatedOps> ops;
+  };
   struct HookEntry {
     std::size_t number;
     Ref ref;
@@ -227,6 +235,10 @@ class Session {
     bool requires_grad = false;
   };
 
+  // Nobody looks on, and results are stored as the CPU computed them: ops may be done in another way that gives the same bits.
+  [[nodiscard]] bool is_plain() const {
+    return observer_ == nullptr && !mirror_ && !options_.bfloat16 && options_.reference == Reference::none;
+  }
   [[nodiscard]] Array stored(Array value) const;  // rounded, in a session of bfloat16
   Ref keep(Array value) { return keep(std::move(value), Kept()); }
   Ref keep(Array value, Kept how);
@@ -253,6 +265,9 @@ class Session {
   Outcome<std::vector<Ref>> reverse(std::span<const Seed> seeds, std::span<const Ref> leaves, bool differentiable, Ref floor);
   std::vector<Ref> cotangents(Sweep& sweep, Ref id, Ref bar);
   bool pass_back(Sweep& sweep, Ref id);
+  bool pass_back_together(Sweep& sweep, const Together& group);
+  std::optional<std::vector<std::optional<Array>>> cotangents_together(const Together& group, std::span<const Seed> seeds,
+                                                                       std::span<const Ref> leaves, const std::vector<bool>& key);
   bool recompute(Sweep& sweep, Ref id, Ref bar);
   Ref hooked(Ref id, Ref bar);
   Ref zeros_like(Ref ref);
@@ -270,6 +285,7 @@ class Session {
   std::vector<std::pair<std::string, Ref>> names_;  // of values on the tape
   std::optional<Rejection> failure_;
   std::vector<Checkpoint> checkpoints_;
+  std::vector<Together> together_;  // in the order of the tape
   std::vector<HookEntry> hooks_;
   std::size_t hook_count_ = 0;
   bool recording_ = true;

@@ -20,8 +20,9 @@ struct Item {
   DType dtype = DType::float32;
   Shape shape;
   std::optional<Array> constant;
-  std::vector<ItemId> pads;  // of an add: several, whose sum it is, and which do not meet
-  bool folded = false;       // a constant that was computed: `op` of the constants `meant`
+  std::vector<ItemId> pads;      // of an add: several, whose sum it is, and which do not meet
+  std::vector<ItemId> products;  // of an add: several, whose sum it is, added up in this order
+  bool folded = false;           // a constant that was computed: `op` of the constants `meant`
 };
 
 struct Items {

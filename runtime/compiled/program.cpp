@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/buffers.h"
@@ -22,24 +23,31 @@ using compiled::Step;
 struct Program::State {
   compiled::Items items;
   std::vector<Step> steps;
-  std::vector<ItemId> root;         // whose memory an item uses: its own, or that of what it is another shape of
-  std::vector<Array> values;        // constants, and intermediate values in the planned memory
-  std::vector<std::size_t> offset;  // of intermediate values in that memory; else kNowhere
-  std::vector<bool> is_returned;    // roots that leave with the caller: new memory in every replay
+  std::vector<ItemId> root;                                 // whose memory an item uses: its own, or that of what it is another shape of
+  std::vector<Array> values;                                // constants, and intermediate values in the planned memory
+  std::vector<std::size_t> offset;                          // of intermediate values in that memory; else kNowhere
+  std::vector<bool> is_returned;                            // roots that leave with the caller: new memory in every replay
+  std::map<ItemId, std::pair<ItemId, std::size_t>> placed;  // sums of pads that lie where a sum of them begins at this element
   std::shared_ptr<void> memory;
   ProgramSummary summary;
   std::mutex replaying;
 
   std::vector<ProgramRegion> regions;  // of the steps; made for the first observer or device
   compiled::DeviceReplay on_device;
+  std::unique_ptr<State> there;  // the same items in steps of a device; made for the first one
 
+  void prepare(compiled::Items of_graph, bool in_place);
   void find_roots();
+  void place_parts();
   void plan_memory();
   void find_regions();
   [[nodiscard]] Array alias_of(const Step& step) const;
   Outcome<Done> execute(const Step& step);
   Outcome<std::vector<Array>> replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer);
+  Outcome<std::vector<Array>> run_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer);
   void show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown, const std::vector<Array>& from);
+  [[nodiscard]] std::vector<ItemId> inside(const Step& step) const;
+  Outcome<Done> show_inside(const Step& step, ProgramObserver& observer, std::vector<bool>& shown);
   void show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown);
 };
 
@@ -51,6 +59,34 @@ void Program::State::find_roots() {
   }
   is_returned.assign(root.size(), false);
   for (const ItemId id : items.outputs) is_returned[root[id]] = true;
+}
+
+// A sum of pads whose parts are sums of pads themselves (in which no element is -0), each in one piece of it, needs no step where those are
+// computed in their places.
+void Program::State::place_parts() {
+  for (const Step& step : steps) {
+    if (step.kind != Step::Kind::sum_of_pads || is_returned[step.item]) continue;
+    const Item& sum = items.items[step.item];
+    std::map<ItemId, std::pair<ItemId, std::size_t>> parts;
+    std::int64_t covered = 0;
+    for (std::size_t k = 0; k < step.operands.size(); ++k) {
+      const ItemId whole = root[step.operands[k]];
+      const Part part = *part_of(std::get<PadAttributes>(items.items[sum.pads[k]].attributes), sum.shape);
+      const auto axis = static_cast<std::ptrdiff_t>(part.axis);
+      const std::size_t first = static_cast<std::size_t>(part.start) * element_count(Shape(sum.shape.begin() + axis + 1, sum.shape.end()));
+      const bool has_parts = std::ranges::any_of(placed, [&](const auto& one) { return one.second.first == whole; });
+      const bool fits = !items.items[whole].pads.empty() && !is_returned[whole] && placed.count(whole) == 0 && !has_parts &&
+                        element_count(items.items[whole].shape) == element_count(items.items[step.operands[k]].shape) &&
+                        element_count(Shape(sum.shape.begin(), sum.shape.begin() + axis)) == 1 &&
+                        first * byte_size(sum.dtype) % kAlignment == 0;
+      if (!fits) break;
+      parts[whole] = {step.item, first};
+      covered += part.extent;
+      if (k + 1 < step.operands.size() || parts.size() < step.operands.size() || covered < sum.shape[part.axis]) continue;
+      for (ItemId& of : root) of = parts.count(of) != 0 ? step.item : of;
+      placed.insert(parts.begin(), parts.end());
+    }
+  }
 }
 
 namespace {
@@ -107,10 +143,11 @@ void Program::State::plan_memory() {
   Places places;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (const ItemId result : steps[i].results) {
-      if (root[result] != result || is_returned[result]) continue;
-      offset[result] = places.take(bytes_of(items.items[result]));
-      summary.memory_alone += bytes_of(items.items[result]);
-      if (last_use[result] == kNone) last_use[result] = i;  // written by a pass and read by nobody
+      const ItemId whole = placed.count(result) != 0 ? root[result] : result;
+      if (root[result] != whole || is_returned[whole] || offset[whole] != kNone) continue;
+      offset[whole] = places.take(bytes_of(items.items[whole]));
+      summary.memory_alone += bytes_of(items.items[whole]);
+      if (last_use[whole] == kNone) last_use[whole] = i;  // written by a pass and read by nobody
     }
     for (ItemId id = 0; id < root.size(); ++id) {
       if (offset[id] != kNone && last_use[id] == i) places.give(offset[id], bytes_of(items.items[id]));
@@ -123,6 +160,7 @@ void Program::State::plan_memory() {
     if (offset[id] == kNone) continue;
     values[id] = Array::over(item.dtype, item.shape, {memory, static_cast<std::byte*>(memory.get()) + offset[id]});
   }
+  for (const auto& [part, place] : placed) values[part] = values[place.first].part(place.second, items.items[part].shape);
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::alias && offset[root[step.item]] != kNone) {
       values[step.item] = alias_of(step);
@@ -166,9 +204,14 @@ Outcome<Done> Program::State::execute(const Step& step) {
   std::vector<const Array*> operands;
   for (const ItemId operand : step.operands) operands.push_back(&values[operand]);
   if (step.kind == Step::Kind::sum_of_pads) {
+    if (root[step.operands[0]] == step.item) return Done{};  // its parts lie there
     std::vector<Part> parts;
     for (const ItemId pad : item.pads) parts.push_back(*part_of(std::get<PadAttributes>(items.items[pad].attributes), item.shape));
     put_together(parts, operands, values[step.item]);
+    return Done{};
+  }
+  if (step.kind == Step::Kind::sum_of_products) {
+    add_products(std::get<GemmAttributes>(items.items[item.products[0]].attributes), operands, false, values[step.item]);
     return Done{};
   }
   if (step.kind == Step::Kind::op) return run(item.op, item.attributes, operands, values[step.item]);
@@ -178,19 +221,55 @@ Outcome<Done> Program::State::execute(const Step& step) {
   return Done{};
 }
 
-// What the region reads is shown before it, constants at their first use.
+// What the region reads is shown before it, constants at their first use; nothing twice.
 void Program::State::show(const ProgramRegion& region, ProgramObserver& observer, std::vector<bool>& shown,
                           const std::vector<Array>& from) {
+  if (shown[region.results[0]]) return;
+  for (const ItemId id : region.results) shown[id] = true;
   for (const ItemId id : region.operands) show_constant(id, observer, shown);
   std::vector<Array> results;
   for (const ItemId id : region.results) results.push_back(from[id]);
   observer.ran(region, results);
 }
 
+// What a step computes and does not keep, and what more than this step may mean: slices that a pass takes out, products that are added up,
+// and their sums so far. It is computed once more and shown before the step as steps of its own, and the step as what follows from it.
+std::vector<ItemId> Program::State::inside(const Step& step) const {
+  if (step.pass) return step.pass->taken();
+  if (step.kind != Step::Kind::sum_of_products) return {};
+  std::vector<ItemId> found = items.items[step.item].products;
+  const auto is_product = [&](ItemId id) {
+    return std::ranges::find(items.items[step.item].products, id) != items.items[step.item].products.end();
+  };
+  for (std::optional<ItemId> sum = step.item; sum;) {
+    const std::vector<ItemId>& terms = items.items[*sum].operands;
+    const auto before = std::ranges::find_if_not(terms, is_product);
+    sum = before == terms.end() ? std::nullopt : std::optional(*before);
+    if (sum) found.push_back(*sum);
+  }
+  std::ranges::sort(found);  // operands first
+  return found;
+}
+
+Outcome<Done> Program::State::show_inside(const Step& step, ProgramObserver& observer, std::vector<bool>& shown) {
+  const std::vector<ItemId> ids = inside(step);
+  for (const ItemId id : ids) {
+    if (shown[id]) continue;
+    const Item& item = items.items[id];
+    std::vector<const Array*> operands;
+    for (const ItemId operand : item.operands) operands.push_back(&values[operand]);
+    values[id] = Array::empty(item.dtype, item.shape);
+    if (auto done = run(item.op, item.attributes, operands, values[id]); !done) return done;
+    show(compiled::region_of(items, {Step::Kind::op, item.operands, {id}, id, nullptr}), observer, shown, values);
+  }
+  for (const ItemId id : ids) values[id] = Array();
+  return Done{};
+}
+
 void Program::State::show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown) {
   if (!items.items[id].constant || shown[id]) return;
-  shown[id] = true;
   if (items.items[id].folded) return show(compiled::region_of_folded(items, id), observer, shown, values);
+  shown[id] = true;
   observer.held(id, values[id]);
 }
 
@@ -201,6 +280,16 @@ void Program::State::find_regions() {
 
 // Results that an observer reads are copied here before it is told; a copy that fails is the replay's failure.
 Outcome<std::vector<Array>> Program::State::replay_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer) {
+  if (there == nullptr) {
+    compiled::Items alone = items;
+    for (Item& item : alone.items) item.products.clear();
+    there = std::make_unique<State>();
+    there->prepare(std::move(alone), false);
+  }
+  return there->run_on(device, inputs, observer);
+}
+
+Outcome<std::vector<Array>> Program::State::run_on(Mirror& device, std::span<const Array> inputs, ProgramObserver* observer) {
   find_regions();
   const compiled::DeviceProgram program{items, steps, regions, offset, summary.memory};
   if (observer == nullptr) return on_device.run(program, device, inputs, {});
@@ -218,27 +307,31 @@ Outcome<std::vector<Array>> Program::State::replay_on(Mirror& device, std::span<
   return outputs;
 }
 
+void Program::State::prepare(compiled::Items of_graph, bool in_place) {
+  items = std::move(of_graph);
+  steps = compiled::scheduled(items, in_place);
+  values.resize(items.items.size());
+  for (ItemId id = 0; id < values.size(); ++id) {
+    if (items.items[id].constant) values[id] = *items.items[id].constant;
+  }
+  summary.folded = items.folded;
+  summary.shared = items.shared;
+  summary.steps = steps.size();
+  for (const Step& step : steps) {
+    if (step.pass) summary.fused += step.pass->length() > 1 ? step.pass->length() : 0;
+    summary.composed += step.kind >= Step::Kind::weight_gradient ? 1 : 0;
+  }
+  find_roots();
+  if (in_place) place_parts();
+  plan_memory();
+}
+
 Outcome<Program> Program::compile(const Graph& graph) {
   Outcome<compiled::Items> items = compiled::simplified(graph);
   if (!items) return items.rejection();
   auto state = std::make_shared<State>();
-  state->items = std::move(items).value();
-  state->steps = compiled::scheduled(state->items);
-  state->values.resize(state->items.items.size());
-  for (ItemId id = 0; id < state->values.size(); ++id) {
-    if (state->items.items[id].constant) state->values[id] = *state->items.items[id].constant;
-  }
-  ProgramSummary& summary = state->summary;
-  summary.nodes = graph.nodes.size();
-  summary.folded = state->items.folded;
-  summary.shared = state->items.shared;
-  summary.steps = state->steps.size();
-  for (const Step& step : state->steps) {
-    if (step.pass) summary.fused += step.pass->length() > 1 ? step.pass->length() : 0;
-    summary.composed += step.kind >= Step::Kind::weight_gradient ? 1 : 0;
-  }
-  state->find_roots();
-  state->plan_memory();
+  state->summary.nodes = graph.nodes.size();
+  state->prepare(std::move(items).value(), true);
   Program program;
   program.state_ = std::move(state);
   return program;
@@ -246,6 +339,9 @@ Outcome<Program> Program::compile(const Graph& graph) {
 
 Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, ProgramObserver* observer, Mirror* device) const {
   State& state = *state_;
+  for (const Array& input : inputs) {  // before the lock: what computes one may be a replay of this program
+    if (auto done = device == nullptr ? input.fetch() : Outcome<Done>(Done{}); !done) return done.rejection();
+  }
   const std::lock_guard lock(state.replaying);
   demand(inputs.size() == state.items.inputs.size(), "Program::replay: one array per input");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -255,24 +351,24 @@ Outcome<std::vector<Array>> Program::replay(std::span<const Array> inputs, Progr
     if (device == nullptr) state.values[id] = inputs[i];
   }
   if (device != nullptr) return state.replay_on(*device, inputs, observer);
-  for (const Array& input : inputs) {
-    if (auto done = input.fetch(); !done) return done.rejection();
-  }
   std::vector<bool> shown(state.values.size(), false);
   if (observer != nullptr) state.find_regions();
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
     if (Outcome<Done> done = state.execute(state.steps[i]); !done) return done.rejection();
-    if (observer != nullptr) state.show(state.regions[i], *observer, shown, state.values);
+    if (observer == nullptr) continue;
+    if (Outcome<Done> done = state.show_inside(state.steps[i], *observer, shown); !done) return done.rejection();
+    state.show(state.regions[i], *observer, shown, state.values);
   }
   std::vector<Array> outputs;
   for (const ItemId id : state.items.outputs) {
     outputs.push_back(state.values[id]);
     if (observer != nullptr) state.show_constant(id, *observer, shown);
   }
-  // What the caller owns is not kept.
-  for (const ItemId id : state.items.inputs) state.values[id] = Array();
+  // What the caller owns is not kept, nor what is another shape or a part of it.
   for (ItemId id = 0; id < state.values.size(); ++id) {
-    if (state.is_returned[state.root[id]] && !state.items.items[id].constant) state.values[id] = Array();
+    const ItemId root = state.root[id];
+    const bool is_theirs = state.is_returned[root] || state.items.items[root].op == Op::input;
+    if (is_theirs && !state.items.items[id].constant) state.values[id] = Array();
   }
   return outputs;
 }

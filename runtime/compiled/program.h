@@ -5,10 +5,11 @@
 //
 // Compiling folds what depends on constants alone, computes equal nodes once, makes chains of elementwise ops one pass over blocks that
 // stay in the cache, computes gradients of convolutions in their weights, and of maxima over windows, without laying tensors out anew, puts
-// parts of a tensor together that would be padded and added, and gives every intermediate value a place in one piece of memory. Each op is
-// computed by the kernels of runtime/kernels, so results are those of eager execution, bit for bit, but for sums that a weight gradient
-// takes in another order. On a device the steps are the same: a pass is one launch where a pass of the device holds it, the memory is one
-// piece there, and what is folded was computed on the CPU.
+// parts of a tensor together that would be padded and added, adds products up in one step, and gives every intermediate value a place in
+// one piece of memory. Passes read slices, and write parts that are put together, where they lie. Each op is computed by the kernels of
+// runtime/kernels, so results are those of eager execution, bit for bit, but for sums that a convolution's weight gradient takes in another
+// order. On a device the steps are the same, but for parts where they lie: a pass is one launch where a pass of the device holds it, the
+// memory is one piece there, and what is folded was computed on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,8 @@ class Program {
 
   // One array per graph output, in order, from one per graph input of its type and shape (demanded). An output that is an input, or a
   // constant, shares its buffer.
-  // An observer sees every step as it ran; nothing runs differently for it. With a device the steps run there, and outputs stay there; from
+  // An observer sees every step as it ran; nothing runs differently for it, but what a step does not keep though more than it may mean it
+  // (slices in a pass, products that are added up) is computed once more, and shown before it. With a device the steps run there, and outputs stay there; from
   // the second replay without an observer on in one go, where the device can (a CUDA graph), with the same bits.
   [[nodiscard]] Outcome<std::vector<Array>> replay(std::span<const Array> inputs, ProgramObserver* observer = nullptr,
                                                    Mirror* device = nullptr) const;

@@ -104,7 +104,36 @@ std::vector<ItemId> added_pads(const Items& all, const std::vector<std::size_t>&
   return are_apart(parts) ? pads : std::vector<ItemId>();
 }
 
-void find_sums_of_pads(Items& all) {
+// The products that a sum adds up one after the other, under the same conditions: the gradient of a weight that several steps used.
+std::vector<ItemId> added_products(const Items& all, const std::vector<std::size_t>& readers, ItemId sum, std::vector<ItemId>& partial) {
+  const auto factor_shape = [&](ItemId id, std::size_t k) -> const Shape& { return all.items[all.items[id].operands[k]].shape; };
+  std::vector<ItemId> products;
+  const auto is_product = [&](ItemId id) {
+    const Item& item = all.items[id];
+    if (item.op != Op::gemm || item.constant || item.operands.size() != 2 || readers[id] != 1 || item.shape != all.items[sum].shape)
+      return false;
+    const auto& attributes = std::get<GemmAttributes>(item.attributes);
+    if (!can_add_products(attributes, factor_shape(id, 0), factor_shape(id, 1))) return false;
+    if (products.empty()) return true;
+    const ItemId first = products[0];
+    return transpose_alike(attributes, std::get<GemmAttributes>(all.items[first].attributes)) &&
+           factor_shape(id, 0) == factor_shape(first, 0) && factor_shape(id, 1) == factor_shape(first, 1);
+  };
+  ItemId id = sum;
+  while (all.items[id].op == Op::add && !all.items[id].constant && (id == sum || readers[id] == 1)) {
+    const std::size_t last = is_product(all.items[id].operands[1]) ? 1 : 0;
+    if (!is_product(all.items[id].operands[last])) return {};
+    if (id != sum) partial.push_back(id);
+    products.push_back(all.items[id].operands[last]);
+    id = all.items[id].operands[1 - last];
+  }
+  if (!is_product(id)) return {};
+  products.push_back(id);
+  std::ranges::reverse(products);
+  return products;
+}
+
+void find_sums(Items& all) {
   std::vector<std::size_t> readers(all.items.size(), 0);
   for (const Item& item : all.items) {
     for (const ItemId operand : item.operands) ++readers[operand];
@@ -112,10 +141,15 @@ void find_sums_of_pads(Items& all) {
   for (const ItemId output : all.outputs) ++readers[output];
   std::vector<bool> inside(all.items.size(), false);
   for (ItemId id = all.items.size(); id-- > 0;) {
-    if (all.items[id].op != Op::add || !is_float(all.items[id].dtype) || inside[id]) continue;
+    Item& item = all.items[id];
+    if (item.op != Op::add || !is_float(item.dtype) || inside[id]) continue;
     std::vector<ItemId> partial;
-    all.items[id].pads = added_pads(all, readers, id, partial);
-    if (all.items[id].pads.empty()) continue;
+    item.pads = added_pads(all, readers, id, partial);
+    if (item.pads.empty()) {
+      partial.clear();
+      item.products = added_products(all, readers, id, partial);
+    }
+    if (item.pads.empty() && item.products.empty()) continue;
     for (const ItemId one : partial) inside[one] = true;
   }
 }
@@ -131,7 +165,7 @@ Outcome<Items> simplified(const Graph& graph) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (!live[id]) continue;
     const Node& node = graph.nodes[id];
-    Item item{node.op, {}, {}, node.attributes, node.dtype, node.shape, std::nullopt, {}};
+    Item item{node.op, {}, {}, node.attributes, node.dtype, node.shape, std::nullopt, {}, {}};
     for (const NodeId operand : node.operands) item.operands.push_back(item_of[operand]);
     item.meant = item.operands;
     read_before_expansion(all, item);
@@ -152,7 +186,7 @@ Outcome<Items> simplified(const Graph& graph) {
   }
   for (const NodeId id : graph.inputs) all.inputs.push_back(item_of[id]);
   for (const NodeId id : graph.outputs) all.outputs.push_back(item_of[id]);
-  find_sums_of_pads(all);
+  find_sums(all);
   return all;
 }
 

@@ -60,6 +60,7 @@ std::string name_of(const Items& items, const Step& step) {
       break;
     case Step::Kind::op:
     case Step::Kind::alias:
+    case Step::Kind::sum_of_products:
       break;
   }
   return std::string(op_row(items.items[step.results[0]].op).name);
@@ -69,7 +70,8 @@ std::string name_of(const Items& items, const Step& step) {
 
 ProgramRegion region_of(const Items& items, const Step& step) {
   Builder builder(items);
-  for (const ItemId id : step.operands) builder.read(id);
+  const bool is_sum = step.kind == Step::Kind::sum_of_products;  // shown as its last sum
+  for (const ItemId id : step.pass ? step.pass->operands() : is_sum ? items.items[step.item].operands : step.operands) builder.read(id);
   for (const ItemId id : step.results) builder.give(id);
   return builder.finish(name_of(items, step));
 }

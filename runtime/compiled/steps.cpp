@@ -1,6 +1,7 @@
 #include "runtime/compiled/steps.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "runtime/kernels/convolution.h"
@@ -44,9 +45,13 @@ bool gives_back(const WeightedGatherAttributes& sums, const GatherAttributes& ta
   return true;
 }
 
+constexpr std::size_t kShortestLine = 16;  // elements: shorter lines of parts take longer in a pass than copies of the parts
+
+bool has_long_lines(const Part& part, const Shape& whole) { return Pass::lines_of(part, whole).length >= kShortestLine; }
+
 class Scheduler {
  public:
-  explicit Scheduler(const Items& items)
+  Scheduler(const Items& items, bool in_place)
       : all_(items), group_(grouped(items)), done_(items.items.size(), false), kept_(items.items.size(), false) {
     members_.resize(items.items.size());
     for (ItemId id = 0; id < items.items.size(); ++id) {
@@ -54,6 +59,7 @@ class Scheduler {
       for (const ItemId operand : items.items[id].operands) kept_[operand] = kept_[operand] || group_[operand] != group_[id];
     }
     for (const ItemId id : items.outputs) kept_[id] = true;
+    if (in_place) find_parts();
   }
   std::vector<Step> run() {
     for (const ItemId id : all_.outputs) need(id);
@@ -70,23 +76,72 @@ class Scheduler {
       return;
     }
     if (is_elementwise(all_, id)) return need_pass(group_[id]);
+    if (const auto pass = writes_sum_.find(id); pass != writes_sum_.end()) return need_pass(pass->second);
     auto composed = weight_gradient_at(id);
     if (!composed) composed = greatest_of_windows_at(id);
-    if (!item.pads.empty()) composed = sum_of_pads_at(id);
+    if (!item.pads.empty()) composed = sum_at(id, Step::Kind::sum_of_pads, item.pads);
+    if (!item.products.empty()) composed = sum_at(id, Step::Kind::sum_of_products, item.products);
     Step step = composed.value_or(Step{first_in_operand(all_, id) ? Step::Kind::alias : Step::Kind::op, item.operands, {id}, id, nullptr});
     for (const ItemId operand : step.operands) need(operand);
     done_[id] = true;
     steps_.push_back(std::move(step));
   }
   void need_pass(std::size_t group) {
-    const auto pass = std::make_shared<const Pass>(all_, members_[group], kept_);
+    auto pass = std::make_shared<const Pass>(all_, members_[group], kept_, parts_);
     for (const ItemId operand : pass->reads()) need(operand);
-    for (const ItemId member : members_[group]) {
-      done_[member] = true;
-      if (pass->has_short_lines()) steps_.push_back({Step::Kind::op, all_.items[member].operands, {member}, member, nullptr});
-    }
-    if (pass->has_short_lines()) return;
+    if (pass->has_short_lines()) return need_one_by_one(group, pass->writes());
+    for (const ItemId member : members_[group]) done_[member] = true;
+    for (const ItemId result : pass->writes()) done_[result] = true;
     steps_.push_back({Step::Kind::pass, pass->reads(), pass->writes(), 0, pass});
+  }
+  void need_one_by_one(std::size_t group, const std::vector<ItemId>& writes) {
+    for (const ItemId member : members_[group]) {
+      for (const ItemId operand : all_.items[member].operands) need(operand);
+      done_[member] = true;
+      steps_.push_back({Step::Kind::op, all_.items[member].operands, {member}, member, nullptr});
+    }
+    for (const ItemId id : writes) {
+      if (done_[id]) continue;
+      done_[id] = true;
+      steps_.push_back(sum_at(id, Step::Kind::sum_of_pads, all_.items[id].pads));
+    }
+  }
+  // Slices that passes alone read, and sums of pads of what one pass gives and nothing else reads.
+  void find_parts() {
+    std::vector<std::vector<ItemId>> readers(all_.items.size());
+    for (ItemId id = 0; id < all_.items.size(); ++id) {
+      for (const ItemId operand : all_.items[id].operands) readers[operand].push_back(id);
+    }
+    std::vector<bool> is_output(all_.items.size(), false);
+    for (const ItemId id : all_.outputs) is_output[id] = true;
+    for (ItemId id = 0; id < all_.items.size(); ++id) {
+      const Item& item = all_.items[id];
+      const bool is_read = !is_output[id] && std::ranges::all_of(readers[id], [&](ItemId reader) {
+        return is_elementwise(all_, reader) && all_.items[reader].shape == item.shape;
+      });
+      if (item.op == Op::slice && !item.constant && is_float(item.dtype) && is_read && !first_in_operand(all_, id)) {
+        const Shape& whole = all_.items[item.operands[0]].shape;
+        const auto pad = pad_of(std::get<SliceAttributes>(item.attributes), whole);
+        const auto part = pad ? part_of(*pad, whole) : std::nullopt;
+        if (part && has_long_lines(*part, whole)) parts_.slices.emplace(id, *part);
+      }
+      if (item.pads.empty()) continue;
+      std::int64_t covered = 0;
+      std::map<ItemId, std::pair<ItemId, Part>> terms;
+      const std::size_t group = group_[all_.items[item.pads[0]].operands[0]];
+      for (const ItemId pad : item.pads) {
+        const ItemId term = all_.items[pad].operands[0];
+        const Part part = *part_of(std::get<PadAttributes>(all_.items[pad].attributes), item.shape);
+        if (!is_elementwise(all_, term) || group_[term] != group || is_output[term] || readers[term].size() != 1) break;
+        if (all_.items[term].shape != all_.items[members_[group][0]].shape || !has_long_lines(part, item.shape)) break;
+        terms[term] = {id, part};
+        covered += part.extent;
+        if (covered < item.shape[part.axis] || terms.size() != item.pads.size()) continue;
+        for (const auto& [one, place] : terms) kept_[one] = false;
+        parts_.summed.insert(terms.begin(), terms.end());
+        writes_sum_[id] = group;
+      }
+    }
   }
   // permute(conv(exchanged x, exchanged g)) with the first two axes exchanged back: a convolution's gradient in its weights.
   [[nodiscard]] std::optional<Step> weight_gradient_at(ItemId id) const {
@@ -108,9 +163,10 @@ class Scheduler {
     return Step{Step::Kind::weight_gradient, {*of_x, *of_g}, {id}, conv_id, nullptr};
   }
 
-  [[nodiscard]] Step sum_of_pads_at(ItemId id) const {
-    Step step{Step::Kind::sum_of_pads, {}, {id}, id, nullptr};
-    for (const ItemId pad : all_.items[id].pads) step.operands.push_back(all_.items[pad].operands[0]);
+  [[nodiscard]] Step sum_at(ItemId id, Step::Kind kind, const std::vector<ItemId>& terms) const {
+    Step step{kind, {}, {id}, id, nullptr};
+    for (const ItemId term : terms)
+      step.operands.insert(step.operands.end(), all_.items[term].operands.begin(), all_.items[term].operands.end());
     return step;
   }
   // The item that gives `id` by an op of this kind, if it is no constant.
@@ -147,6 +203,8 @@ class Scheduler {
   std::vector<std::size_t> group_;
   std::vector<std::vector<ItemId>> members_;
   std::vector<bool> done_, kept_;
+  PartsInPlace parts_;
+  std::map<ItemId, std::size_t> writes_sum_;  // the group whose pass gives a sum of pads
   std::vector<Step> steps_;
 };
 
@@ -159,6 +217,6 @@ std::optional<std::size_t> first_in_operand(const Items& items, ItemId id) {
   return first_of_part(std::get<SliceAttributes>(item.attributes), items.items[item.operands[0]].shape, item.dtype);
 }
 
-std::vector<Step> scheduled(const Items& items) { return Scheduler(items).run(); }
+std::vector<Step> scheduled(const Items& items, bool in_place) { return Scheduler(items, in_place).run(); }
 
 }  // namespace assay::runtime::compiled

@@ -11,9 +11,9 @@
 namespace assay::runtime::compiled {
 
 struct Step {
-  enum class Kind : std::uint8_t { op, pass, alias, weight_gradient, greatest_of_windows, sum_of_pads } kind = Kind::op;
+  enum class Kind : std::uint8_t { op, pass, alias, weight_gradient, greatest_of_windows, sum_of_pads, sum_of_products } kind = Kind::op;
   std::vector<ItemId> operands, results;
-  ItemId item = 0;                   // op, alias, sum_of_pads; weight_gradient: its conv; greatest_of_windows: the gather of the windows
+  ItemId item = 0;                   // op, alias, sums; weight_gradient: its conv; greatest_of_windows: the gather of the windows
   std::shared_ptr<const Pass> pass;  // pass
 };
 
@@ -25,7 +25,8 @@ struct Step {
   return step.kind == Step::Kind::alias && items.items[step.item].op == Op::reshape;
 }
 
-// In an order in which every operand stands before its reader; only what the outputs need.
-[[nodiscard]] std::vector<Step> scheduled(const Items& items);
+// In an order in which every operand stands before its reader; only what the outputs need. `in_place`: passes read and write parts of tensors
+// where they lie, which those of a device do not.
+[[nodiscard]] std::vector<Step> scheduled(const Items& items, bool in_place);
 
 }  // namespace assay::runtime::compiled

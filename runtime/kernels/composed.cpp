@@ -102,6 +102,15 @@ void hand_to_greatest(const Windows& windows, const Array& x, const Array& g, Ar
   with_float(x.dtype(), [&](auto type) { hand_planes<typename decltype(type)::type>(windows, x, g, result); });
 }
 
+std::optional<PadAttributes> pad_of(const SliceAttributes& slice, const Shape& whole) {
+  PadAttributes pad{slice.starts, slice.starts, 0};
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (slice.steps[i] != 1) return std::nullopt;
+    pad.after[i] = whole[i] - slice.starts[i] - slice.extents[i];
+  }
+  return pad;
+}
+
 std::optional<Part> part_of(const PadAttributes& pad, const Shape& result) {
   std::optional<Part> part;
   if (pad.value != 0) return std::nullopt;

@@ -27,6 +27,8 @@ struct Part {
   std::size_t axis;
   std::int64_t start, extent;
 };
+// The pad that puts a slice back where it was taken from; none where the slice takes steps.
+[[nodiscard]] std::optional<PadAttributes> pad_of(const SliceAttributes& slice, const Shape& whole);
 // What a pad with zeros makes a part of the tensor that it gives; none where it pads several axes, or crops.
 [[nodiscard]] std::optional<Part> part_of(const PadAttributes& pad, const Shape& result);
 // Whether several parts lie along one axis without meeting.
@@ -34,8 +36,13 @@ struct Part {
 // The sum of several such parts, each padded with zeros: what lies nowhere is 0. values: one per part.
 void put_together(std::span<const Part> parts, std::span<const Array* const> values, Array& result);
 
-// sum += the product of two matrices, a gemm without a third operand, where that gives the bits of the product and of the sum one after the
-// other; else false, and nothing is added.
-[[nodiscard]] bool add_product(const GemmAttributes& attributes, const Array& a, const Array& b, Array& sum);
+// Products of matrices, gemms without a third operand, added up one after the other; `factors`: two per product, and all products' factors
+// of the same shapes. The first one is added to what `sum` holds, or begins it. Bits are those of the products and sums one after the other
+// where the attributes and the factors' shapes allow it.
+[[nodiscard]] inline bool transpose_alike(const GemmAttributes& a, const GemmAttributes& b) {
+  return a.transpose_a == b.transpose_a && a.transpose_b == b.transpose_b;
+}
+[[nodiscard]] bool can_add_products(const GemmAttributes& attributes, const Shape& a, const Shape& b);
+void add_products(const GemmAttributes& attributes, std::span<const Array* const> factors, bool adds, Array& sum);
 
 }  // namespace assay::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/buffers.h"
 #include "runtime/kernels/onednn.h"
@@ -152,21 +153,26 @@ Tiles tiles_of(std::size_t m, std::size_t n, std::size_t k, bool transposes_b) {
 }
 
 // float32 by oneDNN: one thread per tile, cut by shape.
-bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, const Matrix<float>& a, const Matrix<float>& b,
-                         const Start<float>& start, float* y, std::size_t y_row) {
+bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, std::span<const Factors<float>> products, const Start<float>& start,
+                         float* y, std::size_t y_row) {
   constexpr std::size_t kUnit = 16;  // columns together
-  const Stored of_a = stored(a, m, k), of_b = stored(b, k, n);
-  if (!of_a.known || !of_b.known) return false;
-  const auto [row_parts, column_parts] = tiles_of(m, n, k, of_b.transposed);
+  for (const auto& [a, b] : products) {
+    if (!stored(a, m, k).known || !stored(b, k, n).known) return false;
+  }
+  const auto [row_parts, column_parts] = tiles_of(m, n, k, stored(products[0].b, k, n).transposed);
   const Split rows{m, row_parts}, columns{pieces(n, kUnit), column_parts};
   parallel_for(row_parts * column_parts, [&](std::size_t tile) {
     const std::size_t row = rows.begin(tile / column_parts), row_count = rows.size(tile / column_parts);
     const std::size_t column = columns.begin(tile % column_parts) * kUnit;
     const std::size_t column_count = std::min(columns.size(tile % column_parts) * kUnit, n - column);
     begin_tile(start, y, y_row, row, row_count, column, column_count);
-    multiply_floats(of_a.transposed, of_b.transposed, row_count, column_count, k, a.data + static_cast<std::int64_t>(row) * a.row,
-                    of_a.line, b.data + static_cast<std::int64_t>(column) * b.column, of_b.line, start.kind != Start<float>::Kind::zero,
-                    y + row * y_row + column, y_row);
+    bool adds = start.kind != Start<float>::Kind::zero;
+    for (const auto& [a, b] : products) {
+      const Stored of_a = stored(a, m, k), of_b = stored(b, k, n);
+      multiply_floats(of_a.transposed, of_b.transposed, row_count, column_count, k, a.data + static_cast<std::int64_t>(row) * a.row,
+                      of_a.line, b.data + static_cast<std::int64_t>(column) * b.column, of_b.line, std::exchange(adds, true),
+                      y + row * y_row + column, y_row);
+    }
   });
   return true;
 }
@@ -174,11 +180,11 @@ bool multiply_by_library(std::size_t m, std::size_t n, std::size_t k, const Matr
 }  // namespace
 
 template <class T>
-void multiply(std::size_t m, std::size_t n, std::size_t k, const Matrix<T>& a, const Matrix<T>& b, const Start<T>& start, T* y,
+void multiply(std::size_t m, std::size_t n, std::size_t k, std::span<const Factors<T>> products, const Start<T>& start, T* y,
               std::size_t y_row) {
   if (m == 0 || n == 0) return;
   if constexpr (std::is_same_v<T, float>) {
-    if (k > 0 && multiply_by_library(m, n, k, a, b, start, y, y_row)) return;
+    if (k > 0 && multiply_by_library(m, n, k, products, start, y, y_row)) return;
   }
   const Plan<T> plan(m, n, k);
   if (k == 0 && start.kind == Start<T>::Kind::zero) {
@@ -186,15 +192,17 @@ void multiply(std::size_t m, std::size_t n, std::size_t k, const Matrix<T>& a, c
     return;
   }
   const Scratch<T> packed_a(m * k), packed_b(plan.b_panels * plan.kernel.columns * k);
-  pack_a(plan, a, packed_a.data());
-  pack_b(plan, b, packed_b.data());
-  parallel_for(plan.row_tiles.parts * plan.column_tiles.parts,
-               [&](std::size_t tile) { compute_tile(plan, packed_a.data(), packed_b.data(), start, y, y_row, tile); });
+  Start<T> from = start;
+  for (const auto& [a, b] : products) {
+    pack_a(plan, a, packed_a.data());
+    pack_b(plan, b, packed_b.data());
+    parallel_for(plan.row_tiles.parts * plan.column_tiles.parts,
+                 [&](std::size_t tile) { compute_tile(plan, packed_a.data(), packed_b.data(), from, y, y_row, tile); });
+    from = {Start<T>::Kind::result};
+  }
 }
 
-template void multiply(std::size_t, std::size_t, std::size_t, const Matrix<float>&, const Matrix<float>&, const Start<float>&, float*,
-                       std::size_t);
-template void multiply(std::size_t, std::size_t, std::size_t, const Matrix<double>&, const Matrix<double>&, const Start<double>&, double*,
-                       std::size_t);
+template void multiply(std::size_t, std::size_t, std::size_t, std::span<const Factors<float>>, const Start<float>&, float*, std::size_t);
+template void multiply(std::size_t, std::size_t, std::size_t, std::span<const Factors<double>>, const Start<double>&, double*, std::size_t);
 
 }  // namespace assay::runtime

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace assay::runtime {
 
@@ -24,10 +25,21 @@ struct Start {
                               // the result's; result: what the result holds
 };
 
-// y[i * y_row + j] = start + sum_k a_ik b_kj for i < m, j < n
+template <class T>
+struct Factors {
+  Matrix<T> a, b;
+};
+
+// y[i * y_row + j] = start + sum_k a_ik b_kj for i < m, j < n; of several products, all of k terms, one added after the other
+template <class T>
+void multiply(std::size_t m, std::size_t n, std::size_t k, std::span<const Factors<T>> products, const Start<T>& start, T* y,
+              std::size_t y_row);
 template <class T>
 void multiply(std::size_t m, std::size_t n, std::size_t k, const Matrix<T>& a, const Matrix<T>& b, const Start<T>& start, T* y,
-              std::size_t y_row);
+              std::size_t y_row) {
+  const Factors<T> one{a, b};
+  multiply<T>(m, n, k, std::span(&one, 1), start, y, y_row);
+}
 
 inline constexpr std::size_t kBlock = 256;  // products per block: a panel of a, 14 rows of them, fits the first cache
 

@@ -1,6 +1,7 @@
 // gemm and matmul: floats by multiply(), integers (which wrap around) by plain loops.
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/kernels/call.h"
 #include "runtime/kernels/composed.h"
@@ -14,8 +15,8 @@ namespace {
 
 // The factors of a gemm as they are stored.
 template <class T>
-struct Factors {
-  Factors(const GemmAttributes& attributes, const Array& a, const Array& b)
+struct GemmFactors {
+  GemmFactors(const GemmAttributes& attributes, const Array& a, const Array& b)
       : m(extent(a, attributes.transpose_a ? 1 : 0)),
         n(extent(b, attributes.transpose_b ? 0 : 1)),
         k(extent(a, attributes.transpose_a ? 0 : 1)),
@@ -35,7 +36,7 @@ struct Factors {
 template <class T>
 void run_gemm(const Call& call) {
   const auto& attributes = call.get<GemmAttributes>();
-  const auto [m, n, k, left, right] = Factors<T>(attributes, call.operand(0), call.operand(1));
+  const auto [m, n, k, left, right] = GemmFactors<T>(attributes, call.operand(0), call.operand(1));
   T* const y = call.result.data<T>().data();
   const bool has_c = call.operands.size() == 3;
   const auto alpha = static_cast<T>(attributes.alpha), beta = static_cast<T>(attributes.beta);
@@ -114,14 +115,23 @@ void run_matmul(const Call& call) {
 
 }  // namespace
 
-bool add_product(const GemmAttributes& attributes, const Array& a, const Array& b, Array& sum) {
-  return with_float(sum.dtype(), [&](auto type) {
+bool can_add_products(const GemmAttributes& attributes, const Shape& a, const Shape& b) {
+  const std::int64_t m = a[attributes.transpose_a ? 1 : 0], n = b[attributes.transpose_b ? 0 : 1], k = a[attributes.transpose_a ? 0 : 1];
+  // A product of one row or one column adds its terms to the sum in another order than alone.
+  return attributes.alpha == 1 && k > 0 && k <= static_cast<std::int64_t>(kBlock) && m != 1 && n != 1;
+}
+
+void add_products(const GemmAttributes& attributes, std::span<const Array* const> factors, bool adds, Array& sum) {
+  with_float(sum.dtype(), [&](auto type) {
     using T = typename decltype(type)::type;
-    const Factors<T> of(attributes, a, b);
-    // A product of one row or one column adds its terms to the sum in another order than alone.
-    if (attributes.alpha != 1 || of.k > kBlock || of.m == 1 || of.n == 1) return false;
-    multiply<T>(of.m, of.n, of.k, of.left, of.right, {Start<T>::Kind::result}, sum.data<T>().data(), of.n);
-    return true;
+    const GemmFactors<T> first(attributes, *factors[0], *factors[1]);
+    std::vector<Factors<T>> products;
+    for (std::size_t i = 0; i < factors.size(); i += 2) {
+      const GemmFactors<T> one(attributes, *factors[i], *factors[i + 1]);
+      products.push_back({one.left, one.right});
+    }
+    const Start<T> start{adds ? Start<T>::Kind::result : Start<T>::Kind::zero};
+    multiply<T>(first.m, first.n, first.k, std::span<const Factors<T>>(products), start, sum.data<T>().data(), first.n);
   });
 }
 

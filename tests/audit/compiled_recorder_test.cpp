@@ -64,6 +64,21 @@ Task cuts(Session& s) {
   return task;
 }
 
+// Slices that passes take out where they lie, forward and backward.
+Task gates(Session& s) {
+  Task task;
+  task.parameters = {s.parameter("w", s.uniform({64, 6}, -0.5, 0.5)), s.parameter("cell", s.normal({5, 16})),
+                     s.parameter("v", s.uniform({16, 16}, -0.2, 0.2))};
+  task.arguments = {s.input(s.normal({5, 6}), "x")};
+  task.loss = [p = task.parameters](std::span<const Value> v) {
+    const Value all = linear(v[0], p[0]);
+    const auto part = [&](std::int64_t start) { return apply(Op::slice, all, SliceAttributes{{0, 16 * start}, {1, 1}, {5, 16}}); };
+    const Value next = sigmoid(part(0)) * p[1] + silu(part(1)) * tanh(part(2));
+    return sum(silu(part(3)) * tanh(linear(next, p[2])));
+  };
+  return task;
+}
+
 struct Recorded {
   Trace trace;
   std::vector<std::vector<double>> results;  // the gradients, then the loss
@@ -99,7 +114,7 @@ std::size_t largest_region(const Trace& trace) {
 
 TEST_CASE("compiled recorder: training steps, forward and backward, keep their contracts", "[recorder][compiled]") {
   for (const DType dtype : {DType::float32, DType::float64}) {
-    for (const auto task : {perceptron, block, smooth, cuts}) {
+    for (const auto task : {perceptron, block, smooth, cuts, gates}) {
       Session session({.dtype = dtype, .seed = 9, .threads = 2});
       const Recorded one = recorded(session, task(session), true);
       const Judged result = judged(one.trace);
@@ -115,7 +130,7 @@ TEST_CASE("compiled recorder: training steps, forward and backward, keep their c
 }
 
 TEST_CASE("compiled recorder: the trace has the values that the run returned, and those of eager execution", "[recorder][compiled]") {
-  for (const auto task : {perceptron, block, smooth, cuts}) {
+  for (const auto task : {perceptron, block, smooth, cuts, gates}) {
     Session session({.seed = 10, .threads = 1});
     const Task one = task(session);
     const Recorded eager = recorded(session, one, false), compiled = recorded(session, one, true);
@@ -130,6 +145,18 @@ TEST_CASE("compiled recorder: the trace has the values that the run returned, an
     }
     CHECK(compiled.trace.regions.size() < eager.trace.regions.size());
   }
+}
+
+TEST_CASE("compiled recorder: a slice that several passes take out where it lies is one value", "[recorder][compiled]") {
+  Session session({.seed = 13, .threads = 1});
+  const Trace trace = recorded(session, gates(session), true).trace;
+  std::size_t slices = 0;
+  for (const Region& region : trace.regions) {
+    const auto sliced = std::ranges::count(region.graph.nodes, Op::slice, &Node::op);
+    slices += static_cast<std::size_t>(sliced);
+    if (sliced > 0) CHECK(region.graph.nodes.size() == 2);  // alone
+  }
+  CHECK(slices == 4);
 }
 
 TEST_CASE("compiled recorder: a bent element of a fused region is found, and so is a lost step", "[recorder][compiled]") {

@@ -9,7 +9,10 @@
 namespace assay::training {
 
 Recurrent::Recurrent(const Scope& scope, Cell cell, std::int64_t in, std::int64_t hidden, std::int64_t layers)
-    : session_(&scope.session()), cell_(cell), hidden_(hidden) {
+    : session_(&scope.session()),
+      cell_(cell),
+      hidden_(hidden),
+      gated_(std::make_shared<runtime::Repeated>(*session_, [cell](std::span<const Value> values) { return gated(cell, values); })) {
   const std::int64_t gates = cell == Cell::rnn ? 1 : cell == Cell::gru ? 3 : 4;
   for (std::int64_t k = 0; k < layers; ++k) {
     const std::string end = "_l" + std::to_string(k);
@@ -36,19 +39,28 @@ Value Recurrent::step(const Layer& layer, const Value& x, Value& hidden, Value* 
   switch (cell_) {
     case Cell::rnn:
       return hidden = tanh(summed());
-    case Cell::gru: {
-      const Value back = linear(hidden, layer.recurrent, layer.recurrent_bias);
-      const std::vector<Value> xs = split(x, 1, 3), hs = split(back, 1, 3);
-      const Value reset = sigmoid(xs[0] + hs[0]), update = sigmoid(xs[1] + hs[1]), fresh = tanh(xs[2] + reset * hs[2]);
-      return hidden = fresh + update * (hidden - fresh);
-    }
+    case Cell::gru:
+      return hidden = (*gated_)(std::vector<Value>{x, linear(hidden, layer.recurrent, layer.recurrent_bias), hidden})[0];
     case Cell::lstm: {
-      const std::vector<Value> gates = split(summed(), 1, 4);  // input, forget, cell, output
-      *cell = sigmoid(gates[1]) * *cell + sigmoid(gates[0]) * tanh(gates[2]);
-      return hidden = sigmoid(gates[3]) * tanh(*cell);
+      const std::vector<Value> next = (*gated_)(std::vector<Value>{summed(), *cell});
+      *cell = next[0];
+      return hidden = next[1];
     }
   }
   return hidden;
+}
+
+// gru: of the input's and the recurrent part of the gates and the hidden state, the next one; lstm: of their sum and the cell, the next cell
+// and hidden state.
+std::vector<Value> Recurrent::gated(Cell cell, std::span<const Value> values) {
+  if (cell == Cell::gru) {
+    const std::vector<Value> xs = split(values[0], 1, 3), hs = split(values[1], 1, 3);
+    const Value reset = sigmoid(xs[0] + hs[0]), update = sigmoid(xs[1] + hs[1]), fresh = tanh(xs[2] + reset * hs[2]);
+    return {fresh + update * (values[2] - fresh)};
+  }
+  const std::vector<Value> gates = split(values[0], 1, 4);  // input, forget, cell, output
+  const Value next = sigmoid(gates[1]) * values[1] + sigmoid(gates[0]) * tanh(gates[2]);
+  return {next, sigmoid(gates[3]) * tanh(next)};
 }
 
 Recurrent::Result Recurrent::operator()(const Value& x, const std::optional<State>& start) const {

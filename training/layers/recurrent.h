@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "runtime/repeated.h"
 #include "training/model.h"
 
 namespace assay::training {
@@ -33,11 +36,13 @@ class Recurrent {
     Value input, recurrent, input_bias, recurrent_bias;
   };
   [[nodiscard]] Value step(const Layer& layer, const Value& x, Value& hidden, Value* cell) const;
+  static std::vector<Value> gated(Cell cell, std::span<const Value> values);
 
   Session* session_;
   Cell cell_;
   std::int64_t hidden_;
   std::vector<Layer> layers_;
+  std::shared_ptr<runtime::Repeated> gated_;  // what a step does but for its products
 };
 
 struct Rnn : Recurrent {

@@ -4,7 +4,11 @@
 #include "certificates/format/replay.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <deque>
+#include <future>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,17 +57,15 @@ std::uint64_t bytes_of(const Record& record) {
          sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size();
 }
 
-constexpr std::size_t kMostShared = 16;  // splits on the stack of a thread, so that a deep certificate does not exhaust it
-
 class Replay {
  public:
   Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
       : reader_(reader),
         problem_(std::move(problem)),
         limits_(limits),
-        allowed_(std::min(limits.work, limits.most_work)),
+        allowed_(allowed_after(0)),
         team_(limits.threads > 1 ? std::make_shared<kernel::Team>(limits.threads) : nullptr),
-        session_(problem_, {allowed_, limits.memory}, team_),
+        all_{kernel::Session(problem_, {allowed_, limits.memory}, team_), {}, {}},
         row_work_(problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1))) {}
 
   Outcome<kernel::Theorem> run() {
@@ -77,27 +79,22 @@ class Replay {
         next = record ? record.value() : nullptr;
         at_end = next == nullptr;
       } while (team_ && !at_end && hold(*next));
-      const double most = std::min(limits_.work + limits_.work_per_byte * static_cast<double>(reader_.bytes_read()), limits_.most_work);
-      session_.allow(most - allowed_);
-      allowed_ = most;
-      const auto accepted = team_ ? replay_held(0, held_.size(), all_) : at_end ? Done{} : step(*next, all_);
-      if (!accepted) return accepted.rejection();
+      if (auto accepted = replay_held(); !accepted) return accepted.rejection();
+      allow(allowed_after(reader_.bytes_read()));
+      if (auto accepted = team_ || at_end ? Done{} : step(*next, all_); !accepted) return accepted.rejection();
       if (!read) return read.rejection();
-      held_.clear();
-      open_.clear();
-      held_bytes_ = 0;
     }
-    if (witness_) return *std::move(witness_);
-    auto theorem = session_.theorem();
+    if (all_.witness) return *std::move(all_.witness);
+    auto theorem = all_.session.theorem();
     if (!theorem) return renamed(theorem.rejection());
     return theorem;
   }
 
   [[nodiscard]] ReplayStatistics statistics() const {
     ReplayStatistics all = all_.statistics;
-    all.work = allowed_ - session_.work_left();
+    all.work = allowed_ - all_.session.work_left();
     all.budget = allowed_;
-    all.memory = session_.most_memory();
+    all.memory = all_.session.most_memory();
     all.helper_seconds = team_ ? team_->helper_seconds() : 0;
     return all;
   }
@@ -109,84 +106,197 @@ class Replay {
     return why;
   }
 
-  // One thread's part of the certificate.
+  // What was replayed of the certificate, or of the right branch of a split.
   struct Part {
-    kernel::Session& session;
-    std::size_t above = 0;   // open splits that the session does not know
-    std::size_t shared = 0;  // splits above whose other half another thread may have
-    ReplayStatistics statistics = {};
-    [[nodiscard]] std::size_t depth() const { return above + session.depth(); }
+    kernel::Session session;
+    ReplayStatistics statistics;
+    std::optional<kernel::Theorem> witness;
   };
 
-  // A record that was read ahead; of a split that ends within what was read, where its halves end.
+  // A record that was read ahead; of a split that ends within what was read, where its branches end.
   struct Held {
     Record record;
+    double allowed = 0, work = 0;  // multiply-adds: that all steps up to this one may take, that it took
     std::size_t next = 0, done = 0;
   };
+
+  // Held records: all of them, or the right branch of a split whose left branch another task has.
+  struct Task {
+    Task(Part what, std::size_t begin, std::size_t behind, Task* other) : part(std::move(what)), at(begin), end(behind), left(other) {}
+    Part part;
+    std::size_t at, end;
+    Task* left;
+    std::atomic<bool> is_met = false;  // one of both branches has ended
+    kernel::Session::Found found;
+    struct Open {
+      std::size_t split, depth;
+      std::unique_ptr<Task> right;  // where it was given away
+    };
+    std::vector<Open> open;  // the whole splits in whose left branch the task is
+    std::size_t asked = 0;   // of them, from the outermost on: given away, or too small
+  };
+
+  [[nodiscard]] double allowed_after(std::uint64_t bytes) const {
+    return std::floor(std::min(limits_.work + limits_.work_per_byte * static_cast<double>(bytes), limits_.most_work));
+  }
+
+  void allow(double most) {
+    all_.session.allow(most - allowed_);
+    allowed_ = most;
+  }
 
   // False where no more is to be held.
   bool hold(const Record& record) {
     const std::size_t at = held_.size();
-    held_.push_back({record});
+    held_.push_back({record, allowed_after(reader_.bytes_read())});
     held_bytes_ += bytes_of(record);
     if (is_split(record.type)) open_.push_back(at);
-    if (record.type == RecordType::next && !open_.empty()) held_[open_.back()].next = at;
+    if (record.type == RecordType::next && !open_.empty()) {
+      Held& split = held_[open_.back()];
+      split.next = split.next == 0 ? at : std::numeric_limits<std::size_t>::max();  // two of them are refused in their turn
+    }
     if (record.type == RecordType::done && !open_.empty()) {
-      held_[open_.back()].done = at;
+      Held& split = held_[open_.back()];
+      if (0 < split.next && split.next < at) split.done = at;
       open_.pop_back();
     }
     return held_bytes_ < limits_.shared_bytes && record.type != RecordType::witness;
   }
 
-  [[nodiscard]] bool is_worth_sharing(std::size_t at, const Part& part) const {
-    const auto& [record, next, done] = held_[at];
-    return part.shared < kMostShared && next > 0 && done > 0 &&
-           static_cast<double>(std::min(next - at, done - next)) * row_work_ >= limits_.shared_work && team_->idle() > 0;
-  }
-
-  // The held records from `at` to `end`. Where a thread is idle the halves of a split are replayed at once.
-  Outcome<Done> replay_held(std::size_t at, std::size_t end, Part& part) {
-    for (; at < end; ++at) {
-      if (auto accepted = step(held_[at].record, part); !accepted) return accepted;
-      if (!is_worth_sharing(at, part)) continue;
-      const std::size_t next = held_[at].next, done = held_[at].done;
-      auto half = part.session.other_half();
-      if (!half) return located(held_[next].record, part, half.rejection());
-      Part right{half.value(), part.depth(), ++part.shared};
-      Outcome<Done> left_half = Done{}, right_half = Done{};
-      const bool shared =
-          team_->at_once([&] { left_half = replay_held(at + 1, next, part); }, [&] { right_half = replay_held(next + 1, done, right); });
-      --part.shared;
-      if (!shared) continue;
-      if (!left_half) return left_half;
-      if (!right_half) return right_half;
-      part.statistics.add(right.statistics);
-      part.statistics.steps += 2;  // next and done
-      if (auto closed = part.session.done(std::move(half).value()); !closed) return located(held_[done].record, part, closed.rejection());
-      at = done;
+  // By all threads. What they do not accept this one replays once more in turn: its answer counts.
+  Outcome<Done> replay_held() {
+    if (!held_.empty() && !replay_at_once()) {
+      all_.session.leave_team();
+      for (const Held& held : held_) {
+        allow(held.allowed);
+        if (auto accepted = step(held.record, all_); !accepted) return accepted;
+      }
     }
+    held_.clear();
+    open_.clear();
+    held_bytes_ = 0;
     return Done{};
   }
 
-  Rejection located(const Record& record, const Part& part, const Rejection& inner) const {
+  // False, and nothing has changed, where a step failed or the steps took more than was allowed at some record.
+  bool replay_at_once() {
+    const double left = all_.session.work_left(), allowed = allowed_;
+    double spent = allowed - left;
+    allow(held_.back().allowed);
+    left_ = all_.session.work_left();
+    has_failed_ = false;
+    Task whole(all_, 0, held_.size(), nullptr);
+    go(&whole);
+    team_->help();
+    for (const Held& held : held_) {
+      spent += held.work;
+      if (!(spent <= held.allowed)) has_failed_ = true;
+    }
+    if (has_failed_) {
+      all_.session.allow(left - all_.session.work_left());
+      allowed_ = allowed;
+    } else {
+      all_ = std::move(whole.part);
+    }
+    return !has_failed_;
+  }
+
+  // Replays a task, and then what it lets go on.
+  void go(Task* task) try {
+    while (task != nullptr && !has_failed_) {
+      if (task->at < task->end) {
+        task = advance(*task);
+      } else if (task->left != nullptr) {
+        task->found = task->part.session.end_branch();
+        task = meet(*task);
+      } else {
+        return;
+      }
+    }
+  } catch (...) {  // such as for memory that one thread does without
+    has_failed_ = true;
+  }
+
+  // One record further. Null: the right branch goes on with the task when it has ended.
+  Task* advance(Task& task) {
+    if (team_->idle() > 0) share(task);
+    const Held& held = held_[task.at];
+    const bool ends_left = !task.open.empty() && held_[task.open.back().split].next == task.at;
+    if (ends_left && task.open.back().right) return meet(*task.open.back().right);
+    const double left = task.part.session.work_left();
+    if (!step(held.record, task.part)) return fail();
+    if (ends_left) close(task);
+    if (held.done > 0) task.open.push_back({task.at, task.part.session.depth(), nullptr});
+    return took(task, left - task.part.session.work_left());
+  }
+
+  // A branch has ended. Where it is the second one, this thread goes on behind the split.
+  Task* meet(Task& right) {
+    if (!right.is_met.exchange(true)) return nullptr;
+    Task& task = *right.left;
+    const double left = task.part.session.work_left() - right.found.work;
+    if (!task.part.session.next(std::move(right.found))) return fail();
+    task.part.statistics.add(right.part.statistics);
+    ++task.part.statistics.steps;
+    const std::size_t done = held_[task.open.back().split].done;
+    close(task);
+    took(task, left - task.part.session.work_left());
+    task.at = done;
+    return &task;
+  }
+
+  // The widest branches first: threads are given something to do as seldom as can be.
+  void share(Task& task) {
+    for (; task.asked < task.open.size() && team_->idle() > 0; ++task.asked) {
+      Task::Open& open = task.open[task.asked];
+      const Held& split = held_[open.split];
+      if (!(static_cast<double>(split.done - split.next) * row_work_ >= limits_.shared_work)) continue;
+      auto branch = task.part.session.right_branch(open.depth);
+      if (!branch) continue;  // refused in its turn
+      open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}}, split.next + 1, split.done, &task);
+      std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
+      if (team_->give(job)) continue;
+      open.right.reset();
+      return;
+    }
+  }
+
+  static void close(Task& task) {
+    task.open.pop_back();
+    task.asked = std::min(task.asked, task.open.size());
+  }
+
+  // No more than this may be taken by all threads together.
+  Task* took(Task& task, double work) {
+    held_[task.at++].work = work;
+    return left_.fetch_sub(work) >= work ? &task : fail();
+  }
+
+  Task* fail() {
+    has_failed_ = true;
+    return nullptr;
+  }
+
+  static Rejection located(const Record& record, const Part& part, const Rejection& inner) {
     Rejection why = renamed(inner);
     std::string place =
         "step " + std::to_string(record.number) + " (" + to_string(record.type) + ") at byte " + std::to_string(record.offset);
-    if (part.session.in_group()) place += ", group " + std::to_string(part.session.group()) + ", depth " + std::to_string(part.depth());
+    if (part.session.in_group())
+      place += ", group " + std::to_string(part.session.group()) + ", depth " + std::to_string(part.session.depth());
     why.place = why.place.empty() ? place : place + ": " + why.place;
     return why;
   }
 
-  Outcome<Done> step(const Record& record, Part& part) {
+  static Outcome<Done> step(const Record& record, Part& part) {
     if (auto accepted = take(record, part); !accepted) return located(record, part, accepted.rejection());
     ++part.statistics.steps;
-    part.statistics.depth = std::max(part.statistics.depth, part.depth());
+    part.statistics.depth = std::max(part.statistics.depth, part.session.depth());
     return Done{};
   }
 
-  Outcome<Done> take(const Record& record, Part& part) {
+  static Outcome<Done> take(const Record& record, Part& part) {
     kernel::Session& session = part.session;
-    if (witness_)
+    if (part.witness)
       return Rejection{Rejection::Kind::malformed,       "certificate.structure", "",
                        "the witness is the last record", "a record after it",     "see the grammar in certificates/FORMAT.md"};
     if (auto spent = session.spend(static_cast<double>(record.values)); !spent) return spent;
@@ -221,16 +331,15 @@ class Replay {
       case RecordType::done:
         return session.done();
       case RecordType::witness:
-        return witness(record.witness, session);
+        return witness(record.witness, part);
     }
     return Done{};
   }
 
-  // Rejected in the half of a split, as in any branch.
-  Outcome<Done> witness(const kernel::Witness& point, const kernel::Session& session) {
-    auto theorem = session.witness(point);
+  static Outcome<Done> witness(const kernel::Witness& point, Part& part) {
+    auto theorem = part.session.witness(point);
     if (!theorem) return theorem.rejection();
-    witness_ = std::move(theorem).value();
+    part.witness = std::move(theorem).value();
     return Done{};
   }
 
@@ -239,13 +348,13 @@ class Replay {
   const ReplayLimits limits_;
   double allowed_;  // multiply-adds so far, those that were taken included
   std::shared_ptr<kernel::Team> team_;
-  kernel::Session session_;
-  Part all_{session_};
+  Part all_;
   double row_work_;                // multiply-adds of one row through the network
   std::deque<Held> held_;          // with a team, what was read and is replayed next
   std::vector<std::size_t> open_;  // its splits that have not ended
   std::uint64_t held_bytes_ = 0;
-  std::optional<kernel::Theorem> witness_;
+  std::atomic<bool> has_failed_ = false;
+  std::atomic<double> left_ = 0;  // multiply-adds for what is held
 };
 
 }  // namespace

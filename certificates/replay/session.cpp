@@ -66,6 +66,15 @@ Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits, s
   }
 }
 
+Session::Session(const Session& of, double work)
+    : problem_(of.problem_),
+      limits_(of.limits_),
+      team_(of.team_),
+      work_(std::make_shared<double>(work)),
+      given_(work),
+      branch_bytes_(of.branch_bytes_),
+      group_(of.group_) {}
+
 Outcome<Done> Session::spend(double work) {
   if (!(work <= *work_)) return beyond_work(work, *work_);
   *work_ -= work;
@@ -98,14 +107,12 @@ Outcome<Done> Session::begin_group(std::size_t group) {
   auto root = Scope::root(problem_, group);
   if (!root) return root.rejection();
   group_ = group;
-  held_ = 0;
   root.value().spend_from(work_);
   levels_.push_back({std::move(root).value(), std::nullopt, {}, std::nullopt});
   return Done{};
 }
 
 Outcome<Done> Session::end_group() {
-  if (is_half_) return structure("whole splits", "the end of the group in one half");
   if (levels_.size() != 1) return structure("end_group closes an open group with no open split", std::to_string(depth()) + " open splits");
   if (!levels_[0].closed) return still_open("no case of group " + std::to_string(group_) + " is refuted");
   for (std::size_t i = 0; i < levels_[0].closed->cases().size(); ++i) {
@@ -132,39 +139,38 @@ Outcome<Done> Session::spend_split(NodeId node) {
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_split(node); !spent) return spent;
-  const std::uint64_t own = own_bytes(), needed = held_ + own + branch_bytes_;
+  const std::uint64_t open = held() + own_bytes(), needed = open + branch_bytes_;
   if (!(needed <= limits_.memory))
     return Rejection{Rejection::Kind::declined,
                      "session.depth",
                      "",
                      "boxes of open branches within " + std::to_string(limits_.memory) + " bytes",
-                     std::to_string(held_ + own) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +
+                     std::to_string(open) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +
                          std::to_string(branch_bytes_) + " in one more",
                      "a better balanced tree of splits, or more with --memory"};
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
   if (depth() > 0) levels_.back().scope.forget_linear_bounds(levels_[0].scope);
-  levels_.back().held = own;
-  held_ += own;
+  levels_.back().held = open;
   most_memory_ = std::max(most_memory_, needed);
   levels_.push_back({std::move(child), std::nullopt, at_most, std::nullopt});
   return Done{};
 }
 
-// Where the other half of the innermost split begins.
-Outcome<Scope> Session::opposite() const {
+// Where the right branch of the split begins whose left one is `level`.
+Outcome<Scope> Session::opposite(std::size_t level) const {
   if (levels_.size() < 2) return structure("next closes the left branch of a split", "no split is open");
-  if (levels_.back().left) return structure("one next per split", "the right branch is already open");
-  Literal at_least = levels_.back().at_most;
+  if (levels_[level].left) return structure("one next per split", "the right branch is already open");
+  Literal at_least = levels_[level].at_most;
   at_least.at_least = true;
-  Scope child = levels_[levels_.size() - 2].scope;
+  Scope child = levels_[level - 1].scope;
   if (auto assumed = child.assume(at_least); !assumed) return assumed.rejection();
   return child;
 }
 
 Outcome<Done> Session::next() {
-  auto child = opposite();
+  auto child = opposite(levels_.size() - 1);
   if (!child) return child.rejection();
   Level& level = levels_.back();
   if (!level.closed) return still_open("the left branch refutes no case");
@@ -174,25 +180,32 @@ Outcome<Done> Session::next() {
   return Done{};
 }
 
-Outcome<Session> Session::other_half() const {
-  auto child = opposite();
+// Its steps look at the root, at its parent and at itself: as many levels have to be there, and the depth has to be right.
+Outcome<Session> Session::right_branch(std::size_t depth) const {
+  const std::size_t level = depth - left_out_;
+  auto child = opposite(level);
   if (!child) return child.rejection();
-  Session half(problem_, {*work_, limits_.memory}, team_);
-  half.is_half_ = true;
-  half.given_ = *work_;
-  half.group_ = group_;
-  child.value().spend_from(half.work_);
-  half.levels_.push_back({std::move(child).value(), std::nullopt, {}, std::nullopt});
-  return half;
+  Session right(*this, *work_);
+  right.levels_.push_back({levels_[0].scope, std::nullopt, {}, std::nullopt, levels_[0].held});
+  if (level > 1) right.levels_.push_back({levels_[level - 1].scope, std::nullopt, {}, std::nullopt, levels_[level - 1].held});
+  right.levels_.push_back({std::move(child).value(), std::nullopt, levels_[level].at_most, std::nullopt});
+  right.left_out_ = depth + 1 - right.levels_.size();
+  for (Level& one : right.levels_) one.scope.spend_from(right.work_);
+  return right;
 }
 
-Outcome<Done> Session::done(Session half) {
-  if (half.levels_.size() != 1) return structure("whole splits", std::to_string(half.depth()) + " open splits");
-  if (auto spent = spend(half.given_ - *half.work_); !spent) return spent;
-  most_memory_ = std::max(most_memory_, held_ + half.most_memory_);
+Session::Found Session::end_branch() {
+  Found found{std::move(levels_.back().closed), given_ - *work_, most_memory_};
+  levels_.clear();
+  return found;
+}
+
+Outcome<Done> Session::next(Found right) {
+  if (auto spent = spend(right.work); !spent) return spent;
+  most_memory_ = std::max(most_memory_, right.memory);
   if (auto opened = next(); !opened) return opened;
-  levels_.back().closed = std::move(half.levels_.front().closed);
-  return done();
+  levels_.back().closed = std::move(right.closed);
+  return Done{};
 }
 
 Outcome<Done> Session::done() {
@@ -203,7 +216,6 @@ Outcome<Done> Session::done() {
   if (auto spent = spend_step(); !spent) return spent;
   auto joined = join(*level.left, *level.closed);
   levels_.pop_back();
-  held_ -= levels_.back().held;
   return close(std::move(joined));
 }
 
@@ -238,8 +250,9 @@ Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hi
   return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
-// The same facts as of one step. One element goes first: what its rows need of other nodes all parts share then. Elements of a feature map
-// that stand at one position stay together, since their rows touch the same window.
+// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more. One element
+// goes first: what its rows need of other nodes all parts share then. Elements of a feature map that stand at one position stay together, since
+// their rows touch the same window.
 Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
   Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
@@ -258,11 +271,12 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   const std::size_t size = problem_->graph().size(node);
   const std::size_t positions = shape.size() > 2 ? size / static_cast<std::size_t>(shape[0] * shape[1]) : size;
   const Selection none{Selection::Kind::mask, std::vector<bool>(size, false)};
+  const double before = *work_;
   Part first{scope, none, work_};
   first.selection.mask[elements[0]] = true;
   first.tighten(node, hints, round_to_float);
   if (!first.outcome) return first.outcome;
-  const double before = *work_;
+  const double row_work = (before - *work_) / 3;
   std::vector<Part> parts;
   for (std::size_t k = 0; k < count; ++k) {
     parts.push_back({first.scope, none, std::make_shared<double>(before)});
@@ -270,22 +284,10 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   }
   for (const std::uint32_t element : std::span(elements).subspan(1))
     parts[element % positions * count / positions].selection.mask[element] = true;
-  const auto divide = [&](auto front, auto back) {
-    if (team_->at_once(front, back)) return;
-    front();
-    back();
-  };
-  const auto derive = [&](auto self, std::size_t begin, std::size_t end) -> void {
-    const std::size_t middle = (begin + end) / 2;
-    if (end - begin == 1)
-      parts[begin].tighten(node, hints, round_to_float);
-    else
-      divide([&] { self(self, begin, middle); }, [&] { self(self, middle, end); });
-  };
-  derive(derive, 0, count);
+  team_->run(count, [&](std::size_t k) { parts[k].tighten(node, hints, round_to_float); });
   for (const Part& part : parts) {
     if (!part.outcome) return part.outcome;
-    if (auto spent = spend(before - *part.work); !spent) return spent;
+    if (auto spent = spend(before - *part.work - row_work); !spent) return spent;
     if (auto met = first.scope.meet(part.scope); !met) return met;
   }
   scope = std::move(first.scope);

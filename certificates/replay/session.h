@@ -40,10 +40,18 @@ class Session {
   Outcome<Done> split(NodeId node, std::uint32_t element, double threshold);  // opens element <= threshold
   Outcome<Done> next();                                                       // opens element >= threshold
   Outcome<Done> done();
-  // The other half of the innermost split as a session of its own, for another thread, with what this one may still take. After the left
-  // branch it is given back: done(half) instead of next(), its steps and done(). What both took then counts here.
-  Outcome<Session> other_half() const;
-  Outcome<Done> done(Session half);
+  // The right branch of the split that was opened at `depth` - 1, while the left one goes on: a session of its own, for another thread, with
+  // what this one may still take. It ends where that branch does; what it found and took is then given back, in the place of next() and of
+  // what stands before done().
+  Outcome<Session> right_branch(std::size_t depth) const;
+  struct Found {
+    std::optional<Refutation> closed;
+    double work = 0;
+    std::uint64_t memory = 0;
+  };
+  Found end_branch();
+  Outcome<Done> next(Found right);
+  void leave_team() { team_ = nullptr; }
 
   Outcome<Done> sweep(NodeId first, bool round_to_float);
   Outcome<Done> propagate_box(NodeId node);
@@ -68,9 +76,9 @@ class Session {
   // Rejected (session.structure) where no step may stand.
   [[nodiscard]] Outcome<Done> in_branch() const;
   [[nodiscard]] bool in_group() const { return !levels_.empty(); }
-  [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : levels_.size() - 1; }  // open splits
-  [[nodiscard]] std::size_t group() const { return group_; }                                    // the open or last one
-  [[nodiscard]] const Scope& scope() const { return levels_.back().scope; }                     // in a group only
+  [[nodiscard]] std::size_t depth() const { return levels_.empty() ? 0 : left_out_ + levels_.size() - 1; }  // open splits
+  [[nodiscard]] std::size_t group() const { return group_; }                                                // the open or last one
+  [[nodiscard]] const Scope& scope() const { return levels_.back().scope; }                                 // in a group only
 
  private:
   struct Level {
@@ -78,24 +86,25 @@ class Session {
     std::optional<Refutation> closed;  // by the steps and splits of this branch so far
     Literal at_most;                   // the split that opened it; unused at the root
     std::optional<Refutation> left;    // set in the right branch
-    std::uint64_t held = 0;            // bytes that this branch has and its parent has not, once it was split
+    std::uint64_t held = 0;            // once it was split: bytes of this branch and those above it, each without what its parent has
   };
+  Session(const Session& of, double work);
   Outcome<Done> spend_step();
   Outcome<Done> spend_split(NodeId node);
-  Outcome<Scope> opposite() const;
+  [[nodiscard]] Outcome<Scope> opposite(std::size_t level) const;
   Outcome<Done> tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
+  [[nodiscard]] std::uint64_t held() const { return levels_.size() < 2 ? 0 : levels_[levels_.size() - 2].held; }
   Outcome<Done> close(Outcome<Refutation> refutation);
 
   std::shared_ptr<const Problem> problem_;
   SessionLimits limits_;
   std::shared_ptr<Team> team_;
-  std::shared_ptr<double> work_;  // multiply-adds that are left
-  bool is_half_ = false;          // of a split of another session
-  double given_ = 0;              // multiply-adds that it was given
-  double elements_ = 0;           // of the graph
-  std::uint64_t branch_bytes_ = 0, held_ = 0,
-                most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches but the last
+  std::shared_ptr<double> work_;                      // multiply-adds that are left
+  double given_ = 0;                                  // multiply-adds that a right branch was given
+  double elements_ = 0;                               // of the graph
+  std::uint64_t branch_bytes_ = 0, most_memory_ = 0;  // the most that the boxes of one branch can hold; of all branches
+  std::size_t left_out_ = 0;                          // by a right branch: levels between the root and its parent
   std::vector<Level> levels_;
   std::vector<std::optional<Refutation>> groups_;
   std::size_t group_ = 0;

@@ -1,60 +1,47 @@
-// Team: the threads of a replay. Where one is idle, the second of two jobs runs on it while the first goes on. Holds no trust: what the
-// jobs prove are values of the kernel, and nothing about them depends on which thread ran them.
+// Team: the threads of a replay. They stand ready until the team ends, so that what each of them keeps for itself is filled once. Holds no
+// trust: what the jobs prove are values of the kernel, and nothing about them depends on which thread ran them.
 #pragma once
 
 #include <atomic>
-#include <exception>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace assay::kernel {
 
 class Team {
  public:
-  explicit Team(std::size_t threads) : idle_(static_cast<std::ptrdiff_t>(threads) - 1) {}
+  // The calling thread is the first; each of the others is started by the first job that needs it.
+  explicit Team(std::size_t threads);
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
+  ~Team();
 
-  [[nodiscard]] std::size_t idle() const { return idle_ > 0 ? static_cast<std::size_t>(idle_) : 0; }
-  [[nodiscard]] double helper_seconds() const { return seconds_; }  // CPU time on other threads than the first
+  [[nodiscard]] std::size_t idle() const { return idle_; }
+  [[nodiscard]] double helper_seconds();  // CPU time of the other threads so far
 
-  // Both at once. False where no other thread is idle or can be had: then neither has run. What they throw is thrown, of both the first one's.
-  template <class First, class Second>
-  bool at_once(First first, Second second) {
-    if (!take()) return false;
-    std::exception_ptr thrown;
-    std::jthread helper;
-    try {
-      helper = std::jthread([&] {
-        try {
-          second();
-        } catch (...) {
-          thrown = std::current_exception();
-        }
-        leave();
-      });
-    } catch (const std::exception&) {  // std::system_error, std::bad_alloc
-      give_back();
-      return false;
-    }
-    first();
-    give_back();  // another one may take this thread's place while it waits
-    helper.join();
-    idle_.fetch_sub(1);
-    if (thrown) std::rethrow_exception(thrown);
-    return true;
-  }
+  // An idle thread takes the job and runs it. False where there is none, or the system has no more.
+  bool give(std::packaged_task<void()>& job);
+  // The calling thread runs what the others give away, until none has a job.
+  void help();
+
+  // job(0) to job(count - 1), at once as far as threads are idle. When all have ended, what one of them has thrown is thrown.
+  void run(std::size_t count, const std::function<void(std::size_t)>& job);
 
  private:
-  bool take() {
-    if (idle_.fetch_sub(1) > 0) return true;
-    give_back();
-    return false;
-  }
-  void give_back() { idle_.fetch_add(1); }
-  void leave();  // the end of a helper
+  template <class IsOver>
+  void run_jobs(std::unique_lock<std::mutex>& lock, IsOver is_over);
 
-  std::atomic<std::ptrdiff_t> idle_;
-  std::atomic<double> seconds_ = 0;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::size_t threads_;
+  std::atomic<std::size_t> idle_;  // those that have no job, and those that have not been started
+  bool is_over_ = false;
+  std::vector<std::packaged_task<void()>> jobs_;  // each has a thread that is going to take it
+  std::vector<std::thread> helpers_;
 };
 
 }  // namespace assay::kernel

@@ -1,4 +1,7 @@
 // What several threads replay is what one replays. That they accept the same, replay_bytes() compares in every test of certificates.
+#include <cmath>
+#include <filesystem>
+
 #include "certificates/replay/session.h"
 #include "certificates/search/search.h"
 #include "tests/certificates/format_problems.h"
@@ -7,7 +10,7 @@
 using namespace assay;
 using namespace assay::test;
 
-TEST_CASE("statistics of several threads count the same") {
+TEST_CASE("several threads answer and count the same") {
   const TemporaryFile file;
   const auto problem = search_test::open(
       search_test::random_network({3, 8, 8, 1}, 21, Op::relu),
@@ -18,24 +21,55 @@ TEST_CASE("statistics of several threads count the same") {
   auto writer = certificate::Writer::open(file.path(), *problem);
   REQUIRE(writer.ok());
   REQUIRE(search::search(problem, options, writer.value().get()).ok());
-  const auto statistics_with = [&](std::size_t threads) {
-    certificate::ReplayLimits limits;
+  certificate::ReplayStatistics statistics;
+  certificate::ReplayLimits limits;
+  limits.shared_work = 0;
+  const auto answer_with = [&](std::size_t threads) {
     limits.threads = threads;
-    limits.shared_work = 0;
-    certificate::ReplayStatistics statistics;
     auto reader = certificate::Reader::open(file.path());
     REQUIRE(reader.ok());
-    REQUIRE(certificate::replay(*reader.value(), problem, &statistics, limits).ok());
-    return statistics;
+    const auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
+    return theorem ? "accepted" : theorem.rejection().to_text();
   };
-  const auto alone = statistics_with(1), shared = statistics_with(4);
-  CHECK(shared.steps == alone.steps);
+  REQUIRE(answer_with(1) == "accepted");
+  const certificate::ReplayStatistics alone = statistics;
   CHECK(alone.splits > 0);
-  CHECK(shared.splits == alone.splits);
-  CHECK(shared.conclusions == alone.conclusions);
-  CHECK(shared.depth == alone.depth);
-  CHECK(shared.helper_seconds > 0);
   CHECK(alone.helper_seconds == 0);
+  const auto check_same = [&](const certificate::ReplayStatistics& expected) {
+    CHECK(statistics.steps == expected.steps);
+    CHECK(statistics.splits == expected.splits);
+    CHECK(statistics.conclusions == expected.conclusions);
+    CHECK(statistics.depth == expected.depth);
+    CHECK(statistics.work == expected.work);
+    CHECK(statistics.memory == expected.memory);
+    CHECK(statistics.budget == expected.budget);
+  };
+  for (const std::size_t threads : {2, 4, 8}) {
+    REQUIRE(answer_with(threads) == "accepted");
+    check_same(alone);
+  }
+  // Where the limits are met, several threads stop at the same step, whatever the halves took before. Half of the work for the bytes:
+  const double bytes = static_cast<double>(std::filesystem::file_size(file.path()));
+  std::size_t declined = 0;
+  for (const double part : {0.0, 0.3, 0.9, 0.999, 1.0}) {
+    for (const double per_byte : {0.0, 0.5, 1.0}) {
+      for (const std::uint64_t memory : {alone.memory, alone.memory - 1}) {
+        limits.work = std::floor(part * alone.work * (1 - per_byte));
+        limits.work_per_byte = part * alone.work * per_byte / bytes;
+        limits.memory = memory;
+        const std::string expected = answer_with(1);
+        const certificate::ReplayStatistics by_one = statistics;
+        declined += expected == "accepted" ? 0 : 1;
+        for (const std::size_t threads : {2, 4, 8}) {
+          INFO("part " << part << ", " << per_byte << " of it for bytes, memory " << memory << ", " << threads << " threads");
+          CHECK(answer_with(threads) == expected);
+          check_same(by_one);
+        }
+      }
+    }
+  }
+  CHECK(declined > 20);
+  CHECK(declined < 30);
 }
 
 TEST_CASE("bounds derived by several threads are those of one") {
@@ -55,5 +89,5 @@ TEST_CASE("bounds derived by several threads are those of one") {
     CHECK(shared.scope().box(node).hi == alone.scope().box(node).hi);
   }
   CHECK(team->helper_seconds() > 0);
-  CHECK(shared.work_left() <= alone.work_left());  // every part counts what it derives
+  CHECK(shared.work_left() == alone.work_left());
 }

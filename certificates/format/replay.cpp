@@ -1,5 +1,6 @@
-// Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: the halves of splits that are
-// whole among them can be replayed at once.
+// Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: where a thread is idle it gets
+// the right branch of the outermost split that is open, and that is whole among them. The thread whose branch ends second goes on behind the
+// split; nobody waits.
 
 #include "certificates/format/replay.h"
 
@@ -149,7 +150,7 @@ class Replay {
   bool hold(const Record& record) {
     const std::size_t at = held_.size();
     held_.push_back({record, allowed_after(reader_.bytes_read())});
-    held_bytes_ += bytes_of(record);
+    held_bytes_ += bytes_of(record) + sizeof(Held) - sizeof(Record);
     if (is_split(record.type)) open_.push_back(at);
     if (record.type == RecordType::next && !open_.empty()) {
       Held& split = held_[open_.back()];
@@ -217,7 +218,7 @@ class Replay {
     has_failed_ = true;
   }
 
-  // One record further. Null: the right branch goes on with the task when it has ended.
+  // One record further. Null where the left branch of a split has ended before the right one, which goes on with the task then.
   Task* advance(Task& task) {
     if (team_->idle() > 0) share(task);
     const Held& held = held_[task.at];
@@ -230,7 +231,7 @@ class Replay {
     return took(task, left - task.part.session.work_left());
   }
 
-  // A branch has ended. Where it is the second one, this thread goes on behind the split.
+  // A branch of the split has ended. Where it is the second one, this thread goes on with the task behind it.
   Task* meet(Task& right) {
     if (!right.is_met.exchange(true)) return nullptr;
     Task& task = *right.left;
@@ -266,7 +267,7 @@ class Replay {
     task.asked = std::min(task.asked, task.open.size());
   }
 
-  // No more than this may be taken by all threads together.
+  // What all threads take together is limited, too.
   Task* took(Task& task, double work) {
     held_[task.at++].work = work;
     return left_.fetch_sub(work) >= work ? &task : fail();

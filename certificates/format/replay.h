@@ -2,7 +2,8 @@
 //
 // Decoding is untrusted: whatever the file says, only the kernel's rules make the theorem, and the theorem speaks about
 // the statement of `problem`. Memory is the stack of open branches, not the length of the proof. With several threads parts of the
-// certificate are held as well, whose halves are replayed at once; the answer is the same.
+// certificate are held as well, the branches of whose splits are replayed at once. The answer is the same to the letter, and so are the
+// statistics but for seconds: what the threads do not accept together, one of them replays again.
 //
 // Rejections of the reader have codes certificate.*; those of the kernel keep their code, with the step in front of
 // their place.
@@ -39,8 +40,8 @@ struct ReplayStatistics {
 struct ReplayLimits {
   double work = 1e13, work_per_byte = 0, most_work = 1e13;  // multiply-adds: work + work_per_byte * bytes, at most most_work
   std::uint64_t memory = std::uint64_t{8} << 30;            // bytes of the boxes of open branches
-  // With more threads than one: each may hold as much memory, records of so many bytes are read ahead, and the halves of a split among them are
-  // shared out where the smaller one is estimated to take so many multiply-adds.
+  // With more threads than one: each may hold as much memory, and so may what the records that are read ahead, of so many bytes, began with; the
+  // right branch of a split among them is given away where it is estimated to take so many multiply-adds.
   std::size_t threads = 1;
   std::uint64_t shared_bytes = std::uint64_t{64} << 20;
   double shared_work = 2e4;

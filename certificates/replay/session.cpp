@@ -72,6 +72,7 @@ Session::Session(const Session& of, double work)
       team_(of.team_),
       work_(std::make_shared<double>(work)),
       given_(work),
+      elements_(of.elements_),
       branch_bytes_(of.branch_bytes_),
       group_(of.group_) {}
 

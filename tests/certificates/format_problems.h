@@ -123,7 +123,8 @@ inline Verdict replay_bytes(const std::string& bytes, const std::shared_ptr<cons
   Verdict verdict = replay_file(file.path(), problem);
   certificate::ReplayLimits limits;
   limits.shared_work = 0;
-  for (const auto& [threads, held] : {std::pair{3, limits.shared_bytes}, std::pair{3, std::uint64_t{4000}}, std::pair{8, limits.shared_bytes}}) {
+  for (const auto& [threads, held] :
+       {std::pair{3, limits.shared_bytes}, std::pair{3, std::uint64_t{4000}}, std::pair{8, limits.shared_bytes}}) {
     limits.threads = static_cast<std::size_t>(threads);
     limits.shared_bytes = held;
     const Verdict shared = replay_file(file.path(), problem, limits);

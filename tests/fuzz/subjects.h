@@ -155,7 +155,13 @@ inline Verdict replayed(const TemporaryFile& file, const std::string& bytes, con
   limits.work = limits.most_work = kWork;
   limits.memory = kMemory;
   file.put(bytes);
-  return replay_file(file.path(), problem, limits);
+  Verdict verdict = replay_file(file.path(), problem, limits);
+  limits.threads = 3;
+  limits.shared_work = 0;
+  const Verdict shared = replay_file(file.path(), problem, limits);
+  if (shared.text != verdict.text || shared.place != verdict.place)
+    FAIL("one thread says " << verdict.text << " " << verdict.place << ", three say " << shared.text << " " << shared.place);
+  return verdict;
 }
 
 }  // namespace assay::fuzz

@@ -1,11 +1,14 @@
 #include "assay/queries/trim.h"
 
 #include <filesystem>
+#include <functional>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "assay/check/cost.h"
 #include "certificates/format/replay.h"
+#include "semantics/interrupt.h"
 
 namespace assay::queries {
 namespace {
@@ -26,29 +29,53 @@ Outcome<Checked> checked(const check::Loaded& loaded, const check::Limits& limit
   return Checked{std::move(theorem).value(), statistics.work, reader.value()->bytes_read()};
 }
 
-// Writes the trimmed certificate. Nothing: what was written is worth more than `from`; else why it is not.
+bool is_unchanged(const search::TrimStatistics& s) {
+  return s.refined == s.kept && s.slopes_dropped + s.splits_dropped + s.sweeps_joined == 0;
+}
+
+// Writes the trimmed certificate. Nothing: what was written is worth more than `from`; else why it is not. `is_over` ends the trials, `stop` the
+// check of what was written.
 std::optional<std::string> attempt(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
-                                   const search::Limit& limit, TrimReport& report) {
+                                   const std::function<bool()>& is_over, const std::function<bool()>& stop, TrimReport& report) {
   auto groups = search::read_proof(from, *loaded.problem);
   if (!groups) return groups.rejection().required + " can be trimmed, and there is " + groups.rejection().found;
-  auto statistics = search::trim(loaded.problem, groups.value(), limit);
+  auto statistics = search::trim(loaded.problem, groups.value(), is_over);
   if (!statistics) return statistics.rejection().to_text();
   report.statistics = statistics.value();
   auto writer = certificate::Writer::open(to, *loaded.problem);
   if (!writer) return writer.rejection().to_text();
   search::write_proof(groups.value(), *writer.value());
   if (auto written = writer.value()->finish(); !written) return written.rejection().to_text();
+  report.bytes_after = check::file_bytes(to);
+  if (report.bytes_after > report.bytes_before) return "the trimmed one is larger";
+  if (report.bytes_after == report.bytes_before && is_unchanged(report.statistics)) return "nothing was found to leave out";
+  const StopScope watch(stop);
   const auto after = checked(loaded, limits, to);
   if (!after) return "the trimmed one is not accepted: " + after.rejection().to_text();
   report.work_after = after.value().work;
-  report.bytes_after = after.value().bytes;
-  if (report.bytes_after > report.bytes_before) return "the trimmed one is larger";
-  if (report.work_after > report.work_before) return "the trimmed one takes more work to check";
-  if (report.bytes_after == report.bytes_before && report.work_after == report.work_before) return "nothing was found to leave out";
+  if (report.work_before && report.work_after > *report.work_before) return "the trimmed one takes more work to check";
   return std::nullopt;
 }
 
 }  // namespace
+
+TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
+                      double seconds, const search::Limit& limit) {
+  TrimReport report;
+  report.answer = "unsat";
+  report.bytes_before = check::file_bytes(from);
+  const auto is_over = [&limit, end = check::thread_cpu_seconds() + seconds] {
+    return limit.reached() || check::thread_cpu_seconds() >= end;
+  };
+  try {
+    report.reason = attempt(loaded, limits, from, to, is_over, limit.question(), report).value_or("");
+  } catch (const std::bad_alloc&) {
+    report.reason = "it takes more memory than there is";
+  }
+  report.trimmed = report.reason.empty();
+  if (!report.trimmed) report.bytes_after = report.bytes_before;
+  return report;
+}
 
 Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limits, const std::string& from, const std::string& to,
                          const search::Limit& limit) {
@@ -59,10 +86,10 @@ Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limit
   report.answer = sat ? "sat" : "unsat";
   report.bytes_before = report.bytes_after = before.value().bytes;
   report.work_before = report.work_after = before.value().work;
-  if (auto kept = attempt(loaded, limits, from, to, limit, report)) {
+  if (auto kept = attempt(loaded, limits, from, to, limit.question(), {}, report)) {
     report.reason = *std::move(kept);
     report.bytes_after = report.bytes_before;
-    report.work_after = report.work_before;
+    report.work_after = *report.work_before;
     std::error_code failed;
     std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing, failed);
     if (failed)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "assay/check/load.h"
@@ -17,12 +18,18 @@ struct TrimReport {
   std::string reason;  // why the certificate was copied as it is; empty: it was not
   search::TrimStatistics statistics;
   std::uint64_t bytes_before = 0, bytes_after = 0;
-  double work_before = 0, work_after = 0;  // multiply-adds of a check
+  std::optional<double> work_before;  // multiply-adds of a check; nothing where there was none
+  double work_after = 0;
 };
 
 // Reads `from` and writes `to`, another file. The kernel checks what was written as assay-check does: what it does not accept, or what is
 // larger or more work than before, is not kept, and `to` is a copy of `from`. Rejections are those of a check of `from`, and "trim.write".
 [[nodiscard]] Outcome<TrimReport> trim(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
                                        const std::string& to, const search::Limit& limit);
+
+// The same of a proof of unsat that a search has just written, which is not checked before. The trials take at most `seconds` of CPU time, and
+// `limit` ends them and the check of what was written. Where `trimmed` is false, `to` is no certificate, and `from` is to be kept.
+[[nodiscard]] TrimReport trim_proof(const check::Loaded& loaded, const check::Limits& limits, const std::string& from,
+                                    const std::string& to, double seconds, const search::Limit& limit);
 
 }  // namespace assay::queries

@@ -35,6 +35,7 @@ constexpr double kLeastAttack = 0.01;     // ... but at least this long
 constexpr double kOpeningShare = 0.1;     // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;        // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;    // the same where branching has little to offer
+constexpr double kShareOfKinks = 0.35;    // of the root's work, at most, for operands of relus to be tried alone
 constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions that are tried before anything is refined
 constexpr std::uint64_t kFewNodes = 8;    // before the root's bounds are refined, where they are those of curves
 constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its nodes' minimisers find witnesses, too
@@ -204,7 +205,7 @@ class Search {
   // `open`: the cases that are to be refuted there, by position in the group.
   Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
     GroupResult result;  // of the root, and of cases that were refuted one by one
-    auto easy = close_by_boxes(scope, open);
+    auto easy = close_early(scope, open);
     if (!easy) return easy.rejection();
     result.refutation = std::move(easy).value();
     if (result.refutation) return result;
@@ -273,19 +274,27 @@ class Search {
     ++statistics_.leaves;
   }
 
-  // What boxes and one pass from the outputs refute needs no bounds of hidden layers, neither here nor in the check. Nothing where that is not
-  // every case, or takes long.
-  Outcome<std::optional<kernel::Refutation>> close_by_boxes(const kernel::Scope& scope, std::vector<std::uint32_t> open) {
+  // What boxes and one pass from the outputs refute needs no bounds of hidden layers, neither here nor in the check; and often the operands of
+  // relus are enough, where bounds of others, such as factors of products, are most of the work. Nothing where that is not every case, or takes
+  // long.
+  Outcome<std::optional<kernel::Refutation>> close_early(const kernel::Scope& scope, const std::vector<std::uint32_t>& open) {
     std::optional<kernel::Refutation> refutation;
     const double row = problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1));
-    if (!(row * static_cast<double>(1 + open.size()) <= kBoxesWork)) return refutation;
-    RootBounds boxes(*problem_, scope, options_.threads);
-    if (!advance(boxes, {limit(), deadline_, deadline_, false}) || !boxes.has_all_boxes()) return refutation;
-    if (auto closed = close_at_root(boxes, open, refutation); !closed) return closed.rejection();
-    if (open.empty())
-      keep_root({scope.group(), {}, {}}, boxes);
-    else
+    for (const auto refine : {RootPlan::Refine::nothing, RootPlan::Refine::kinks}) {
+      RootBounds bounds(*problem_, scope, options_.threads);
+      const double share = bounds.share_of_kinks();
+      const bool is_cheap = refine == RootPlan::Refine::nothing ? row * static_cast<double>(1 + open.size()) <= kBoxesWork
+                                                                : share > 0 && share <= kShareOfKinks;
+      const Limit pause{std::min(deadline_, Deadline::in(kOpeningShare * remaining())), stop_.get_token()};
+      if (!is_cheap || !advance(bounds, {pause, deadline_, deadline_, refine}) || !bounds.has_all_boxes()) continue;
+      std::vector<std::uint32_t> left = open;
+      if (auto closed = close_at_root(bounds, left, refutation); !closed) return closed.rejection();
+      if (left.empty()) {
+        keep_root({scope.group(), {}, {}}, bounds);
+        return refutation;
+      }
       refutation.reset();
+    }
     return refutation;
   }
 

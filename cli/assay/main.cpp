@@ -47,7 +47,11 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
-  verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
+  CLI::Option* proof = verb->add_option("--proof", options.proof, "write a certificate for assay-check")->type_name("FILE");
+  verb->add_flag("--trim{auto}", options.trim,
+                 "leave out of a proof of unsat what its conclusions do not need, behind the answer: for as long as the CPU\n"
+                 "time of the search, or with --trim=TIME for so long, and within --timeout")
+      ->needs(proof);
   verb->add_option("--timeout", options.timeout, "wall-clock limit for the whole run, e.g. 60, 90s, 5m")->type_name("TIME");
   verb->add_option("--scale", options.scale,
                    "where the property stays undecided: for so long, beyond --timeout, look for the largest share of its\n"

@@ -28,6 +28,7 @@ struct VerifyOptions {
   std::vector<std::string> networks;  // [NAME=]FILE
   std::string proof;
   std::string timeout;  // with a unit
+  std::string trim;     // how long the certificate is trimmed, the same; "auto": as long as the search took; empty: not at all
   std::string scale;    // the same: for the largest scale of an undecided property; empty: not asked for
   Limits limits;
   int threads = 2;

@@ -14,6 +14,7 @@
 #include "assay/pages/page.h"
 #include "assay/queries/bounds.h"
 #include "assay/queries/evaluate.h"
+#include "assay/queries/trim.h"
 #include "certificates/format/dump.h"
 #include "certificates/search/search.h"
 #include "cli/assay/float_run.h"
@@ -28,12 +29,18 @@ namespace assay::cli {
 // What there is to say about a file or an op, in order: names and texts.
 using pages::Facts;
 
+struct TrimmedProof {
+  queries::TrimReport report;
+  double seconds = 0;  // of CPU time
+};
+
 struct VerifyReport {
   std::string answer;  // sat, unsat, unknown, timed-out; empty when the input was refused
   std::string reason;
   int exit = kExitInternal;
   std::string model, property, proof;
   std::uint64_t proof_bytes = 0;
+  std::optional<TrimmedProof> trim;            // of a proof of unsat, where it was asked for
   double load_seconds = 0, total_seconds = 0;  // wall
   search::Statistics statistics;
   std::shared_ptr<const kernel::Problem> problem;  // null when the input was refused

@@ -234,6 +234,11 @@ std::string to_json(const VerifyReport& report) {
   json["model"] = report.model;
   json["property"] = report.property;
   json["proof"] = report.proof_bytes == 0 ? Json(nullptr) : Json{{"file", report.proof}, {"bytes", report.proof_bytes}};
+  if (report.trim)
+    json["trim"] = {{"trimmed", report.trim->report.trimmed},
+                    {"reason", report.trim->report.reason},
+                    {"bytes_before", report.trim->report.bytes_before},
+                    {"cpu_seconds", report.trim->seconds}};
   const search::Statistics& s = report.statistics;
   json["statistics"] = {{"wall_seconds", s.wall_seconds},
                         {"cpu_seconds", s.cpu_seconds},

@@ -35,7 +35,7 @@ std::string json_of(const queries::TrimReport& report, const TrimOptions& option
                                        {"certificate", options.out},
                                        {"bytes_before", report.bytes_before},
                                        {"bytes_after", report.bytes_after},
-                                       {"work_before", report.work_before},
+                                       {"work_before", report.work_before.value_or(0)},
                                        {"work_after", report.work_after},
                                        {"elements_before", s.refined},
                                        {"elements_after", s.kept},
@@ -68,7 +68,7 @@ int trim(const TrimOptions& options) {
   if (done.trimmed)
     std::fprintf(stderr, "%s: %llu bytes instead of %llu, %.3g multiply-adds to check instead of %.3g\n", options.out.c_str(),
                  static_cast<unsigned long long>(done.bytes_after), static_cast<unsigned long long>(done.bytes_before), done.work_after,
-                 done.work_before);
+                 done.work_before.value_or(0));
   else
     std::fprintf(stderr, "%s is a copy: %s\n", options.out.c_str(), done.reason.c_str());
   return write_json(options.json, json_of(done, options)) ? kExitYes : kExitUnwritten;

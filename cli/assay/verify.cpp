@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/queries/trim.h"
 #include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/search.h"
@@ -19,6 +21,7 @@
 #include "cli/assay/common_options.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
 #include "kernel/proof/theorem_text.h"
 #include "semantics/statement/statement_text.h"
@@ -166,6 +169,11 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   if (options.verbosity > 0)
     std::fprintf(stderr, "reading %.3f s, attack %.3f s (%llu steps), root bounds %.3f s, branching %.3f s\n", report.load_seconds,
                  s.attack_seconds, static_cast<unsigned long long>(s.attack_steps), s.root_seconds, s.branching_seconds);
+  if (report.trim && report.trim->report.trimmed)
+    std::fprintf(stderr, "trimmed from %llu bytes in %.3f s of CPU time\n",
+                 static_cast<unsigned long long>(report.trim->report.bytes_before), report.trim->seconds);
+  else if (report.trim)
+    std::fprintf(stderr, "not trimmed: %s\n", report.trim->report.reason.c_str());
   if (report.proof_bytes > 0)
     std::fprintf(stderr, "certificate: %s, %llu bytes; check it with: assay-check %s %s %s\n", report.proof.c_str(),
                  static_cast<unsigned long long>(report.proof_bytes), report.model.c_str(), report.property.c_str(), report.proof.c_str());
@@ -250,6 +258,24 @@ void take(queries::Verified found, Certificate* certificate, VerifyReport& repor
     report.why = kept.rejection();
   else
     report.proof_bytes = kept.value();
+}
+
+// A proof of unsat that has taken its place makes room for what is left of it where that is accepted as well. The answer stands, and was printed.
+void trim_certificate(const VerifyOptions& options, search::Deadline deadline, double seconds, const Loaded& loaded, VerifyReport& report) {
+  if (options.trim.empty() || report.answer != "unsat" || report.proof_bytes == 0) return;
+  const double start = thread_cpu_seconds();
+  TrimmedProof& trimmed = report.trim.emplace();
+  trimmed.report.reason = "it is no regular file";
+  if (std::filesystem::is_regular_file(options.proof)) {
+    Replacement file(options.proof);
+    if (options.trim == "auto") seconds = report.statistics.cpu_seconds;
+    if (file.name().empty())
+      trimmed.report.reason = std::strerror(errno);
+    else
+      trimmed.report = queries::trim_proof(loaded, options.limits, options.proof, file.name(), seconds, {deadline, interruption_token()});
+    if (trimmed.report.trimmed && file.take_place()) report.proof_bytes = trimmed.report.bytes_after;
+  }
+  trimmed.seconds = thread_cpu_seconds() - start;
 }
 
 // Of a property that stayed undecided: the largest scale, or the answer after all, where a try met a point that violates.
@@ -347,6 +373,9 @@ int verify(const VerifyOptions& options) {
   double scale = 0;
   if (!options.scale.empty() && !(parse_seconds(options.scale, scale) && scale > 0))
     return usage("--scale is no time above 0, such as 10, 90s or 5m: " + options.scale);
+  double trim = 0;
+  if (!options.trim.empty() && options.trim != "auto" && !(parse_seconds(options.trim, trim) && trim >= 0))
+    return usage("--trim is no time such as 0, 10, 90s or 5m: " + options.trim);
   const search::Deadline deadline = timeout > 0 ? search::Deadline::in(timeout - wall_seconds()) : search::Deadline();
   set_progress("reading the files");
   set_verify_last_words(report, options);
@@ -360,10 +389,11 @@ int verify(const VerifyOptions& options) {
   set_verify_last_words(report, options, progress);
   if (auto searched = run_search(options, deadline, scale, *progress, report); !searched)
     return refuse_report(report, options, searched.rejection());
-  report.total_seconds = wall_seconds();
   const bool was_interrupted = is_interrupted() && !report.theorem;
   report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);
   if (options.json != "-") print_answer(report, loaded.value());
+  trim_certificate(options, deadline, trim, loaded.value(), report);
+  report.total_seconds = wall_seconds();
   const bool wanted = options.verbosity >= 0 || !options.json.empty();
   if (report.answer == "sat" && wanted) report.float_run = run_in_float32(*report.theorem);
   if (report.nearest && wanted) report.orders = run_in_orders(*report.problem, *report.nearest, kOrderSeconds);

@@ -9,7 +9,7 @@ _assay() {
   done
   case "$verb" in
     "") options="verify check gather report batch robust split solve merge trim bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
-    verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --verbose -h -q -v" ;;
+    verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --trim --verbose -h -q -v" ;;
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
@@ -35,6 +35,8 @@ _assay() {
     capabilities) options="--arithmetic-complexity-theories --help --hidden-node-theories --json --multiple-input-output-theories --multiple-network-theories --multiple-node-comparison-theories --onnx-element-types --onnx-operators --onnx-opset-versions --operations --optimised-disjunctive-reasoning --serialise-assignments --unsat-proofs --vnnlib-versions -h" ;;
   esac
   case "$verb $previous" in
+    "verify --trim") choices="auto" ;;
+    "verify --proof") choices="auto" ;;
     "verify --branching") choices="auto input relu" ;;
     "verify --expect") choices="sat unsat" ;;
     "verify --semantics") choices="real|float32" ;;

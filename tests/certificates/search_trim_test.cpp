@@ -1,4 +1,7 @@
 // Trimmed certificates: accepted as what they were made of, with less in them, and nothing is made of what is no proof.
+#include <algorithm>
+#include <functional>
+
 #include "certificates/search/search.h"
 #include "certificates/search/trim/trim.h"
 #include "tests/certificates/format_problems.h"
@@ -13,6 +16,8 @@ namespace {
 
 using ProblemPointer = std::shared_ptr<const kernel::Problem>;
 
+const std::function<bool()> never = [] { return false; };
+
 void search_proof(const ProblemPointer& problem, const TemporaryFile& file) {
   search::Options options;
   options.threads = 1;
@@ -24,10 +29,11 @@ void search_proof(const ProblemPointer& problem, const TemporaryFile& file) {
   REQUIRE(result.value().answer == search::Result::Answer::unsatisfiable);
 }
 
-Outcome<kernel::Theorem> replayed(const ProblemPointer& problem, const TemporaryFile& file) {
+Outcome<kernel::Theorem> replayed(const ProblemPointer& problem, const TemporaryFile& file,
+                                  certificate::ReplayStatistics* statistics = nullptr) {
   auto reader = certificate::Reader::open(file.path());
   REQUIRE(reader.ok());
-  return certificate::replay(*reader.value(), problem);
+  return certificate::replay(*reader.value(), problem, statistics);
 }
 
 void write(const ProblemPointer& problem, const std::vector<search::ProofGroup>& groups, const TemporaryFile& file) {
@@ -37,7 +43,7 @@ void write(const ProblemPointer& problem, const std::vector<search::ProofGroup>&
   REQUIRE(writer.value()->finish().ok());
 }
 
-enum class Trees { of_all_cases, of_each_case };
+enum class Trees { of_all_cases, of_each_case, behind_a_root };
 
 // The relus are equal, so y = 0; the slopes and splits that prove it are more than it takes.
 void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryFile& file) {
@@ -77,7 +83,13 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
     writer.done();
   };
   writer.begin_group(0);
-  if (trees == Trees::of_all_cases) {
+  if (trees == Trees::behind_a_root) {  // in two chunks, which the sweeps below derive again
+    Fragment steps;
+    steps.box(kZ);
+    for (const bool first : {true, false}) steps.tighten(kZ, {kernel::Selection::Kind::mask, {first, !first}}, {}, nullptr, false);
+    writer.append(steps);
+  }
+  if (trees != Trees::of_each_case) {
     write_tree({0, 1});
   } else {
     write_tree({0});
@@ -112,21 +124,24 @@ TEST_CASE("what is read is written again byte for byte", "[trim]") {
 TEST_CASE("a trimmed certificate proves the same with less", "[trim]") {
   const ProblemPointer problem = two_groups();
   const TemporaryFile file, trimmed;
-  const auto trees = GENERATE(Trees::of_all_cases, Trees::of_each_case);
+  const auto trees = GENERATE(Trees::of_all_cases, Trees::of_each_case, Trees::behind_a_root);
   write_wasteful(problem, trees, file);
-  REQUIRE(replayed(problem, file).ok());
+  certificate::ReplayStatistics before, after;
+  REQUIRE(replayed(problem, file, &before).ok());
   auto groups = search::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
-  const auto statistics = search::trim(problem, groups.value(), {});
+  const auto statistics = search::trim(problem, groups.value(), never);
   REQUIRE(statistics.ok());
-  CHECK(statistics.value().splits_dropped >= (trees == Trees::of_all_cases ? 1 : 2));
+  CHECK(statistics.value().splits_dropped >= (trees == Trees::of_each_case ? 2 : 1));
+  CHECK(statistics.value().refined == (trees == Trees::behind_a_root ? 2 : 0));
+  CHECK(statistics.value().kept == 0);
   CHECK(statistics.value().slopes_dropped >= 1);
-  CHECK(statistics.value().work_after < statistics.value().work_before);
   write(problem, groups.value(), trimmed);
-  const auto theorem = replayed(problem, trimmed);
+  const auto theorem = replayed(problem, trimmed, &after);
   REQUIRE(theorem.ok());
   CHECK(theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable);
   CHECK(trimmed.bytes().size() < file.bytes().size());
+  CHECK(after.work < before.work);
 }
 
 TEST_CASE("what the kernel does not accept is not trimmed", "[trim]") {
@@ -141,7 +156,7 @@ TEST_CASE("what the kernel does not accept is not trimmed", "[trim]") {
     return step.record.type == certificate::RecordType::conclude || step.record.type == certificate::RecordType::empty;
   });
   REQUIRE(steps.size() < before);
-  CHECK_FALSE(search::trim(problem, groups.value(), {}).ok());
+  CHECK_FALSE(search::trim(problem, groups.value(), never).ok());
 }
 
 TEST_CASE("a limit that is reached at once changes nothing", "[trim]") {
@@ -150,9 +165,26 @@ TEST_CASE("a limit that is reached at once changes nothing", "[trim]") {
   search_proof(problem, file);
   auto groups = search::read_proof(file.path(), *problem);
   REQUIRE(groups.ok());
-  CHECK_FALSE(search::trim(problem, groups.value(), {search::Deadline::in(0), {}}).ok());
+  CHECK_FALSE(search::trim(problem, groups.value(), [] { return true; }).ok());
   write(problem, groups.value(), again);
   CHECK(again.bytes() == file.bytes());
+}
+
+TEST_CASE("wherever the trimming is ended, what is left is accepted", "[trim]") {
+  const ProblemPointer problem = two_groups();
+  const TemporaryFile file, trimmed;
+  write_wasteful(problem, Trees::behind_a_root, file);
+  std::size_t smallest = file.bytes().size();
+  for (int most = 0; most < 4000; most = most * 5 / 4 + 1) {
+    auto groups = search::read_proof(file.path(), *problem);
+    REQUIRE(groups.ok());
+    const auto statistics = search::trim(problem, groups.value(), [left = most]() mutable { return --left < 0; });
+    CHECK((statistics.ok() || statistics.rejection().code == "kernel.stopped"));
+    write(problem, groups.value(), trimmed);
+    REQUIRE(replayed(problem, trimmed).ok());
+    smallest = std::min(smallest, trimmed.bytes().size());
+  }
+  CHECK(smallest < file.bytes().size());
 }
 
 TEST_CASE("a witness is no proof that could be trimmed", "[trim]") {

@@ -116,6 +116,42 @@ class Trim(Case):
         self.assertEqual((word, report["trimmed"]), ("copied", False))
         self.assertEqual(out.read_bytes(), self.proofs[self.hard].read_bytes())
 
+    def verify(self, statement, *words):
+        """-> what ran, the report, the file."""
+        proof, report = self.folder / "verified", self.folder / "verify.json"
+        done = assay("verify", MODEL, statement, "--proof", proof, "--threads", 1, f"--json={report}", *words)
+        return done, json.loads(report.read_text()), proof
+
+    def test_verify_trims_what_it_wrote(self):
+        for statement in (self.easy, self.hard):
+            done, report, proof = self.verify(statement, "--trim=60")
+            self.assertEqual((done.returncode, done.stdout.split("\n")[0], report["trim"]["trimmed"]), (0, "unsat", True), report["trim"]["reason"][:300])
+            self.assertEqual(check(MODEL, statement, proof), "accepted")
+            self.assertEqual(report["proof"]["bytes"], proof.stat().st_size)
+            self.assertLess(report["proof"]["bytes"], report["trim"]["bytes_before"])
+
+    def test_verify_keeps_what_there_was_no_time_for(self):
+        for words in (("--trim=0",), ("--trim", "--expect", "unsat"), ("--trim=1e-3", "--timeout", 30)):
+            done, report, proof = self.verify(self.hard, *words)
+            self.assertEqual((done.returncode, report["answer"]), (0, "unsat"))
+            self.assertEqual(check(MODEL, self.hard, proof), "accepted")
+            if words == ("--trim=0",):
+                self.assertFalse(report["trim"]["trimmed"])
+                self.assertEqual(proof.read_bytes(), self.proofs[self.hard].read_bytes())
+        done, report, proof = self.verify(self.hard, "--trim", "--expect", "sat")
+        self.assertEqual(done.returncode, 1)
+        done, report, proof = self.verify(self.fails, "--trim")
+        self.assertEqual((done.returncode, report["answer"], report.get("trim")), (0, "sat", None))
+
+    def test_verify_trims_nothing_without_a_file(self):
+        done = assay("verify", MODEL, self.easy, "--trim")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--proof", done.stderr[:300])
+        for time in ("soon", "-1"):
+            self.assertEqual(assay("verify", MODEL, self.easy, "--proof", self.folder / "p", f"--trim={time}").returncode, 2)
+        done = assay("verify", MODEL, self.easy, "--proof", "/dev/null", "--trim")
+        self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, "unsat"), done.stderr[:300])
+
     def test_usage(self):
         for words in ((MODEL, self.easy), (MODEL, self.easy, self.proofs[self.easy]), (MODEL, self.easy, self.proofs[self.easy], "-o", "x", "--timeout", "0")):
             self.assertEqual(assay("trim", *words).returncode, 2)

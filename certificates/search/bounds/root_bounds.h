@@ -21,10 +21,10 @@ namespace assay::search {
 
 // How much of the root to derive. It does not depend on the deadline as long as there is time for all of it.
 struct RootPlan {
-  Limit pause;          // returns then, wherever it stands
-  Deadline deadline;    // all is refined if it is likely to be done by then ...
-  Deadline share_end;   // ... else the nodes that are likely to be done by then
-  bool refines = true;  // false: boxes alone
+  Limit pause;                                                                    // returns then, wherever it stands
+  Deadline deadline;                                                              // all is refined if it is likely to be done by then ...
+  Deadline share_end;                                                             // ... else the nodes that are likely to be done by then
+  enum class Refine : std::uint8_t { nothing, kinks, all } refine = Refine::all;  // boxes alone; operands of relus; every pre-activation
 };
 
 // The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.
@@ -39,6 +39,7 @@ class RootBounds {
 
   // Goes on where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const RootPlan& plan);
+  [[nodiscard]] double share_of_kinks() const;  // of the work of one row for each element of the pre-activations
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 

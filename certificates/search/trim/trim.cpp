@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "certificates/format/format.h"
+#include "certificates/search/network/network.h"
 #include "certificates/search/trim/root.h"
 
 namespace assay::search {
@@ -24,37 +26,37 @@ bool is_movable(const Record& record) {
 
 bool begins_with_sweep(const ProofBranch& branch) { return !branch.steps.empty() && branch.steps[0].record.type == RecordType::sweep; }
 
-// Multiply-adds, counted by the scopes that spend from it.
-class Meter {
- public:
-  [[nodiscard]] const std::shared_ptr<double>& purse() const { return left_; }
-  [[nodiscard]] double spent() const { return kMost - *left_; }
-
- private:
-  static constexpr double kMost = 1e15;
-  std::shared_ptr<double> left_ = std::make_shared<double>(kMost);
-};
-
 class BranchTrimmer {
  public:
-  BranchTrimmer(const kernel::Problem& problem, const Limit& limit, TrimStatistics& statistics)
-      : problem_(problem), limit_(limit), statistics_(statistics) {}
+  BranchTrimmer(const kernel::Problem& problem, const std::function<bool()>& is_over, TrimStatistics& statistics)
+      : problem_(problem), is_over_(is_over), statistics_(statistics) {}
 
-  // The branch on a scope with `depth` splits.
-  void trim(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
-    const std::size_t known = known_.size();
-    trim_from(branch, scope, depth);
-    known_.resize(known);
+  // The branch of a group, on a scope that its first steps have reached.
+  void trim(ProofBranch& root, std::size_t steps, kernel::Scope scope) {
+    for (std::size_t k = 0; k < steps; ++k) know(root.steps[k]);
+    trim_from(root, steps, std::move(scope), 0);
   }
 
  private:
-  void trim_from(ProofBranch& branch, kernel::Scope scope, std::size_t depth) {
+  // The branch on a scope with `depth` splits.
+  void trim(ProofBranch& branch, const kernel::Scope& scope, std::size_t depth) {
+    const std::size_t known = known_.size();
+    trim_from(branch, 0, scope, depth);
+    known_.resize(known);
+  }
+
+  void know(const ProofStep& step) {
+    if (step.record.type == RecordType::define_hints)
+      known_.emplace_back(step.record.hints_id, std::make_shared<const kernel::Hints>(step.record.hints));
+  }
+
+  void trim_from(ProofBranch& branch, std::size_t from, kernel::Scope scope, std::size_t depth) {
     const kernel::Scope before = scope;
     std::optional<kernel::Refutation> closed;
-    for (ProofStep& step : branch.steps) {
-      if (limit_.reached()) return;
-      if (step.record.type == RecordType::define_hints)
-        known_.emplace_back(step.record.hints_id, std::make_shared<const kernel::Hints>(step.record.hints));
+    for (; from < branch.steps.size(); ++from) {
+      ProofStep& step = branch.steps[from];
+      if (is_over_()) return;
+      know(step);
       if (is_conclusion(step.record))
         shorten(step, scope);
       else if (!take_step(problem_, step.record, scope, closed))
@@ -66,7 +68,7 @@ class BranchTrimmer {
     trim(branch.fork->left, both.value().left, depth + 1);
     trim(branch.fork->right, both.value().right, depth + 1);
     if (!branch.fork->rest.empty()) {
-      trim_from(branch.fork->rest, scope, depth);
+      trim_from(branch.fork->rest, 0, scope, depth);
       return drop_needless_split(branch, scope);
     }
     if (!drop_split(branch, scope, depth)) join_sweeps(branch, before);
@@ -190,7 +192,7 @@ class BranchTrimmer {
 
   static constexpr float kSteps = 128;
   const kernel::Problem& problem_;
-  const Limit limit_;
+  const std::function<bool()> is_over_;
   TrimStatistics& statistics_;
   std::vector<std::pair<std::uint32_t, std::shared_ptr<const kernel::Hints>>> known_;  // hints in force
 };
@@ -201,46 +203,30 @@ std::size_t bytes_of(const ProofBranch& branch) {
   return bytes;
 }
 
-// Multiply-adds of a check of the group.
-Outcome<double> work_of(const kernel::Problem& problem, const ProofGroup& group, kernel::Scope root) {
-  const Meter meter;
-  root.spend_from(meter.purse());
-  const auto refutation = replay_branch(problem, group.root, std::move(root));
-  if (!refutation) return refutation.rejection();
-  if (refutation.value().complete()) return meter.spent();
-  return Rejection{Rejection::Kind::rejected, "trim.open", "group " + std::to_string(group.group),
-                   "all cases refuted",       "open ones", "check the certificate: assay-check says what is missing"};
-}
-
 }  // namespace
 
-Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups, const Limit& limit) {
+Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
+                             const std::function<bool()>& is_over) {
   TrimStatistics statistics;
-  const Network network(problem);
-  const DualGraph graph(network, DualGraph::InputRows::later);
+  std::optional<Network> network;
+  std::optional<DualGraph> graph;
   for (ProofGroup& group : groups) {
     auto root = kernel::Scope::root(problem, group.group);
     if (!root) return root.rejection();
-    root.value().stop_when([limit] { return limit.reached(); });
-    const auto before = work_of(*problem, group, root.value());
-    if (!before) return before.rejection();
-    statistics.work_before += before.value();
+    root.value().stop_when(is_over);
     const std::size_t bytes = bytes_of(group.root);
-    BranchTrimmer(*problem, limit, statistics).trim(group.root, root.value(), 0);
-    const std::vector<ProofStep> steps = group.root.steps;
-    RootTrim trimmed = trim_root(problem, graph, group, root.value(), before.value(), bytes - bytes_of(group.root), limit);
-    root.value().stop_when(nullptr);
-    auto after = work_of(*problem, group, root.value());
-    // Lines that a trial was given with its scope can be others than those of a check from the beginning.
-    if (!after && trimmed.kept < trimmed.refined) {
-      group.root.steps = steps;
-      trimmed.kept = trimmed.refined;
-      after = work_of(*problem, group, root.value());
+    RootTrimmer trimmer(problem, group, root.value(), is_over);
+    if (auto derived = trimmer.derive(); !derived) {
+      if (&group != &groups.front() && is_over()) break;
+      return derived.rejection();
     }
-    if (!after) return after.rejection();
-    statistics.refined += trimmed.refined;
-    statistics.kept += trimmed.kept;
-    statistics.work_after += after.value();
+    BranchTrimmer(*problem, is_over, statistics).trim(group.root, trimmer.steps(), trimmer.scope());
+    if (trimmer.is_worth_shortening() && !is_over()) {
+      if (!graph) graph.emplace(network.emplace(problem), DualGraph::InputRows::later);
+      trimmer.shorten(*graph, bytes - std::min(bytes, bytes_of(group.root)));
+    }
+    statistics.refined += trimmer.refined();
+    statistics.kept += trimmer.kept();
   }
   return statistics;
 }

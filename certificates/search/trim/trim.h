@@ -4,29 +4,29 @@
 //   * Slopes that a conclusion holds without are left out, and its other hints are written in fewer bits.
 //   * A split goes where its branch closes with the steps of one of its halves, or with those behind it.
 //   * A sweep above a split takes the place of those in its halves, where they close on the boxes that it leaves.
-//   * Bounds at the root of a group that the branches do not need are left out (root.h).
+//   * Bounds at the root of a group that the branches do not need are left out, before the others and again behind them (root.h).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "certificates/search/deadline.h"
 #include "certificates/search/trim/proof.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {
 
 struct TrimStatistics {
-  std::uint64_t refined = 0, kept = 0;  // elements whose bounds the roots derive, before and after
+  std::uint64_t refined = 0, kept = 0;  // elements whose bounds the roots derive, before and after (root.h)
   std::uint64_t slopes_dropped = 0;     // arrays of slopes
   std::uint64_t splits_dropped = 0, sweeps_joined = 0;
-  double work_before = 0, work_after = 0;  // multiply-adds that the kernel counts
 };
 
-// Changes `groups`. Rejections are the kernel's, where it does not accept the groups as they are, or the limit is reached before that is known
-// ("kernel.stopped"). A limit that is reached later ends the trimming, and what was found until then counts.
+// Changes `groups`, every change judged on the facts before it; a check of what is written is the judge of the whole. Rejections are the
+// kernel's, where it does not accept the groups as they are, or `is_over` says so before that is known ("kernel.stopped"). Where it says so
+// later, the trimming ends, and what was found until then counts.
 [[nodiscard]] Outcome<TrimStatistics> trim(const std::shared_ptr<const kernel::Problem>& problem, std::vector<ProofGroup>& groups,
-                                           const Limit& limit);
+                                           const std::function<bool()>& is_over);
 
 }  // namespace assay::search

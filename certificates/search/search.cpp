@@ -274,25 +274,19 @@ class Search {
     ++statistics_.leaves;
   }
 
-  // What boxes and one pass from the outputs refute needs no bounds of hidden layers, neither here nor in the check; and often the operands of
-  // relus are enough, where bounds of others, such as factors of products, are most of the work. Nothing where that is not every case, or takes
-  // long.
+  // What boxes, or few bounds of relus' operands, refute needs no others, here and in the check. Nothing where that is not every case.
   Outcome<std::optional<kernel::Refutation>> close_early(const kernel::Scope& scope, const std::vector<std::uint32_t>& open) {
     std::optional<kernel::Refutation> refutation;
-    const double row = problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1));
+    const double row = problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1)) * static_cast<double>(1 + open.size());
     for (const auto refine : {RootPlan::Refine::nothing, RootPlan::Refine::kinks}) {
       RootBounds bounds(*problem_, scope, options_.threads);
-      const double share = bounds.share_of_kinks();
-      const bool is_cheap = refine == RootPlan::Refine::nothing ? row * static_cast<double>(1 + open.size()) <= kBoxesWork
-                                                                : share > 0 && share <= kShareOfKinks;
+      if (!(refine == RootPlan::Refine::nothing ? row <= kBoxesWork : bounds.share_of_kinks() <= kShareOfKinks)) continue;
       const Limit pause{std::min(deadline_, Deadline::in(kOpeningShare * remaining())), stop_.get_token()};
-      if (!is_cheap || !advance(bounds, {pause, deadline_, deadline_, refine}) || !bounds.has_all_boxes()) continue;
+      if (!advance(bounds, {pause, deadline_, deadline_, refine}) || !bounds.has_all_boxes()) continue;
       std::vector<std::uint32_t> left = open;
       if (auto closed = close_at_root(bounds, left, refutation); !closed) return closed.rejection();
-      if (left.empty()) {
-        keep_root({scope.group(), {}, {}}, bounds);
-        return refutation;
-      }
+      if (left.empty()) keep_root({scope.group(), {}, {}}, bounds);
+      if (left.empty()) break;
       refutation.reset();
     }
     return refutation;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/network/softmax_planes.h"
 #include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
@@ -213,6 +214,23 @@ TEST_CASE("slopes and mixes that relus behind attention share narrow their box, 
     setup.check_box_at_samples(node, seed);
   }
   CHECK(after < 0.99 * before);
+}
+
+TEST_CASE("operands of relus are bounded before those of products, where that is asked for", "[search][root]") {
+  const auto problem = Setup(attention(1), 0).problem;
+  const auto scope = [&] { return kernel::Scope::root(problem, 0).value(); };
+  RootBounds boxes(*problem, scope(), 1), kinks(*problem, scope(), 1);
+  RootPlan plan;
+  plan.refine = RootPlan::Refine::nothing;
+  REQUIRE(boxes.advance(plan).ok());
+  plan.refine = RootPlan::Refine::kinks;
+  REQUIRE(kinks.advance(plan).ok());
+  CHECK((kinks.share_of_kinks() > 0 && kinks.share_of_kinks() < 1));
+  CHECK_FALSE(kinks.complete());
+  for (const NodeId node : problem->pre_activations())
+    CHECK((kinks.scope().box(node).hi != boxes.scope().box(node).hi) == problem->kink_at_zero(node));
+  REQUIRE(kinks.advance({}).ok());
+  CHECK(kinks.complete());
 }
 
 TEST_CASE("relus behind attention are split, and nothing else is", "[search][branching]") {

@@ -63,7 +63,7 @@ double RootBounds::share_of_kinks() const {
     all += work;
     if (problem_.kink_at_zero(nodes_[k].id)) kinks += work;
   }
-  return all > 0 ? kinks / all : 1;
+  return kinks > 0 ? kinks / all : 1;
 }
 
 Outcome<Done> RootBounds::advance(const RootPlan& plan) {

@@ -39,7 +39,7 @@ class RootBounds {
 
   // Goes on where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const RootPlan& plan);
-  [[nodiscard]] double share_of_kinks() const;  // of the work of one row for each element of the pre-activations
+  [[nodiscard]] double share_of_kinks() const;  // of the work of a row for each element of pre-activations; 1 where there are none
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 

@@ -29,6 +29,7 @@ struct CloseFile {
 
 Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64_t limit) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (!file && errno == ENOMEM) throw std::bad_alloc();  // as where there is none for the bytes
   if (!file) return problem("files.open", path, "a readable file", std::strerror(errno), "check the path and its permissions");
   struct stat status {};
   constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks

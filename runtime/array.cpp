@@ -41,7 +41,9 @@ Outcome<Done> Array::fetch() const {
     if (distant_->here != nullptr) return Done{};
     const auto made = distant_->computed();
     if (!made) return made.rejection();
-    distant_->here = made.value().buffer_;
+    const Array& array = made.value();
+    if (auto done = array.fetch(); !done) return done;  // it may be another shape of an array that is elsewhere itself
+    distant_->here = array.distant_ == nullptr ? array.buffer_ : array.distant_->here;
     distant_->computed = nullptr;
     return Done{};
   }

@@ -1,6 +1,8 @@
 #include "runtime/repeated.h"
 
 #include <algorithm>
+#include <mutex>
+#include <tuple>
 
 #include "runtime/kernels/composed.h"
 
@@ -31,11 +33,13 @@ bool has_one_reader(const RepeatedOps& all, std::size_t value) {
 struct Later {
   std::shared_ptr<RepeatedOps> ops;
   std::vector<Array> given, computed;
+  std::mutex computing;  // of all values of one call, which several threads may read
 };
 Array value_later(const std::shared_ptr<Later>& later, std::size_t k) {
   const Graph& graph = later->ops->graph;
   const Node& node = graph.node(graph.outputs[k]);
   return Array::computed_later(node.dtype, node.shape, [later, k]() -> Outcome<Array> {
+    const std::lock_guard lock(later->computing);
     if (later->computed.empty()) {
       auto made = later->ops->all->replay(later->given);
       if (!made) return made.rejection();
@@ -62,13 +66,18 @@ std::vector<Value> Repeated::operator()(std::span<const Value> values) {
   const auto found = std::ranges::find_if(known_, fits);
   const Ref first = session_.tape_.size();
   if (found == known_.end()) {
+    const auto beside_ops = [&] { return std::tuple(session_.hook_count_, session_.names_.size(), session_.keys_drawn()); };
+    const auto before = beside_ops();
     std::vector<Value> results = function_(values);
-    if (known_.size() < kMostKnown) known_.push_back(recorded(values, results, first));
+    if (known_.size() >= kMostKnown) return results;
+    known_.push_back(recorded(values, results, first));
+    if (before != beside_ops()) known_.back()->all.reset();  // a hook, a name or a random number is the first call's alone
     return results;
   }
   const std::shared_ptr<RepeatedOps> known = *found;
   if (!known->all) return function_(values);
-  const auto later = std::make_shared<Later>(Later{known, {}, {}});
+  const auto later = std::make_shared<Later>();
+  later->ops = known;
   for (const Ref ref : outside) later->given.push_back(session_.tape_[ref].value);
   auto computed = known->forward->replay(later->given);
   if (!computed) return function_(values);  // the ops say why
@@ -130,6 +139,11 @@ std::shared_ptr<RepeatedOps> Repeated::recorded(std::span<const Value> values, s
   return made;
 }
 
+void RepeatedOps::keep_all() {
+  forward = all;
+  kept.assign(ops.size(), true);
+}
+
 void RepeatedOps::keep_what_is_read() {
   kept.assign(ops.size(), false);
   const auto keep = [&](std::size_t value) {
@@ -147,12 +161,8 @@ void RepeatedOps::keep_what_is_read() {
     if (kept[k]) lean.mark_output(graph.outputs[k], graph.output_names[k]);
   }
   auto program = Program::compile(lean);
-  if (program) {
-    forward = std::move(program).value();
-  } else {
-    forward = all;
-    kept.assign(ops.size(), true);
-  }
+  if (!program) return keep_all();
+  forward = std::move(program).value();
 }
 
 }  // namespace assay::runtime

@@ -42,12 +42,13 @@ struct RepeatedOps {
 
   // From now on results and what backward programs read are kept, and the rest is computed if somebody asks for it.
   void keep_what_is_read();
+  void keep_all();
 };
 
 class Repeated {
  public:
   using Function = std::function<std::vector<Value>(std::span<const Value>)>;
-  // For values of the same types the function does the same ops; as a program where it reads these values alone.
+  // For values of the same types the function does the same ops; as a program where it reads these values alone, and does nothing but ops.
   Repeated(Session& session, Function function) : session_(session), function_(std::move(function)) {}
   std::vector<Value> operator()(std::span<const Value> values);
 

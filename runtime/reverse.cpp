@@ -179,7 +179,10 @@ std::vector<std::size_t> drop_unread_inputs(Graph& graph) {
 std::optional<std::vector<std::optional<Array>>> Session::cotangents_together(const Together& group, std::span<const Seed> seeds,
                                                                               std::span<const Ref> leaves, const std::vector<bool>& key) {
   constexpr std::size_t kMostKeys = 8;  // programs that stay as long as the repeated ops do
-  if (group.ops->backward.size() >= kMostKeys && group.ops->backward.count(key) == 0) return std::nullopt;
+  if (group.ops->backward.size() >= kMostKeys && group.ops->backward.count(key) == 0) {
+    group.ops->keep_all();  // what is read op by op would be computed again each time
+    return std::nullopt;
+  }
   const auto [found, is_new] = group.ops->backward.try_emplace(key);
   RepeatedOps::Backward& backward = found->second;
   const auto read_with = [&](std::span<const Seed> sent) {

@@ -251,19 +251,23 @@ std::vector<ItemId> Program::State::inside(const Step& step) const {
   return found;
 }
 
+// In memory of their own: some also have a step, before this one or behind it, and a place in the program's memory.
 Outcome<Done> Program::State::show_inside(const Step& step, ProgramObserver& observer, std::vector<bool>& shown) {
   const std::vector<ItemId> ids = inside(step);
+  if (std::ranges::all_of(ids, [&](ItemId id) { return shown[id]; })) return Done{};
+  std::vector<Array> places;
+  Outcome<Done> done = Done{};
   for (const ItemId id : ids) {
-    if (shown[id]) continue;
     const Item& item = items.items[id];
     std::vector<const Array*> operands;
     for (const ItemId operand : item.operands) operands.push_back(&values[operand]);
-    values[id] = Array::empty(item.dtype, item.shape);
-    if (auto done = run(item.op, item.attributes, operands, values[id]); !done) return done;
-    show(compiled::region_of(items, {Step::Kind::op, item.operands, {id}, id, nullptr}), observer, shown, values);
+    places.push_back(std::exchange(values[id], Array::empty(item.dtype, item.shape)));
+    done = run(item.op, item.attributes, operands, values[id]);
+    if (!done) break;
+    if (!shown[id]) show(compiled::region_of(items, {Step::Kind::op, item.operands, {id}, id, nullptr}), observer, shown, values);
   }
-  for (const ItemId id : ids) values[id] = Array();
-  return Done{};
+  for (std::size_t k = 0; k < places.size(); ++k) values[ids[k]] = std::move(places[k]);
+  return done;
 }
 
 void Program::State::show_constant(ItemId id, ProgramObserver& observer, std::vector<bool>& shown) {

@@ -2,7 +2,9 @@
 #include "runtime/repeated.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/compiled_function.h"
@@ -271,6 +273,88 @@ TEST_CASE("repeated: who records sees the ops, whatever ran before", "[session]"
   }
   for (std::size_t t = 0; t < traces[0].tensors.size(); ++t)
     CHECK(std::ranges::equal(traces[0].tensors[t].value.bytes(), traces[1].tensors[t].value.bytes()));
+}
+
+TEST_CASE("repeated: what a function does beside its ops is done at each call", "[session]") {
+  Session session({.seed = 5});
+  Repeated together(session, [&](std::span<const Value> v) {
+    const Value a = tanh(v[0]) * v[1];
+    session.name(a, "inner");
+    session.on_gradient(a, [&](const Value& bar) { return bar * session.number(0.5); });
+    return std::vector<Value>{sigmoid(a)};
+  });
+  const Array x = session.normal({2, 2}), y = session.normal({2, 2});
+  std::vector<Reals> gradients;
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<Value> values{session.input(x), session.input(y)};
+    const auto bars = session.gradients(sum(together(values)[0]), values, {std::nullopt, false});
+    REQUIRE(bars.ok());
+    gradients.push_back(bars.value()[0].to_doubles());
+    CHECK(session.find("inner").has_value());
+    session.clear();
+  }
+  CHECK(gradients[1] == gradients[0]);
+  CHECK(gradients[2] == gradients[0]);
+}
+
+TEST_CASE("repeated: another shape of a value that was left out is readable, by several threads", "[session]") {
+  Session session({.seed = 2});
+  Repeated first(session, [](std::span<const Value> v) { return std::vector<Value>{sigmoid(tanh(v[0]) + v[1])}; });
+  Repeated second(session, [](std::span<const Value> v) { return std::vector<Value>{sigmoid(tanh(reshape(v[0], {3, 8}))) * v[1]}; });
+  const Array x = session.normal({6, 4}), y = session.normal({6, 4}), z = session.normal({3, 8});
+  const std::vector<Array> rest{y, z};
+  for (int call = 0; call < 4; ++call) {
+    session.clear();
+    const std::vector<Value> values{session.input(x), session.input(rest[0])};
+    const Value result = first(values)[0];
+    REQUIRE(session.gradients(sum(result), values, {std::nullopt, false}).ok());
+    const auto inside = session.all_gradients(sum(result), {});
+    REQUIRE(inside.ok());
+    const auto is_left_out = [](const auto& one) {
+      return one.value.array().distant() != nullptr && one.value.array().distant()->device == nullptr && one.value.shape() == Shape{6, 4};
+    };
+    const auto left_out = std::ranges::find_if(inside.value(), is_left_out);
+    const bool is_program = left_out != inside.value().end();
+    CHECK((is_program || call < 3));
+    const std::vector<Value> others{is_program ? left_out->value : result, session.input(rest[1])};
+    const Value other = second(others)[0];
+    REQUIRE(session.gradients(sum(other), others, {std::nullopt, false}).ok());
+    const auto all = session.all_gradients(sum(other), {});
+    REQUIRE(all.ok());
+    {
+      std::vector<std::jthread> threads;
+      for (const auto& one : all.value()) {
+        for (int thread = 0; thread < 2; ++thread) threads.emplace_back([array = one.value.array()] { (void)array.fetch(); });
+      }
+    }
+    for (const auto& one : all.value()) CHECK_NOTHROW(one.value.array().to_tensor());
+    CHECK(same_bits(other, sigmoid(tanh(reshape(others[0], {3, 8}))) * others[1]));
+  }
+}
+
+TEST_CASE("compiled: slices that one pass takes and another does not are shown, and stay where they are", "[session]") {
+  for (const bool turned : {false, true}) {
+    Session session({.seed = 1});
+    const auto function = [&](std::span<const Value> v) -> Outcome<std::vector<Value>> {
+      SliceAttributes part;
+      part.starts = {0, 0};
+      part.extents = {300, 20};
+      part.steps = {1, 1};
+      const Value a = session.apply(Op::slice, {v[0]}, part);
+      const Value taken = tanh(a) * sigmoid(a), apart = sigmoid(tanh(a + v[1]) * v[1]);  // the latter in lines of 20 beside one
+      return turned ? std::vector<Value>{apart, taken} : std::vector<Value>{taken, apart};
+    };
+    CompiledFunction compiled(session, function, {});
+    const std::vector<Value> values{session.input(session.normal({300, 40})), session.input(session.normal({1, 20}))};
+    const auto expected = function(values);
+    for (const bool records : {false, true, false}) {
+      std::optional<Recorder> recorder;
+      if (records) recorder.emplace(session);
+      const auto results = compiled(values);
+      REQUIRE(results.ok());
+      for (std::size_t k = 0; k < 2; ++k) CHECK(same_bits(results.value()[k], expected.value()[k]));
+    }
+  }
 }
 
 TEST_CASE("an optimiser writes a parameter in place only where nobody else holds it", "[session]") {

@@ -223,7 +223,10 @@ class Replay {
     if (team_->idle() > 0) share(task);
     const Held& held = held_[task.at];
     const bool ends_left = !task.open.empty() && held_[task.open.back().split].next == task.at;
-    if (ends_left && task.open.back().right) return meet(*task.open.back().right);
+    if (ends_left && task.open.back().right) {
+      task.part.session.leave_left();
+      return meet(*task.open.back().right);
+    }
     const double left = task.part.session.work_left();
     if (!step(held.record, task.part)) return fail();
     if (ends_left) close(task);

@@ -278,6 +278,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   first.tighten(node, hints, round_to_float);
   if (!first.outcome) return first.outcome;
   const double row_work = (before - *work_) / 3;
+  if (auto spent = spend(2 * static_cast<double>(elements.size() - 1) * row_work); !spent) return spent;
   std::vector<Part> parts;
   for (std::size_t k = 0; k < count; ++k) {
     parts.push_back({first.scope, none, std::make_shared<double>(before)});
@@ -288,7 +289,6 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   team_->run(count, [&](std::size_t k) { parts[k].tighten(node, hints, round_to_float); });
   for (const Part& part : parts) {
     if (!part.outcome) return part.outcome;
-    if (auto spent = spend(before - *part.work - row_work); !spent) return spent;
     if (auto met = first.scope.meet(part.scope); !met) return met;
   }
   scope = std::move(first.scope);

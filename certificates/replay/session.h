@@ -50,6 +50,8 @@ class Session {
     std::uint64_t memory = 0;
   };
   Found end_branch();
+  // The left branch of a split has ended and its right one has not: what holds on the left is of no use until next(Found).
+  void leave_left() { levels_.back().scope = levels_[levels_.size() - 2].scope; }
   Outcome<Done> next(Found right);
   void leave_team() { team_ = nullptr; }
 

@@ -4,10 +4,13 @@
 //
 // Several certificates are presented in a case; the last lines count them. One million:
 // ASSAY_FUZZ=180 build/release/bin/test_fuzz "bent proofs*" (README.md has what it takes)
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
 
+#include "certificates/replay/session.h"
+#include "tests/certificates/search_graphs.h"
 #include "tests/fuzz/records.h"
 #include "tests/fuzz/subjects.h"
 
@@ -280,4 +283,65 @@ TEST_CASE("bent proofs: none shows a false statement", "[fuzz]") {
   CHECK(codes["conclude.S3"] > 0);
   CHECK(codes["tighten.S3"] > 0);
   CHECK(codes.size() > 12);
+}
+
+// Rows that contradict at once cost as many multiply-adds, and are refused at the same budget, whether one thread has all of them or several
+// share them. Left branches that end before their right ones leave no boxes behind.
+TEST_CASE("rows that contradict cost the same by any number of threads", "[fuzz]") {
+  const auto row = search_test::output_row({{0, Rational(1)}}, Rational(-10000000));
+  const auto problem =
+      search_test::open(search_test::random_network({4, 256, 256, 1}, 3), {search_test::make_case(4, Rational(-1), Rational(1), {row})});
+  const NodeId node = problem->pre_activations().back();
+  const auto upper_end = [&](auto derive) {
+    kernel::Session session(problem);
+    REQUIRE(session.begin_group(0).ok());
+    REQUIRE(derive(session));
+    return static_cast<double>(session.scope().box(node).hi[0]);
+  };
+  const auto record = [](RecordType type, NodeId of = 0) {
+    Record made;
+    made.type = type;
+    made.node = of;
+    return made;
+  };
+  std::vector<Record> records{record(RecordType::begin_group)};
+  for (NodeId k = 0; k < problem->graph().nodes.size(); ++k) {
+    if (!problem->is_constant(k)) records.push_back(record(RecordType::box, k));
+  }
+  const double by_boxes = upper_end([&](kernel::Session& session) {
+    return std::all_of(records.begin() + 1, records.end(), [&](const Record& one) { return session.propagate_box(one.node).ok(); });
+  });
+  const double by_rows = upper_end([](kernel::Session& session) { return session.sweep(0, true).ok(); });
+  REQUIRE(by_rows < by_boxes);
+  Record split = record(RecordType::split_f64, node), conclude = record(RecordType::conclude), tighten = record(RecordType::tighten, node);
+  split.threshold = (by_boxes + by_rows) / 2;  // beyond what rows allow
+  conclude.cases = {{0, {}}};
+  tighten.selection.kind = kernel::Selection::Kind::all;
+  for (int k = 0; k < 20; ++k) {
+    for (const Record& one : {split, conclude, record(RecordType::next), tighten, record(RecordType::empty), record(RecordType::done)})
+      records.push_back(one);
+  }
+  records.push_back(record(RecordType::end_group));
+  const TemporaryFile file;
+  file.put(fuzz::certificate_of(problem->digest(), certificate::name_of(problem->statement().semantics), written(records)));
+  certificate::ReplayLimits limits;
+  limits.shared_work = 0;
+  certificate::ReplayStatistics statistics;
+  const auto answer_with = [&](std::size_t threads) {
+    limits.threads = threads;
+    auto reader = certificate::Reader::open(file.path());
+    REQUIRE(reader.ok());
+    const auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
+    return theorem ? "accepted" : theorem.rejection().to_text();
+  };
+  REQUIRE(answer_with(1) == "accepted");
+  const double work = statistics.work;
+  for (const std::size_t threads : {2, 3, 8, 64}) {
+    CHECK(answer_with(threads) == "accepted");
+    CHECK(statistics.work == work);
+  }
+  limits.work = limits.most_work = std::floor(work / 2);
+  const std::string declined = answer_with(1);
+  CHECK(declined != "accepted");
+  for (const std::size_t threads : {2, 3, 8, 64}) CHECK(answer_with(threads) == declined);
 }

@@ -116,6 +116,15 @@ inline Verdict replay_file(const std::string& path, const std::shared_ptr<const 
   return {true, theorem.value().to_text(), {}, ""};
 }
 
+// The verdict in a word or the reason, and what the replay counted.
+inline std::string answer_of(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem,
+                             const certificate::ReplayLimits& limits, certificate::ReplayStatistics& statistics) {
+  auto reader = certificate::Reader::open(path);
+  REQUIRE(reader.ok());
+  const auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
+  return theorem ? "accepted" : theorem.rejection().to_text();
+}
+
 // By one thread, and by three or eight, which hold whole splits or next to nothing: the verdict is the same, to the letter.
 inline Verdict replay_bytes(const std::string& bytes, const std::shared_ptr<const kernel::Problem>& problem) {
   const TemporaryFile file;

@@ -26,10 +26,7 @@ TEST_CASE("several threads answer and count the same") {
   limits.shared_work = 0;
   const auto answer_with = [&](std::size_t threads) {
     limits.threads = threads;
-    auto reader = certificate::Reader::open(file.path());
-    REQUIRE(reader.ok());
-    const auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
-    return theorem ? "accepted" : theorem.rejection().to_text();
+    return answer_of(file.path(), problem, limits, statistics);
   };
   REQUIRE(answer_with(1) == "accepted");
   const certificate::ReplayStatistics alone = statistics;

@@ -204,7 +204,7 @@ bool DualAscent::reverse() {
           for (std::size_t i = 0; i < step.size; ++i) sum += a[b * step.size + i] * step.bias[i];
           constant_[b] += sum;
         }
-        for (const Step::Part& part : step.parts) part.map->transpose(active_, a, a_[part.operand].data());
+        for (const Step::Part& part : step.parts) part.map->transpose_roughly(active_, a, a_[part.operand].data());
         break;
       default: {
         const DualGraph::Activation& here = graph_.activations()[--activation];
@@ -278,7 +278,7 @@ bool DualAscent::forward() {
         break;
       case Step::Kind::affine:
         for (std::size_t b = 0; b < active_; ++b) std::copy_n(step.bias.data(), step.size, z + b * step.size);
-        for (const Step::Part& part : step.parts) part.map->apply(active_, z_[part.operand].data(), z);
+        for (const Step::Part& part : step.parts) part.map->apply_roughly(active_, z_[part.operand].data(), z);
         break;
       default: {
         const std::size_t which = activation++;

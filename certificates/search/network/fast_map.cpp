@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kCopyLimit = 4'000'000;
 // A map is kept dense when at least this share of the matrix is not zero: below, compressed rows are faster.
 constexpr double kDenseShare = 0.2;
+// Elements of a dense matrix from which on float32 is much faster: smaller ones stay in the innermost cache.
+constexpr std::size_t kLeastRough = 4096;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ASSAY_SEARCH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -112,6 +114,10 @@ FastMap::FastMap(std::shared_ptr<const kernel::LinearMap> map) : work_(map->cost
       for (std::size_t j = 0; j < columns(); ++j) dense_transposed_[j * rows() + i] = matrix[i * columns() + j];
     }
     dense_ = std::move(matrix);
+    if (dense_.size() >= kLeastRough) {
+      rough_ = FloatPanels(rows(), columns(), dense_);
+      rough_transposed_ = FloatPanels(columns(), rows(), dense_transposed_);
+    }
   }
 }
 
@@ -188,6 +194,14 @@ void FastMap::transpose(std::size_t batch, const double* a, double* out) const {
       map_->transpose(batch, a, out);
       return;
   }
+}
+
+void FastMap::apply_roughly(std::size_t batch, const double* x, double* y) const {
+  rough_.is_empty() ? apply(batch, x, y) : rough_transposed_.add_product(batch, x, y);
+}
+
+void FastMap::transpose_roughly(std::size_t batch, const double* a, double* out) const {
+  rough_.is_empty() ? transpose(batch, a, out) : rough_.add_product(batch, a, out);
 }
 
 }  // namespace assay::search

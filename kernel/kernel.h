@@ -9,6 +9,7 @@
 //   scope.assume(literal)                          ... that also satisfy the literal
 //   scope.propagate_box(node), scope.tighten(...)   facts: boxes that hold on the scope
 //   scope.meet(other)                              ... and those of a scope with the same context
+//   scope.hull(at_most, at_least)                  ... and those that both halves of a split have
 //   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
 //   merge, join                                    -> Refutation of the same / of the parent context
 //   unsatisfiable(problem, refutations)            -> Theorem "unsat"
@@ -252,6 +253,9 @@ class Scope {
 
   // Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none.
   Outcome<Done> meet(const Scope& other);
+
+  // Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs.
+  Outcome<Done> hull(const Scope& at_most, const Scope& at_least);
 
   // Rule conclude: for each listed case, sum of multipliers times rows is contradicted by back-substitution.
   // Succeeds only if all of them are; `diagnosis`, if given, tells the search how it went, success or not.

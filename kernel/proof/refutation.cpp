@@ -15,25 +15,28 @@ Outcome<Refutation> merge(const Refutation& a, const Refutation& b) {
   return result;
 }
 
+Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least) {
+  if (parent == nullptr || at_most.parent.get() != parent || at_least.parent.get() != parent)
+    return reject(rule + ".S1", "", "two children of one context", "unrelated contexts");
+  const Literal &a = at_most.literal, &b = at_least.literal;
+  if (a.node != b.node || a.element != b.element || !(a.threshold == b.threshold))
+    return reject(rule + ".S2", "", "one coordinate and one threshold", "two different literals");
+  if (a.at_least || !b.at_least) return reject(rule + ".S3", "", "the halves <= t and >= t, in this order", "the same half twice");
+  return Done{};
+}
+
 // Rule join.
 //
 //   (parent, z_e <= t) refuted for C1        (parent, z_e >= t) refuted for C2
 //   --------------------------------------------------------------------------
 //   parent refuted for the cases in both C1 and C2
 //
-// S1: both contexts extend one parent (identity). S2: same node, element and threshold (bits). S3: opposite closed halves.
-// Reason: every real z_e satisfies one of the two literals.
+// S1 to S3: of check_halves. Reason: every real z_e satisfies one of the two literals.
 Outcome<Refutation> join(const Refutation& at_most, const Refutation& at_least) {
-  const Context* a = at_most.context_.get();
-  const Context* b = at_least.context_.get();
-  if (!a->parent || a->parent != b->parent) return reject("join.S1", "", "two children of one context", "unrelated contexts");
-  if (a->literal.node != b->literal.node || a->literal.element != b->literal.element || !(a->literal.threshold == b->literal.threshold)) {
-    return reject("join.S2", "", "one coordinate and one threshold", "two different literals");
-  }
-  if (a->literal.at_least || !b->literal.at_least)
-    return reject("join.S3", "", "the halves <= t and >= t, in this order", "the same half twice");
+  const std::shared_ptr<const Context> parent = at_most.context_->parent;
+  if (auto halves = check_halves("join", parent.get(), *at_most.context_, *at_least.context_); !halves) return halves.rejection();
   Refutation result;
-  result.context_ = a->parent;
+  result.context_ = parent;
   result.cases_ = at_most.cases_;
   for (std::size_t i = 0; i < result.cases_.size(); ++i) result.cases_[i] = at_most.cases_[i] && at_least.cases_[i];
   result.vacuous_ = at_most.vacuous_ && at_least.vacuous_;

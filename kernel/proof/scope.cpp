@@ -117,6 +117,26 @@ Outcome<Done> Scope::meet(const Scope& other) {
   return Done{};
 }
 
+// Rule hull. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
+// box, and so in the hull of both; a half that contradicts itself has no point.
+Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
+  if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
+  contradiction_ = contradiction_ || (at_most.contradiction_ && at_least.contradiction_);
+  const Scope& a = at_most.contradiction_ ? at_least : at_most;
+  const Scope& b = at_least.contradiction_ ? at_most : at_least;
+  for (NodeId node = 0; node < boxes_.size() && !contradiction_; ++node) {
+    if (!a.boxes_[node] || !b.boxes_[node] || a.boxes_[node] == boxes_[node] || b.boxes_[node] == boxes_[node]) continue;
+    Box box = *a.boxes_[node];
+    if (auto spent = spend(static_cast<double>(box.lo.size())); !spent) return spent;
+    for (std::size_t i = 0; i < box.lo.size(); ++i) {
+      box.lo[i] = std::min(box.lo[i], b.boxes_[node]->lo[i]);
+      box.hi[i] = std::max(box.hi[i], b.boxes_[node]->hi[i]);
+    }
+    meet(node, std::move(box));
+  }
+  return Done{};
+}
+
 // Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,
 // every execution's result is finite; it is within the node's rounding of the image.
 Outcome<Done> Scope::propagate_box(NodeId node) try {

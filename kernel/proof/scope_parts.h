@@ -57,6 +57,10 @@ inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
 
+// S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <= first. Every real value
+// of the element then satisfies one of the two literals.
+[[nodiscard]] Outcome<Done> check_halves(const std::string& rule, const Context* parent, const Context& at_most, const Context& at_least);
+
 // Rule box for an affine node: bias + sum of M x over the operands' boxes, every rounding covered by the error bound or outward.
 [[nodiscard]] Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound);
 // The same for a node of integers or truth values, which an affine form only copies: exact, so that integers stay integers.

@@ -80,6 +80,78 @@ TEST_CASE("meet S1: facts of a scope with the same context hold here, those of a
   CHECK_FALSE(bare.has_box(problem->graph().node(node).operands[0]));
 }
 
+TEST_CASE("hull S1 to S3: what both halves of one split of this scope have", "[kernel][hull]") {
+  Chain net(1);  // y = relu(x) + relu(-x) = |x|
+  net.gemm(2, {1, -1}, {0, 0});
+  net.then(Op::relu);
+  net.gemm(1, {1, 1}, {0});
+  const auto problem = open(net.output(), {-1}, {1}, {at_least(output(0), Rational(2))});
+  const NodeId y = problem->graph().outputs[0], x = problem->graph().inputs[0];
+  const Scope whole = boxed_root(problem);
+  const auto half = [&](const Scope& above, bool at_least_side, double t, std::uint32_t element = 0) {
+    Scope scope = assumed(above, {x, element, at_least_side, t});
+    for (NodeId node = 0; node <= y; ++node) REQUIRE(scope.propagate_box(node).ok());
+    REQUIRE(scope.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+    return scope;
+  };
+  Scope scope = whole;
+  REQUIRE(scope.box(y).hi[0] > 1.5);  // boxes alone
+  const Scope left = half(scope, false, 0.25), right = half(scope, true, 0.25);
+  REQUIRE(scope.hull(left, right).ok());
+  CHECK(scope.box(y).hi[0] == std::max(left.box(y).hi[0], right.box(y).hi[0]));
+  CHECK(scope.box(y).hi[0] < 1.3);
+  CHECK(scope.box(y).lo[0] == std::min(left.box(y).lo[0], right.box(y).lo[0]));
+  CHECK(scope.box(x).lo[0] == -1);  // the split's own element is as wide as it was
+  CHECK(scope.box(x).hi[0] == 1);
+  // S1: of this context, by identity
+  CHECK(code_of(scope.hull(left, half(boxed_root(problem), true, 0.25))) == "hull.S1");
+  CHECK(code_of(scope.hull(whole, right)) == "hull.S1");
+  CHECK(code_of(boxed_root(problem).hull(left, right)) == "hull.S1");
+  CHECK(code_of(scope.hull(half(left, false, 0), half(left, true, 0))) == "hull.S1");
+  // S2: a gap of one step would lose what lies in it
+  CHECK(code_of(scope.hull(left, half(scope, true, above(0.25)))) == "hull.S2");
+  CHECK(code_of(scope.hull(left, assumed(scope, {y, 0, true, 0.25}))) == "hull.S2");
+  // S3
+  CHECK(code_of(scope.hull(right, left)) == "hull.S3");
+  CHECK(code_of(scope.hull(left, left)) == "hull.S3");
+}
+
+TEST_CASE("hull: a half without a point gives way to the other one, two leave none", "[kernel][hull]") {
+  const auto problem = two_cases();
+  const NodeId y = problem->graph().outputs[0];
+  Scope scope = boxed_root(problem);
+  const Scope nothing = assumed(scope, {y, 0, true, 100}), rest = assumed(scope, {y, 0, false, 100});
+  Scope narrow = rest;
+  REQUIRE(narrow.tighten(y, {Selection::Kind::all, {}}, {}).ok());
+  REQUIRE(scope.hull(narrow, nothing).ok());
+  CHECK(scope.box(y).hi == narrow.box(y).hi);
+  CHECK_FALSE(scope.empty().ok());
+  // Where neither half has a point, the whole has none: refuted for all cases, and not vacuously.
+  Scope inner = assumed(scope, {y, 0, false, 0});
+  Scope low = assumed(inner, {y, 1, false, 0}), high = assumed(inner, {y, 1, true, 0});
+  REQUIRE(low.assume({y, 0, true, 1}).ok());
+  CHECK(code_of(inner.hull(low, high)) == "hull.S1");  // the literal that contradicts lies deeper
+  const Scope below_all = assumed(scope, {y, 0, false, -100});
+  REQUIRE(below_all.empty().ok());
+  Scope none = below_all;
+  REQUIRE(none.hull(assumed(below_all, {y, 1, false, 0}), assumed(below_all, {y, 1, true, 0})).ok());
+  CHECK(take(none.empty()).complete());
+  CHECK_FALSE(take(none.empty()).vacuous());
+}
+
+TEST_CASE("hull: a node without a box in one half keeps its own", "[kernel][hull]") {
+  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
+  const NodeId x = problem->graph().inputs[0], y = problem->graph().outputs[0];
+  Scope bare = root(problem);
+  Scope left = assumed(bare, {x, 0, false, 0}), right = assumed(bare, {x, 0, true, 0});
+  REQUIRE(left.propagate_box(y).ok());
+  REQUIRE(bare.hull(left, right).ok());
+  CHECK_FALSE(bare.has_box(y));
+  REQUIRE(right.propagate_box(y).ok());
+  REQUIRE(bare.hull(left, right).ok());
+  CHECK(bare.box(y).hi[0] >= 2);
+}
+
 TEST_CASE("conclude S2: multipliers are finite and >= 0", "[kernel][conclude]") {
   const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))});
   const Scope scope = boxed_root(problem);

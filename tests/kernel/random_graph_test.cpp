@@ -115,6 +115,20 @@ void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random
   }
 }
 
+// Facts by cases, one split inside another one: of both halves, each refined in its own way.
+void refine_by_cases(Scope& scope, const Problem& problem, const std::vector<Sample>& points, RandomGraph& random, int deep) {
+  Literal literal = random_literal(problem, points, random);
+  std::vector<Scope> halves;
+  for (const bool at_least : {false, true}) {
+    literal.at_least = at_least;
+    Scope& half = halves.emplace_back(scope);
+    REQUIRE(half.assume(literal).ok());
+    if (deep > 0 && random.pick(2) == 0) refine_by_cases(half, problem, points, random, deep - 1);
+    derive_and_refine(half, problem, random);
+  }
+  REQUIRE(code_of(scope.hull(halves[0], halves[1])) == "accepted");
+}
+
 struct Tally {
   int graphs = 0, refuted = 0, decided = 0, empty = 0;
 };
@@ -153,6 +167,7 @@ void run_one(std::uint64_t seed, bool algebraic, Tally& tally) {
     REQUIRE(scope.assume(literal).ok());
     std::erase_if(alive, [&](const Sample& at) { return !satisfies(at, literal); });
     derive_and_refine(scope, *problem, random);
+    if (depth % 2 == 1) refine_by_cases(scope, *problem, points, random, 2);
     if (scope.empty().ok()) {
       ++tally.empty;
       CHECK(alive.empty());

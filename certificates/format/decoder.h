@@ -26,7 +26,7 @@ class Reader::Decoder {
     const std::uint8_t type = cursor.byte();
     record_.type = static_cast<RecordType>(type);
     if (type < 1 || type > kRecordTypes)
-      cursor.fail("certificate.record", "a known record type (1..15)", std::to_string(type));
+      cursor.fail("certificate.record", "a known record type (1..16)", std::to_string(type));
     else
       decode();
     record_.bytes = cursor.offset() - record_.offset;
@@ -55,6 +55,7 @@ class Reader::Decoder {
         record_.node = node();
         return;
       case RecordType::tighten:
+      case RecordType::tighten_by_cases:
         return tighten();
       case RecordType::define_hints:
         return define();
@@ -102,19 +103,51 @@ class Reader::Decoder {
 
   void split() {
     ++depth_;
-    record_.node = node();
-    record_.element = cursor.varint32();
-    const std::uint64_t size = elements(record_.node);
-    if (!(record_.element < size))
-      cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(record_.element));
-    if (record_.type == RecordType::split_f32) record_.threshold = static_cast<double>(cursor.f32());
-    if (record_.type == RecordType::split_f64) record_.threshold = cursor.f64();
-    if (!std::isfinite(record_.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
+    const kernel::Literal at_most = literal(record_.type);
+    record_.node = at_most.node;
+    record_.element = at_most.element;
+    record_.threshold = at_most.threshold;
+  }
+
+  kernel::Literal literal(RecordType type) {
+    kernel::Literal at_most{node(), 0, false, 0};
+    at_most.element = cursor.varint32();
+    const std::uint64_t size = elements(at_most.node);
+    if (!(at_most.element < size))
+      cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(at_most.element));
+    if (type == RecordType::split_f32) at_most.threshold = static_cast<double>(cursor.f32());
+    if (type == RecordType::split_f64) at_most.threshold = cursor.f64();
+    if (!std::isfinite(at_most.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
+    return at_most;
+  }
+
+  // Preorder: it ends with the leaf that leaves no half open.
+  void tree() {
+    std::vector<bool> open;  // splits, and whether their left halves have ended
+    do {
+      if (!(record_.tree.size() < kMaxCaseSteps)) return cursor.fail("certificate.length", "a tree of at most 2^16 steps", "more");
+      const std::uint8_t tag = cursor.byte();
+      if (is_split(static_cast<RecordType>(tag))) {
+        record_.tree.push_back({literal(static_cast<RecordType>(tag)), {}});
+        open.push_back(false);
+        continue;
+      }
+      if (tag != kLeaf) return cursor.fail("certificate.value", "a leaf (0) or a split (10..12)", std::to_string(tag));
+      literals_ = open.size();
+      hints(cursor.byte());
+      literals_ = 0;
+      record_.tree.push_back({std::nullopt, std::exchange(record_.hints, {})});
+      while (!open.empty() && open.back()) open.pop_back();
+      if (!open.empty()) open.back() = true;
+    } while (!open.empty() && !cursor.fault());
   }
 
   void tighten() {
+    const bool by_cases = record_.type == RecordType::tighten_by_cases;
     record_.node = node();
     const std::uint8_t flags = cursor.byte();
+    if (by_cases && (flags & (kHintFlags | kHasClaims)) != 0)
+      return cursor.fail("certificate.value", "only known flags", std::to_string(flags));
     record_.selection.kind = static_cast<kernel::Selection::Kind>(flags >> kSelectionShift & 3);
     record_.claimed = (flags & kHasClaims) != 0;
     record_.round_to_float = (flags & kRoundToFloat) != 0;
@@ -124,6 +157,7 @@ class Reader::Decoder {
         record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
+    if (by_cases) return tree();
     if (!record_.claimed) return;
     const std::uint64_t count = cursor.count(8);
     record_.claims.lo = floats(count);
@@ -172,7 +206,7 @@ class Reader::Decoder {
   }
 
   std::vector<float> beta() {
-    return array(depth_, [](const kernel::Hints& base) { return &base.beta; });
+    return array(depth_ + literals_, [](const kernel::Hints& base) { return &base.beta; });
   }
 
   void slopes(std::vector<std::vector<float>> kernel::Hints::*side) {
@@ -181,6 +215,8 @@ class Reader::Decoder {
       auto& arrays = record_.hints.*side;
       if (id < arrays.size()) cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
       if (cursor.fault()) return;
+      // Every leaf of a tree has vectors of its own.
+      if (record_.type == RecordType::tighten_by_cases) record_.values += kValuesPerNode * (id + 1 - arrays.size());
       arrays.resize(id + 1);
       arrays[id] = node_array(id, [&](const kernel::Hints& base) { return id < (base.*side).size() ? &(base.*side)[id] : nullptr; });
     }
@@ -290,7 +326,9 @@ class Reader::Decoder {
 
   Record record_;
   const Graph* graph_ = nullptr;
+  static constexpr std::uint64_t kValuesPerNode = sizeof(std::vector<float>) / sizeof(float);
   std::size_t depth_ = 0;                // open splits, as far as the records say
+  std::size_t literals_ = 0;             // of the leaf that is being read, from its tree
   std::vector<Definition> definitions_;  // in force, ids ascending
   std::uint64_t held_ = 0;               // values of their arrays
 };

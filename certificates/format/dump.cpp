@@ -44,7 +44,7 @@ std::string cases_text(const Record& record) {
 }
 
 std::string tighten_text(const Record& record) {
-  std::string text = "tighten node " + std::to_string(record.node);
+  std::string text = std::string(to_string(record.type)) + " node " + std::to_string(record.node);
   switch (record.selection.kind) {
     case kernel::Selection::Kind::unstable:
       text += " unstable";
@@ -56,6 +56,8 @@ std::string tighten_text(const Record& record) {
       text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" +
               std::to_string(record.selection.mask.size());
   }
+  const auto is_leaf = [](const kernel::CaseStep& step) { return !step.split; };
+  if (!record.tree.empty()) text += ", " + plural(static_cast<std::uint64_t>(std::ranges::count_if(record.tree, is_leaf)), "case");
   if (record.claimed) text += ", " + plural(record.claims.lo.size(), "claim");
   if (record.round_to_float) text += ", rounded to float32";
   return text + hints_text(record.hints);
@@ -79,6 +81,7 @@ std::string record_text(const Record& record) {
     case RecordType::box:
       return name + " node " + std::to_string(record.node);
     case RecordType::tighten:
+    case RecordType::tighten_by_cases:
       return tighten_text(record);
     case RecordType::define_hints:
       return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);

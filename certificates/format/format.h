@@ -32,8 +32,9 @@ enum class RecordType : std::uint8_t {
   next,
   done,
   witness,
+  tighten_by_cases,
 };
-inline constexpr std::uint8_t kRecordTypes = 15;
+inline constexpr std::uint8_t kRecordTypes = 16;
 [[nodiscard]] const char* to_string(RecordType type);
 [[nodiscard]] constexpr bool is_split(RecordType type) {
   return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64;
@@ -58,6 +59,8 @@ inline constexpr std::uint8_t kHintFlags = 7;
 inline constexpr int kSelectionShift = 3;  // two bits: 0 unstable, 1 all, 2 mask
 inline constexpr std::uint8_t kHasClaims = 32;
 inline constexpr std::uint8_t kRoundToFloat = 64;
+// The tag of a leaf in the tree of tighten_by_cases; those of splits are their record types.
+inline constexpr std::uint8_t kLeaf = 0;
 
 // Limits, checked before anything is allocated.
 inline constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 30;
@@ -70,6 +73,7 @@ inline constexpr std::size_t kMaxNameBytes = 255;                  // semantics 
 inline constexpr std::uint64_t kMaxCases = std::uint64_t{1} << 20;        // in one record, and rows of one case
 inline constexpr std::uint64_t kMaxNodes = std::uint64_t{1} << 20;        // of a graph that is not known (dump)
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 24;     // of one of its nodes
+inline constexpr std::uint64_t kMaxCaseSteps = std::uint64_t{1} << 16;    // of one tree
 inline constexpr std::uint64_t kMaxMultipliers = std::uint64_t{1} << 22;  // of rows, in one record
 inline constexpr std::uint64_t kMaxHeldValues = std::uint64_t{1}
                                                 << 24;    // of the arrays of a record, of the hints in force; or four per element

@@ -235,15 +235,34 @@ void Fragment::tighten(NodeId node, const Selection& selection, const Hints& hin
   put_varint(bytes_, node);
   const std::uint64_t claimed = claims != nullptr ? kHasClaims : 0, rounded = round_to_float ? kRoundToFloat : 0;
   put_byte(bytes_, HintEncoder::flags(hints) | static_cast<std::uint64_t>(selection.kind) << kSelectionShift | claimed | rounded);
-  if (selection.kind == Selection::Kind::mask) {
-    const std::vector<float> mask(selection.mask.begin(), selection.mask.end());
-    HintEncoder(bytes_, nullptr).put_array(mask, {Slot::Side::beta});
-  }
+  put_selection(selection);
   HintEncoder(bytes_, known_.get()).put_body(hints);
   if (claims == nullptr) return;
   put_varint(bytes_, claims->lo.size());
   put_floats(bytes_, claims->lo);
   put_floats(bytes_, claims->hi);
+}
+
+void Fragment::put_selection(const Selection& selection) {
+  if (selection.kind != Selection::Kind::mask) return;
+  const std::vector<float> mask(selection.mask.begin(), selection.mask.end());
+  HintEncoder(bytes_, nullptr).put_array(mask, {Slot::Side::beta});
+}
+
+void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::span<const kernel::CaseStep> tree, bool round_to_float) {
+  begin(RecordType::tighten_by_cases);
+  put_varint(bytes_, node);
+  put_byte(bytes_, static_cast<std::uint64_t>(selection.kind) << kSelectionShift | (round_to_float ? kRoundToFloat : 0U));
+  put_selection(selection);
+  for (const kernel::CaseStep& step : tree) {
+    if (step.split) {
+      put_split(bytes_, step.split->node, step.split->element, step.split->threshold);
+      continue;
+    }
+    put_byte(bytes_, kLeaf);
+    put_byte(bytes_, HintEncoder::flags(step.hints));
+    HintEncoder(bytes_, known_.get()).put_body(step.hints);
+  }
 }
 
 void Fragment::conclude(std::span<const CaseMultipliers> cases, const Hints& hints) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "certificates/format/format.h"
+#include "certificates/replay/case_step.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -27,15 +28,16 @@ struct Record {
   std::uint64_t offset = 0, bytes = 0;         // in the file
   std::uint64_t values = 0;                    // of all arrays: a few bytes may stand for many
   std::uint64_t group = 0;                     // begin_group
-  NodeId node = 0;                             // sweep (first), box, tighten, splits
+  NodeId node = 0;                             // sweep (first), box, both kinds of tighten, splits
   std::uint32_t element = 0;                   // splits
   double threshold = 0;                        // splits; finite
-  bool round_to_float = false;                 // sweep, tighten
+  bool round_to_float = false;                 // sweep, both kinds of tighten
   bool claimed = false;                        // tighten
-  kernel::Selection selection;                 // tighten
+  kernel::Selection selection;                 // both kinds of tighten
   kernel::Claims claims;                       // tighten
   std::uint32_t hints_id = 0;                  // define_hints, conclude_with
   kernel::Hints hints;                         // tighten, conclude, define_hints; conclude_with: the defined ones with their own beta
+  std::vector<kernel::CaseStep> tree;          // tighten_by_cases
   std::vector<kernel::CaseMultipliers> cases;  // conclude, conclude_with
   kernel::Witness witness;
 };

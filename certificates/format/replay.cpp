@@ -55,7 +55,8 @@ std::uint64_t bytes_of(const Record& record) {
   const kernel::Hints& hints = record.hints;
   return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
          sizeof(std::vector<float>) * (hints.lower.size() + hints.upper.size()) +
-         sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size();
+         sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size() +
+         sizeof(kernel::CaseStep) * record.tree.size();
 }
 
 class Replay {
@@ -316,6 +317,8 @@ class Replay {
       case RecordType::tighten:
         return session.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
                                record.round_to_float);
+      case RecordType::tighten_by_cases:
+        return session.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
       case RecordType::define_hints:
         return session.in_branch();
       case RecordType::conclude:

@@ -127,15 +127,8 @@ void Writer::append(const Fragment& steps) {
 void Writer::split(NodeId node, std::uint32_t element, double threshold) {
   demand(state_->in_group, "split outside a group");
   ++state_->depth;
-  std::string& out = state_->records;
-  const auto narrow = static_cast<float>(threshold);
-  const bool zero = std::bit_cast<std::uint64_t>(threshold) == 0;
-  const bool exact = std::bit_cast<std::uint64_t>(static_cast<double>(narrow)) == std::bit_cast<std::uint64_t>(threshold);
-  state_->put_record(zero ? RecordType::split_zero : exact ? RecordType::split_f32 : RecordType::split_f64);
-  put_varint(out, node);
-  put_varint(out, element);
-  if (!zero && exact) put_f32(out, narrow);
-  if (!zero && !exact) put_f64(out, threshold);
+  put_split(state_->records, node, element, threshold);
+  ++state_->record_count;
   state_->ended_record();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "certificates/replay/case_step.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
 
@@ -28,6 +29,7 @@ class Fragment {
   // Claims, if any, are one pair per selected element.
   void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
                bool round_to_float);
+  void tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const kernel::CaseStep> tree, bool round_to_float);
   void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
   void empty();
   // Hints that later conclude and tighten steps of this branch and its descendants refer to by id, to keep leaves small.
@@ -49,6 +51,7 @@ class Fragment {
     std::shared_ptr<const Definition> previous;
   };
   void begin(RecordType type);
+  void put_selection(const kernel::Selection& selection);
   std::string bytes_;
   std::uint64_t records_ = 0;
   std::shared_ptr<const Definition> known_;  // newest first; values share it, so copies stay cheap

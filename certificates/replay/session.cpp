@@ -53,6 +53,37 @@ Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool rou
   return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
 }
 
+Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+  struct Open {
+    Scope whole;
+    Literal split;              // its half that is next
+    std::optional<Scope> left;  // once that has ended
+  };
+  std::vector<Open> open;
+  Scope here = scope;
+  for (std::size_t k = 0; k < tree.size(); ++k) {
+    if (tree[k].split) {
+      open.push_back({here, *tree[k].split, std::nullopt});
+    } else {
+      if (auto done = here.tighten(node, selection, tree[k].hints, nullptr, round_to_float); !done) return done;
+      for (; !open.empty() && open.back().left; open.pop_back()) {
+        if (auto done = open.back().whole.hull(*open.back().left, here); !done) return done;
+        here = std::move(open.back().whole);
+      }
+      if (open.empty() != (k + 1 == tree.size())) break;
+      if (open.empty()) {
+        scope = std::move(here);
+        return Done{};
+      }
+      here.forget_linear_bounds(scope);
+      open.back().left = std::exchange(here, open.back().whole);
+      open.back().split.at_least = true;
+    }
+    if (auto assumed = here.assume(open.back().split); !assumed) return assumed;
+  }
+  return structure("a tree in which both halves of each split end in leaves", std::to_string(tree.size()) + " steps of another shape");
+}
+
 Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
     : problem_(std::move(problem)),
       limits_(limits),
@@ -140,22 +171,29 @@ Outcome<Done> Session::spend_split(NodeId node) {
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   if (auto spent = spend_split(node); !spent) return spent;
-  const std::uint64_t open = held() + own_bytes(), needed = open + branch_bytes_;
-  if (!(needed <= limits_.memory))
-    return Rejection{Rejection::Kind::declined,
-                     "session.depth",
-                     "",
-                     "boxes of open branches within " + std::to_string(limits_.memory) + " bytes",
-                     std::to_string(open) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +
-                         std::to_string(branch_bytes_) + " in one more",
-                     "a better balanced tree of splits, or more with --memory"};
+  const std::uint64_t open = held() + own_bytes();
+  if (auto fits = hold(open, 1); !fits) return fits;
   const Literal at_most{node, element, false, threshold};
   Scope child = scope();
   if (auto assumed = child.assume(at_most); !assumed) return assumed;
   if (depth() > 0) levels_.back().scope.forget_linear_bounds(levels_[0].scope);
   levels_.back().held = open;
-  most_memory_ = std::max(most_memory_, needed);
   levels_.push_back({std::move(child), std::nullopt, at_most, std::nullopt});
+  return Done{};
+}
+
+// So many bytes in the branches that are open, and more branches.
+Outcome<Done> Session::hold(std::uint64_t bytes, std::size_t more) {
+  const std::uint64_t needed = bytes + more * branch_bytes_;
+  if (!(needed <= limits_.memory))
+    return Rejection{Rejection::Kind::declined,
+                     "session.depth",
+                     "",
+                     "boxes of open branches within " + std::to_string(limits_.memory) + " bytes",
+                     std::to_string(bytes) + " bytes in " + std::to_string(depth() + 1) + " branches, and up to " +
+                         std::to_string(branch_bytes_) + " in each of " + std::to_string(more) + " more",
+                     "a better balanced tree of splits, or more with --memory"};
+  most_memory_ = std::max(most_memory_, needed);
   return Done{};
 }
 
@@ -249,6 +287,22 @@ Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hi
   if (auto spent = spend_step(); !spent) return spent;
   if (claims != nullptr) return levels_.back().scope.tighten(node, selection, hints, claims, round_to_float);
   return tighten_in_parts(node, selection, hints, round_to_float);
+}
+
+// Open at once are at most as many branches as splits follow each other.
+Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+  if (auto allowed = in_branch(); !allowed) return allowed;
+  std::vector<bool> open;  // splits, and whether their left halves have ended
+  std::size_t deepest = 0;
+  for (const CaseStep& step : tree) {
+    if (auto spent = spend_split(step.split ? step.split->node : node); !spent) return spent;
+    if (step.split) open.push_back(false);
+    deepest = std::max(deepest, open.size());
+    while (!step.split && !open.empty() && open.back()) open.pop_back();
+    if (!step.split && !open.empty()) open.back() = true;
+  }
+  if (auto fits = hold(held() + own_bytes(), 2 * deepest + 1); !fits) return fits;
+  return kernel::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
 }
 
 // The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more. One element

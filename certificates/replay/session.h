@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "certificates/replay/case_step.h"
 #include "certificates/replay/team.h"
 #include "kernel/kernel.h"
 #include "semantics/outcome.h"
@@ -23,6 +24,10 @@ namespace assay::kernel {
 // propagate_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
 // pre-activation among them is then refined at its unstable elements by the kernel's own policy.
 [[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
+
+// Bounds of the selected elements in each leaf of the tree, and of these what both halves of each split have.
+[[nodiscard]] Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree,
+                                             bool round_to_float);
 
 // What the steps and splits of one session may take; what goes beyond is declined before it runs.
 struct SessionLimits {
@@ -59,6 +64,7 @@ class Session {
   Outcome<Done> propagate_box(NodeId node);
   Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
                         bool round_to_float = false);
+  Outcome<Done> tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
   Outcome<Done> conclude(std::span<const CaseMultipliers> cases, const Hints& hints);
   Outcome<Done> empty();
 
@@ -96,6 +102,7 @@ class Session {
   [[nodiscard]] Outcome<Scope> opposite(std::size_t level) const;
   Outcome<Done> tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;
+  Outcome<Done> hold(std::uint64_t bytes, std::size_t more);
   [[nodiscard]] std::uint64_t held() const { return levels_.size() < 2 ? 0 : levels_[levels_.size() - 2].held; }
   Outcome<Done> close(Outcome<Refutation> refutation);
 

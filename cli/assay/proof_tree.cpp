@@ -53,6 +53,7 @@ class Builder {
       case RecordType::sweep:
       case RecordType::box:
       case RecordType::tighten:
+      case RecordType::tighten_by_cases:
       case RecordType::define_hints:
         if (!open_.empty()) ++tree_.parts[open_.back()].steps;
         break;

@@ -38,6 +38,12 @@ void write_proof(certificate::Writer& writer) {
   slopes.lower.resize(kRelu + 1);
   slopes.lower[kRelu] = {0.0f, 0.5f};
   root.define_hints(0, slopes);
+  Hints changed = slopes;
+  changed.lower[kRelu][1] = 0.25f;
+  changed.beta = {0.5f, 0.25f};
+  const kernel::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
+  root.tighten_by_cases(kY, {kernel::Selection::Kind::all, {}},
+                        std::vector<kernel::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
   Fragment nothing;  // x[0] >= 3 has no point of the box
   nothing.empty();
   Fragment first_with_hints, swept;
@@ -298,7 +304,7 @@ TEST_CASE("varints have one form") {
 TEST_CASE("unknown records, nodes and elements are refused") {
   const std::string open = bytes_of({1, 0});
   CHECK(replay_records(bytes_of({0})).text == "certificate.record");
-  CHECK(replay_records(bytes_of({16})).text == "certificate.record");
+  CHECK(replay_records(bytes_of({17})).text == "certificate.record");
   CHECK(replay_records(open + bytes_of({4, 7})).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({10, kZ, 2})).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({5, kZ, 0x18})).text == "certificate.value");          // selection 3
@@ -307,6 +313,31 @@ TEST_CASE("unknown records, nodes and elements are refused") {
   CHECK(replay_records(open + bytes_of({5, kZ, 0x10, 1, 1, 1})).text == "certificate.hint");  // mask of 1 element
   CHECK(replay_records(bytes_of({1, 2})).text == "certificate.structure");                    // no such group
   CHECK(!replay_records(open + bytes_of({3, 0, 0}) + bytes_of({7, 2, 4})).accepted);          // position 2 of 2 cases
+}
+
+TEST_CASE("trees of cases are refused where they are not whole") {
+  const std::string boxed = bytes_of({1, 0, 3, 0, 0}), tree = boxed + bytes_of({16, kY, 8}), leaf = bytes_of({0, 0});
+  const auto after = [&](const std::string& steps) { return replay_records(tree + steps + bytes_of({2})).text; };
+  CHECK(after(leaf) == "certificate.open");  // accepted; nothing is concluded
+  CHECK(after(bytes_of({10, kZ, 0}) + leaf + leaf) == "certificate.open");
+  CHECK(after(bytes_of({10, kZ, 0}) + leaf) == "certificate.value");  // the end of the group is no half
+  CHECK(after(leaf + leaf) == "certificate.record");                  // nothing is open any more
+  CHECK(after(bytes_of({13})) == "certificate.value");                // no tag of a tree
+  CHECK(after(bytes_of({10, kZ, 2})) == "certificate.value");         // no such element
+  CHECK(after(bytes_of({11, kZ, 0}) + encoded(std::numeric_limits<float>::infinity())) == "certificate.value");
+  CHECK(after(bytes_of({0, 8})) == "certificate.value");                                         // flag 3 of hints
+  CHECK(after(bytes_of({0, 4, 1, 1, 1})) == "certificate.hint");                                 // a multiplier without a split
+  CHECK(after(bytes_of({10, kZ, 0, 0, 4, 1, 1, 1}) + leaf) == "certificate.open");               // with one
+  CHECK(replay_records(boxed + bytes_of({16, kY, 8 + 1}) + leaf).text == "certificate.value");   // slopes for all leaves
+  CHECK(replay_records(boxed + bytes_of({16, kY, 8 + 32}) + leaf).text == "certificate.value");  // claims
+  CHECK(replay_records(bytes_of({1, 0, 16, kY, 8}) + leaf).text == "back_substitution.S1");      // no box yet
+  std::string deep;
+  for (int i = 0; i < 70000; ++i) deep += bytes_of({10, kZ, 0});
+  CHECK(after(deep) == "certificate.length");
+  const std::string most = deep.substr(0, 3 * 20000);
+  std::string leaves;
+  for (int i = 0; i < 20001; ++i) leaves += leaf;
+  CHECK(after(most + leaves) == "assume.S3");
 }
 
 TEST_CASE("NaN and infinities are refused where they stand") {

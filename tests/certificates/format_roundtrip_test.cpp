@@ -116,6 +116,38 @@ TEST_CASE("refine comes back with selection, claims and rounding") {
   CHECK((records[2].selection.kind == Selection::Kind::unstable && !records[2].claimed && !records[2].round_to_float));
 }
 
+TEST_CASE("trees of cases come back") {
+  Hints hints;
+  hints.lower.resize(4);
+  hints.lower[3] = {0.5f, 0.25f};
+  hints.beta = {0.0f, 1.5f};
+  const std::vector<kernel::CaseStep> tree{{kernel::Literal{2, 1, false, 0.0}, {}},
+                                           {kernel::Literal{0, 0, false, 0.1}, {}},
+                                           {std::nullopt, hints},
+                                           {std::nullopt, {}},
+                                           {std::nullopt, {}}};
+  const Selection mask{Selection::Kind::mask, {false, true}};
+  Fragment steps;
+  steps.define_hints(0, hints);
+  const std::size_t defined = steps.byte_size();
+  steps.tighten_by_cases(4, mask, tree, true);
+  CHECK(steps.byte_size() - defined < 45);  // the slopes are no longer spelt out
+  steps.box(7);
+  std::vector<Record> records;
+  through_file(steps, nullptr, [&](const Record& record) { records.push_back(record); });
+  REQUIRE(records.size() == 3);
+  const Record& record = records[1];
+  CHECK((record.type == RecordType::tighten_by_cases && record.node == 4 && record.round_to_float && !record.claimed));
+  CHECK(record.selection.mask == mask.mask);
+  REQUIRE(record.tree.size() == tree.size());
+  for (std::size_t k = 0; k < tree.size(); ++k) CHECK(record.tree[k].split == tree[k].split);
+  CHECK(same_bits(record.tree[2].hints.lower.at(3), hints.lower[3]));
+  CHECK(same_bits(record.tree[2].hints.beta, hints.beta));
+  CHECK(record.tree[3].hints.lower.empty());
+  CHECK(record.hints.lower.empty());
+  CHECK((records[2].type == RecordType::box && records[2].node == 7));
+}
+
 TEST_CASE("long masks come back") {
   std::mt19937 random(7);
   for (const double density : {0.01, 0.5, 1.0}) {

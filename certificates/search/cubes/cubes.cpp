@@ -36,6 +36,8 @@ class Steps {
       case RecordType::tighten:
         return scope_->tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr,
                                record.round_to_float);
+      case RecordType::tighten_by_cases:
+        return kernel::tighten_by_cases(*scope_, record.node, record.selection, record.tree, record.round_to_float);
       case RecordType::define_hints:
         return Done{};
       case RecordType::conclude:

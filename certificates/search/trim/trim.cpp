@@ -21,7 +21,8 @@ bool is_conclusion(const Record& record) { return record.type == RecordType::con
 
 // To the branch above: nothing but the multipliers of conclusions depends on the depth.
 bool is_movable(const Record& record) {
-  return is_conclusion(record) || (record.type != RecordType::define_hints && record.hints.beta.empty());
+  const bool depends = record.type == RecordType::define_hints || record.type == RecordType::tighten_by_cases || !record.hints.beta.empty();
+  return is_conclusion(record) || !depends;
 }
 
 bool begins_with_sweep(const ProofBranch& branch) { return !branch.steps.empty() && branch.steps[0].record.type == RecordType::sweep; }

@@ -17,6 +17,7 @@
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/bounds/root_slopes.h"
+#include "certificates/search/bounds/root_splits.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/deadline.h"
@@ -356,7 +357,7 @@ class Search {
   // The bounds of a complete root again, by slopes made for them: for few elements each where relus are few or stand between products, else for
   // each layer.
   Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
-    constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05;  // of the time left, at most
+    constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05, kShareOfSplits = 0.15;  // of the time left, at most
     const auto begin = Clock::now();
     is_refined_ = true;
     std::vector<std::uint32_t> cases;
@@ -366,6 +367,10 @@ class Search {
     const Limit limit_here{std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()};
     const bool groups = of_relus && (!dual_.supported() || root.seconds_to_refine_groups(dual_) <= kShareOfGroups * remaining());
     auto done = groups ? root.refine_groups(dual_, limit_here) : refine_by_slopes(root, dual_, cases, limit_here);
+    if (done && groups && dual_.relu_only()) {
+      const Limit of_splits{std::min(deadline_, Deadline::in(kShareOfSplits * remaining())), stop_.get_token()};
+      done = refine_by_splits(root, dual_, options_.threads, of_splits);
+    }
     root.stop_at(limit());
     statistics_.root_seconds += seconds_since(begin);
     return done;

@@ -196,6 +196,8 @@ class DualAscent {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // tasks that run side by side
   // results.size() == tasks.size(). Once the limit is reached, tasks end without a bound (-inf).
   void run(std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
+  // run() of tasks that all have targets at this node; steps behind it have no part in them.
+  void bound_ranges(NodeId node, std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results);
   // Slopes for all these elements of a node together: the sum of their ranges' widths is made small, a sample of the ends at each step.
   // `start` as in DualTask. Every slot before the node has finite bounds. Slopes of later slots stay. Nothing once the limit is reached.
   [[nodiscard]] std::optional<DualParameters> share(NodeId node, std::span<const std::uint32_t> elements, const DualBoxes& boxes,

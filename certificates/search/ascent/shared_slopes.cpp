@@ -20,6 +20,14 @@ void DualAscent::run_up_to(NodeId node) {
   }
 }
 
+void DualAscent::bound_ranges(NodeId node, std::span<const DualTask> tasks, const DualOptions& options, std::span<DualResult> results) {
+  const std::size_t steps = last_step_, activations = last_activation_;
+  run_up_to(node);
+  run(tasks, options, results);
+  last_step_ = steps;
+  last_activation_ = activations;
+}
+
 // The lines of the first batch row, copied to the others. False: the limit was reached.
 bool DualAscent::choose_shared_lines() try {
   const std::function<bool()> question = limit_.question();

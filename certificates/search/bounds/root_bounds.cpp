@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "certificates/replay/session.h"
+
 namespace assay::search {
 namespace {
 
@@ -138,11 +140,43 @@ std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
 }
 
 RootBounds::Chunk RootBounds::chunk_of(std::span<const std::uint32_t> elements) const {
-  Chunk chunk{{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(nodes_[at_].id), false)},
-              {elements.begin(), elements.end()},
-              {}};
-  for (const std::uint32_t element : elements) chunk.selection.mask[element] = true;
-  return chunk;
+  return {selection_of(nodes_[at_].id, elements), {elements.begin(), elements.end()}, {}};
+}
+
+kernel::Selection RootBounds::selection_of(NodeId node, std::span<const std::uint32_t> elements) const {
+  kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(problem_.graph().size(node), false)};
+  for (const std::uint32_t element : elements) selection.mask[element] = true;
+  return selection;
+}
+
+// Each thread on a copy of the scope, every so many ranges. No row depends on the node's own box, so that the steps may stand one after the other.
+Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> ranges) {
+  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<Outcome<Done>> outcomes(ranges.size(), Done{});
+  const auto refine = [&](std::size_t part) {
+    for (std::size_t k = part; k < ranges.size(); k += threads_) {
+      const kernel::Selection selection = selection_of(node, {&ranges[k].element, 1});
+      try {
+        outcomes[k] = kernel::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
+      } catch (const std::bad_alloc&) {
+        outcomes[k] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
+                                "memory within the limit", "more is needed", "allow more with --memory"};
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&refine, part] { refine(part); });
+    refine(0);
+  }
+  for (const kernel::Scope& copy : copies) {
+    if (auto met = scope_.meet(copy); !met) return met;
+  }
+  for (std::size_t k = 0; k < ranges.size(); ++k) {
+    if (!outcomes[k] && !was_stopped(outcomes[k])) return outcomes[k];
+    if (outcomes[k]) steps_.tighten_by_cases(node, selection_of(node, {&ranges[k].element, 1}), ranges[k].tree, true);
+  }
+  return Done{};
 }
 
 // The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.

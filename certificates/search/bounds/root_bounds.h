@@ -46,6 +46,13 @@ class RootBounds {
   // Once everything is refined: the open elements of a node again, by these slopes. Declined once the limit is reached.
   Outcome<Done> refine_again(NodeId node, const kernel::Hints& hints);
 
+  // ... or elements of a node, each by a tree of splits, on all threads; those that the limit stops stay as they were.
+  struct ByCases {
+    std::uint32_t element;
+    std::vector<kernel::CaseStep> tree;
+  };
+  Outcome<Done> refine_by_cases(NodeId node, std::span<const ByCases> ranges);
+
   // ... or the open elements of all that relus read, with slopes that few share (DualAscent::share); on all threads, until the limit is reached.
   Outcome<Done> refine_groups(const DualGraph& graph, const Limit& limit);
   [[nodiscard]] double seconds_to_refine_groups(const DualGraph& graph) const;  // nearly
@@ -73,6 +80,7 @@ class RootBounds {
   }
   [[nodiscard]] std::vector<Chunk> next_chunks() const;
   [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
+  [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
   Outcome<Done> refine_node();
   using Prepare = std::function<bool(std::size_t part, Chunk& chunk)>;  // what is to be done before, on the chunk's thread; false: stopped

@@ -1,0 +1,188 @@
+// refine_by_splits(): for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
+
+#include "certificates/search/bounds/root_splits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace assay::search {
+namespace {
+
+constexpr int kSplits = 10;            // of one end's tree
+constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
+constexpr int kSteps = 5;              // ... and in its leaves
+constexpr std::size_t kEnds = 32;      // that a thread treats at once
+constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes less off is no step of the proof
+constexpr float kLeastScore = 1e-25F;  // of a split that helps
+
+// A node of an end's tree: a split with two children, or a leaf.
+struct Node {
+  DualBoxes boxes;
+  std::vector<kernel::Literal> literals;
+  DualParameters parameters;
+  double bound = 0;
+  std::optional<kernel::Literal> split;   // its <= half: the best one of a leaf, or that which was taken
+  std::array<std::size_t, 2> children{};  // 0: a leaf
+};
+
+struct End {
+  std::uint32_t element;
+  double sign;
+  std::vector<Node> nodes{};
+  [[nodiscard]] std::size_t worst() const {
+    std::size_t worst = 0;
+    for (std::size_t k = 1; k < nodes.size(); ++k) {
+      if (nodes[k].children[0] == 0 && (nodes[worst].children[0] != 0 || nodes[k].bound < nodes[worst].bound)) worst = k;
+    }
+    return worst;
+  }
+};
+
+// The relu whose line loses most, where the bound does not settle the sign anyway.
+std::optional<kernel::Literal> best_split(const DualGraph& graph, const DualResult& result) {
+  if (result.bound > 0 || result.scores.empty()) return std::nullopt;
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t slot = 0; slot < graph.slot_count(); ++slot) {
+    if (!(result.scores[slot] > kLeastScore) || graph.activation_of(slot).step->op != Op::relu) continue;
+    if (!best || result.scores[slot] > result.scores[*best]) best = slot;
+  }
+  if (!best) return std::nullopt;
+  const DualGraph::Activation& activation = graph.activation_of(*best);
+  return kernel::Literal{activation.operand, *best - activation.first_slot, false, 0};
+}
+
+class Trees {
+ public:
+  Trees(const DualGraph& graph, DualAscent& ascent, NodeId node, const Limit& limit)
+      : graph_(graph), ascent_(ascent), node_(node), limit_(limit) {}
+
+  // False: the limit was reached.
+  bool grow(const DualBoxes& root, std::span<End> ends) {
+    for (End& end : ends) end.nodes.assign(1, {root, {}, {}, 0, std::nullopt, {}});
+    std::vector<std::pair<End*, std::size_t>> leaves;
+    for (End& end : ends) leaves.emplace_back(&end, 0);
+    if (!bound(leaves, kFirstSteps)) return false;
+    for (int round = 0; round < kSplits; ++round) {
+      leaves.clear();
+      for (End& end : ends) split(end, leaves);
+      if (leaves.empty()) return true;
+      if (!bound(leaves, kSteps)) return false;
+    }
+    return true;
+  }
+
+ private:
+  void split(End& end, std::vector<std::pair<End*, std::size_t>>& leaves) const {
+    const std::size_t at = end.worst();
+    if (!end.nodes[at].split) return;
+    for (const std::size_t half : {0U, 1U}) {
+      Node child = end.nodes[at];
+      child.children = {};
+      kernel::Literal literal = *child.split;
+      literal.at_least = half == 1;
+      child.literals.push_back(literal);
+      child.boxes.meet(graph_, literal);
+      end.nodes[at].children[half] = end.nodes.size();
+      leaves.emplace_back(&end, end.nodes.size());
+      end.nodes.push_back(std::move(child));
+    }
+    end.nodes[at].boxes = {};
+    end.nodes[at].parameters = {};
+  }
+
+  bool bound(std::span<const std::pair<End*, std::size_t>> leaves, int steps) {
+    std::vector<DualTask> tasks;
+    for (const auto& [end, at] : leaves) {
+      const Node& leaf = end->nodes[at];
+      DualTask& task = tasks.emplace_back();
+      task.boxes = &leaf.boxes;
+      task.literals = leaf.literals;
+      task.start = at > 0 ? &leaf.parameters : nullptr;
+      task.target = {node_, end->element, end->sign};
+    }
+    DualOptions options;
+    options.iterations = steps;
+    options.target = 0;
+    options.scores = true;
+    options.probes = false;
+    std::vector<DualResult> results(tasks.size());
+    ascent_.bound_ranges(node_, tasks, options, results);
+    if (limit_.reached()) return false;
+    for (std::size_t k = 0; k < leaves.size(); ++k) {
+      Node& leaf = leaves[k].first->nodes[leaves[k].second];
+      leaf.bound = results[k].bound;
+      leaf.split = best_split(graph_, results[k]);
+      leaf.parameters = std::move(results[k].parameters);
+    }
+    return true;
+  }
+
+  const DualGraph& graph_;
+  DualAscent& ascent_;
+  const NodeId node_;
+  const Limit& limit_;
+};
+
+// In preorder.
+void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<kernel::CaseStep>& steps) {
+  const Node& here = end.nodes[at];
+  if (here.children[0] == 0) {
+    steps.push_back({std::nullopt, to_hints(graph, here.parameters, node)});
+    return;
+  }
+  steps.push_back({here.split, {}});
+  for (const std::size_t child : here.children) list(graph, node, end, child, steps);
+}
+
+// What the tree would take off the range, as a share of its width.
+double gain(const End& end, const DualBoxes& boxes, std::size_t slot) {
+  const double known = end.sign > 0 ? boxes.lo[slot] : -boxes.hi[slot];
+  return (std::min(end.nodes[end.worst()].bound, 0.0) - known) / (boxes.hi[slot] - boxes.lo[slot]);
+}
+
+}  // namespace
+
+Outcome<Done> refine_by_splits(RootBounds& root, const DualGraph& graph, int threads, const Limit& limit) {
+  root.stop_at(limit);
+  std::vector<std::unique_ptr<DualAscent>> ascents;
+  for (int k = 0; k < threads; ++k) ascents.push_back(std::make_unique<DualAscent>(graph, limit));
+  std::optional<NodeId> last;
+  for (const DualGraph::Activation& activation : graph.activations()) {
+    const NodeId node = activation.operand;
+    if (activation.step->op != Op::relu || activation.first_slot == 0 || last == node) continue;
+    last = node;
+    const DualBoxes boxes = DualBoxes::of(graph, root.scope());
+    std::vector<End> ends;
+    for (std::uint32_t element = 0; element < activation.slots(); ++element) {
+      for (const double sign : {1.0, -1.0})
+        if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
+    }
+    for (std::size_t first = 0; first < ends.size(); first += kEnds * ascents.size()) {
+      const std::span<End> some = std::span(ends).subspan(first, std::min(kEnds * ascents.size(), ends.size() - first));
+      {
+        std::vector<std::jthread> helpers;
+        const auto grow = [&](std::size_t part) {
+          const std::size_t from = some.size() * part / ascents.size(), to = some.size() * (part + 1) / ascents.size();
+          Trees(graph, *ascents[part], node, limit).grow(boxes, some.subspan(from, to - from));
+        };
+        for (std::size_t part = 1; part < ascents.size(); ++part) helpers.emplace_back([&grow, part] { grow(part); });
+        grow(0);
+      }
+      if (limit.reached()) return Done{};
+      std::vector<RootBounds::ByCases> found;
+      for (const End& end : some) {
+        if (end.nodes.size() == 1 || !(gain(end, boxes, activation.first_slot + end.element) > kWorthwhile)) continue;
+        list(graph, node, end, 0, found.emplace_back(RootBounds::ByCases{end.element, {}}).tree);
+      }
+      if (auto done = root.refine_by_cases(node, found); !done) return done.rejection();
+      if (limit.reached()) return Done{};
+    }
+  }
+  return Done{};
+}
+
+}  // namespace assay::search

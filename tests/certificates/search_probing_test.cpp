@@ -174,7 +174,7 @@ TEST_CASE("probing halves the input whose halves gain most, and knows their boun
   CHECK(!probing.choose({point, root.cases}).has_value());
 }
 
-TEST_CASE("networks without products, and large ones, are no scalar graphs", "[search][probing]") {
+TEST_CASE("networks without products, with products of matrices or softmax, and large ones, are no scalar graphs", "[search][probing]") {
   const auto is_one = [](Graph graph, std::size_t inputs) {
     const auto problem =
         search_test::open(std::move(graph), {search_test::make_case(inputs, -1, 1, {search_test::output_row({{0, 1}}, -1)})});
@@ -184,6 +184,17 @@ TEST_CASE("networks without products, and large ones, are no scalar graphs", "[s
   };
   CHECK(is_one(search_test::product_of_functions(), kInputs));
   CHECK(!is_one(search_test::random_network({3, 4, 1}, 1), 3));
+  for (const Op op : {Op::mul, Op::matmul, Op::softmax}) {
+    INFO(op_row(op).name);
+    Graph graph;
+    const NodeId x = graph.append_input(DType::float32, {2, 2}, "x"), tanh = search_test::unary(graph, Op::tanh, x);
+    const auto product = graph.append(Op::mul, {x, tanh});
+    REQUIRE(product.ok());
+    const auto last = op == Op::softmax ? graph.append(op, {product.value()}, SoftmaxAttributes{1}) : graph.append(op, {product.value(), x});
+    REQUIRE(last.ok());
+    graph.mark_output(search_test::unary(graph, Op::tanh, last.value()), "y");
+    CHECK(is_one(std::move(graph), 4) == (op == Op::mul));
+  }
   Graph large;
   const std::size_t n = 300;
   const NodeId x = large.append_input(DType::float32, {1, n}, "x");

@@ -23,8 +23,10 @@ bool is_small_and_real(const DualGraph& graph) {
 }  // namespace
 
 std::optional<ScalarGraph> ScalarGraph::of(const DualGraph& graph, std::size_t group) {
-  const auto is_product = [](const DualGraph::Activation& activation) { return activation.is_product(); };
-  if (!graph.has_planes() || std::ranges::none_of(graph.activations(), is_product) || !is_small_and_real(graph) ||
+  const auto is_product = [](const DualGraph::Activation& one) { return one.step->kind == Step::Kind::binary; };
+  const auto is_scalar = [&](const DualGraph::Activation& one) { return one.is_elementwise() || is_product(one); };
+  if (!graph.has_planes() || std::ranges::none_of(graph.activations(), is_product) ||
+      !std::ranges::all_of(graph.activations(), is_scalar) || !is_small_and_real(graph) ||
       !graph.network().problem()->group_balls(group).empty())
     return std::nullopt;
   ScalarGraph result(graph.network());
@@ -88,7 +90,7 @@ bool ScalarGraph::add_slots(const DualGraph& graph) {
     }
     if (entries_.size() > kMostEntries) return false;
   }
-  return slots_.size() == graph.slot_count();
+  return true;
 }
 
 bool ScalarGraph::add_rows() {

@@ -6,6 +6,8 @@
 // Source of the gcd-sparing sum and product: D. E. Knuth, The Art of Computer Programming 2, 4.5.1.
 #include "semantics/numbers/rational.h"
 
+#include <mpfr.h>
+
 #include <boost/multiprecision/gmp.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -30,17 +32,25 @@ namespace {
 
 thread_local double exact_work = std::numeric_limits<double>::infinity();  // that is left
 
+std::size_t words(mpq_srcptr value) { return mpz_size(mpq_numref(value)) + mpz_size(mpq_denref(value)); }
+
 // A product and its reduction are quadratic in the words, a copy is linear.
 void spend(const mpq_rational& value) {
-  const auto words = static_cast<double>(mpz_size(mpq_numref(value.backend().data())) + mpz_size(mpq_denref(value.backend().data())));
-  exact_work -= 4 * words * words + 16 * words;
+  const auto size = static_cast<double>(words(value.backend().data()));
+  exact_work -= 4 * size * size + 16 * size;
   if (exact_work < 0) throw std::bad_alloc();
 }
 
-// GMP would end the program where it finds no memory.
+const mpfr_exp_t kLeastExponent = mpfr_get_emin(), kMostExponent = mpfr_get_emax();
+
+// GMP would end the program where it finds no memory. What is thrown may leave a function of MPFR in the middle: a constant that MPFR keeps for
+// this thread is half computed then, the exponents are those of inner steps, and the next functions would give wrong numbers.
 void* allocated(void* bytes) {
-  if (bytes == nullptr) throw std::bad_alloc();
-  return bytes;
+  if (bytes != nullptr) return bytes;
+  mpfr_free_cache();
+  mpfr_set_emin(kLeastExponent);
+  mpfr_set_emax(kMostExponent);
+  throw std::bad_alloc();
 }
 [[maybe_unused]] const bool kGmpThrows = [] {
   mp_set_memory_functions([](std::size_t size) { return allocated(std::malloc(size)); },
@@ -127,12 +137,15 @@ Rational RationalAccess::from_lowest(Int128 numerator, Int128 denominator) {
 
 namespace {
 
-// The operation on the wide path; GMP's results are canonical.
+// The operation on the wide path; GMP's results are canonical. Where a product's result is too small GMP frees its memory before it asks for
+// more, and where that is refused the result would free it once more: it has enough from the start.
 template <class Operation>
 Rational widely(const Rational& a, const Rational& b, Operation operation) {
   const ExactFraction x(a);
   const ExactFraction y(b);
   ExactFraction result;
+  const std::size_t enough = words(x.value) + words(y.value) + 1;
+  for (const mpz_ptr part : {mpq_numref(result.value), mpq_denref(result.value)}) mpz_realloc2(part, enough * GMP_NUMB_BITS);
   operation(result.value, x.value, y.value);
   return RationalAccess::from_canonical(result.value);
 }

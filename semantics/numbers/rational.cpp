@@ -43,8 +43,8 @@ void spend(const mpq_rational& value) {
 
 const mpfr_exp_t kLeastExponent = mpfr_get_emin(), kMostExponent = mpfr_get_emax();
 
-// GMP would end the program where it finds no memory. What is thrown may leave a function of MPFR in the middle: a constant that MPFR keeps for
-// this thread is half computed then, the exponents are those of inner steps, and the next functions would give wrong numbers.
+// GMP would end the program where it finds no memory. What is thrown may leave a function of MPFR in the middle: a constant that MPFR keeps
+// for this thread is half computed then, the exponents are those of inner steps, and the next functions would give wrong numbers.
 void* allocated(void* bytes) {
   if (bytes != nullptr) return bytes;
   mpfr_free_cache();
@@ -137,8 +137,8 @@ Rational RationalAccess::from_lowest(Int128 numerator, Int128 denominator) {
 
 namespace {
 
-// The operation on the wide path; GMP's results are canonical. Where a product's result is too small GMP frees its memory before it asks for
-// more, and where that is refused the result would free it once more: it has enough from the start.
+// The operation on the wide path; GMP's results are canonical. Where a product's result is too small GMP frees its memory before it asks
+// for more, and where that is refused the result would free it once more: it has enough from the start.
 template <class Operation>
 Rational widely(const Rational& a, const Rational& b, Operation operation) {
   const ExactFraction x(a);

@@ -190,7 +190,8 @@ TEST_CASE("networks without products, with products of matrices or softmax, and 
     const NodeId x = graph.append_input(DType::float32, {2, 2}, "x"), tanh = search_test::unary(graph, Op::tanh, x);
     const auto product = graph.append(Op::mul, {x, tanh});
     REQUIRE(product.ok());
-    const auto last = op == Op::softmax ? graph.append(op, {product.value()}, SoftmaxAttributes{1}) : graph.append(op, {product.value(), x});
+    const auto last =
+        op == Op::softmax ? graph.append(op, {product.value()}, SoftmaxAttributes{1}) : graph.append(op, {product.value(), x});
     REQUIRE(last.ok());
     graph.mark_output(search_test::unary(graph, Op::tanh, last.value()), "y");
     CHECK(is_one(std::move(graph), 4) == (op == Op::mul));

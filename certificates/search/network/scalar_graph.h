@@ -34,8 +34,8 @@ class ScalarGraph {
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  // Nothing where the network is not small, or has other ops than functions of one variable with lines and products element by element; where
-  // no product is among them, since their mixes are all that is optimised; where a group is more than a box of reals.
+  // Nothing where the network is not small, or has other ops than functions of one variable with lines and products element by element;
+  // where no product is among them, since their mixes are all that is optimised; where a group is more than a box of reals.
   static std::optional<ScalarGraph> of(const DualGraph& graph, std::size_t group);
 
   [[nodiscard]] const Network& network() const { return *network_; }

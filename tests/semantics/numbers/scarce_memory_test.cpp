@@ -14,7 +14,8 @@
 namespace assay::test {
 namespace {
 
-// While it is there so many requests of GMP are granted, the next one is refused, and later ones are granted. Counts what GMP frees and does not have.
+// While it is there so many requests of GMP are granted, the next one is refused, and later ones are granted. Counts what GMP frees and
+// does not have.
 class ScarceMemory {
  public:
   explicit ScarceMemory(int granted) {

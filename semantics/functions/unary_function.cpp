@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
@@ -218,10 +220,9 @@ std::vector<Piece> UnaryFunction::pieces(double l, double u) const {
   if (steps_ == Steps::none) {
     add_pieces(segments(), l, u, pieces);
   } else if (std::max(-l, u) < 0x1p51) {
-    const bool truncates = steps_ == Steps::truncate;
-    if (truncates && l < 0) add_steps(Steps::ceil, l, std::min(u, 0.0), pieces);
-    if (truncates && (u > 0 || l >= 0)) add_steps(Steps::floor, std::max(l, 0.0), u, pieces);
-    if (!truncates) add_steps(steps_, l, u, pieces);
+    if (steps_ != Steps::truncate) return add_steps(steps_, l, u, pieces), pieces;
+    if (l < 0) add_steps(Steps::ceil, l, std::min(u, 0.0), pieces);
+    if (u > 0 || l >= 0) add_steps(Steps::floor, std::max(l, 0.0), u, pieces);
   }
   return pieces;
 }
@@ -252,19 +253,28 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
   pieces.resize(before);
 }
 
+// The boxes of a tree ask for the parts of few ranges, again and again: the last ones are kept, of functions without attributes, which are
+// what their op is.
 void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) const {
   constexpr int kParts = 16;
-  const std::size_t before = pieces.size();
-  double from = l;
-  for (int k = 1; k <= kParts; ++k) {
-    const double to = k == kParts ? u : l + (u - l) * (static_cast<double>(k) / kParts);
-    if (!(to > from || l == u) || !(to <= u)) continue;
-    const Interval at_middle = on(Dual<Interval>(Interval(from / 2 + to / 2))).value();
-    const Interval slope = on(Dual<Interval>(Interval(from, to), Interval(1.0))).tangent();
-    if (at_middle.is_undefined() || slope.is_undefined()) return pieces.resize(before);
-    pieces.push_back({from, to, Curve::by_derivative, at_middle, slope});
-    from = to;
+  thread_local std::map<std::tuple<Op, DType, double, double>, std::vector<Piece>> kept;
+  if (kept.size() >= 256) kept.clear();
+  std::vector<Piece>& parts = kept[{node_.op, node_.dtype, l, u}];
+  if (parts.empty() || !std::holds_alternative<NoAttributes>(node_.attributes)) {
+    std::vector<Piece> found;
+    double from = l;
+    for (int k = 1; k <= kParts; ++k) {
+      const double to = k == kParts ? u : l + (u - l) * (static_cast<double>(k) / kParts);
+      if (!(to > from || l == u) || !(to <= u)) continue;
+      const Interval at_middle = on(Dual<Interval>(Interval(from / 2 + to / 2))).value();
+      const Interval slope = on(Dual<Interval>(Interval(from, to), Interval(1.0))).tangent();
+      if (at_middle.is_undefined() || slope.is_undefined()) return;
+      found.push_back({from, to, Curve::by_derivative, at_middle, slope});
+      from = to;
+    }
+    parts = std::move(found);
   }
+  pieces.insert(pieces.end(), parts.begin(), parts.end());
 }
 
 // d as in the head; the first and the last segment have the values at l and u.

@@ -291,10 +291,9 @@ class Scope {
   [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   template <class Rows>
   [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
-                          const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const;
-  [[nodiscard]] std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_below(NodeId start, const Hints& hints) const;
-  [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints,
-                                                            Diagnosis* diagnosis = nullptr) const;
+                          std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const;
+  [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr,
+                                                            std::vector<std::shared_ptr<const LinearBounds>>* derived = nullptr) const;
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);

@@ -221,8 +221,6 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   }
   if (elements.empty()) return Done{};
-  const auto below = linear_bounds_below(node, {});
-  std::copy_n(below.begin(), node + 1, linear_bounds_.begin());
   Targets targets{node, 0, {}};
   // Rows that start at one position of a feature map stand together: they touch the same window of each map before it.
   targets.positions = positions(graph.node(node).shape);
@@ -233,8 +231,13 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     first_row[k] = targets.rows;
     for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, elements[k], sign, 0.0});
   }
-  const auto bounds = back_substitute(targets, hints);
+  std::vector<std::shared_ptr<const LinearBounds>> derived;
+  const auto bounds = back_substitute(targets, hints, nullptr, &derived);
   if (!bounds) return bounds.rejection();
+  for (NodeId i = 0; i <= node; ++i) {
+    const auto has_hints = [i](const auto& side) { return i < side.size() && !side[i].empty(); };
+    if (derived[i] && !has_hints(hints.lower) && !has_hints(hints.upper)) linear_bounds_[i] = std::move(derived[i]);
+  }
   Box box = *boxes_[node];
   std::uint64_t budget = problem_->options().exact_budget;
   // The box already derived may imply a claim as well.

@@ -91,10 +91,11 @@ std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
   return result;
 }
 
-// The blocks of all nodes from `start` down are consumed one by one. False: a premise is missing.
+// The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
+// is missing.
 template <class Rows>
 bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
-                 const std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const {
+                 std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const {
   const std::vector<Literal> context = weighted_literals(hints);
   for (NodeId node = start + 1; node-- > 0;) {
     for (std::size_t i = 0; i < context.size(); ++i) {
@@ -114,12 +115,15 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
       }
       const std::optional<GridForm>& grid = problem_->network_->grids_[node];
       rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
-    } else if (bounds_by_node[node]) {
-      rows.through_relaxation(node, *bounds_by_node[node]);
-    } else {
-      if (!boxes_[node]) return false;
-      rows.concretize(node);
+      continue;
     }
+    if (!boxes_[node]) return false;
+    const bool bends = problem_->graph().node(node).op != Op::input && !problem_->is_constant(node);
+    if (bends && !bounds_by_node[node]) bounds_by_node[node] = linear_bounds(node, hints);
+    if (bounds_by_node[node])
+      rows.through_relaxation(node, *bounds_by_node[node]);
+    else
+      rows.concretize(node);
   }
   return true;
 }
@@ -157,18 +161,9 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
   return result;
 }
 
-// The linear bounds of the non-linear nodes below `start` (`start` included), by node.
-std::vector<std::shared_ptr<const LinearBounds>> Scope::linear_bounds_below(NodeId start, const Hints& hints) const {
-  std::vector<std::shared_ptr<const LinearBounds>> bounds_by_node(problem_->graph().nodes.size());
-  for (const NodeId node : problem_->active_nodes()) {
-    if (node > start) break;
-    if (boxes_[node] && problem_->affine(node) == nullptr && problem_->graph().node(node).op != Op::input)
-      bounds_by_node[node] = linear_bounds(node, hints);
-  }
-  return bounds_by_node;
-}
-
-Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis) const {
+// `derived`: the linear bounds that the rows went through, by node.
+Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
+                                                          std::vector<std::shared_ptr<const LinearBounds>>* derived) const {
   const Graph& graph = problem_->graph();
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     for (const auto* slopes : {&hints.lower, &hints.upper}) {
@@ -179,11 +174,12 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   const NodeId start = top(targets.start, weighted_literals(hints), hints);
-  // The linear bounds below the start cost about as much as a row.
+  // The linear bounds on the way cost about as much as a row.
   const double rows_work =
       static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
   if (auto spent = spend(rows_work); !spent) return spent.rejection();
-  const auto bounds_by_node = linear_bounds_below(start, hints);
+  std::vector<std::shared_ptr<const LinearBounds>> own, &bounds_by_node = derived != nullptr ? *derived : own;
+  bounds_by_node.resize(graph.nodes.size());
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {
     if (node <= start) widest = std::max(widest, graph.size(node));
@@ -234,7 +230,8 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
-  return walk(rows, 1, start, hints, linear_bounds_below(start, hints)) ? rows.lower(0) : bound.lower;
+  std::vector<std::shared_ptr<const LinearBounds>> bounds_by_node(problem_->graph().nodes.size());
+  return walk(rows, 1, start, hints, bounds_by_node) ? rows.lower(0) : bound.lower;
 }
 
 }  // namespace assay::kernel

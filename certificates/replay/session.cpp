@@ -29,19 +29,21 @@ Rejection still_open(std::string found) {
           "conclude the missing cases, or split further"};
 }
 
+// Rows over the node come to what its box says: it is affine in one input, and no ball cuts that input's box.
+bool has_best_box(const Problem& problem, const Scope& scope, NodeId node) {
+  const AffineForm* form = problem.affine(node);
+  const auto is_input = [&](const AffineForm::Part& part) { return problem.graph().node(part.operand).op == Op::input; };
+  return form != nullptr && form->parts.size() == 1 && is_input(form->parts[0]) && problem.group_balls(scope.group()).empty();
+}
+
 template <class Tighten>
 Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tighten tighten) {
   const Graph& graph = problem.graph();
-  const std::vector<NodeId>&active = problem.active_nodes(), &refined = problem.pre_activations();
-  auto next_active = active.begin();
-  auto next_refined = refined.begin();
   for (NodeId node = first; node < graph.nodes.size(); ++node) {
-    while (next_active != active.end() && *next_active < node) ++next_active;
-    const bool on_the_way = next_active != active.end() && *next_active == node;
+    const bool on_the_way = std::ranges::binary_search(problem.active_nodes(), node);
     if (problem.is_constant(node) || graph.node(node).op == Op::input || !(on_the_way || scope.has_box(node))) continue;
     if (auto boxed = scope.propagate_box(node); !boxed) return boxed;
-    while (next_refined != refined.end() && *next_refined < node) ++next_refined;
-    if (next_refined == refined.end() || *next_refined != node) continue;
+    if (!std::ranges::binary_search(problem.pre_activations(), node) || has_best_box(problem, scope, node)) continue;
     if (auto tightened = tighten(node); !tightened) return tightened;
   }
   return Done{};

@@ -137,7 +137,7 @@ class Engine {
     const auto start = Clock::now();
     std::unique_lock lock(mutex_);
     while (!finished_) {
-      changed_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline.moment()));
+      ended_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline.moment()));
       if (!finished_ && limit_.reached()) give_up(out_of_time());
       if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
         give_up("out of memory");
@@ -152,8 +152,13 @@ class Engine {
 
   void give_up(std::string reason) {  // mutex_ held
     if (!finished_) result_.reason = std::move(reason);
+    finish();
+  }
+
+  void finish() {  // mutex_ held
     finished_ = true;
     changed_.notify_all();
+    ended_.notify_all();
   }
 
   void work_within_memory(std::size_t worker) {
@@ -327,8 +332,7 @@ class Engine {
       if (!theorem) continue;
       std::unique_lock lock(mutex_);
       if (!finished_) result_.witness = std::move(theorem);
-      finished_ = true;
-      changed_.notify_all();
+      finish();
       return true;
     }
     return false;
@@ -402,7 +406,7 @@ class Engine {
       queue_.push_back(std::move(child));
     }
     leave(*branch);
-    changed_.notify_all();
+    changed_.notify_one();  // the other half is this worker's next
   }
 
   // Closed, or split: what only bounding it needed goes.
@@ -444,8 +448,7 @@ class Engine {
     }
     std::unique_lock lock(mutex_);
     result_.refutation = std::move(refutation);
-    finished_ = true;
-    changed_.notify_all();
+    finish();
   }
 
   const DualGraph& graph_;
@@ -463,7 +466,7 @@ class Engine {
   std::atomic<std::uint64_t> asked_ = 0, refused_ = 0;  // conclusions of probed branches
   std::atomic<bool> halt_ = false;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable changed_, ended_;  // a branch waits, or finished_; finished_
   std::vector<std::shared_ptr<Branch>> queue_;
   std::vector<std::shared_ptr<Branch>> under_way_;  // by worker, the last one that it took
   bool finished_ = false, left_open_ = false;

@@ -17,7 +17,9 @@
 #include "semantics/functions/unary_function.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <tuple>
 
@@ -257,9 +259,9 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
 // what their op is.
 void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) const {
   constexpr int kParts = 16;
-  thread_local std::map<std::tuple<Op, DType, double, double>, std::vector<Piece>> kept;
+  thread_local std::map<std::tuple<Op, DType, std::uint64_t, std::uint64_t>, std::vector<Piece>> kept;
   if (kept.size() >= 256) kept.clear();
-  std::vector<Piece>& parts = kept[{node_.op, node_.dtype, l, u}];
+  std::vector<Piece>& parts = kept[{node_.op, node_.dtype, std::bit_cast<std::uint64_t>(l), std::bit_cast<std::uint64_t>(u)}];
   if (parts.empty() || !std::holds_alternative<NoAttributes>(node_.attributes)) {
     std::vector<Piece> found;
     double from = l;

@@ -120,7 +120,8 @@ TEST_CASE("trees of cases come back") {
   Hints hints;
   hints.lower.resize(4);
   hints.lower[3] = {0.5f, 0.25f};
-  hints.beta = {0.0f, 1.5f};
+  const Hints named = hints;
+  hints.beta = {0.0f, 1.5f};  // of the splits in the tree
   const std::vector<kernel::CaseStep> tree{{kernel::Literal{2, 1, false, 0.0}, {}},
                                            {kernel::Literal{0, 0, false, 0.1}, {}},
                                            {std::nullopt, hints},
@@ -128,7 +129,7 @@ TEST_CASE("trees of cases come back") {
                                            {std::nullopt, {}}};
   const Selection mask{Selection::Kind::mask, {false, true}};
   Fragment steps;
-  steps.define_hints(0, hints);
+  steps.define_hints(0, named);
   const std::size_t defined = steps.byte_size();
   steps.tighten_by_cases(4, mask, tree, true);
   CHECK(steps.byte_size() - defined < 45);  // the slopes are no longer spelt out

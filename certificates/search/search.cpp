@@ -16,8 +16,7 @@
 #include "certificates/search/attack/side_attack.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/bounds/root_bounds.h"
-#include "certificates/search/bounds/root_slopes.h"
-#include "certificates/search/bounds/root_splits.h"
+#include "certificates/search/bounds/root_refinement.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/deadline.h"
@@ -214,7 +213,7 @@ class Search {
     Proved proved{root.scope().group(), {}, {}};
     unfinished_.reset();
     careful_.reset();
-    is_refined_ = false;
+    refinement_.emplace(dual_, options_.threads);
     const auto begin = Clock::now();
     bool has_branched = false;
     double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
@@ -349,29 +348,13 @@ class Search {
     return free_inputs(*problem_, scope) > kFewInputs || dual_.every_slot_has_input_row();
   }
 
-  // With one layer of relus there is no box behind it, and linear programs bound the nodes.
-  [[nodiscard]] bool can_be_refined(const RootBounds& root) const {
-    return !is_refined_ && root.complete() && dual_.can_split() && !dual_.every_slot_has_input_row();
-  }
+  [[nodiscard]] bool can_be_refined(const RootBounds& root) const { return refinement_->applies(root, remaining()); }
 
-  // The bounds of a complete root again, by slopes made for them: for few elements each where relus are few or stand between products, else for
-  // each layer.
   Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
-    constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05, kShareOfSplits = 0.15;  // of the time left, at most
     const auto begin = Clock::now();
-    is_refined_ = true;
     std::vector<std::uint32_t> cases;
     for (const std::uint32_t position : open) cases.push_back(problem_->group_cases(root.scope().group())[position]);
-    const bool of_relus = dual_.relu_only() || !dual_.supported();
-    const double share = of_relus ? kShareOfRelus : kShare;
-    const Limit limit_here{std::min(deadline_, Deadline::in(share * remaining())), stop_.get_token()};
-    const bool groups = of_relus && (!dual_.supported() || root.seconds_to_refine_groups(dual_) <= kShareOfGroups * remaining());
-    auto done = groups ? root.refine_groups(dual_, limit_here) : refine_by_slopes(root, dual_, cases, limit_here);
-    if (done && groups && dual_.relu_only()) {
-      const Limit of_splits{std::min(deadline_, Deadline::in(kShareOfSplits * remaining())), stop_.get_token()};
-      done = refine_by_splits(root, dual_, options_.threads, of_splits);
-    }
-    root.stop_at(limit());
+    auto done = refinement_->refine(root, cases, limit());
     statistics_.root_seconds += seconds_since(begin);
     return done;
   }
@@ -487,9 +470,9 @@ class Search {
   Deadline cheap_end_;  // of the bounds before the first attack
   bool attacked_ = false;
   Statistics statistics_;
-  std::optional<Unfinished> unfinished_;  // of the group in work
-  bool is_refined_ = false;               // the root's bounds of the group in work
-  std::optional<bool> careful_;           // splits in the group in work; none: not known yet
+  std::optional<Unfinished> unfinished_;      // of the group in work
+  std::optional<RootRefinement> refinement_;  // of its root
+  std::optional<bool> careful_;               // splits in it; none: not known yet
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> forward_{options_.stop, [this] { stop_.request_stop(); }};
   std::vector<Proved> proved_;             // written only when the last group is closed: a witness may still turn up

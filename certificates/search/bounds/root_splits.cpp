@@ -1,4 +1,4 @@
-// refine_by_splits(): for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
+// RangeSplits: for both ends of each range the leaf with the least bound is split, in rounds, for many ends at once.
 
 #include "certificates/search/bounds/root_splits.h"
 
@@ -12,7 +12,9 @@
 namespace assay::search {
 namespace {
 
-constexpr int kSplits = 10;            // of one end's tree
+constexpr int kFirstSplits = 10;       // of one end's tree, in the first pass ...
+constexpr int kMoreSplits = 3;         // ... and so many times as many in each further one
+constexpr double kShareOfPass = 0.15;  // of the time left, at most, for a pass
 constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
 constexpr int kSteps = 5;              // ... and in its leaves
 constexpr std::size_t kEnds = 32;      // that a thread treats at once
@@ -57,8 +59,8 @@ std::optional<kernel::Literal> best_split(const DualGraph& graph, const DualResu
 
 class Trees {
  public:
-  Trees(const DualGraph& graph, DualAscent& ascent, NodeId node, const Limit& limit)
-      : graph_(graph), ascent_(ascent), node_(node), limit_(limit) {}
+  Trees(const DualGraph& graph, DualAscent& ascent, NodeId node, int splits, const Limit& limit)
+      : graph_(graph), ascent_(ascent), node_(node), splits_(splits), limit_(limit) {}
 
   // False: the limit was reached.
   bool grow(const DualBoxes& root, std::span<End> ends) {
@@ -66,7 +68,7 @@ class Trees {
     std::vector<std::pair<End*, std::size_t>> leaves;
     for (End& end : ends) leaves.emplace_back(&end, 0);
     if (!bound(leaves, kFirstSteps)) return false;
-    for (int round = 0; round < kSplits; ++round) {
+    for (int round = 0; round < splits_; ++round) {
       leaves.clear();
       for (End& end : ends) split(end, leaves);
       if (leaves.empty()) return true;
@@ -124,6 +126,7 @@ class Trees {
   const DualGraph& graph_;
   DualAscent& ascent_;
   const NodeId node_;
+  const int splits_;
   const Limit& limit_;
 };
 
@@ -146,41 +149,55 @@ double gain(const End& end, const DualBoxes& boxes, std::size_t slot) {
 
 }  // namespace
 
-Outcome<Done> refine_by_splits(RootBounds& root, const DualGraph& graph, int threads, const Limit& limit) {
-  root.stop_at(limit);
-  std::vector<std::unique_ptr<DualAscent>> ascents;
-  for (int k = 0; k < threads; ++k) ascents.push_back(std::make_unique<DualAscent>(graph, limit));
+bool RangeSplits::fits(double seconds_left) const { return kMoreSplits * seconds_ <= kShareOfPass * seconds_left; }
+
+Outcome<Done> RangeSplits::refine(RootBounds& root, const Limit& limit) {
+  const auto begin = Clock::now();
+  const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.deadline.seconds_left())), limit.stop};
+  splits_ = splits_ == 0 ? kFirstSplits : kMoreSplits * splits_;
+  root.stop_at(share);
   std::optional<NodeId> last;
-  for (const DualGraph::Activation& activation : graph.activations()) {
-    const NodeId node = activation.operand;
-    if (activation.step->op != Op::relu || activation.first_slot == 0 || last == node) continue;
-    last = node;
-    const DualBoxes boxes = DualBoxes::of(graph, root.scope());
-    std::vector<End> ends;
-    for (std::uint32_t element = 0; element < activation.slots(); ++element) {
-      for (const double sign : {1.0, -1.0})
-        if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
+  Outcome<Done> done = Done{};
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    if (activation.step->op != Op::relu || activation.first_slot == 0 || last == activation.operand) continue;
+    last = activation.operand;
+    done = refine_node(root, activation, share);
+    if (!done || share.reached()) break;
+  }
+  root.stop_at(limit);
+  seconds_ = seconds_since(begin);
+  return done;
+}
+
+Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activation& activation, const Limit& limit) const {
+  const NodeId node = activation.operand;
+  const DualBoxes boxes = DualBoxes::of(graph_, root.scope());
+  std::vector<End> ends;
+  for (std::uint32_t element = 0; element < activation.slots(); ++element) {
+    for (const double sign : {1.0, -1.0})
+      if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
+  }
+  const auto threads = static_cast<std::size_t>(threads_);
+  for (std::size_t first = 0; first < ends.size(); first += kEnds * threads) {
+    const std::span<End> some = std::span(ends).subspan(first, std::min(kEnds * threads, ends.size() - first));
+    const auto grow = [&](std::size_t part) {
+      const std::size_t from = some.size() * part / threads, to = some.size() * (part + 1) / threads;
+      DualAscent ascent(graph_, limit);
+      Trees(graph_, ascent, node, splits_, limit).grow(boxes, some.subspan(from, to - from));
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (std::size_t part = 1; part < threads; ++part) helpers.emplace_back([&grow, part] { grow(part); });
+      grow(0);
     }
-    for (std::size_t first = 0; first < ends.size(); first += kEnds * ascents.size()) {
-      const std::span<End> some = std::span(ends).subspan(first, std::min(kEnds * ascents.size(), ends.size() - first));
-      {
-        std::vector<std::jthread> helpers;
-        const auto grow = [&](std::size_t part) {
-          const std::size_t from = some.size() * part / ascents.size(), to = some.size() * (part + 1) / ascents.size();
-          Trees(graph, *ascents[part], node, limit).grow(boxes, some.subspan(from, to - from));
-        };
-        for (std::size_t part = 1; part < ascents.size(); ++part) helpers.emplace_back([&grow, part] { grow(part); });
-        grow(0);
-      }
-      if (limit.reached()) return Done{};
-      std::vector<RootBounds::ByCases> found;
-      for (const End& end : some) {
-        if (end.nodes.size() == 1 || !(gain(end, boxes, activation.first_slot + end.element) > kWorthwhile)) continue;
-        list(graph, node, end, 0, found.emplace_back(RootBounds::ByCases{end.element, {}}).tree);
-      }
-      if (auto done = root.refine_by_cases(node, found); !done) return done.rejection();
-      if (limit.reached()) return Done{};
+    if (limit.reached()) return Done{};
+    std::vector<RootBounds::ByCases> found;
+    for (End& end : some) {
+      if (end.nodes.size() > 1 && gain(end, boxes, activation.first_slot + end.element) > kWorthwhile)
+        list(graph_, node, end, 0, found.emplace_back(RootBounds::ByCases{end.element, {}}).tree);
+      end.nodes.clear();
     }
+    if (auto done = root.refine_by_cases(node, found); !done || limit.reached()) return done;
   }
   return Done{};
 }

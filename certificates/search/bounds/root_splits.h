@@ -8,7 +8,20 @@
 
 namespace assay::search {
 
-// Of what relus read behind the first ones, layer by layer; `root` is complete. Ends, with what was gained, once the limit is reached.
-Outcome<Done> refine_by_splits(RootBounds& root, const DualGraph& graph, int threads, const Limit& limit);
+// Passes over what relus read behind the first ones, layer by layer; each time with larger trees.
+class RangeSplits {
+ public:
+  RangeSplits(const DualGraph& graph, int threads) : graph_(graph), threads_(threads) {}
+  [[nodiscard]] bool fits(double seconds_left) const;  // another pass, as far as the last one tells
+  // `root` is complete. Ends, with what was gained, when its share of the time is over or the limit is reached; the root then stops at the limit.
+  Outcome<Done> refine(RootBounds& root, const Limit& limit);
+
+ private:
+  Outcome<Done> refine_node(RootBounds& root, const DualGraph::Activation& activation, const Limit& limit) const;
+  const DualGraph& graph_;
+  const int threads_;
+  int splits_ = 0;      // of a tree in the last pass
+  double seconds_ = 0;  // that it took
+};
 
 }  // namespace assay::search

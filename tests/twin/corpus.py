@@ -133,7 +133,7 @@ def bends(data, records, rng, count, other):
             yield kind, with_checksums(header, [(1, bytes(bent))] + payloads[1:])
 
 
-WEAKER = ("plain, below", "split, below", "claims", "claims, above")
+WEAKER = ("plain, below", "split, below", "by cases, below", "claims", "claims, above")
 
 
 class Corpus:
@@ -226,6 +226,7 @@ class Corpus:
             made = Sharp(str(paths[0]), str(paths[1]), bounds, rng)
             proofs = [(name, *getattr(made, name)()) for name in ("plain", "split")]
             claims = list(made.claims())
+            proofs.append(("by cases", *made.by_cases()))
         except Refusal as refusal:
             self.counts["no bound", refusal.code] += 1
             return

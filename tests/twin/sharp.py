@@ -97,6 +97,23 @@ class Sharp:
             records += self.conclude([beta]) + (b"\x0d" if below else b"\x0e")
         return records + b"\x02", min(bounds)
 
+    def by_cases(self):
+        """Elements of a node are tightened in a tree of two splits at 0, multipliers of which count in the leaves."""
+        v = self.rng.choice([v for v in self.inner if self.nodes[v].dtype in FLOATS])
+        below = [u for u in self.inner if u <= v and self.nodes[u].dtype in FLOATS]
+        tree, encoded, multipliers = [], b"", {2: 2, 3: 2, 4: 1}      # of the splits that are open at each leaf
+        for kind in (1, 1, 0, 0, 0):
+            if kind:
+                tree.append((u := self.rng.choice(below), self.rng.randrange(self.nodes[u].size), Fraction(0)))
+                encoded += b"\x0a" + varint(u) + varint(tree[-1][1])
+                continue
+            beta = [single(self.rng.choice((0.0, self.rng.uniform(0, 1)))) for _ in range(multipliers[len(tree)])]
+            tree.append(Hints(self.hints.lower, self.hints.upper, beta))
+            encoded += b"\x00\x07" + self.encoded + array(beta)
+        self.replay.step_tighten_by_cases((v, 1, [1] * self.nodes[v].size, False, tree))
+        bound = self.replay.least(self.output(), Fraction(0), self.hints)
+        return self.boxes + b"\x10" + varint(v) + b"\x08" + encoded + self.conclude() + b"\x02", bound
+
     def claims(self):
         """A tighten of all elements of a node with claims: the derived bounds rounded outward; and the same with one of them moved inward."""
         v = self.rng.choice([v for v in self.inner if self.nodes[v].dtype in FLOATS])

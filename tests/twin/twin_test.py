@@ -101,6 +101,18 @@ def test_steps(folder):
     assert refutes(f"0100 {boxes} 050200 070300 02", folder) == "tighten" and refutes(f"0100 {boxes} 050320 00 070300 02", folder) == "theorem"
     assert refutes(f"0100 {boxes} 050028 01 000080bf 0000803f 070300 02", folder) == "theorem"                 # claims for x: [-1, 1]
     assert refutes(f"0100 {boxes} 050028 01 000080bf 0000003f 070300 02", folder) == "claim"                   # [-1, 1/2]
+    first, leaf, last = f"0100 {boxes}", "0000", "070300 02"
+    assert refutes(f"{first} 100308 {leaf} {last}", folder) == "theorem"                                       # by one case
+    assert refutes(f"{first} 100308 {two} 0a0100 {leaf} {leaf} {leaf} {last}", folder) == "theorem"
+    assert refutes(f"{first} 100358 {two} {leaf} 0a0100 {leaf} {leaf} {last}", folder) == "certificate.value"  # selection 3
+    assert refutes(f"{first} 100328 {leaf} {last}", folder) == "certificate.value"                             # claims
+    assert refutes(f"{first} 100308 {two} {leaf} 0d {leaf} {last}", folder) == "certificate.record"
+    assert refutes(f"{first} 100308 0a0200 {leaf} {leaf} {last}", folder) == "split"                           # of a constant
+    assert refutes(f"{first} 100308 {two} 0004020100 {leaf} {last}", folder) == "certificate.hint"             # two multipliers, one split
+    assert refutes(f"{first} 100308 {two} 0004010103 {leaf} {last}", folder) == "theorem"                      # one
+    assert refutes(f"0100 0401 100308 {leaf} {last}", folder) == "box.premise"                                 # of a node without a box
+    assert refutes(f"{first} 100308 {two} {leaf} {last}", folder) == "certificate.record"                      # a half without end
+    assert refutes(f"{first} 100108 {two} {leaf} {leaf} 09 02", folder) == "empty"                             # one half is not empty
 
 
 EXAMPLE = """

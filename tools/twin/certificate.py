@@ -5,7 +5,7 @@ import struct
 from wire import Declined, Malformed, require
 from wire import Reader
 
-MOST = 1 << 24
+MOST, SPLITS = 1 << 24, range(10, 13)
 TABLE = []
 for entry in range(256):
     for _ in range(8):
@@ -14,7 +14,7 @@ for entry in range(256):
 # By type: the name of a record and its fields: methods of Records, or numbers by their code of one letter.
 RECORDS = [record.split() for record in (
     "-, begin_group varint, end_group, sweep B node, box node, tighten tightening, define_hints varint hints, conclude cases hints, "
-    "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts").split(", ")]
+    "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts, tighten_by_cases by_cases").split(", ")]
 
 
 def crc32c(data):
@@ -30,9 +30,9 @@ class Hints:
 
 
 class Records(Reader):
-    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints in force."""
+    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints in force; `inside`: the splits open in a tree."""
 
-    context, values = None, 0
+    context, values, inside = None, 0, 0
 
     def varint(self):
         start, value = self.place, super().varint()
@@ -46,8 +46,10 @@ class Records(Reader):
             kind = self.number("B")
             require(0 < kind < len(RECORDS), Malformed, "certificate.record", f"type {kind}")
             self.values = 0
-            name, *fields = RECORDS[kind]
-            yield name, lambda fields=fields: [self.number(field) if len(field) == 1 else getattr(self, field)() for field in fields]
+            yield RECORDS[kind][0], lambda kind=kind: self.fields(kind)
+
+    def fields(self, kind):
+        return [self.number(field) if len(field) == 1 else getattr(self, field)() for field in RECORDS[kind][1:]]
 
     def check(self, start):
         expected = crc32c(self.data[start:self.place])
@@ -104,7 +106,7 @@ class Records(Reader):
         return result
 
     def beta(self):
-        return self.array(len(self.context.stack) - 1, False, lambda hints: hints.beta)
+        return self.array(len(self.context.stack) - 1 + self.inside, False, lambda hints: hints.beta)
 
     def hints(self, flags=None):
         if flags is None:
@@ -113,20 +115,36 @@ class Records(Reader):
         lower, upper = [self.slopes(side) if flags >> bit & 1 else None for bit, side in enumerate(("lower", "upper"))]
         return Hints(lower, upper, self.beta() if flags & 4 else ())
 
-    def tightening(self):
-        """(node, selection: 0 unstable or 1 all or 2 the mask's, mask, hints, rounded, claims)"""
+    def selection(self, allowed):
+        """(flags, node, selection: 0 unstable or 1 all or 2 the mask's, mask)"""
         node, flags = self.node(), self.number("B")
-        size = self.context.nodes[node].size
-        selection = flags >> 3 & 3
-        require(flags < 128 and selection < 3, Malformed, "certificate.value", f"flags {flags}")
-        mask = self.array(size, True) if selection == 2 else [1] * size
+        size, selection = self.context.nodes[node].size, flags >> 3 & 3
+        require(not flags & ~allowed and selection < 3, Malformed, "certificate.value", f"flags {flags}")
+        return flags, node, selection, self.array(size, True) if selection == 2 else [1] * size
+
+    def tightening(self):
+        """(node, selection, mask, hints, rounded, claims)"""
+        flags, *selected = self.selection(127)
         hints, claims = self.hints(flags & 7), None
         if flags & 32:
             count = self.count(8)
             ends = struct.unpack(f"<{2 * count}f", self.bytes(8 * count))
             require(not any(map(math.isnan, ends)), Malformed, "certificate.value", "NaN")
             claims = list(zip(ends[:count], ends[count:]))
-        return node, selection, mask, hints, bool(flags & 64), claims
+        return *selected, hints, bool(flags & 64), claims
+
+    def by_cases(self):
+        """(node, selection, mask, rounded, tree: in preorder the fields of splits, and the hints of leaves)"""
+        flags, *selected = self.selection(88)
+        tree, ahead = [], [0]
+        while ahead:
+            self.inside, kind = ahead.pop(), self.number("B")
+            require(len(tree) < 1 << 16, Malformed, "certificate.length", "a tree")
+            require(not kind or kind in SPLITS, Malformed, "certificate.record", f"type {kind} in a tree")
+            tree.append(self.fields(kind) if kind else self.hints())
+            ahead += [self.inside + 1] * 2 if kind else []
+        self.inside = 0
+        return *selected, bool(flags & 64), tree
 
     def cases(self):
         """[(position, multipliers or None)]"""

@@ -39,10 +39,10 @@ def add(row, node, element, coefficient):
 
 
 class Branch:
-    """The boxes, named hints and refuted cases; a branch inside starts with copies of the first two. `split`: (node, element, threshold, whether below it)."""
+    """The boxes, named hints and refuted cases; a branch inside starts with copies of the first two. `split`: (node, element, threshold, whether below it); `other`: the half below, of one above."""
 
-    def __init__(self, boxes, hints, empty, split=None, refuted_below=None):
-        self.boxes, self.hints, self.refuted, self.empty, self.split, self.refuted_below = dict(boxes), dict(hints), set(), empty, split, refuted_below
+    def __init__(self, boxes, hints, empty, split=None, other=None):
+        self.boxes, self.hints, self.refuted, self.empty, self.split, self.other = dict(boxes), dict(hints), set(), empty, split, other
 
 
 class Replay:
@@ -99,8 +99,8 @@ class Replay:
         require(element < self.nodes[node].size and not self.ops.is_constant(node), Rejected, "split", f"node {node}, element {element}")
         self.begin_half(node, element, Fraction(threshold), True)
 
-    def begin_half(self, node, element, threshold, below, refuted_below=None):
-        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty, (node, element, threshold, below), refuted_below))
+    def begin_half(self, node, element, threshold, below, other=None):
+        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty, (node, element, threshold, below), other))
         if self.has_box(node):
             self.narrow_by_splits(node)
 
@@ -111,11 +111,11 @@ class Replay:
 
     def step_next(self):
         half = self.end_half(True)
-        self.begin_half(*half.split[:3], False, half.refuted)
+        self.begin_half(*half.split[:3], False, half)
 
     def step_done(self):
         half = self.end_half(False)
-        self.branch.refuted |= half.refuted_below & half.refuted
+        self.branch.refuted |= half.other.refuted & half.refuted
 
     def step_empty(self):
         require(self.branch.empty, Rejected, "empty", "no box is empty")
@@ -187,6 +187,28 @@ class Replay:
                 lo, hi = binary32(lo, False), binary32(hi, True)
             bounds[element] = lo, hi
         self.narrow(node, bounds)
+
+    def step_tighten_by_cases(self, tightening):
+        node, selection, mask, rounding, tree = tightening
+        depth = len(self.stack)
+        for step in tree:
+            if not isinstance(step, Hints):
+                self.step_split(*step)
+                continue
+            self.step_tighten((node, selection, mask, step, rounding, None))
+            while len(self.stack) > depth and self.branch.other:
+                half = self.stack.pop()
+                self.hull([h for h in (half.other, half) if not h.empty])
+            if len(self.stack) > depth:
+                half = self.stack.pop()
+                self.begin_half(*half.split[:3], False, half)
+
+    def hull(self, halves):
+        """The boxes that hold in both halves of a split; an empty one is not among them."""
+        self.branch.empty |= not halves
+        for node, box in list(self.branch.boxes.items()) if halves else ():
+            if all(h.boxes[node] is not box for h in halves):
+                self.narrow(node, {e: (min(lo for lo, _ in ends), max(hi for _, hi in ends)) for e, ends in enumerate(zip(*(h.boxes[node] for h in halves)))})
 
     # Back-substitution.
 

@@ -21,7 +21,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "semantics/demand.h"
 #include "semantics/graph/family.h"
@@ -259,9 +259,9 @@ void UnaryFunction::add_pieces(std::span<const Segment> segments, double l, doub
 // what their op is.
 void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) const {
   constexpr int kParts = 16;
-  thread_local std::map<std::tuple<Op, DType, std::uint64_t, std::uint64_t>, std::vector<Piece>> kept;
+  thread_local std::map<std::pair<std::pair<Op, DType>, std::pair<std::uint64_t, std::uint64_t>>, std::vector<Piece>> kept;
   if (kept.size() >= 256) kept.clear();
-  std::vector<Piece>& parts = kept[{node_.op, node_.dtype, std::bit_cast<std::uint64_t>(l), std::bit_cast<std::uint64_t>(u)}];
+  std::vector<Piece>& parts = kept[{{node_.op, node_.dtype}, {std::bit_cast<std::uint64_t>(l), std::bit_cast<std::uint64_t>(u)}}];
   if (parts.empty() || !std::holds_alternative<NoAttributes>(node_.attributes)) {
     std::vector<Piece> found;
     double from = l;
@@ -271,8 +271,7 @@ void UnaryFunction::add_parts(double l, double u, std::vector<Piece>& pieces) co
       const Interval at_middle = on(Dual<Interval>(Interval(from / 2 + to / 2))).value();
       const Interval slope = on(Dual<Interval>(Interval(from, to), Interval(1.0))).tangent();
       if (at_middle.is_undefined() || slope.is_undefined()) return;
-      found.push_back({from, to, Curve::by_derivative, at_middle, slope});
-      from = to;
+      found.push_back({std::exchange(from, to), to, Curve::by_derivative, at_middle, slope});
     }
     parts = std::move(found);
   }

@@ -43,6 +43,7 @@ constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
 constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
 constexpr double kTrialShare = 0.02;      // of the time left, the same
 constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
+constexpr double kBetweenTurns = 0.5;     // seconds of bounds, where the attack has no thread of its own
 
 // Of all threads of the process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -186,7 +187,13 @@ class Search {
       if (!branching_pays(root.scope())) start_side_attack();
       plan = {limit(), deadline_, Deadline::in(share)};
     }
-    if (auto done = advance(root, plan); !done) return done.rejection();
+    do {
+      if (options_.threads == 1 && side_attack_) {
+        side_attack_->take_turn();
+        plan.pause.deadline = std::min(deadline_, Deadline::in(kBetweenTurns));
+      }
+      if (auto done = advance(root, plan); !done) return done.rejection();
+    } while (!root.has_all_boxes() && !limit().reached());
     return std::optional<kernel::Theorem>();
   }
 
@@ -199,7 +206,7 @@ class Search {
   }
 
   void start_side_attack() {
-    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, deadline_, stop_);
+    if (options_.attack && !side_attack_) side_attack_.emplace(network_, options_.seed, deadline_, stop_, options_.threads > 1);
   }
 
   // `open`: the cases that are to be refuted there, by position in the group.
@@ -371,6 +378,7 @@ class Search {
     options.threads = options_.threads;
     options.memory_limit_bytes = options_.memory_limit_bytes;
     options.on_progress = options_.on_progress;
+    if (side_attack_) options.between_nodes = [this] { side_attack_->take_turn(); };
     const bool relu = splits_activations(scope);
     if (!relu && dual_.supported() && !dual_.relu_only() && can_be_refined(root)) {
       if (auto refined = refine(root, open); !refined) return refined.rejection();

@@ -3,7 +3,6 @@
 #include "certificates/search/attack/side_attack.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -16,36 +15,44 @@ constexpr double kFirstPause = 0.03;  // seconds: a search that ends before is n
 constexpr double kFirstSlice = 0.15;  // seconds; each slice is twice as long as the one before
 constexpr double kLongestSlice = 3;   // seconds
 
+Clock::time_point after(double seconds) { return Deadline::in(seconds).moment(); }
+
 }  // namespace
 
-SideAttack::SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found)
-    : thread_([this, &network, seed, deadline, &found](const std::stop_token& stop) {
-        try {
-          run(network, {.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, stop, found);
-        } catch (const std::bad_alloc&) {  // the search goes on without it, as long as it has memory itself
-        }
-      }) {}
+SideAttack::SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found, bool own_thread)
+    : network_(network), options_{.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, found_(found), due_(after(kFirstPause)) {
+  if (own_thread) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
 
-void SideAttack::run(const Network& network, AttackOptions options, const std::stop_token& stop, std::stop_source& found) {
+void SideAttack::run(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any wake;
-  double pause = kFirstPause;
   while (!stop.stop_requested() && !theorem_) {
-    {
-      std::unique_lock lock(mutex);
-      wake.wait_for(lock, stop, std::chrono::duration<double>(pause), [] { return false; });
-    }
-    if (stop.stop_requested()) return;
-    ++options.seed;
-    const auto begin = std::chrono::steady_clock::now();
-    theorem_ = attack_all(network, options, stop, statistics_);
-    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    statistics_.attack_seconds += taken;
-    pause = taken * (1 - kShare) / kShare;
-    options.seconds = std::min(2 * options.seconds, kLongestSlice);
-    options.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
+    std::unique_lock lock(mutex);
+    wake.wait_until(lock, stop, due_, [] { return false; });
+    if (!stop.stop_requested()) slice(stop);
   }
-  if (theorem_) found.request_stop();
+}
+
+void SideAttack::take_turn() {
+  if (!thread_.joinable() && !theorem_ && Clock::now() >= due_) slice(found_.get_token());
+}
+
+void SideAttack::slice(const std::stop_token& stop) {
+  ++options_.seed;
+  const auto begin = Clock::now();
+  try {
+    theorem_ = attack_all(network_, options_, stop, statistics_);
+  } catch (const std::bad_alloc&) {  // the search goes on without it, as long as it has memory itself
+    due_ = Clock::time_point::max();
+    return;
+  }
+  const double taken = seconds_since(begin);
+  statistics_.attack_seconds += taken;
+  due_ = after(taken * (1 - kShare) / kShare);
+  options_.seconds = std::min(2 * options_.seconds, kLongestSlice);
+  options_.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
+  if (theorem_) found_.request_stop();
 }
 
 std::optional<kernel::Theorem> SideAttack::finish(Statistics& statistics) {

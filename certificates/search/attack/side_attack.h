@@ -1,4 +1,4 @@
-// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a fixed share of the time.
+// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a fixed share of one thread's time.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,22 @@ namespace assay::search {
 
 class SideAttack {
  public:
-  // Starts a thread. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
-  SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found);
+  // Starts a thread if it is to have its own. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
+  SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found, bool own_thread);
+
+  // Without a thread of its own: the slice that is due, if one is. From one thread at a time.
+  void take_turn();
 
   // Ends the thread and hands over what it found.
   std::optional<kernel::Theorem> finish(Statistics& statistics);
 
  private:
-  void run(const Network& network, AttackOptions options, const std::stop_token& stop, std::stop_source& found);
+  void run(const std::stop_token& stop);
+  void slice(const std::stop_token& stop);
+  const Network& network_;
+  AttackOptions options_;  // of the next slice
+  std::stop_source& found_;
+  Clock::time_point due_;
   std::optional<kernel::Theorem> theorem_;
   Statistics statistics_;
   std::jthread thread_;  // last: it uses the others

@@ -186,6 +186,7 @@ class Engine {
         under_way_[worker] = branch = std::move(queue_.back());
         queue_.pop_back();
       }
+      if (options_.threads == 1 && options_.between_nodes) options_.between_nodes();
       if (!probing || !process(branch, workspace, *probing)) process(branch, workspace, losses);
     }
   }

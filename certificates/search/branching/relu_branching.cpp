@@ -228,6 +228,7 @@ void Branching::work() {
 
 void Branching::work_with(Worker& worker) {
   while (pop(worker)) {
+    if (options_.threads == 1 && options_.between_nodes) options_.between_nodes();
     if (!limit_.reached()) evaluate(worker);
     for (Treated& treated : worker.batch) {
       if (limit_.reached()) return finish("time");  // also what was evaluated may be cut short

@@ -31,6 +31,7 @@ struct BranchingOptions {
   bool root_is_refined = false;          // another sweep of the root would find nothing new
   bool careful = false;                  // tries more splits, with more steps of ascent: fewer nodes, each dearer
   int root_iterations = 60, node_iterations = 16;
+  std::function<void()> between_nodes;               // called by the only thread, where there is one
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
 };
 

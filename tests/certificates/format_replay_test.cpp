@@ -218,7 +218,8 @@ TEST_CASE("a dropped record is caught") {
     using certificate::RecordType;
     const RecordType type = types[i];
     // Facts may be dispensable; structure and conclusions are not.
-    if (type == RecordType::box || type == RecordType::tighten || type == RecordType::tighten_by_cases || type == RecordType::sweep) continue;
+    if (type == RecordType::box || type == RecordType::tighten || type == RecordType::tighten_by_cases || type == RecordType::sweep)
+      continue;
     Parts bent = parts;
     bent.records.erase(places[i].first - start, places[i].second);
     const Verdict verdict = replay_bytes(bent.file(), two_groups());

@@ -16,7 +16,7 @@ bool RootRefinement::applies(const RootBounds& root, double seconds_left) const 
 }
 
 Outcome<Done> RootRefinement::refine(RootBounds& root, std::span<const std::uint32_t> cases, const Limit& limit) {
-  constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.05;  // of the time left, at most
+  constexpr double kShare = 0.5, kShareOfRelus = 0.2, kShareOfGroups = 0.1;  // of the time left, at most
   if (!std::exchange(has_slopes_, true)) {
     const double left = limit.deadline.seconds_left();
     const bool of_relus = graph_.relu_only() || !graph_.supported();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -17,7 +17,8 @@ constexpr int kMoreSplits = 3;         // ... and so many times as many in each 
 constexpr double kShareOfPass = 0.15;  // of the time left, at most, for a pass
 constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
 constexpr int kSteps = 5;              // ... and in its leaves
-constexpr std::size_t kEnds = 32;      // that a thread treats at once
+constexpr std::size_t kEnds = 32;      // that a thread treats at once, at most ...
+constexpr double kNumbers = 1 << 24;   // ... of whose leaves it keeps so many boxes of elements
 constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes less off is no step of the proof
 constexpr float kLeastScore = 1e-25F;  // of a split that helps
 
@@ -178,12 +179,19 @@ Outcome<Done> RangeSplits::refine_node(RootBounds& root, const DualGraph::Activa
       if (boxes.is_undecided(activation.first_slot + element)) ends.push_back({element, sign});
   }
   const auto threads = static_cast<std::size_t>(threads_);
-  for (std::size_t first = 0; first < ends.size(); first += kEnds * threads) {
-    const std::span<End> some = std::span(ends).subspan(first, std::min(kEnds * threads, ends.size() - first));
+  const double fit = kNumbers / (static_cast<double>(graph_.slot_count()) * (splits_ + 1));
+  const std::size_t at_once = threads * static_cast<std::size_t>(std::clamp(fit, 1.0, static_cast<double>(kEnds)));
+  for (std::size_t first = 0; first < ends.size(); first += at_once) {
+    const std::span<End> some = std::span(ends).subspan(first, std::min(at_once, ends.size() - first));
     const auto grow = [&](std::size_t part) {
       const std::size_t from = some.size() * part / threads, to = some.size() * (part + 1) / threads;
-      DualAscent ascent(graph_, limit);
-      Trees(graph_, ascent, node, splits_, limit).grow(boxes, some.subspan(from, to - from));
+      const std::span<End> own = some.subspan(from, to - from);
+      try {
+        DualAscent ascent(graph_, limit);
+        Trees(graph_, ascent, node, splits_, limit).grow(boxes, own);
+      } catch (const std::bad_alloc&) {  // these ends stay as they are
+        for (End& end : own) end.nodes.clear();
+      }
     };
     {
       std::vector<std::jthread> helpers;

@@ -289,11 +289,11 @@ class Scope {
   [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
+  using LinesByNode = std::vector<std::optional<std::shared_ptr<const LinearBounds>>>;  // none: not asked for yet; null: stop at the box
   template <class Rows>
-  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
-                          std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const;
+  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, LinesByNode& bounds_by_node) const;
   [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr,
-                                                            std::vector<std::shared_ptr<const LinearBounds>>* derived = nullptr) const;
+                                                            LinesByNode* derived = nullptr) const;
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
@@ -307,9 +307,10 @@ class Scope {
   std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;  // by node; on this scope's boxes or an ancestor's
   // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
-  std::vector<double> rounding_size_;                               // by node: the sum of its operands' magnitudes when that was found
-  std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;  // by policy, derived so far
-  bool contradiction_ = false;                                      // some box has lo > hi
+  std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when that was found
+  // By policy, derived so far; on this scope's boxes or an ancestor's: never taken from a child, whose own box is narrower.
+  std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;
+  bool contradiction_ = false;  // some box has lo > hi
   std::function<bool()> stop_;
   std::shared_ptr<double> work_;  // multiply-adds that are left; null: any number
 };

@@ -215,8 +215,7 @@ class Reader::Decoder {
       auto& arrays = record_.hints.*side;
       if (id < arrays.size()) cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
       if (cursor.fault()) return;
-      // Every leaf of a tree has vectors of its own.
-      if (record_.type == RecordType::tighten_by_cases) record_.values += kValuesPerNode * (id + 1 - arrays.size());
+      if (!has_room_for(kValuesPerNode * (id + 1 - arrays.size()))) return;
       arrays.resize(id + 1);
       arrays[id] = node_array(id, [&](const kernel::Hints& base) { return id < (base.*side).size() ? &(base.*side)[id] : nullptr; });
     }
@@ -243,11 +242,7 @@ class Reader::Decoder {
     const std::uint64_t count = cursor.varint();
     if (!(count <= limit))
       cursor.fail("certificate.hint", "an array of at most " + std::to_string(limit) + " elements", std::to_string(count));
-    if (count == 0 || cursor.fault()) return {};
-    record_.values += count;
-    if (!has_room())
-      cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "more", Rejection::Kind::declined);
-    if (cursor.fault()) return {};
+    if (count == 0 || cursor.fault() || !has_room_for(count)) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
     std::vector<float> values(count, 0.0f);
@@ -300,12 +295,15 @@ class Reader::Decoder {
   }
 
   // For the arrays of this record, and of all definitions in force with one that it adds.
-  [[nodiscard]] bool has_room() const {
+  [[nodiscard]] bool has_room_for(std::uint64_t more) {
+    record_.values += more;
     const std::uint64_t values = record_.values + (record_.type == RecordType::define_hints ? held_ : 0);
     if (values <= kMaxHeldValues) return true;
     std::uint64_t elements = 0;
     for (NodeId node = 0; graph_ != nullptr && node < graph_->nodes.size(); ++node) elements += graph_->size(node);
-    return values <= 4 * elements;
+    if (values <= 4 * elements) return true;
+    cursor.fail("certificate.memory", "arrays of as many values as four per element of the graph", "more", Rejection::Kind::declined);
+    return false;
   }
 
   void witness() {

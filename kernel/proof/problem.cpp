@@ -198,9 +198,10 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   NonlinearUse nonlinear = nonlinear_use(graph, network->affine_, network->is_constant_);
   network->kink_at_zero_ = std::move(nonlinear.kink_at_zero);
   network->row_work_.assign(graph.nodes.size(), 1.0);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id)  // where no row of the outputs passes, too: certificates may ask for others
+    if (!network->affine_[id] && !network->is_constant_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
   for (const NodeId id : network->active_nodes_) {
     if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
-    if (!network->affine_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
     for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
       network->row_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
   }

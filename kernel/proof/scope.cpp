@@ -61,6 +61,7 @@ std::vector<Literal> Scope::literals() const {
 // Rule assume. S1: the node is active and the element exists. S2: the threshold is finite. S3: bounded depth.
 // An element of an integer input takes integers only, so that its box ends in integers: x <= 1.5 is x <= 1.
 Outcome<Done> Scope::assume(const Literal& literal) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
   if (!(literal.node < graph.nodes.size()) || problem_->is_constant(literal.node) || !(literal.element < graph.size(literal.node))) {
     return reject("assume.S1", at(graph, literal.node, literal.element), "an element of a non-constant node", "none such");
@@ -110,6 +111,7 @@ void Scope::meet(NodeId node, Box box) {
 
 // Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection.
 Outcome<Done> Scope::meet(const Scope& other) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
   for (NodeId node = 0; node < boxes_.size(); ++node) {
     if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
@@ -120,6 +122,7 @@ Outcome<Done> Scope::meet(const Scope& other) {
 // Rule hull. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
 // box, and so in the hull of both; a half that contradicts itself has no point.
 Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
   contradiction_ = contradiction_ || (at_most.contradiction_ && at_least.contradiction_);
   const Scope& a = at_most.contradiction_ ? at_least : at_most;
@@ -231,12 +234,11 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     first_row[k] = targets.rows;
     for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, elements[k], sign, 0.0});
   }
-  std::vector<std::shared_ptr<const LinearBounds>> derived;
+  LinesByNode derived;
   const auto bounds = back_substitute(targets, hints, nullptr, &derived);
   if (!bounds) return bounds.rejection();
   for (NodeId i = 0; i <= node; ++i) {
-    const auto has_hints = [i](const auto& side) { return i < side.size() && !side[i].empty(); };
-    if (derived[i] && !has_hints(hints.lower) && !has_hints(hints.upper)) linear_bounds_[i] = std::move(derived[i]);
+    if (derived[i] && *derived[i] && proposed(hints.lower, i).empty() && proposed(hints.upper, i).empty()) linear_bounds_[i] = *derived[i];
   }
   Box box = *boxes_[node];
   std::uint64_t budget = problem_->options().exact_budget;

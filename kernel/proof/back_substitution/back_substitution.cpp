@@ -32,11 +32,6 @@ constexpr std::size_t kWindowRows = 32;         // that share a window of a feat
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
 
-// None: empty.
-std::span<const float> proposed(const std::vector<std::vector<float>>& slopes, NodeId node) {
-  return node < slopes.size() ? std::span<const float>(slopes[node]) : std::span<const float>();
-}
-
 // The highest node that an entry or a weighted literal speaks of.
 NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hints) {
   for (std::size_t i = 0; i < weighted.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, weighted[i].node) : start;
@@ -94,8 +89,7 @@ std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
 // The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
 // is missing.
 template <class Rows>
-bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints,
-                 std::vector<std::shared_ptr<const LinearBounds>>& bounds_by_node) const {
+bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, LinesByNode& bounds_by_node) const {
   const std::vector<Literal> context = weighted_literals(hints);
   for (NodeId node = start + 1; node-- > 0;) {
     for (std::size_t i = 0; i < context.size(); ++i) {
@@ -120,8 +114,8 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
     if (!boxes_[node]) return false;
     const bool bends = problem_->graph().node(node).op != Op::input && !problem_->is_constant(node);
     if (bends && !bounds_by_node[node]) bounds_by_node[node] = linear_bounds(node, hints);
-    if (bounds_by_node[node])
-      rows.through_relaxation(node, *bounds_by_node[node]);
+    if (bends && *bounds_by_node[node])
+      rows.through_relaxation(node, **bounds_by_node[node]);
     else
       rows.concretize(node);
   }
@@ -163,7 +157,7 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
 
 // `derived`: the linear bounds that the rows went through, by node.
 Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
-                                                          std::vector<std::shared_ptr<const LinearBounds>>* derived) const {
+                                                          LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
   for (NodeId node = 0; node < graph.nodes.size(); ++node) {
     for (const auto* slopes : {&hints.lower, &hints.upper}) {
@@ -178,7 +172,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   const double rows_work =
       static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
   if (auto spent = spend(rows_work); !spent) return spent.rejection();
-  std::vector<std::shared_ptr<const LinearBounds>> own, &bounds_by_node = derived != nullptr ? *derived : own;
+  LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(graph.nodes.size());
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {
@@ -230,7 +224,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
-  std::vector<std::shared_ptr<const LinearBounds>> bounds_by_node(problem_->graph().nodes.size());
+  LinesByNode bounds_by_node(problem_->graph().nodes.size());
   return walk(rows, 1, start, hints, bounds_by_node) ? rows.lower(0) : bound.lower;
 }
 

@@ -138,3 +138,33 @@ TEST_CASE("a witness whose exact fractions would double in length forever is dec
   const ProblemPointer tight = open(small.output(), {-1}, {1}, {at_most(output(0), Rational(1, 81)), at_least(output(0), Rational(1, 81))});
   CHECK(kernel::satisfiable(tight, {0, {Rational(1, 3)}}).ok());
 }
+
+// A statement file may hold nodes that no output needs.
+TEST_CASE("steps on nodes that no output needs pay for them", "[budget]") {
+  Graph graph;
+  const std::int64_t n = 100;
+  const NodeId x = graph.append_input(DType::float64, {1, 4}, "x");
+  const auto append = [&](Op op, std::vector<NodeId> operands, Attributes attributes) {
+    auto id = graph.append(op, std::move(operands), std::move(attributes));
+    REQUIRE(id.ok());
+    return id.value();
+  };
+  const NodeId sum = append(Op::reduce_sum, {x}, ReduceAttributes{{1}, true});
+  const NodeId wide = append(Op::expand, {sum}, ShapeAttributes{{n, n}});
+  const NodeId square = append(Op::mul, {wide, wide}, NoAttributes{});
+  const NodeId dead = append(Op::matmul, {square, square}, NoAttributes{});
+  graph.mark_output(append(Op::relu, {x}, NoAttributes{}), "y");
+  const ProblemPointer problem = open(std::move(graph), std::vector<double>(4, 0), std::vector<double>(4, 1), {at_least(output(0), 100)});
+  kernel::Session poor(problem, {3e7});  // for one of the two products
+  REQUIRE(poor.begin_group(0).ok());
+  for (const NodeId node : {sum, wide, square}) REQUIRE(poor.propagate_box(node).ok());
+  CHECK(code_of(poor.propagate_box(dead)) == "kernel.work");
+  kernel::Session rich(problem);
+  REQUIRE(rich.begin_group(0).ok());
+  for (const NodeId node : {sum, wide, square, dead}) REQUIRE(rich.propagate_box(node).ok());
+  const double left = rich.work_left();
+  Selection one{Selection::Kind::mask, std::vector<bool>(n * n)};
+  one.mask[0] = true;
+  REQUIRE(rich.tighten(dead, one, {}).ok());
+  CHECK(left - rich.work_left() > 1e6);
+}

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "certificates/replay/session.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format_proof.h"
 
 using namespace assay;
 using namespace assay::test;
@@ -12,84 +12,6 @@ using kernel::CaseMultipliers;
 using kernel::Hints;
 
 namespace {
-
-constexpr NodeId kInput = 0, kZ = 3, kRelu = 4, kY = 6;  // of small_net()
-
-const std::vector<CaseMultipliers> kFirst{{0, {}}}, kSecond{{1, {}}}, kBoth{{0, {}}, {1, {}}};
-
-Fragment conclude(std::span<const CaseMultipliers> cases, const Hints& hints = {}) {
-  Fragment steps;
-  steps.conclude(cases, hints);
-  return steps;
-}
-
-// The proof of two_groups(), using every kind of step but a witness.
-void write_proof(certificate::Writer& writer) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  Hints beta_first, beta_second;  // one multiplier per open split: x[0], z[0], z[1]
-  beta_first.beta = {0, 1, 0};
-  beta_second.beta = {0, 0, 1};
-  Fragment root;
-  for (const NodeId node : {kZ, kRelu, kY}) root.box(node);
-  const kernel::Claims claims{{-1.5f, -infinity}, {2.0f, 1.875f}};
-  root.tighten(kZ, {kernel::Selection::Kind::all, {}}, {}, &claims, false);
-  root.tighten(kZ, {kernel::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
-  Hints slopes;
-  slopes.lower.resize(kRelu + 1);
-  slopes.lower[kRelu] = {0.0f, 0.5f};
-  root.define_hints(0, slopes);
-  Hints changed = slopes;
-  changed.lower[kRelu][1] = 0.25f;
-  changed.beta = {0.5f, 0.25f};
-  const kernel::Literal at_half{kInput, 1, false, 0.5}, at_zero{kZ, 0, false, 0};
-  root.tighten_by_cases(kY, {kernel::Selection::Kind::all, {}},
-                        std::vector<kernel::CaseStep>{{at_half, {}}, {at_zero, {}}, {{}, changed}, {{}, {}}, {{}, slopes}}, true);
-  Fragment nothing;  // x[0] >= 3 has no point of the box
-  nothing.empty();
-  Fragment first_with_hints, swept;
-  swept.sweep(kRelu, false);
-  first_with_hints.conclude_with(kFirst, 0, beta_first.beta);
-
-  writer.begin_group(0);
-  writer.append(root);
-  writer.split(kInput, 0, 2.9);
-  writer.split(kZ, 0, 0.0);
-  writer.split(kZ, 1, 0.0);
-  writer.append(swept);
-  writer.append(conclude(kBoth));
-  writer.next();  // z0 <= 0 <= z1
-  writer.append(first_with_hints);
-  writer.append(conclude(kSecond, beta_second));
-  writer.done();
-  writer.next();
-  writer.split(kZ, 1, 0.0);  // z1 <= 0 <= z0
-  writer.append(conclude(kFirst, beta_first));
-  writer.append(conclude(kSecond, beta_second));
-  writer.next();
-  writer.append(conclude(kBoth));
-  writer.done();
-  writer.done();
-  writer.next();
-  writer.append(nothing);
-  writer.done();
-  writer.end_group();
-
-  Fragment plain;
-  plain.sweep(0, true);
-  writer.begin_group(1);
-  writer.append(plain);
-  writer.append(conclude(kFirst));
-  writer.end_group();
-}
-
-std::string proof_bytes() {
-  const TemporaryFile file;
-  auto writer = certificate::Writer::open(file.path(), *two_groups());
-  REQUIRE(writer.ok());
-  write_proof(*writer.value());
-  REQUIRE(writer.value()->finish().ok());
-  return file.bytes();
-}
 
 // A certificate of two_groups() made of the given records.
 Verdict replay_records(const std::string& records) {

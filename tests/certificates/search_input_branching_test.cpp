@@ -103,6 +103,26 @@ TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][
   CHECK(statistics->nodes < 2000);
 }
 
+TEST_CASE("two rows that contradict each other close a case at the root, where the output takes the value at which they meet",
+          "[search][input]") {
+  // 2 y < 1 and -3 y <= -3/2: neither multiplier of 2/3 and 3/2 but the second is a float.
+  const auto twice = [](bool strict) {
+    return std::vector<kernel::Row>{output_row({{0, -3}}, Rational(-3, 2)), output_row({{0, 2}}, 1, strict)};
+  };
+  const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, twice(true))}), "contradiction");
+  REQUIRE(statistics.has_value());
+  CHECK(statistics->nodes == 1);
+  // Without a strict row y = 1/2 does both, and y >= 1/2 with 2 y < 1.001 is a strip.
+  const auto met = search(open(folded_plane(), {make_case(2, -1, 1, twice(false))}), by_input());
+  REQUIRE(met.ok());
+  CHECK(met.value().answer != Result::Answer::unsatisfiable);
+  std::vector<kernel::Row> strip = twice(true);
+  strip[1].bound = Rational(1001, 1000);
+  const auto inside = search(open(folded_plane(), {make_case(2, -1, 1, strip)}), by_input());
+  REQUIRE(inside.ok());
+  CHECK(inside.value().answer != Result::Answer::unsatisfiable);
+}
+
 TEST_CASE("a search that was asked to stop says unknown", "[search][input]") {
   std::stop_source source;
   source.request_stop();

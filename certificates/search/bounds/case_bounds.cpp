@@ -37,13 +37,55 @@ bool has_mix(const Node& node) {
   }
 }
 
+constexpr std::size_t kMostPairs = 1000;  // of a case's rows
+
+bool same(const kernel::Variable& a, const kernel::Variable& b) {
+  return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
+}
+
+// The multiplier with which `a` cancels `b`, all variables of both.
+std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
+  if (a.terms.empty() || a.terms.size() != b.terms.size()) return std::nullopt;
+  std::optional<Rational> multiplier;
+  for (const kernel::Term& one : a.terms) {
+    const auto other = std::ranges::find_if(b.terms, [&](const kernel::Term& each) { return same(each.variable, one.variable); });
+    if (other == b.terms.end()) return std::nullopt;
+    const Rational needed = -other->coefficient / one.coefficient;
+    if (needed.sign() < 0 || (multiplier && !(*multiplier == needed))) return std::nullopt;
+    multiplier = needed;
+  }
+  return multiplier;
+}
+
+// Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of the inputs closes the case.
+std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<kernel::Row>& rows) {
+  if (rows.size() * rows.size() > 2 * kMostPairs) return std::nullopt;
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    for (std::size_t a = 0; a < rows.size(); ++a) {
+      const std::optional<Rational> multiplier = a == b ? std::nullopt : cancelling(rows[a], rows[b]);
+      if (!multiplier) continue;
+      const auto rounded = static_cast<float>(multiplier->double_down());
+      const auto exact = Rational::from_double(rounded);
+      if (!exact || !(*exact == *multiplier)) continue;  // the other way round it may be one
+      const int right = (*multiplier * rows[a].bound + rows[b].bound).sign();
+      if (!(right < 0 || (right == 0 && (rows[a].strict || rows[b].strict)))) continue;
+      CaseMultipliers result{position, std::vector<float>(rows.size(), 0.0F)};
+      result.rows[a] = rounded;
+      result.rows[b] = 1;
+      return result;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
   for (const std::uint32_t position : positions) {
-    const std::size_t rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows.size();
-    for (std::size_t r = 0; r < rows; ++r) {
-      CaseMultipliers one{position, std::vector<float>(rows, 0.0F)};
+    const std::vector<kernel::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
+    if (auto found = contradiction(position, rows)) contradictions_.emplace(position, *std::move(found));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      CaseMultipliers one{position, std::vector<float>(rows.size(), 0.0F)};
       one.rows[r] = 1;
       single_rows_.push_back(std::move(one));
     }
@@ -73,6 +115,11 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const k
     bound.coefficients = diagnosis.input_coefficients[k];
   }
   for (CaseBound& bound : bounds) {
+    const auto known = contradictions_.find(bound.multipliers.position);
+    if (!(bound.margin > 0) && known != contradictions_.end()) {
+      bound.multipliers = known->second;
+      bound.margin = INFINITY;
+    }
     for (std::size_t i = 0; i < coordinates_.size(); ++i) {
       const kernel::Box& box = scope.box(coordinates_[i].first);
       bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);

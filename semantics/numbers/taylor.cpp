@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <unordered_map>
 
 #include "semantics/interrupt.h"
@@ -25,109 +26,137 @@ constexpr double kLargestArgument = 1 << 16;
 constexpr int kPatience = 3;                 // questions that MPFR answers before a cell is made: it costs as much as tens of them
 constexpr std::size_t kMostCells = 1 << 15;  // 9 MB
 
-// f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval.
-using Series = std::array<WideInterval, kTerms + 1>;
+// f^(k) / k! for k = 0 .. kTerms: at one point, or enclosures over an interval. S encloses numbers: 257 bits for a polynomial's coefficients,
+// doubles for a remainder.
+template <class S>
+using Series = std::array<S, kTerms + 1>;
 
-WideInterval number(int value) { return {static_cast<double>(value)}; }
+template <class S = WideInterval>
+S number(int value) {
+  return {static_cast<double>(value)};
+}
+
+template <class S>
+S enclosed(const WideInterval& value) {
+  if constexpr (std::is_same_v<S, Interval>)
+    return value.to_interval();
+  else
+    return value;
+}
 
 // f' = g
-Series integral(const WideInterval& value, const Series& g) {
-  Series a;
+template <class S>
+Series<S> integral(const S& value, const Series<S>& g) {
+  Series<S> a;
   a[0] = value;
-  for (int k = 0; k < kTerms; ++k) a[k + 1] = g[k] / number(k + 1);
+  for (int k = 0; k < kTerms; ++k) a[k + 1] = g[k] / number<S>(k + 1);
   return a;
 }
 
 // f'' = sign f, f' = g: the derivatives alternate.
-Series wave(const WideInterval& f, const WideInterval& g, int sign) {
-  Series a;
+template <class S>
+Series<S> wave(const S& f, const S& g, int sign) {
+  Series<S> a;
   a[0] = f;
   a[1] = g;
-  for (int k = 2; k <= kTerms; ++k) a[k] = number(sign) * a[k - 2] / number(k * (k - 1));
+  for (int k = 2; k <= kTerms; ++k) a[k] = number<S>(sign) * a[k - 2] / number<S>(k * (k - 1));
   return a;
 }
 
 // y' = alpha + beta y + gamma y^2
-Series quadratic(const WideInterval& y, int alpha, int beta, int gamma) {
-  Series a;
+template <class S>
+Series<S> quadratic(const S& y, int alpha, int beta, int gamma) {
+  Series<S> a;
   a[0] = y;
   for (int k = 0; k < kTerms; ++k) {
-    WideInterval square;
-    for (int i = 0; i <= k; ++i) square += a[i] * a[k - i];
-    a[k + 1] = (number(k == 0 ? alpha : 0) + number(beta) * a[k] + number(gamma) * square) / number(k + 1);
+    S sum;  // of a_i a_(k - i): each product but the middle one stands for two
+    for (int i = 0; 2 * i < k; ++i) sum += a[i] * a[k - i];
+    sum = number<S>(2) * sum;
+    if (k % 2 == 0) sum += square(a[k / 2]);
+    a[k + 1] = (number<S>(k == 0 ? alpha : 0) + number<S>(beta) * a[k] + number<S>(gamma) * sum) / number<S>(k + 1);
   }
   return a;
 }
 
 // g = 1 / y, y' = 1
-Series reciprocal(const WideInterval& y) {
-  Series g;
-  g[0] = number(1) / y;
+template <class S>
+Series<S> reciprocal(const S& y) {
+  Series<S> g;
+  g[0] = number<S>(1) / y;
   for (int k = 1; k <= kTerms; ++k) g[k] = -g[k - 1] / y;
   return g;
 }
 
 // g = 1 / p, p = 1 + v x^2: p g = 1
-Series reciprocal_of_square(const WideInterval& x, int v) {
-  const WideInterval p = number(1) + number(v) * square(x);
-  Series g;
-  g[0] = number(1) / p;
+template <class S>
+Series<S> reciprocal_of_square(const S& x, int v) {
+  const S p = number<S>(1) + number<S>(v) * square(x);
+  Series<S> g;
+  g[0] = number<S>(1) / p;
   for (int k = 1; k <= kTerms; ++k) {
-    const WideInterval before = k > 1 ? g[k - 2] : WideInterval();
-    g[k] = -(number(2 * v) * x * g[k - 1] + number(v) * before) / p;
+    const S before = k > 1 ? g[k - 2] : S();
+    g[k] = -(number<S>(2 * v) * x * g[k - 1] + number<S>(v) * before) / p;
   }
   return g;
 }
 
 // g = 1 / sqrt(p), p = u + v x^2: p g' = -v x g
-Series root_of_square(const WideInterval& x, int u, int v) {
-  const WideInterval p = number(u) + number(v) * square(x);
-  Series g;
-  g[0] = number(1) / sqrt(p);
+template <class S>
+Series<S> root_of_square(const S& x, int u, int v) {
+  const S p = number<S>(u) + number<S>(v) * square(x);
+  Series<S> g;
+  g[0] = number<S>(1) / sqrt(p);
   for (int k = 0; k < kTerms; ++k) {
-    const WideInterval before = k > 0 ? g[k - 1] : WideInterval();
-    g[k + 1] = -number(v) * (number(2 * k + 1) * x * g[k] + number(k) * before) / (number(k + 1) * p);
+    const S before = k > 0 ? g[k - 1] : S();
+    g[k + 1] = -number<S>(v) * (number<S>(2 * k + 1) * x * g[k] + number<S>(k) * before) / (number<S>(k + 1) * p);
   }
   return g;
 }
 
-// g = c exp(-x^2): g' = -2 x g
-Series bell(const WideInterval& x, const WideInterval& c) {
-  Series g;
-  g[0] = c * exp(-square(x));
+// g = c exp(-x^2), which is `value`: g' = -2 x g
+template <class S>
+Series<S> bell(const S& x, const S& value) {
+  Series<S> g;
+  g[0] = value;
   for (int k = 0; k < kTerms; ++k) {
-    const WideInterval before = k > 0 ? g[k - 1] : WideInterval();
-    g[k + 1] = number(-2) * (x * g[k] + before) / number(k + 1);
+    const S before = k > 0 ? g[k - 1] : S();
+    g[k + 1] = number<S>(-2) * (x * g[k] + before) / number<S>(k + 1);
   }
   return g;
 }
 
-Series negated(Series a) {
-  for (WideInterval& one : a) one = -one;
+template <class S>
+Series<S> negated(Series<S> a) {
+  for (S& one : a) one = -one;
   return a;
 }
 
 WideInterval two_over_root_pi() { return number(2) / sqrt(WideInterval::pi()); }
 
 // f has all derivatives on x, where its value is `f_of_x`; undefined() where it has not.
-Series series(Function f, const WideInterval& x, const WideInterval& f_of_x) {  // NOLINT(readability-function-size): one line per function
+template <class S>
+Series<S> series(Function f, const WideInterval& at,
+                 const WideInterval& f_at) {  // NOLINT(readability-function-size): one line per function
+  const S x = enclosed<S>(at), f_of_x = enclosed<S>(f_at);
+  const auto of = [&](Function g) { return enclosed<S>(apply(g, at)); };
+  const auto bell_at = [&](const WideInterval& c) { return bell(x, enclosed<S>(c * exp(-square(at)))); };
   switch (f) {
     case Function::exp:
       return wave(f_of_x, f_of_x, 1);
     case Function::expm1:
-      return integral(f_of_x, wave(exp(x), exp(x), 1));
+      return integral(f_of_x, wave(of(Function::exp), of(Function::exp), 1));
     case Function::sinh:
-      return wave(f_of_x, apply(Function::cosh, x), 1);
+      return wave(f_of_x, of(Function::cosh), 1);
     case Function::cosh:
-      return wave(f_of_x, apply(Function::sinh, x), 1);
+      return wave(f_of_x, of(Function::sinh), 1);
     case Function::sin:
-      return wave(f_of_x, cos(x), -1);
+      return wave(f_of_x, of(Function::cos), -1);
     case Function::cos:
-      return wave(f_of_x, -sin(x), -1);
+      return wave(f_of_x, -of(Function::sin), -1);
     case Function::log:
       return integral(f_of_x, reciprocal(x));
     case Function::log1p:
-      return integral(f_of_x, reciprocal(number(1) + x));
+      return integral(f_of_x, reciprocal(number<S>(1) + x));
     case Function::tan:
       return quadratic(f_of_x, 1, 0, 1);
     case Function::tanh:
@@ -135,11 +164,11 @@ Series series(Function f, const WideInterval& x, const WideInterval& f_of_x) {  
     case Function::sigmoid:
       return quadratic(f_of_x, 0, 1, -1);
     case Function::softplus:
-      return integral(f_of_x, quadratic(sigmoid(x), 0, 1, -1));
+      return integral(f_of_x, quadratic(of(Function::sigmoid), 0, 1, -1));
     case Function::erf:
-      return integral(f_of_x, bell(x, two_over_root_pi()));
+      return integral(f_of_x, bell_at(two_over_root_pi()));
     case Function::erfc:
-      return integral(f_of_x, bell(x, -two_over_root_pi()));
+      return integral(f_of_x, bell_at(-two_over_root_pi()));
     case Function::atan:
       return integral(f_of_x, reciprocal_of_square(x, 1));
     case Function::atanh:
@@ -153,25 +182,25 @@ Series series(Function f, const WideInterval& x, const WideInterval& f_of_x) {  
     case Function::acosh:
       return integral(f_of_x, root_of_square(x, -1, 1));
   }
-  Series none;
-  none.fill(WideInterval::undefined());
+  Series<S> none;
+  none.fill(S::undefined());
   return none;
 }
 
 // The normal distribution function and its density g: g' = -x g.
-Series normal_distribution(const WideInterval& x) {
-  Series g;
+Series<WideInterval> normal_distribution(const WideInterval& x) {
+  Series<WideInterval> g;
   g[0] = two_over_root_pi() / number(2) / sqrt(number(2)) * exp(-square(x) / number(2));
   for (int k = 0; k < kTerms; ++k) g[k + 1] = -(x * g[k] + (k > 0 ? g[k - 1] : WideInterval())) / number(k + 1);
   return integral(apply(Function::erfc, -x / sqrt(number(2))) / number(2), g);
 }
 
 // s = sigmoid(w), w = 2 sqrt(2/pi) (x + b x^3): s' = w' (s - s^2), w' a polynomial of degree 2.
-Series sigmoid_of_cubic(const WideInterval& x) {
+Series<WideInterval> sigmoid_of_cubic(const WideInterval& x) {
   const WideInterval b(Rational(44715, 1000000)), factor = number(2) * sqrt(number(2) / WideInterval::pi());
   const std::array<WideInterval, 3> slope = {factor * (number(1) + number(3) * b * square(x)), factor * number(6) * b * x,
                                              factor * number(3) * b};
-  Series s, q;
+  Series<WideInterval> s, q;
   s[0] = sigmoid(factor * (x * (number(1) + b * square(x))));
   for (int k = 0; k < kTerms; ++k) {
     q[k] = s[k];
@@ -184,8 +213,8 @@ Series sigmoid_of_cubic(const WideInterval& x) {
 }
 
 // tanh(softplus(x)) = 1 - 2 g, g = 1 / n, n = 2 + 2 exp(x) + exp(2x): n g = 1.
-Series tanh_of_softplus(const WideInterval& x) {
-  Series n, g, s;
+Series<WideInterval> tanh_of_softplus(const WideInterval& x) {
+  Series<WideInterval> n, g, s;
   WideInterval once = exp(x), twice = square(once);
   n[0] = number(2) + number(2) * once + twice;
   for (int k = 1; k <= kTerms; ++k) {
@@ -203,22 +232,29 @@ Series tanh_of_softplus(const WideInterval& x) {
 }
 
 // x s(x)
-Series times_argument(const WideInterval& x, const Series& s) {
-  Series a;
+Series<WideInterval> times_argument(const WideInterval& x, const Series<WideInterval>& s) {
+  Series<WideInterval> a;
   for (int k = 0; k <= kTerms; ++k) a[k] = x * s[k] + (k > 0 ? s[k - 1] : WideInterval());
   return a;
 }
 
-Series series(Activation f, const WideInterval& x) {
+Series<WideInterval> wide_series(Activation f, const WideInterval& x) {
   if (f == Activation::gelu) return times_argument(x, normal_distribution(x));
   if (f == Activation::gelu_tanh_form) return times_argument(x, sigmoid_of_cubic(x));
   return times_argument(x, f == Activation::silu ? quadratic(sigmoid(x), 0, 1, -1) : tanh_of_softplus(x));
 }
-Series series(Function f, const WideInterval& x) {
+template <class S>
+Series<S> series(Activation f, const WideInterval& x) {
+  Series<S> result;
+  std::ranges::transform(wide_series(f, x), result.begin(), enclosed<S>);
+  return result;
+}
+template <class S>
+Series<S> series(Function f, const WideInterval& x) {
   const WideInterval image = apply(f, x);
-  Series none;
-  none.fill(image);
-  return image.is_undefined() ? none : series(f, x, image);
+  Series<S> none;
+  none.fill(S::undefined());
+  return image.is_undefined() ? none : series<S>(f, x, image);
 }
 
 // f(c + t) is in (sum of pairs[k] t^k) + t^kPairs (polynomial `rest`) +- (at_centre + |t| by_distance) for |t| <= half.
@@ -238,7 +274,8 @@ struct Attempt {
 };
 template <class F>
 Attempt cell_around(F f, double centre, double half) {
-  const Series at_centre = series(f, WideInterval(centre)), everywhere = series(f, WideInterval(centre - half, centre + half));
+  const Series<WideInterval> at_centre = series<WideInterval>(f, WideInterval(centre));
+  const Series<Interval> everywhere = series<Interval>(f, WideInterval(centre - half, centre + half));
   if (everywhere[0].is_undefined()) return {};
   constexpr double kUnit = 0x1p-53, kMore = 1 + 0x1p-40, kUnderflows = 0x1p-1060, kPairRoundings = 64 * kUnit * kUnit;
   Cell cell;
@@ -250,7 +287,7 @@ Attempt cell_around(F f, double centre, double half) {
     size = add_up(size, mul_up(magnitude * kMore, power));
     error = add_up(error, mul_up(off, power));
   }
-  error = add_up(error, mul_up(everywhere[kTerms].magnitude_up(), power));
+  error = add_up(error, mul_up(everywhere[kTerms].magnitude(), power));
   for (std::size_t k = kPairs; k-- > 0;) {
     const WideInterval& a = at_centre[k];
     const double hi = a.lo_down(), lo = (a - WideInterval(hi)).lo_down();

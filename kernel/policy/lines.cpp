@@ -1,27 +1,40 @@
 // Slopes of lines: the chord where it is valid, else the tangent from the far end, else the tangent in the middle.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernel/policy/policy.h"
 
 namespace assay::kernel {
 namespace {
 
-constexpr int kBisections = 30;
+constexpr int kSteps = 30;
+constexpr double kNear = 0x1p-30;  // of the distance at first, or of g there
+
+// A point near a change of g's sign between a and b, on b's side; without one the end where g is nearer to 0. Regula falsi, in which an end
+// that stays counts half (Illinois).
+template <class G>
+double sign_change(const G& g, double a, double b) {
+  double at_a = g(a), at_b = g(b);
+  if ((at_a > 0) == (at_b > 0)) return std::fabs(at_a) < std::fabs(at_b) ? a : b;
+  const double near = kNear * std::fabs(b - a), small = kNear * std::fmax(std::fabs(at_a), std::fabs(at_b));
+  int moved = 0;  // 1: b, -1: a
+  for (int step = 0; step < kSteps && std::fabs(b - a) > near; ++step) {
+    double x = b - at_b * ((b - a) / (at_b - at_a));
+    if (!((a < x && x < b) || (b < x && x < a))) x = a + (b - a) / 2;
+    const double at_x = g(x);
+    const int moves = (at_x > 0) == (at_b > 0) ? 1 : -1;
+    if (std::exchange(moved, moves) == moves) (moves > 0 ? at_a : at_b) /= 2;
+    (moves > 0 ? b : a) = x;
+    (moves > 0 ? at_b : at_a) = at_x;
+    if (moves > 0 && std::fabs(at_x) <= small) break;
+  }
+  return b;
+}
 
 // A point of the curved piece where the derivative is about `slope`.
 double touching_point(const UnaryFunction& f, const Piece& piece, double slope) {
-  double b = piece.b, c = piece.c;
-  const bool rising = piece.curve == Curve::convex;  // of the derivative
-  for (int step = 0; step < kBisections; ++step) {
-    const double middle = b + (c - b) / 2;
-    const double d = f.derivative(middle);
-    if ((d < slope) == rising)
-      b = middle;
-    else
-      c = middle;
-  }
-  return b + (c - b) / 2;
+  return sign_change([&](double p) { return f.derivative(p) - slope; }, piece.b, piece.c);
 }
 
 // A slope, and the point where the line should touch if that is known.
@@ -41,20 +54,12 @@ Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lowe
   // Two pieces, one of which can touch: the tangent through the end that lies in the other piece.
   const bool right = pieces[1].curve == touching;
   const Piece& piece = right ? pieces[1] : pieces[0];
-  const double anchor = right ? l : u, far = right ? u : l;
-  const double sign = lower ? 1 : -1;
-  double near = right ? piece.b : piece.c, end = far;
-  const auto overshoots = [&](double p) {  // the tangent at p passes the anchor on the wrong side
-    return sign * (f.value(p) + f.derivative(p) * (anchor - p) - f.value(anchor)) > 0;
-  };
-  if (overshoots(end)) return {chord};
-  for (int step = 0; step < kBisections; ++step) {
-    const double between = near + (end - near) / 2;
-    if (overshoots(between))
-      near = between;
-    else
-      end = between;
-  }
+  const double anchor = right ? l : u, far = right ? u : l, near = right ? piece.b : piece.c;
+  const double sign = lower ? 1 : -1, at_anchor = f.value(anchor);
+  // > 0: the tangent at p passes the anchor on the wrong side.
+  const auto overshoot = [&](double p) { return sign * (f.value(p) + f.derivative(p) * (anchor - p) - at_anchor); };
+  if (overshoot(far) > 0) return {chord};
+  const double end = sign_change(overshoot, near, far);
   return {f.derivative(end), end};
 }
 

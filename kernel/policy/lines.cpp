@@ -1,40 +1,38 @@
 // Slopes of lines: the chord where it is valid, else the tangent from the far end, else the tangent in the middle.
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <cstdlib>
 
 #include "kernel/policy/policy.h"
 
 namespace assay::kernel {
 namespace {
 
-constexpr int kSteps = 30;
-constexpr double kNear = 0x1p-30;  // of the distance at first, or of g there
+constexpr int kSteps = 60;
+constexpr double kNear = 0x1p-30;  // of the distance at first, or of g at its ends
 
-// A point near a change of g's sign between a and b, on b's side; without one the end where g is nearer to 0. Regula falsi, in which an end
-// that stays counts half (Illinois).
+// Between a and b, a point near where g gets > 0, on b's side. Regula falsi, in which an end that stays counts half (Illinois); halves where one
+// stays long. At an end g may say nothing, as derivatives at kinks: where it says that there is no such place, a point beside the end is asked,
+// or, where g is not `exact` there either, halves are.
 template <class G>
-double sign_change(const G& g, double a, double b) {
+double where_positive(const G& g, double a, double b, bool exact) {
+  const double near = kNear * std::fabs(b - a), end = b;
   double at_a = g(a), at_b = g(b);
-  if ((at_a > 0) == (at_b > 0)) return std::fabs(at_a) < std::fabs(at_b) ? a : b;
-  const double near = kNear * std::fabs(b - a), small = kNear * std::fmax(std::fabs(at_a), std::fabs(at_b));
-  int moved = 0;  // 1: b, -1: a
+  const double small = kNear * std::fmin(std::fabs(at_a), std::fabs(at_b)), beside = 2 * kNear * (b - a);
+  int moved = 0;  // how often b did at last; negative: a
   for (int step = 0; step < kSteps && std::fabs(b - a) > near; ++step) {
-    double x = b - at_b * ((b - a) / (at_b - at_a));
-    if (!((a < x && x < b) || (b < x && x < a))) x = a + (b - a) / 2;
+    const bool known = !(at_a > 0) && at_b > 0;
+    double x = known ? b - at_b * ((b - a) / (at_b - at_a)) : at_a > 0 ? a + beside : b - beside;
+    if (!((a < x && x < b) || (b < x && x < a)) || (known ? std::abs(moved) > 2 : !exact)) x = a + (b - a) / 2;
     const double at_x = g(x);
-    const int moves = (at_x > 0) == (at_b > 0) ? 1 : -1;
-    if (std::exchange(moved, moves) == moves) (moves > 0 ? at_a : at_b) /= 2;
+    const int moves = at_x > 0 ? 1 : -1;
+    moved = moves * moved > 0 ? moved + moves : moves;
+    if (std::abs(moved) > 1) (moves > 0 ? at_a : at_b) /= 2;
     (moves > 0 ? b : a) = x;
     (moves > 0 ? at_b : at_a) = at_x;
-    if (moves > 0 && std::fabs(at_x) <= small) break;
+    if (moves > 0 && at_x <= small) break;
   }
-  return b;
-}
-
-// A point of the curved piece where the derivative is about `slope`.
-double touching_point(const UnaryFunction& f, const Piece& piece, double slope) {
-  return sign_change([&](double p) { return f.derivative(p) - slope; }, piece.b, piece.c);
+  return b == end ? a + (b - a) / 2 : b;
 }
 
 // A slope, and the point where the line should touch if that is known.
@@ -59,7 +57,7 @@ Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lowe
   // > 0: the tangent at p passes the anchor on the wrong side.
   const auto overshoot = [&](double p) { return sign * (f.value(p) + f.derivative(p) * (anchor - p) - at_anchor); };
   if (overshoot(far) > 0) return {chord};
-  const double end = sign_change(overshoot, near, far);
+  const double end = where_positive([&](double p) { return -overshoot(p); }, near, far, f.has_exact_derivative());
   return {f.derivative(end), end};
 }
 
@@ -67,9 +65,10 @@ Slope own_slope(const UnaryFunction& f, std::span<const Piece> pieces, bool lowe
 ChosenLine line_of(const UnaryFunction& f, std::span<const Piece> pieces, bool lower, const Slope& slope) {
   ChosenLine line{slope.value, {}};
   if (!std::isfinite(slope.value)) return line;
+  const auto off = [&](double p) { return (lower ? 1 : -1) * (f.derivative(p) - slope.value); };  // f' rises on a convex piece
   for (std::size_t k = 0; k < std::min(pieces.size(), line.touch.size()); ++k) {
     if (pieces[k].curve != (lower ? Curve::convex : Curve::concave) || !(pieces[k].b < pieces[k].c)) continue;
-    line.touch[k] = slope.touch ? *slope.touch : touching_point(f, pieces[k], slope.value);
+    line.touch[k] = slope.touch ? *slope.touch : where_positive(off, pieces[k].b, pieces[k].c, f.has_exact_derivative());
   }
   return line;
 }

@@ -205,6 +205,8 @@ Dual<Interval> UnaryFunction::on(const Dual<Interval>& x) const {
   }
 }
 
+bool UnaryFunction::has_exact_derivative() const { return is_direct(node_.op); }
+
 double UnaryFunction::value(double p) const {
   return is_direct(node_.op) ? on(Dual<Interval>(Interval(p))).value().midpoint() : element(node_, p, std::nan(""));
 }

@@ -56,6 +56,8 @@ class UnaryFunction {
   // About f(p) and f'(p), in ordinary arithmetic.
   [[nodiscard]] double value(double p) const;
   [[nodiscard]] double derivative(double p) const;
+  // derivative() is f'(p) but for rounding wherever there is one; else it is a quotient of differences, also over a kink near by.
+  [[nodiscard]] bool has_exact_derivative() const;
 
   // Pieces that cover [l, u] in order; none where f is not defined on all of it, or nothing is known. l <= u, both finite.
   [[nodiscard]] std::vector<Piece> pieces(double l, double u) const;

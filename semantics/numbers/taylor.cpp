@@ -133,12 +133,11 @@ Series<S> negated(Series<S> a) {
 
 WideInterval two_over_root_pi() { return number(2) / sqrt(WideInterval::pi()); }
 
-// f has all derivatives on x, where its value is `f_of_x`; undefined() where it has not.
+// f has all derivatives on the set `at`; where it has no value there the first is undefined().
 template <class S>
-Series<S> series(Function f, const WideInterval& at,
-                 const WideInterval& f_at) {  // NOLINT(readability-function-size): one line per function
-  const S x = enclosed<S>(at), f_of_x = enclosed<S>(f_at);
+Series<S> series(Function f, const WideInterval& at) {  // NOLINT(readability-function-size): one line per function
   const auto of = [&](Function g) { return enclosed<S>(apply(g, at)); };
+  const S x = enclosed<S>(at), f_of_x = of(f);
   const auto bell_at = [&](const WideInterval& c) { return bell(x, enclosed<S>(c * exp(-square(at)))); };
   switch (f) {
     case Function::exp:
@@ -248,13 +247,6 @@ Series<S> series(Activation f, const WideInterval& x) {
   Series<S> result;
   std::ranges::transform(wide_series(f, x), result.begin(), enclosed<S>);
   return result;
-}
-template <class S>
-Series<S> series(Function f, const WideInterval& x) {
-  const WideInterval image = apply(f, x);
-  Series<S> none;
-  none.fill(S::undefined());
-  return image.is_undefined() ? none : series<S>(f, x, image);
 }
 
 // f(c + t) is in (sum of pairs[k] t^k) + t^kPairs (polynomial `rest`) +- (at_centre + |t| by_distance) for |t| <= half.

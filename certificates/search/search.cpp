@@ -323,7 +323,9 @@ class Search {
     double worst = INFINITY;
     Frontier frontier;
     frontier.add(0);
-    for (CaseBound& bound : cases.best_rows(scope, diagnosis)) {
+    std::vector<CaseBound> bounds = cases.best_rows(scope, diagnosis);
+    cases.contradict(scope, bounds);
+    for (CaseBound& bound : bounds) {
       if (!(bound.margin > 0)) frontier.add_case(problem_->group_cases(scope.group())[bound.multipliers.position], bound.margin);
       worst = std::min(worst, bound.margin);
       if (bound.margin > 0)

@@ -37,7 +37,7 @@ bool has_mix(const Node& node) {
   }
 }
 
-constexpr std::size_t kMostPairs = 1000;  // of a case's rows
+constexpr std::size_t kMostRows = 45;  // of a case, each of which is laid beside each other
 
 bool same(const kernel::Variable& a, const kernel::Variable& b) {
   return a.side == b.side && a.tensor == b.tensor && a.element == b.element;
@@ -59,7 +59,7 @@ std::optional<Rational> cancelling(const kernel::Row& a, const kernel::Row& b) {
 
 // Two rows that cannot both hold: y < 0 and y >= 0. Where the bounds of both tend to 0, no half of the inputs closes the case.
 std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::vector<kernel::Row>& rows) {
-  if (rows.size() * rows.size() > 2 * kMostPairs) return std::nullopt;
+  if (rows.size() > kMostRows) return std::nullopt;
   for (std::size_t b = 0; b < rows.size(); ++b) {
     for (std::size_t a = 0; a < rows.size(); ++a) {
       const std::optional<Rational> multiplier = a == b ? std::nullopt : cancelling(rows[a], rows[b]);
@@ -83,7 +83,6 @@ std::optional<CaseMultipliers> contradiction(std::uint32_t position, const std::
 CaseBounds::CaseBounds(const Network& network, std::size_t group, std::span<const std::uint32_t> positions) : problem_(*network.problem()) {
   for (const std::uint32_t position : positions) {
     const std::vector<kernel::Row>& rows = problem_.statement().property.cases[problem_.group_cases(group)[position]].rows;
-    if (auto found = contradiction(position, rows)) contradictions_.emplace(position, *std::move(found));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       CaseMultipliers one{position, std::vector<float>(rows.size(), 0.0F)};
       one.rows[r] = 1;
@@ -115,17 +114,24 @@ std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const k
     bound.coefficients = diagnosis.input_coefficients[k];
   }
   for (CaseBound& bound : bounds) {
-    const auto known = contradictions_.find(bound.multipliers.position);
-    if (!(bound.margin > 0) && known != contradictions_.end()) {
-      bound.multipliers = known->second;
-      bound.margin = INFINITY;
-    }
     for (std::size_t i = 0; i < coordinates_.size(); ++i) {
       const kernel::Box& box = scope.box(coordinates_[i].first);
       bound.point.push_back(bound.coefficients[i] > 0 ? box.lo[coordinates_[i].second] : box.hi[coordinates_[i].second]);
     }
   }
   return bounds;
+}
+
+void CaseBounds::contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const {
+  for (CaseBound& bound : bounds) {
+    if (bound.margin > 0) continue;
+    const std::uint32_t position = bound.multipliers.position;
+    const std::uint32_t index = problem_.group_cases(scope.group())[position];
+    auto found = contradiction(position, problem_.statement().property.cases[index].rows);
+    if (!found) continue;
+    bound.multipliers = *std::move(found);
+    bound.margin = INFINITY;
+  }
 }
 
 // The inputs that are not fixed, and their box.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,8 +31,10 @@ class CaseBounds {
   // Node and element of each of the concatenated inputs.
   [[nodiscard]] const std::vector<std::pair<NodeId, std::uint32_t>>& coordinates() const { return coordinates_; }
 
-  // By case; `diagnosis` of conclude(single_rows()) on the scope. Two rows that contradict each other whatever the network does close a case.
+  // By case; `diagnosis` of conclude(single_rows()) on the scope.
   [[nodiscard]] std::vector<CaseBound> best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const;
+  // Open cases of which two rows contradict each other whatever the network does: closed by these.
+  void contradict(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
   // Open cases with several rows, or below relu splits (`region`, or null): the strongest combination.
   void combine(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis, std::vector<CaseBound>& bounds,
                const RegionForms* region) const;
@@ -51,7 +52,6 @@ class CaseBounds {
                                            const std::vector<double>& weights) const;
   const kernel::Problem& problem_;
   std::vector<kernel::CaseMultipliers> single_rows_;
-  std::map<std::uint32_t, kernel::CaseMultipliers> contradictions_;  // by position: two rows
   std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;
 };
 

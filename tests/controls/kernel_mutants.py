@@ -221,6 +221,13 @@ MUTANTS = [
     ("if (k && *k < candidates.size()) put", "if (k) put", "choices: whatever*"),
     ("weighted.p < x.size() && weighted.q < x.size() && ", "", "choices: whatever*"),
     ("if (!(chosen.weights[j] > 0)) continue;", "", "choices: whatever*"),
+    # product_plane: which elements meet, the least corner, and what rounding takes.
+    ("const double rest = at_x * at_y - p * at_x - q * at_y;", "const double rest = at_x * at_y - p * at_x;", "matmul planes hold on every box*,product planes*"),
+    ("least = rest < least ? rest : least;", "least = rest;", "matmul planes hold on every box*"),
+    ("most = rest > most ? rest : most;", "most = rest;", "matmul planes hold on every box*"),
+    ("(lower ? sub_down(t, lost) : add_up(t, lost))", "t", "matmul planes hold on every box*"),
+    ("j = pairs.second + k * pairs.step;", "j = pairs.second + k;", "matmul planes hold on every box*"),
+    ("node.operands[0] == node.operands[1] || !all_finite(a)", "!all_finite(a)", "product planes*"),
     # denoted_plane: the inequalities of each step, what a factor's sign asks for, and what rounding the slopes costs.
     ("(factor.lo() >= 0) == lower ? *v.below : *v.above", "lower ? *v.below : *v.above", "composed planes of*,bounded: forms of random*"),
     ("if (!(factor.lo() >= 0 || factor.hi() <= 0)) {", "if (factor.is_undefined()) {", "bounded: a factor without a sign*"),

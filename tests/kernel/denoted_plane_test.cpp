@@ -186,6 +186,61 @@ TEST_CASE("matmul planes: the sum of the products' planes", "[kernel][relaxation
   CHECK(without_slopes(at_centre(dot, boxes, 0, {none, none}).relaxation));
 }
 
+// Two derivations of the same planes: product_plane by indices, denoted_plane from the denotation.
+TEST_CASE("product planes: those of the denotation", "[kernel][relaxation]") {
+  std::mt19937_64 random(36);
+  const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-51 - 2; };
+  for (const std::vector<Shape>& shapes : std::vector<std::vector<Shape>>{
+           {{2, 3}, {3, 2}}, {{2, 1, 2, 5}, {3, 5, 4}}, {{3}, {3}}, {{2}, {4, 2, 3}}, {{2, 3, 4}, {4}}, {{1, 1}, {1, 1}}}) {
+    const Unit unit{"matmul", Op::matmul, NoAttributes{}, shapes, {0, 1}};
+    const Applied a = apply(unit);
+    const Node& node = a.graph.node(a.node);
+    std::vector<Box> boxes;
+    for (const Shape& shape : shapes) {
+      boxes.emplace_back();
+      for (std::size_t i = 0; i < element_count(shape); ++i) {
+        boxes.back().lo.push_back(number());
+        boxes.back().hi.push_back(boxes.back().lo.back() + (i % 4 == 1 ? 0 : std::fabs(number())));
+      }
+    }
+    const Box range = *range_of(a, boxes);
+    std::vector<float> below(range.lo.size()), above(range.lo.size());
+    for (float& mix : below) mix = static_cast<float>(std::fabs(number()) / 2);
+    for (float& mix : above) mix = static_cast<float>(std::fabs(number()) / 2);
+    const kernel::Policy policy({below, above});
+    const auto by_index = kernel::product_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
+    const auto denoted = kernel::denoted_plane(a.graph, node, operand_boxes(a, boxes), range, policy);
+    REQUIRE(by_index.has_value());
+    REQUIRE(denoted.has_value());
+    const auto ends = [&](const Relaxation& r, std::size_t j,
+                          bool lower) {  // of the plane over the box: the intercept, and slopes of points with it
+      Interval t((lower ? r.lower_intercept : r.upper_intercept)[j]);
+      for (std::size_t part = 0; part < 2; ++part) {
+        for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
+          if (boxes[part].lo[i] == boxes[part].hi[i]) t += Interval(slope_of(r, part, j, i, lower)) * Interval(boxes[part].lo[i]);
+        }
+      }
+      return t;
+    };
+    for (std::size_t j = 0; j < range.lo.size(); ++j) {
+      for (const bool lower : {true, false}) {
+        for (std::size_t part = 0; part < 2; ++part) {
+          for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
+            if (boxes[part].lo[i] < boxes[part].hi[i])
+              CHECK(slope_of(*by_index, part, j, i, lower) == Approx(slope_of(*denoted, part, j, i, lower)).margin(1e-14));
+          }
+        }
+        CHECK(ends(*by_index, j, lower).midpoint() == Approx(ends(*denoted, j, lower).midpoint()).epsilon(1e-13).margin(1e-13));
+      }
+    }
+  }
+  const Unit square{"matmul, square", Op::matmul, NoAttributes{}, {{2, 2}}, {0, 0}};
+  const Applied a = apply(square);
+  const std::vector<Box> boxes{around({1, 2, 3, 4}, 0.5)};
+  CHECK_FALSE(
+      kernel::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), *range_of(a, boxes), kernel::Policy({})).has_value());
+}
+
 TEST_CASE("gemm planes: alpha times the product's, and beta times the third operand exactly", "[kernel][relaxation]") {
   const Unit gemm{"gemm", Op::gemm, GemmAttributes{-2, 3, false, true}, {{1, 1}, {1, 1}, {1}}, {0, 1, 2}};
   const std::vector<Box> boxes{box({0}, {2}), box({1}, {3}), box({-1}, {5})};

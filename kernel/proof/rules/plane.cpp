@@ -1,5 +1,7 @@
 // The table of rules.
 
+#include <utility>
+
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/functions/unary_function.h"
 #include "semantics/graph/family.h"
@@ -13,8 +15,10 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
   switch (family_of(node.op)) {
     case Family::choice:
       return selection_plane(graph, node, boxes, result, choices);
-    case Family::formula:
-      return denoted_plane(graph, node, boxes, result, choices);
+    case Family::formula: {
+      auto plane = node.op == Op::matmul ? product_plane(graph, node, boxes, result, choices) : std::nullopt;
+      return plane ? std::move(plane) : denoted_plane(graph, node, boxes, result, choices);
+    }
     case Family::leaf:
     case Family::layout:
     case Family::linear:  // substituted exactly where they are linear

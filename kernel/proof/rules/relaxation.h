@@ -48,6 +48,9 @@ class Choices;  // choices.h: the slopes and all else that a rule is given
 [[nodiscard]] Relaxation unary_line(const Node& node, const Box& x, const Box& result, const Choices& choices);
 [[nodiscard]] Relaxation selection_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result,
                                          const Choices& choices);
+// nullopt: an operand whose box is not finite, or a matrix times itself; denoted_plane takes these.
+[[nodiscard]] std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
+                                                      const Box& result, const Choices& choices);
 [[nodiscard]] std::optional<Relaxation> denoted_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes,
                                                       const Box& result, const Choices& choices);
 

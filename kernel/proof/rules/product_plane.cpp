@@ -1,0 +1,137 @@
+// Rule product_plane: linear functions below and above the elements of a product of two matrices.
+//
+//   l_k <= a_k <= u_k,  m_k <= b_k <= v_k  for k = 1 .. n        any slopes p_k, q_k
+//   ---------------------------------------------------------------------------------
+//   sum a_k b_k  >=  sum (p_k a_k + q_k b_k) + t   with t = sum of the least of a_k b_k - p_k a_k - q_k b_k over the corners, rounded down
+//
+// and dually above.
+// Reason: a b - p a - q b is linear in each variable, so that its extrema over a box are at the corners (McCormick's argument); a sum of
+// inequalities holds.
+// Which elements meet in a result element is that of matmul (semantics/ops/product.h). It is rule denoted_plane, whose planes these are, written
+// down for sums of many products: what is left to that are operands without finite boxes, and a matrix times itself, where squares are squares.
+// Choices: of an element the mixes of McCormick's planes, which give the slopes. A plane takes the place of the node's own box only where it is nearer at
+// the box's centre, or if the choice insists.
+// Rounding, with u = 2^-53 and M_k = |a_k||b_k| + |p_k||a_k| + |q_k||b_k| of the largest magnitudes: three products and two differences lose at most
+// 4 u M_k at a corner, and a sum of n of these at most (n + 1) u sum M_k more. (n + 16) u covers both for n <= kMostTerms, and the rounding of sum M_k
+// and of itself; kUnderflow is more than a product loses below the normal range.
+// Source: McCormick 1976; as a rule for any slopes derived above.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernel/proof/rules/choices.h"
+#include "kernel/proof/rules/relaxation.h"
+#include "semantics/demand.h"
+#include "semantics/interrupt.h"
+#include "semantics/numbers/directed.h"
+#include "semantics/ops/indexing.h"
+
+namespace assay::kernel {
+namespace {
+
+constexpr double kUnit = 0x1p-53, kUnderflow = 0x1p-900;
+
+bool all_finite(const Box& box) {
+  const auto finite = [](double v) { return std::isfinite(v); };
+  return std::ranges::all_of(box.lo, finite) && std::ranges::all_of(box.hi, finite);
+}
+
+// The mix of two ends; of a point, the point.
+double between(double mix, double first, double second) { return first == second ? first : mix * first + (1 - mix) * second; }
+
+// The elements of the operands that meet in one result element: a[first + k] and b[second + k step].
+struct Pairs {
+  std::size_t first, second, step, count;
+};
+
+// One side's plane of one result element: slopes are written, the intercept is returned; NaN or an infinity where there is none.
+double plane(const Pairs& pairs, const Box& a, const Box& b, bool lower, double mix, double* of_a, double* of_b, double& centre) {
+  double t = 0, sizes = 0;
+  centre = 0;
+  for (std::size_t k = 0; k < pairs.count; ++k) {
+    const std::size_t i = pairs.first + k, j = pairs.second + k * pairs.step;
+    const double x[2] = {a.lo[i], a.hi[i]}, y[2] = {b.lo[j], b.hi[j]};
+    const double p = x[0] == x[1] ? 0 : between(mix, lower ? y[0] : y[1], lower ? y[1] : y[0]);
+    const double q = y[0] == y[1] ? 0 : between(mix, x[0], x[1]);
+    double least = INFINITY, most = -INFINITY;
+    for (const double at_x : x) {
+      for (const double at_y : y) {
+        const double rest = at_x * at_y - p * at_x - q * at_y;
+        least = rest < least ? rest : least;
+        most = rest > most ? rest : most;
+      }
+    }
+    const double of_x = std::fmax(std::fabs(x[0]), std::fabs(x[1])), of_y = std::fmax(std::fabs(y[0]), std::fabs(y[1]));
+    t += lower ? least : most;
+    sizes += of_x * of_y + std::fabs(p) * of_x + std::fabs(q) * of_y;
+    centre += p * (x[0] / 2 + x[1] / 2) + q * (y[0] / 2 + y[1] / 2);
+    of_a[k] = p;
+    of_b[k] = q;
+  }
+  const double n = static_cast<double>(pairs.count), lost = (n + 16) * kUnit * sizes + (n + 1) * kUnderflow;
+  t = std::isfinite(lost) ? (lower ? sub_down(t, lost) : add_up(t, lost)) : NAN;
+  centre += t;
+  return t;
+}
+
+}  // namespace
+
+std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, std::span<const Box* const> boxes, const Box& result_box,
+                                        const Choices& choices) {
+  const Box &a = *boxes[0], &b = *boxes[1];
+  if (!is_float(node.dtype) || node.operands[0] == node.operands[1] || !all_finite(a) || !all_finite(b)) return std::nullopt;
+  Shape a_shape = graph.node(node.operands[0]).shape, b_shape = graph.node(node.operands[1]).shape;
+  if (a_shape.size() == 1) a_shape.insert(a_shape.begin(), 1);
+  if (b_shape.size() == 1) b_shape.push_back(1);
+  const auto m = static_cast<std::size_t>(a_shape[a_shape.size() - 2]), count = static_cast<std::size_t>(a_shape.back());
+  const auto n = static_cast<std::size_t>(b_shape.back());
+  const std::size_t size = element_count(node.shape);
+  if (size == 0 || count == 0 || size > kMostTerms / count) return std::nullopt;
+  const Shape batch_a(a_shape.begin(), a_shape.end() - 2), batch_b(b_shape.begin(), b_shape.end() - 2);
+  Shape batch;
+  demand(broadcast(batch_a, batch_b, batch), "matmul: S3");
+  ops::Walk at_a(batch, ops::broadcast_strides(batch_a, batch)), at_b(batch, ops::broadcast_strides(batch_b, batch));
+
+  Relaxation result{{{node.operands[0], {}, {}, {}, {0}}, {node.operands[1], {}, {}, {}, {0}}}, result_box.lo, result_box.hi};
+  std::array<std::vector<double>, 4> slopes;  // below of a and b, above of a and b
+  for (auto& one : slopes) one.resize(count);
+  const auto append = [&](std::size_t which, std::size_t from, std::size_t step, const double* lower, const double* upper) {
+    Relaxation::Part& part = result.parts[which];
+    for (std::size_t k = 0; k < count; ++k) {
+      if (lower[k] == 0 && upper[k] == 0) continue;
+      part.index.push_back(static_cast<std::uint32_t>(from + k * step));
+      part.lower.push_back(lower[k]);
+      part.upper.push_back(upper[k]);
+    }
+    part.start.push_back(static_cast<std::uint32_t>(part.index.size()));
+  };
+  for (std::size_t j = 0; j < size; ++j) {
+    if (j > 0 && j % (m * n) == 0) {
+      at_a.next();
+      at_b.next();
+    }
+    poll(20 * count);
+    const std::size_t row = j % (m * n) / n, column = j % n;
+    const Pairs pairs{(at_a.offset() * m + row) * count, at_b.offset() * count * n + column, n, count};
+    const ChosenSides mixes = choices.mixes(j);
+    for (const bool lower : {true, false}) {
+      double* of_a = slopes[lower ? 0 : 2].data();
+      double* of_b = slopes[lower ? 1 : 3].data();
+      double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
+      double centre = 0;
+      const double t = plane(pairs, a, b, lower, lower ? mixes.below : mixes.above, of_a, of_b, centre);
+      if (std::isfinite(t) && (choices.insists(lower) || (lower ? centre > end : centre < end))) {
+        end = t;
+      } else {
+        std::fill_n(of_a, count, 0.0);
+        std::fill_n(of_b, count, 0.0);
+      }
+    }
+    append(0, pairs.first, 1, slopes[0].data(), slopes[2].data());
+    append(1, pairs.second, n, slopes[1].data(), slopes[3].data());
+  }
+  return result;
+}
+
+}  // namespace assay::kernel

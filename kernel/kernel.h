@@ -9,6 +9,7 @@
 //   scope.assume(literal)                          ... that also satisfy the literal
 //   scope.propagate_box(node), scope.tighten(...)   facts: boxes that hold on the scope
 //   scope.meet(other)                              ... and those of a scope with the same context
+//   scope.cut(terms)                               facts: sums of elements that are at least some number
 //   scope.hull(at_most, at_least)                  ... and those that both halves of a split have
 //   scope.conclude(...), scope.empty()             -> Refutation: these cases have no point in the scope's context
 //   merge, join                                    -> Refutation of the same / of the parent context
@@ -47,6 +48,18 @@ struct Literal {
   friend bool operator==(const Literal&, const Literal&) = default;
 };
 
+// sum of coefficient * element >= bound, a fact like a box. Coefficients and bound are floats, so that a multiplier's products with them are exact.
+struct Cut {
+  struct Term {
+    NodeId node = 0;
+    std::uint32_t element = 0;
+    float coefficient = 0;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+  std::vector<Term> terms;
+  float bound = 0;
+};
+
 // Hints: any values are sound, bad ones only weaken the result.
 struct Hints {
   // Indexed by node id, then element; an absent node or empty vector means the kernel's own policy.
@@ -57,6 +70,8 @@ struct Hints {
   std::vector<std::vector<float>> lower, upper;
   // One multiplier >= 0 per literal of the scope, outermost first; missing ones are 0.
   std::vector<float> beta;
+  // And one per cut of the scope, in the order in which they were derived.
+  std::vector<float> cuts;
 };
 
 struct KernelOptions {
@@ -251,10 +266,17 @@ class Scope {
   // The elements that `selection` names on the current box.
   [[nodiscard]] std::vector<std::uint32_t> selected(NodeId node, const Selection& selection) const;
 
+  // Rule cut, by back_substitution: a lower bound of the sum, to which later steps may give a multiplier. Every node between the inputs and the
+  // terms needs a box. In a scope without points nothing is derived.
+  Outcome<Done> cut(std::vector<Cut::Term> terms, const Hints& hints);
+  using Cuts = std::vector<std::shared_ptr<const Cut>>;
+  [[nodiscard]] const Cuts& cuts() const { return *cuts_; }
+
   // Rule meet: the facts of a scope with the same context, such as a copy that another thread tightened; nodes without a box here keep none.
   Outcome<Done> meet(const Scope& other);
 
-  // Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs.
+  // Rule hull: what holds in both halves of a split of this scope; nodes without a box in one of them keep theirs. Of a cut that both derived, of the
+  // same terms, the lesser bound.
   Outcome<Done> hull(const Scope& at_most, const Scope& at_least);
 
   // Rule conclude: for each listed case, sum of multipliers times rows is contradicted by back-substitution.
@@ -287,6 +309,9 @@ class Scope {
   struct Targets;
   struct Bound;
   [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;
+  struct WeightedCuts;
+  [[nodiscard]] WeightedCuts weighted_cuts(const Hints& hints) const;
+  [[nodiscard]] NodeId top(NodeId start, const Hints& hints) const;
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   using LinesByNode = std::vector<std::optional<std::shared_ptr<const LinearBounds>>>;  // none: not asked for yet; null: stop at the box
@@ -297,6 +322,7 @@ class Scope {
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                                std::uint64_t& budget) const;
   void meet(NodeId node, Box box);
+  void append(std::span<const std::shared_ptr<const Cut>> more);  // to the cuts
   Outcome<Done> find_rounding(NodeId node, const Array<Interval>* image, std::shared_ptr<const Sizes>* sizes);
   [[nodiscard]] Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
@@ -310,6 +336,7 @@ class Scope {
   std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when that was found
   // By policy, derived so far; on this scope's boxes or an ancestor's: never taken from a child, whose own box is narrower.
   std::vector<std::shared_ptr<const LinearBounds>> linear_bounds_;
+  std::shared_ptr<const Cuts> cuts_ = std::make_shared<const Cuts>();
   bool contradiction_ = false;  // some box has lo > hi
   std::function<bool()> stop_;
   std::shared_ptr<double> work_;  // multiply-adds that are left; null: any number

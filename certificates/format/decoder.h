@@ -26,7 +26,7 @@ class Reader::Decoder {
     const std::uint8_t type = cursor.byte();
     record_.type = static_cast<RecordType>(type);
     if (type < 1 || type > kRecordTypes)
-      cursor.fail("certificate.record", "a known record type (1..16)", std::to_string(type));
+      cursor.fail("certificate.record", "a known record type (1..17)", std::to_string(type));
     else
       decode();
     record_.bytes = cursor.offset() - record_.offset;
@@ -57,6 +57,8 @@ class Reader::Decoder {
       case RecordType::tighten:
       case RecordType::tighten_by_cases:
         return tighten();
+      case RecordType::cut:
+        return cut();
       case RecordType::define_hints:
         return define();
       case RecordType::conclude:
@@ -85,6 +87,7 @@ class Reader::Decoder {
   // A branch with this many open splits ends: what it and its descendants defined is out of force.
   void forget(std::size_t depth) {
     for (; !definitions_.empty() && definitions_.back().depth >= depth; definitions_.pop_back()) held_ -= definitions_.back().values;
+    while (!cuts_.empty() && cuts_.back() >= depth) cuts_.pop_back();
   }
 
   [[nodiscard]] const Definition* find(std::uint64_t id) const {
@@ -101,6 +104,13 @@ class Reader::Decoder {
 
   [[nodiscard]] std::uint64_t elements(NodeId id) const { return graph_ == nullptr || cursor.fault() ? kMaxElements : graph_->size(id); }
 
+  std::uint32_t element(NodeId of) {
+    const std::uint32_t at = cursor.varint32();
+    const std::uint64_t size = elements(of);
+    if (!(at < size)) cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(at));
+    return at;
+  }
+
   void split() {
     ++depth_;
     const kernel::Literal at_most = literal(record_.type);
@@ -111,10 +121,7 @@ class Reader::Decoder {
 
   kernel::Literal literal(RecordType type) {
     kernel::Literal at_most{node(), 0, false, 0};
-    at_most.element = cursor.varint32();
-    const std::uint64_t size = elements(at_most.node);
-    if (!(at_most.element < size))
-      cursor.fail("certificate.value", "an element below " + std::to_string(size), std::to_string(at_most.element));
+    at_most.element = element(at_most.node);
     if (type == RecordType::split_f32) at_most.threshold = static_cast<double>(cursor.f32());
     if (type == RecordType::split_f64) at_most.threshold = cursor.f64();
     if (!std::isfinite(at_most.threshold)) cursor.fail("certificate.value", "a finite threshold", "NaN or an infinity");
@@ -140,6 +147,21 @@ class Reader::Decoder {
       while (!open.empty() && open.back()) open.pop_back();
       if (!open.empty()) open.back() = true;
     } while (!open.empty() && !cursor.fault());
+  }
+
+  void cut() {
+    constexpr std::uint64_t kLeastTerm = 6, kValuesPerTerm = sizeof(kernel::Cut::Term) / sizeof(float);  // bytes; and of four bytes each
+    const std::uint64_t count = cursor.count(kLeastTerm);
+    if (!has_room_for(kValuesPerTerm * count)) return;
+    for (std::uint64_t left = count; left > 0 && !cursor.fault(); --left) {
+      kernel::Cut::Term term{node(), 0, 0};
+      term.element = element(term.node);
+      term.coefficient = cursor.f32();
+      if (!std::isfinite(term.coefficient)) cursor.fail("certificate.value", "a finite coefficient", "NaN or an infinity");
+      record_.terms.push_back(term);
+    }
+    tree();
+    cuts_.push_back(depth_);
   }
 
   void tighten() {
@@ -185,6 +207,7 @@ class Reader::Decoder {
     if ((flags & kHasLower) != 0) slopes(&kernel::Hints::lower);
     if ((flags & kHasUpper) != 0) slopes(&kernel::Hints::upper);
     if ((flags & kHasBeta) != 0) record_.hints.beta = beta();
+    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const kernel::Hints& base) { return &base.cuts; });
   }
 
   void define() {
@@ -327,6 +350,7 @@ class Reader::Decoder {
   static constexpr std::uint64_t kValuesPerNode = sizeof(std::vector<float>) / sizeof(float);
   std::size_t depth_ = 0;                // open splits, as far as the records say
   std::size_t literals_ = 0;             // of the leaf that is being read, from its tree
+  std::vector<std::size_t> cuts_;        // in force: the open splits where each was derived
   std::vector<Definition> definitions_;  // in force, ids ascending
   std::uint64_t held_ = 0;               // values of their arrays
 };

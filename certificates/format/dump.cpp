@@ -30,7 +30,13 @@ std::string side_text(const char* name, const std::vector<std::vector<float>>& a
 std::string hints_text(const kernel::Hints& hints) {
   std::string text = side_text("lower", hints.lower) + side_text("upper", hints.upper);
   if (!hints.beta.empty()) text += ", " + plural(hints.beta.size(), "beta");
+  if (!hints.cuts.empty()) text += ", multipliers of " + plural(hints.cuts.size(), "cut");
   return text;
+}
+
+std::string tree_text(const std::vector<kernel::CaseStep>& tree) {
+  const auto is_leaf = [](const kernel::CaseStep& step) { return !step.split; };
+  return tree.empty() ? "" : ", " + plural(static_cast<std::uint64_t>(std::ranges::count_if(tree, is_leaf)), "case");
 }
 
 std::string cases_text(const Record& record) {
@@ -56,8 +62,7 @@ std::string tighten_text(const Record& record) {
       text += " mask of " + std::to_string(std::ranges::count(record.selection.mask, true)) + "/" +
               std::to_string(record.selection.mask.size());
   }
-  const auto is_leaf = [](const kernel::CaseStep& step) { return !step.split; };
-  if (!record.tree.empty()) text += ", " + plural(static_cast<std::uint64_t>(std::ranges::count_if(record.tree, is_leaf)), "case");
+  text += tree_text(record.tree);
   if (record.claimed) text += ", " + plural(record.claims.lo.size(), "claim");
   if (record.round_to_float) text += ", rounded to float32";
   return text + hints_text(record.hints);
@@ -83,6 +88,8 @@ std::string record_text(const Record& record) {
     case RecordType::tighten:
     case RecordType::tighten_by_cases:
       return tighten_text(record);
+    case RecordType::cut:
+      return name + " of " + plural(record.terms.size(), "term") + tree_text(record.tree);
     case RecordType::define_hints:
       return name + " " + std::to_string(record.hints_id) + hints_text(record.hints);
     case RecordType::conclude:

@@ -33,8 +33,9 @@ enum class RecordType : std::uint8_t {
   done,
   witness,
   tighten_by_cases,
+  cut,
 };
-inline constexpr std::uint8_t kRecordTypes = 16;
+inline constexpr std::uint8_t kRecordTypes = 17;
 [[nodiscard]] const char* to_string(RecordType type);
 [[nodiscard]] constexpr bool is_split(RecordType type) {
   return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64;
@@ -51,15 +52,16 @@ enum class ArrayKind : std::uint8_t {
 };
 inline constexpr std::uint8_t kArrayKinds = 6;
 
-// Flags: bits 0..2 open every block of hints, the others belong to tighten.
+// Flags: bits 0..2 and 7 open every block of hints, the others belong to tighten.
 inline constexpr std::uint8_t kHasLower = 1;
 inline constexpr std::uint8_t kHasUpper = 2;
 inline constexpr std::uint8_t kHasBeta = 4;
-inline constexpr std::uint8_t kHintFlags = 7;
+inline constexpr std::uint8_t kHasCuts = 128;
+inline constexpr std::uint8_t kHintFlags = kHasLower | kHasUpper | kHasBeta | kHasCuts;
 inline constexpr int kSelectionShift = 3;  // two bits: 0 unstable, 1 all, 2 mask
 inline constexpr std::uint8_t kHasClaims = 32;
 inline constexpr std::uint8_t kRoundToFloat = 64;
-// The tag of a leaf in the tree of tighten_by_cases; those of splits are their record types.
+// The tag of a leaf in the tree of tighten_by_cases and cut; those of splits are their record types.
 inline constexpr std::uint8_t kLeaf = 0;
 
 // Limits, checked before anything is allocated.

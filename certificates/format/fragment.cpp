@@ -47,12 +47,13 @@ void put_bitmap(std::string& out, std::size_t count, auto&& is_set) {
 
 // Where an array of hints lives, so that the same slot of an earlier definition can serve as its base.
 struct Slot {
-  enum class Side : std::uint8_t { lower, upper, beta } side;
+  enum class Side : std::uint8_t { lower, upper, beta, cuts } side;
   NodeId node = 0;
 };
 
 const std::vector<float>* find_slot(const Hints& hints, const Slot& slot) {
   if (slot.side == Slot::Side::beta) return &hints.beta;
+  if (slot.side == Slot::Side::cuts) return &hints.cuts;
   const auto& arrays = slot.side == Slot::Side::lower ? hints.lower : hints.upper;
   return slot.node < arrays.size() ? &arrays[slot.node] : nullptr;
 }
@@ -130,7 +131,7 @@ class HintEncoder {
   [[nodiscard]] static std::uint64_t flags(const Hints& hints) {
     const auto any = [](const auto& arrays) { return std::ranges::any_of(arrays, [](const auto& array) { return !array.empty(); }); };
     const std::uint64_t lower = any(hints.lower) ? kHasLower : 0, upper = any(hints.upper) ? kHasUpper : 0;
-    return lower | upper | (hints.beta.empty() ? 0u : std::uint64_t{kHasBeta});
+    return lower | upper | (hints.beta.empty() ? 0u : std::uint64_t{kHasBeta}) | (hints.cuts.empty() ? 0u : std::uint64_t{kHasCuts});
   }
 
   // Everything after the flag byte.
@@ -138,6 +139,7 @@ class HintEncoder {
     put_side(hints.lower, Slot::Side::lower);
     put_side(hints.upper, Slot::Side::upper);
     if (!hints.beta.empty()) put_array(hints.beta, {Slot::Side::beta});
+    if (!hints.cuts.empty()) put_array(hints.cuts, {Slot::Side::cuts});
   }
 
  private:
@@ -254,6 +256,21 @@ void Fragment::tighten_by_cases(NodeId node, const Selection& selection, std::sp
   put_varint(bytes_, node);
   put_byte(bytes_, static_cast<std::uint64_t>(selection.kind) << kSelectionShift | (round_to_float ? kRoundToFloat : 0U));
   put_selection(selection);
+  put_tree(tree);
+}
+
+void Fragment::cut(std::span<const kernel::Cut::Term> terms, std::span<const kernel::CaseStep> tree) {
+  begin(RecordType::cut);
+  put_varint(bytes_, terms.size());
+  for (const kernel::Cut::Term& term : terms) {
+    put_varint(bytes_, term.node);
+    put_varint(bytes_, term.element);
+    put_f32(bytes_, term.coefficient);
+  }
+  put_tree(tree);
+}
+
+void Fragment::put_tree(std::span<const kernel::CaseStep> tree) {
   for (const kernel::CaseStep& step : tree) {
     if (step.split) {
       put_split(bytes_, step.split->node, step.split->element, step.split->threshold);

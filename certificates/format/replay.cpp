@@ -56,7 +56,7 @@ std::uint64_t bytes_of(const Record& record) {
   return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
          sizeof(std::vector<float>) * (hints.lower.size() + hints.upper.size()) +
          sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size() +
-         sizeof(kernel::CaseStep) * record.tree.size();
+         sizeof(kernel::CaseStep) * record.tree.size() + sizeof(kernel::Cut::Term) * record.terms.size();
 }
 
 class Replay {
@@ -319,6 +319,8 @@ class Replay {
                                record.round_to_float);
       case RecordType::tighten_by_cases:
         return session.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
+      case RecordType::cut:
+        return session.cut(record.terms, record.tree);
       case RecordType::define_hints:
         return session.in_branch();
       case RecordType::conclude:

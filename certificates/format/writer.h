@@ -30,6 +30,7 @@ class Fragment {
   void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,
                bool round_to_float);
   void tighten_by_cases(NodeId node, const kernel::Selection& selection, std::span<const kernel::CaseStep> tree, bool round_to_float);
+  void cut(std::span<const kernel::Cut::Term> terms, std::span<const kernel::CaseStep> tree);
   void conclude(std::span<const kernel::CaseMultipliers> cases, const kernel::Hints& hints);
   void empty();
   // Hints that later conclude and tighten steps of this branch and its descendants refer to by id, to keep leaves small.
@@ -40,6 +41,8 @@ class Fragment {
   void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
   // A record of another certificate about the same graph, as it is; hints that it refers to are in force wherever this fragment goes.
   void copy(std::string_view record) { bytes_ += record, ++records_; }
+  // Steps that refer to no hints by id, behind these.
+  void append(const Fragment& more) { bytes_ += more.bytes_, records_ += more.records_; }
   [[nodiscard]] std::size_t byte_size() const { return bytes_.size(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
@@ -52,6 +55,7 @@ class Fragment {
   };
   void begin(RecordType type);
   void put_selection(const kernel::Selection& selection);
+  void put_tree(std::span<const kernel::CaseStep> tree);
   std::string bytes_;
   std::uint64_t records_ = 0;
   std::shared_ptr<const Definition> known_;  // newest first; values share it, so copies stay cheap

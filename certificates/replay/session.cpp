@@ -9,8 +9,10 @@
 namespace assay::kernel {
 namespace {
 
-// Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element.
-constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double);
+// Of a branch: pointers to the box, penalty and line of a node; two ends and a penalty of an element; a pointer to each cut.
+constexpr std::uint64_t kBytesPerNode = 64, kBytesPerElement = 3 * sizeof(double), kBytesPerCut = 16;
+
+std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(Cut::Term) * terms; }  // of a cut
 // Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
@@ -49,13 +51,9 @@ Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tig
   return Done{};
 }
 
-}  // namespace
-
-Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
-  return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
-}
-
-Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+// Runs the step in each leaf, and takes to the scope what both halves of each split have.
+template <class Step>
+Outcome<Done> by_cases(Scope& scope, std::span<const CaseStep> tree, const Step& step) {
   struct Open {
     Scope whole;
     Literal split;              // its half that is next
@@ -67,7 +65,7 @@ Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selec
     if (tree[k].split) {
       open.push_back({here, *tree[k].split, std::nullopt});
     } else {
-      if (auto done = here.tighten(node, selection, tree[k].hints, nullptr, round_to_float); !done) return done;
+      if (auto done = step(here, tree[k].hints); !done) return done;
       for (; !open.empty() && open.back().left; open.pop_back()) {
         if (auto done = open.back().whole.hull(*open.back().left, here); !done) return done;
         here = std::move(open.back().whole);
@@ -84,6 +82,21 @@ Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selec
     if (auto assumed = here.assume(open.back().split); !assumed) return assumed;
   }
   return structure("a tree in which both halves of each split end in leaves", std::to_string(tree.size()) + " steps of another shape");
+}
+
+}  // namespace
+
+Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
+  return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
+}
+
+Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+  return by_cases(scope, tree,
+                  [&](Scope& leaf, const Hints& hints) { return leaf.tighten(node, selection, hints, nullptr, round_to_float); });
+}
+
+Outcome<Done> cut_by_cases(Scope& scope, const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
+  return by_cases(scope, tree, [&](Scope& leaf, const Hints& hints) { return leaf.cut(terms, hints); });
 }
 
 Session::Session(std::shared_ptr<const Problem> problem, SessionLimits limits, std::shared_ptr<Team> team)
@@ -120,7 +133,7 @@ Outcome<Done> Session::spend_step() {
   return spend(static_cast<double>(problem_->graph().nodes.size() + depth() + problem_->group_cases(group_).size()));
 }
 
-// Of the innermost branch: pointers for each node, and the boxes that it does not share with its parent.
+// Of the innermost branch: pointers for each node and cut, and the boxes and cuts that it does not share with its parent.
 std::uint64_t Session::own_bytes() const {
   std::uint64_t bytes = 0;
   const Scope* parent = levels_.size() > 1 ? &levels_[levels_.size() - 2].scope : nullptr;
@@ -129,6 +142,9 @@ std::uint64_t Session::own_bytes() const {
     const bool shared = parent != nullptr && parent->has_box(node) && scope().has_box(node) && &parent->box(node) == &scope().box(node);
     if (scope().has_box(node) && !shared && !problem_->is_constant(node)) bytes += kBytesPerElement * problem_->graph().size(node);
   }
+  const auto& cuts = scope().cuts();
+  bytes += kBytesPerCut * cuts.size();
+  for (std::size_t k = parent != nullptr ? parent->cuts().size() : 0; k < cuts.size(); ++k) bytes += bytes_of(cuts[k]->terms.size());
   return bytes;
 }
 
@@ -167,7 +183,7 @@ Outcome<Done> Session::in_branch() const {
 Outcome<Done> Session::spend_split(NodeId node) {
   const std::size_t size = node < problem_->graph().nodes.size() ? problem_->graph().size(node) : 0;
   if (auto spent = spend_step(); !spent) return spent;
-  return spend(static_cast<double>(3 * problem_->graph().nodes.size() + size));
+  return spend(static_cast<double>(3 * problem_->graph().nodes.size() + scope().cuts().size() + size));
 }
 
 Outcome<Done> Session::split(NodeId node, std::uint32_t element, double threshold) {
@@ -291,20 +307,34 @@ Outcome<Done> Session::tighten(NodeId node, const Selection& selection, const Hi
   return tighten_in_parts(node, selection, hints, round_to_float);
 }
 
-// Open at once are at most as many branches as splits follow each other.
-Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
-  if (auto allowed = in_branch(); !allowed) return allowed;
+// Splits and leaves, which look at so much, of a tree whose leaves hold so many bytes more. Open at once are at most as many branches as splits
+// follow each other.
+Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes) {
   std::vector<bool> open;  // splits, and whether their left halves have ended
   std::size_t deepest = 0;
   for (const CaseStep& step : tree) {
-    if (auto spent = spend_split(step.split ? step.split->node : node); !spent) return spent;
+    if (auto spent = step.split ? spend_split(step.split->node) : spend_step(); !spent) return spent;
+    if (auto spent = step.split ? Done{} : spend(leaf); !spent) return spent;
     if (step.split) open.push_back(false);
     deepest = std::max(deepest, open.size());
     while (!step.split && !open.empty() && open.back()) open.pop_back();
     if (!step.split && !open.empty()) open.back() = true;
   }
-  if (auto fits = hold(held() + own_bytes(), 2 * deepest + 1); !fits) return fits;
+  return hold(held() + own_bytes() + bytes * (2 * deepest + 1), 2 * deepest + 1);
+}
+
+Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
+  if (auto allowed = in_branch(); !allowed) return allowed;
+  const std::size_t nodes = problem_->graph().nodes.size(), size = node < nodes ? problem_->graph().size(node) : 0;
+  if (auto fits = spend_tree(tree, static_cast<double>(3 * nodes + size), 0); !fits) return fits;
   return kernel::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
+}
+
+Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
+  if (auto allowed = in_branch(); !allowed) return allowed;
+  const std::size_t touched = problem_->graph().nodes.size() + scope().cuts().size() + terms.size();
+  if (auto fits = spend_tree(tree, static_cast<double>(3 * touched), bytes_of(terms.size())); !fits) return fits;
+  return cut_by_cases(levels_.back().scope, terms, tree);
 }
 
 // The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more. One element

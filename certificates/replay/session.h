@@ -29,6 +29,9 @@ namespace assay::kernel {
 [[nodiscard]] Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree,
                                              bool round_to_float);
 
+// A lower bound of the sum in each leaf of the tree, and the least of them as one cut.
+[[nodiscard]] Outcome<Done> cut_by_cases(Scope& scope, const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree);
+
 // What the steps and splits of one session may take; what goes beyond is declined before it runs.
 struct SessionLimits {
   double work = 1e13;                             // multiply-adds
@@ -65,6 +68,7 @@ class Session {
   Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
                         bool round_to_float = false);
   Outcome<Done> tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float);
+  Outcome<Done> cut(const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree);
   Outcome<Done> conclude(std::span<const CaseMultipliers> cases, const Hints& hints);
   Outcome<Done> empty();
 
@@ -99,6 +103,7 @@ class Session {
   Session(const Session& of, double work);
   Outcome<Done> spend_step();
   Outcome<Done> spend_split(NodeId node);
+  Outcome<Done> spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes);
   [[nodiscard]] Outcome<Scope> opposite(std::size_t level) const;
   Outcome<Done> tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float);
   [[nodiscard]] std::uint64_t own_bytes() const;

@@ -19,6 +19,7 @@
 #include "certificates/search/bounds/root_refinement.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/relu_branching.h"
+#include "certificates/search/cuts/group_cuts.h"
 #include "certificates/search/deadline.h"
 #include "certificates/search/proved.h"
 #include "certificates/search/refutations.h"
@@ -231,6 +232,7 @@ class Search {
       result.reason = "time, at the root's bounds";
       if (result.witness || limit().reached()) return unrefuted(std::move(result));
       if (auto closed = close_at_root(root, open, result.refutation); !closed) return closed.rejection();
+      if (!has_branched) close_by_cuts(root, dual_, open, result.refutation, limit());
       if (open.empty()) {
         keep_root(std::move(proved), root);
         return result;

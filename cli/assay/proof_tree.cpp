@@ -54,6 +54,7 @@ class Builder {
       case RecordType::box:
       case RecordType::tighten:
       case RecordType::tighten_by_cases:
+      case RecordType::cut:
       case RecordType::define_hints:
         if (!open_.empty()) ++tree_.parts[open_.back()].steps;
         break;

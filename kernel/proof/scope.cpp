@@ -1,4 +1,4 @@
-// The rules that derive facts: root, assume, meet, propagate_box, tighten.
+// The rules that derive facts: root, assume, meet, hull, cut, propagate_box, tighten.
 
 #include <algorithm>
 #include <cmath>
@@ -109,18 +109,27 @@ void Scope::meet(NodeId node, Box box) {
   boxes_[node] = std::make_shared<Box>(std::move(box));
 }
 
-// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection.
+// Rule meet. S1: one context. Both scopes' boxes then hold on the same points, and so does their intersection, and all cuts of both.
 Outcome<Done> Scope::meet(const Scope& other) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (other.context_ != context_) return reject("meet.S1", "scope", "the same context", "another one");
   for (NodeId node = 0; node < boxes_.size(); ++node) {
     if (boxes_[node] && other.boxes_[node] && boxes_[node] != other.boxes_[node]) meet(node, *other.boxes_[node]);
   }
+  const auto own = std::ranges::mismatch(cuts(), other.cuts()).in2;
+  append({own, other.cuts().end()});
   return Done{};
 }
 
+void Scope::append(std::span<const std::shared_ptr<const Cut>> more) {
+  if (more.empty()) return;
+  Cuts all = cuts();
+  all.insert(all.end(), more.begin(), more.end());
+  cuts_ = std::make_shared<const Cuts>(std::move(all));
+}
+
 // Rule hull. S1 to S3: as in join, under this very context. Each of its points lies in one of the halves, where every value lies in that half's
-// box, and so in the hull of both; a half that contradicts itself has no point.
+// box, and so in the hull of both, and one of two bounds of the same sum holds; a half that contradicts itself has no point.
 Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   if (auto halves = check_halves("hull", context_.get(), *at_most.context_, *at_least.context_); !halves) return halves;
@@ -137,7 +146,44 @@ Outcome<Done> Scope::hull(const Scope& at_most, const Scope& at_least) {
     }
     meet(node, std::move(box));
   }
+  Cuts both;
+  for (std::size_t k = cuts().size(); k < std::min(a.cuts().size(), b.cuts().size()) && !contradiction_; ++k) {
+    const Cut &left = *a.cuts()[k], &right = *b.cuts()[k];
+    if (auto spent = spend(static_cast<double>(left.terms.size())); !spent) return spent;
+    if (left.terms != right.terms) break;
+    both.push_back(left.bound <= right.bound ? a.cuts()[k] : b.cuts()[k]);
+  }
+  append(both);
   return Done{};
+}
+
+// Rule cut. S1: each term's node exists and is no constant, and its element exists. S2: coefficients are finite. S3: the sum has a finite lower
+// bound: what back-substitution derives, rounded down.
+Outcome<Done> Scope::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
+  const StopScope watch(stop_);
+  if (const auto standard = check_environment(); !standard) return standard.rejection();
+  const Graph& graph = problem_->graph();
+  if (contradiction_) return Done{};
+  Targets targets{0, 1, {}};
+  for (const Cut::Term& term : terms) {
+    if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
+      return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "none such");
+    if (!std::isfinite(term.coefficient))
+      return reject("cut.S2", at(graph, term.node, term.element), "a finite coefficient", exact(term.coefficient));
+    if (!boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
+    targets.entries.push_back({0, term.node, term.element, term.coefficient, 0.0});
+    targets.start = std::max(targets.start, term.node);
+  }
+  if (auto spent = spend(static_cast<double>(terms.size())); !spent) return spent;
+  const auto bounds = back_substitute(targets, hints);
+  if (!bounds) return bounds.rejection();
+  const float bound = float_down(bounds.value()[0].lower);
+  if (!std::isfinite(bound)) return reject("cut.S3", "cut " + std::to_string(cuts().size()), "a finite lower bound", exact(bound));
+  const auto derived = std::make_shared<const Cut>(Cut{std::move(terms), bound});
+  append({&derived, 1});
+  return Done{};
+} catch (const Stopped&) {
+  return stopped("cut " + std::to_string(cuts().size()));
 }
 
 // Rule propagate_box. S1: the node exists. S2: every operand has a box. S3: the op's result is defined on them. S4: in a floating semantics,

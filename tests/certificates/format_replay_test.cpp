@@ -227,11 +227,10 @@ TEST_CASE("varints have one form") {
 TEST_CASE("unknown records, nodes and elements are refused") {
   const std::string open = bytes_of({1, 0});
   CHECK(replay_records(bytes_of({0})).text == "certificate.record");
-  CHECK(replay_records(bytes_of({17})).text == "certificate.record");
+  CHECK(replay_records(bytes_of({18})).text == "certificate.record");
   CHECK(replay_records(open + bytes_of({4, 7})).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({10, kZ, 2})).text == "certificate.value");
   CHECK(replay_records(open + bytes_of({5, kZ, 0x18})).text == "certificate.value");          // selection 3
-  CHECK(replay_records(open + bytes_of({5, kZ, 0x80})).text == "certificate.value");          // flag 7
   CHECK(replay_records(open + bytes_of({7, 1, 8})).text == "certificate.value");              // flag 3 of hints
   CHECK(replay_records(open + bytes_of({5, kZ, 0x10, 1, 1, 1})).text == "certificate.hint");  // mask of 1 element
   CHECK(replay_records(bytes_of({1, 2})).text == "certificate.structure");                    // no such group
@@ -261,6 +260,34 @@ TEST_CASE("trees of cases are refused where they are not whole") {
   std::string leaves;
   for (int i = 0; i < 20001; ++i) leaves += leaf;
   CHECK(after(most + leaves) == "assume.S3");
+}
+
+TEST_CASE("cuts are refused where they do not fit, and end with their branch") {
+  const std::string boxed = bytes_of({1, 0, 3, 0, 0}), leaf = bytes_of({0, 0}), one = bytes_of({17, 1, kRelu, 0}) + encoded(-1.0f);
+  const auto after = [&](const std::string& steps) { return replay_records(boxed + steps + bytes_of({2})).text; };
+  CHECK(after(one + leaf) == "certificate.open");  // accepted; nothing is concluded
+  CHECK(after(one + bytes_of({10, kZ, 0}) + leaf + leaf) == "certificate.open");
+  CHECK(after(bytes_of({17, 0}) + leaf) == "certificate.open");
+  CHECK(after(one + bytes_of({10, kZ, 0}) + leaf) == "certificate.value");  // half a tree
+  CHECK(after(bytes_of({17, 1, 99, 0}) + encoded(1.0f) + leaf) == "certificate.value");
+  CHECK(after(bytes_of({17, 1, kRelu, 2}) + encoded(1.0f) + leaf) == "certificate.value");
+  for (const float odd : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    CHECK(after(bytes_of({17, 1, kRelu, 0}) + encoded(odd) + leaf) == "certificate.value");
+  CHECK(after(bytes_of({17, 0xFF, 0xFF, 0xFF, 0x7F})) == "certificate.length");
+  CHECK(after(bytes_of({17, 1, 1, 0}) + encoded(1.0f) + leaf) == "cut.S1");             // a constant
+  CHECK(replay_records(bytes_of({1, 0}) + one + leaf).text == "back_substitution.S1");  // no box yet
+  CHECK(replay_records(one + leaf).text == "certificate.structure");                    // outside a group
+  // Multipliers: as many as there are cuts in force.
+  const std::string used = bytes_of({5, kZ, 0x88, 1, 1, 1}), two = bytes_of({5, kZ, 0x88, 2, 1, 3});
+  CHECK(after(used) == "certificate.hint");
+  CHECK(after(one + leaf + used) == "certificate.open");
+  CHECK(after(one + leaf + two) == "certificate.hint");
+  CHECK(after(one + leaf + one + bytes_of({0, 0x80, 1, 1, 1}) + two) == "certificate.open");  // a cut by a cut
+  CHECK(after(one + bytes_of({0, 0x80, 1, 1, 1})) == "certificate.hint");                     // not by itself
+  CHECK(after(one + leaf + bytes_of({5, kZ, 0x88, 1, 0}) + encoded(-1.0f)) == "hints.cuts");
+  const std::string left = bytes_of({11, kInput, 0}) + encoded(-2.0f) + one + leaf + bytes_of({9, 13});  // x[0] <= -2 has no point
+  CHECK(after(left + used) == "certificate.hint");
+  CHECK(after(left + one + leaf + used) == "certificate.structure");  // the group ends in a split
 }
 
 TEST_CASE("NaN and infinities are refused where they stand") {

@@ -149,6 +149,34 @@ TEST_CASE("trees of cases come back") {
   CHECK((records[2].type == RecordType::box && records[2].node == 7));
 }
 
+TEST_CASE("cuts and their multipliers come back") {
+  const std::vector<kernel::Cut::Term> terms{{2, 1, 0.1F}, {3, 70000, -0.0F}, {2, 1, 1e30F}};
+  Hints hints, more;
+  hints.cuts = {0.25F, 0.0F};
+  more.cuts = {0.25F, 0.1F};
+  Fragment steps;
+  steps.cut(terms, std::vector<kernel::CaseStep>{{std::nullopt, {}}});
+  steps.cut({}, std::vector<kernel::CaseStep>{{kernel::Literal{0, 0, false, 0.1}, {}}, {std::nullopt, {}}, {std::nullopt, {}}});
+  steps.define_hints(3, hints);
+  steps.conclude(std::vector<CaseMultipliers>{{0, {}}}, more);
+  steps.tighten(1, {Selection::Kind::all, {}}, more, nullptr, true);
+  steps.conclude_with(std::vector<CaseMultipliers>{{0, {}}}, 3, {});
+  std::vector<Record> records;
+  through_file(steps, nullptr, [&](const Record& record) { records.push_back(record); });
+  REQUIRE(records.size() == 6);
+  CHECK(records[0].type == RecordType::cut);
+  CHECK(records[0].terms == terms);
+  CHECK(std::signbit(records[0].terms[1].coefficient));
+  CHECK(records[0].tree.size() == 1);
+  CHECK(records[0].values == 9);
+  CHECK(records[1].terms.empty());
+  CHECK(records[1].tree.size() == 3);
+  CHECK(records[3].hints.cuts == more.cuts);
+  CHECK(records[4].hints.cuts == more.cuts);
+  CHECK(records[4].round_to_float);
+  CHECK(records[5].hints.cuts == hints.cuts);
+}
+
 TEST_CASE("long masks come back") {
   std::mt19937 random(7);
   for (const double density : {0.01, 0.5, 1.0}) {

@@ -45,6 +45,9 @@ inline std::string written(const certificate::Record& record) {
     case certificate::RecordType::tighten_by_cases:
       step.tighten_by_cases(record.node, record.selection, record.tree, record.round_to_float);
       return step.bytes();
+    case certificate::RecordType::cut:
+      step.cut(record.terms, record.tree);
+      return step.bytes();
     case certificate::RecordType::define_hints:
       step.define_hints(record.hints_id, record.hints);
       return step.bytes();

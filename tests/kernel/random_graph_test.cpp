@@ -53,7 +53,33 @@ Hints random_hints(const Problem& problem, std::size_t literals, RandomGraph& ra
     }
   }
   for (std::size_t i = 0; i < literals; ++i) hints.beta.push_back(random.pick(3) == 0 ? 0.0F : static_cast<float>(random.real(0, 2)));
+  for (int i = 0; i < 3; ++i) hints.cuts.push_back(random.pick(3) == 0 ? 0.0F : static_cast<float>(random.real(0, 0.5)));
   return hints;
+}
+
+// A sum over elements of some nodes.
+std::vector<kernel::Cut::Term> random_terms(const Problem& problem, RandomGraph& random) {
+  std::vector<kernel::Cut::Term> terms;
+  for (int i = 0; i < 4; ++i) {
+    const auto node = static_cast<NodeId>(random.pick(problem.graph().nodes.size()));
+    if (problem.is_constant(node) || problem.graph().size(node) == 0) continue;
+    terms.push_back({node, static_cast<std::uint32_t>(random.pick(problem.graph().size(node))), static_cast<float>(random.real(-2, 2))});
+  }
+  return terms;
+}
+
+// The first cut that a sample violates, in words; empty if there is none.
+std::string broken_cut(const Scope& scope, const std::vector<Sample>& points) {
+  for (std::size_t k = 0; k < scope.cuts().size(); ++k) {
+    const kernel::Cut& cut = *scope.cuts()[k];
+    for (const Sample& point : points) {
+      WideInterval sum;
+      for (const auto& term : cut.terms)
+        sum += WideInterval(static_cast<double>(term.coefficient)) * point.values[term.node].values[term.element];
+      if (certainly_less(sum, WideInterval(static_cast<double>(cut.bound)))) return "cut " + std::to_string(k);
+    }
+  }
+  return {};
 }
 
 // A literal near the value of a random element at a random sample.
@@ -118,6 +144,7 @@ void derive_and_refine(Scope& scope, const Problem& problem, RandomGraph& random
 // Facts by cases, one split inside another one: of both halves, each refined in its own way.
 void refine_by_cases(Scope& scope, const Problem& problem, const std::vector<Sample>& points, RandomGraph& random, int deep) {
   Literal literal = random_literal(problem, points, random);
+  const std::vector<kernel::Cut::Term> terms = random_terms(problem, random);
   std::vector<Scope> halves;
   for (const bool at_least : {false, true}) {
     literal.at_least = at_least;
@@ -125,12 +152,14 @@ void refine_by_cases(Scope& scope, const Problem& problem, const std::vector<Sam
     REQUIRE(half.assume(literal).ok());
     if (deep > 0 && random.pick(2) == 0) refine_by_cases(half, problem, points, random, deep - 1);
     derive_and_refine(half, problem, random);
+    const auto cut = half.cut(terms, random_hints(problem, half.literals().size(), random, random.pick(3) == 0));
+    if (!cut) REQUIRE(cut.rejection().code == "cut.S3");  // wild slopes may leave no finite bound
   }
   REQUIRE(code_of(scope.hull(halves[0], halves[1])) == "accepted");
 }
 
 struct Tally {
-  int graphs = 0, refuted = 0, decided = 0, empty = 0;
+  int graphs = 0, refuted = 0, decided = 0, empty = 0, cuts = 0;
 };
 
 void run_one(std::uint64_t seed, bool algebraic, Tally& tally) {
@@ -176,6 +205,8 @@ void run_one(std::uint64_t seed, bool algebraic, Tally& tally) {
       return;
     }
     CHECK(escape(*problem, scope, alive) == "");
+    CHECK(broken_cut(scope, alive) == "");
+    tally.cuts += static_cast<int>(scope.cuts().size());
     const bool reached = std::any_of(alive.begin(), alive.end(), [&](const Sample& at) { return value_at(*problem, r, at) <= least; });
     const auto outcome = conclude(scope, random_hints(*problem, static_cast<std::size_t>(depth), random, depth == 4));
     if (reached) CHECK(code_of(outcome) == "conclude.S3");
@@ -195,6 +226,7 @@ TEST_CASE("random graphs: no sampled point leaves a box or is refuted", "[kernel
   CHECK(tally.refuted >= 10);  // the literals do exclude the least point at times
   CHECK(tally.decided >= 50);
   CHECK(tally.empty >= 5);
+  CHECK(tally.cuts >= 200);
 }
 
 // Diagnosis gives the filter's estimate and the exact path's bound of the same row with the same hints and boxes.

@@ -133,7 +133,7 @@ def bends(data, records, rng, count, other):
             yield kind, with_checksums(header, [(1, bytes(bent))] + payloads[1:])
 
 
-WEAKER = ("plain, below", "split, below", "by cases, below", "claims", "claims, above")
+WEAKER = ("plain, below", "split, below", "by cases, below", "cut, below", "cut, needed", "claims", "claims, above")
 
 
 class Corpus:
@@ -153,7 +153,7 @@ class Corpus:
             self.declined[family, notes[0]] += 1
         elif (word == "accepted") == (theirs == "accepted"):
             kind = "both " + ("accept" if word == "accepted" else "refuse")
-        elif word == "accepted" and theirs == "rejected" and what in WEAKER:
+        elif word == "accepted" and theirs == "rejected" and (what in WEAKER or what.startswith("cut, ") and "conclude.S3" in errors[0]):
             kind = "proved by the twin alone"    # the kernel's lines and enclosures may be wider than the best
             self.declined[family, f"({what}) " + " ".join(errors)] += 1
         elif theirs == "declined" and what.startswith("bent "):
@@ -220,12 +220,14 @@ class Corpus:
 
 
     def sharp(self, seed, family, paths, rng, bounds, reached):
-        """Certificates made here: just below what the rules give, just above, and with claims. No bound may be above a value that the network takes."""
+        """Certificates made here: just below what the rules give, just above, with cuts that are needed, bent too, and with claims. No bound may be above a value that the network takes."""
         paths = [paths[0]] + [self.folder / f"{seed}_sharp{p.suffix}" for p in paths[1:]]
         try:
             made = Sharp(str(paths[0]), str(paths[1]), bounds, rng)
             proofs = [(name, *getattr(made, name)()) for name in ("plain", "split")]
             claims = list(made.claims())
+            cut, gained, without, plain = made.cuts()
+            proofs.append(("cut", cut, gained))
             proofs.append(("by cases", *made.by_cases()))
         except Refusal as refusal:
             self.counts["no bound", refusal.code] += 1
@@ -238,6 +240,16 @@ class Corpus:
             for what, threshold in ((f"{name}, below", bound - eps), (f"{name}, above", bound + eps)):
                 made.write_property(f"(<= Y_0 {threshold.numerator * 10 ** 12 // threshold.denominator / 10 ** 12:.12f})")
                 self.judge(seed, family, what, paths, records)
+        needed = gained - plain > (1 + abs(gained)) / 10 ** 5
+        self.counts["cut", "needed" if needed else "not needed"] += 1
+        if needed:
+            made.write_property(f"(<= Y_0 {float(gained + plain) / 2:.12f})")
+            self.judge(seed, family, "cut, without", paths, without)
+            self.judge(seed, family, "cut, needed", paths, cut)
+            records = records_of(paths[2].read_bytes(), *read_statement(*map(str, paths[:2]))[:2])
+            for what, bent in bends(paths[2].read_bytes(), records, rng, self.options.bends // 2, None):
+                paths[2].write_bytes(bent)
+                self.compare(seed, family, f"cut, {what}", paths)
         made.write_property("(<= Y_0 -1000000000)")
         for what, records in zip(("claims", "claims, above"), claims):
             self.judge(seed, family, what, paths, records)

@@ -1,4 +1,4 @@
-"""Certificates made here, with random slopes, mixes, candidates, multipliers and claims: what the twin derives exactly, less and more than that.
+"""Certificates made here, with random slopes, mixes, candidates, multipliers, cuts and claims: what the twin derives exactly, less and more than that.
 
 A property `Y_0 <= t` is refuted up to the bound that the rules give. Below it both checkers have to accept; above it neither may."""
 import struct
@@ -113,6 +113,54 @@ class Sharp:
         self.replay.step_tighten_by_cases((v, 1, [1] * self.nodes[v].size, False, tree))
         bound = self.replay.least(self.output(), Fraction(0), self.hints)
         return self.boxes + b"\x10" + varint(v) + b"\x08" + encoded + self.conclude() + b"\x02", bound
+
+    def level(self):
+        """(terms: what is left of the output at a random node, times a random number, one element in halves; the number)"""
+        row, stop, scale = self.output(), self.rng.choice(self.inner), self.rng.choice((0.5, 1, 2, self.rng.uniform(0.25, 4)))
+        while left := [v for v in row if v > stop and v in self.inner]:
+            self.replay.substitute(max(left), row.pop(max(left)), row, self.hints)
+        variable = [v for v in sorted(row) if not self.replay.ops.is_constant(v)]
+        terms = [(v, element, single(float(c) * scale)) for v in variable for element, c in row[v].items()]
+        return terms[:-1] + [(v, element, single(c / 2)) for v, element, c in terms[-1:]] * 2, scale
+
+    def tree(self, known):
+        """(a tree of up to two splits at 0, of different elements, most often on both sides of it, each leaf with hints and multipliers of its own; its bytes)"""
+        places = [(v, e) for v, node in enumerate(self.nodes) if node.dtype in FLOATS and not self.replay.ops.is_constant(v) for e in range(node.size)]
+        both = [(v, e) for v, e in places if self.replay.has_box(v) and self.replay.boxes(v)[e][0] < 0 < self.replay.boxes(v)[e][1]]
+        chosen = self.rng.sample(both if len(both) > 1 and self.rng.random() < 0.9 else places, 2)
+        tree, encoded, ahead, some = [], b"", [0], lambda n: [single(self.rng.choice((0.0, self.rng.uniform(0, 1)))) for _ in range(n)]
+        for kind in self.rng.choice(((0,), (1, 0, 0), (1, 1, 0, 0, 0), (1, 0, 1, 0, 0))):
+            depth = ahead.pop()
+            if kind:
+                tree.append((*chosen[depth], Fraction(0)))
+                encoded += b"\x0a" + varint(tree[-1][0]) + varint(tree[-1][1])
+                ahead += [depth + 1] * 2
+                continue
+            hints, slopes = self.random_hints()
+            hints.beta, hints.cuts = some(depth), some(known)
+            tree.append(hints)
+            encoded += b"\x00\x87" + slopes + array(hints.beta) + array(hints.cuts)
+        return tree, encoded
+
+    def cuts(self):
+        """One or two cuts, the first in the leaves of the second, and a conclusion with their multipliers: of six draws that which gains most by them.
+        (records, bound, the same without multipliers, their bound)"""
+        draws, plain, cuts = [], self.replay.least(self.output(), Fraction(0), self.hints), self.replay.branch.cuts
+        for _ in range(6):
+            records, multipliers = self.boxes, []
+            for weight in self.rng.choice(((1,), (1, 0), (0, 1), (0.25, 0.75))):
+                terms, scale = self.level()
+                tree, encoded = self.tree(len(cuts))
+                self.replay.step_cut(terms, tree)
+                multipliers.append(single(weight / scale))
+                records += b"\x11" + varint(len(terms)) + b"".join(varint(v) + varint(e) + struct.pack("<f", c) for v, e, c in terms) + encoded
+            head, tail = self.rng.choice(((b"\x07\x03\x87", b"\x02"), (b"\x06\x00\x87", b"\x08\x03\x00\x00\x02")))      # conclude; define_hints, conclude_with
+            with_, without = [records + head + self.encoded + b"\x00" + array(m) + tail for m in (multipliers, [])]
+            bound = self.replay.least(self.output(), Fraction(0), Hints(self.hints.lower, self.hints.upper, (), multipliers))
+            draws.append((bound, with_, without))
+            cuts.clear()
+        bound, with_, without = max(draws)
+        return with_, bound, without, plain
 
     def claims(self):
         """A tighten of all elements of a node with claims: the derived bounds rounded outward; and the same with one of them moved inward."""

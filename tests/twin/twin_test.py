@@ -115,6 +115,67 @@ def test_steps(folder):
     assert refutes(f"{first} 100108 {two} {leaf} {leaf} 09 02", folder) == "empty"                             # one half is not empty
 
 
+def test_cuts(folder):
+    """The same nodes. With slope 1 below relu the conclusion needs a cut: relu >= 0."""
+    one, part, minus, huge = "0000803f", "0000c03e", "000080bf", "ffff7f7f"             # 1, 3/8, -1, the greatest
+    first, slope, leaf, cut, two = "0100 0401 0403", f"01 01 0100 {one}", "0000", f"11 01 0100{one}", "0b0000 00000040"
+    last, lacking = f"070381 {slope} 0100{one} 02", f"070301 {slope} 02"
+    many = lambda flags, *values: f"0703{flags} {slope} {len(values):02}03 {' '.join(values)} 02"
+    assert refutes(f"{first} {cut} {leaf} {last}", folder) == "theorem"
+    for end in (lacking, many("81", part), many("81", "00000000"), many("81", "0000003f")):                     # 1/2: not above
+        assert refutes(f"{first} {cut} {leaf} {end}", folder) == "conclude"
+    assert refutes(f"{first} {cut} {leaf} {many('81', '0100003f')}", folder) == "theorem"                      # above 1/2
+    assert refutes(f"{first} {cut} {leaf} {many('81', minus)}", folder) == "multiplier"
+    assert refutes(f"{first} {last}", folder) == "certificate.hint"                                            # no cut in force
+    assert refutes(f"{first} {cut} {leaf} {many('81', one, one)}", folder) == "certificate.hint"               # two multipliers, one cut
+    assert refutes(f"{first} {cut} {leaf} {many('85', one)}", folder) == "certificate.hint"                    # as beta
+    assert refutes(f"{first} {cut} {leaf} 070385 {slope} 00 0100{one} 02", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} {cut} {leaf} {many('81', part, part)}", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} {cut} {leaf} {many('81', one)}", folder) == "theorem"
+    assert refutes(f"{first} 11 02 0100{part} 0100{part} {leaf} {last}", folder) == "theorem"                  # two terms of an element
+    assert refutes(f"{first} 11 00 {leaf} {last}", folder) == "conclude"
+    assert refutes(f"{first} {cut} 0001{slope} {last}", folder) == "conclude"                                  # relu >= -1
+    assert refutes(f"{first} {cut} 0a0000 {leaf} 0001{slope} {last}", folder) == "theorem"                     # by its sign
+    assert refutes(f"{first} {cut} {two} {leaf} 0001{slope} {last}", folder) == "theorem"                      # x >= 2 is empty
+    assert refutes(f"{first} {cut} 0a0000 {leaf} {last}", folder) == "certificate.record"
+    assert refutes(f"{first} {cut} {leaf} {cut} 0081{slope} 0100{one} {many('81', '00000000', one)}", folder) == "theorem"      # the first in the second's leaf
+    assert refutes(f"{first} {cut} 0081{slope} 0100{one} {last}", folder) == "certificate.hint"                # itself in its own
+    assert refutes(f"{first} {cut} 0081{slope} 00 {last}", folder) == "conclude"
+    assert refutes(f"{first} 11 01 0200{one} {leaf} {last}", folder) == "cut"                                  # a constant
+    assert refutes(f"{first} 11 01 0101{one} {leaf} {last}", folder) == "cut"                                  # element 1 of one
+    assert refutes(f"{first} 11 01 0400{one} {leaf} {last}", folder) == "certificate.value"                    # node 4 of four
+    assert refutes(f"{first} 11 01 01000000807f {leaf} {last}", folder) == "certificate.value"                 # infinite
+    assert refutes(f"{first} 11 7f 0100{one} {leaf} {last}", folder) == "certificate.length"
+    assert refutes(f"0100 0401 11 01 0300{one} {leaf} 0403 070300 02", folder) == "box.premise"                # of a node without a box
+    assert refutes(f"{first} 11 02 0300{huge} 0300{huge} {leaf} 070300 02", folder) == "theorem"               # beyond binary32: the greatest
+    assert refutes(f"{first} 11 02 0000{huge} 0000{huge} {leaf} 070300 02", folder) == "cut"                   # below all of them
+    # Named hints keep multipliers; a base is the same array; a branch's cuts end with it, and their places with them.
+    named = f"06 00 81 {slope} 0100{one}"
+    assert refutes(f"{first} {named} 08 03 00 00 02", folder) == "certificate.hint"
+    assert refutes(f"{first} {cut} {leaf} {named} 08 03 00 00 02", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} {named} {cut} {leaf} 08 03 00 00 02", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} {named} 070381 {slope} 0104 01 00 02", folder) == "theorem"          # the named ones
+    assert refutes(f"{first} {cut} {leaf} {named} 070381 {slope} 0105 01 01 00 00000000 02", folder) == "conclude"
+    assert refutes(f"{first} {cut} {leaf} {named} {cut} {leaf} 070381 {slope} 0204 01 00 02", folder) == "certificate.hint"    # of another count
+    assert refutes(f"{first} {cut} {leaf} 06 00 01 {slope} 070381 {slope} 0104 01 00 02", folder) == "certificate.hint"
+    assert refutes(f"{first} {cut} {leaf} {named} 0a0000 070385 {slope} 0104 01 00 0100{one} 0d 070300 0e 02", folder) == "certificate.hint"
+    inside = f"{first} 0a0000 {cut} {leaf} {last[:-2]} 0d"
+    assert refutes(f"{inside} 070300 0e 02", folder) == "theorem" and refutes(f"{inside} {last[:-2]} 0e 02", folder) == "certificate.hint"
+    assert refutes(f"{inside} {cut} {leaf} {last[:-2]} 0e 02", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} 0a0000 {last[:-2]} 0d {last[:-2]} 0e 02", folder) == "theorem"       # of the enclosing branch
+    empty = f"{first} {two} 070300 0d"
+    assert refutes(f"{empty} {cut} {leaf} {last[:-2]} 0e 02", folder) == "theorem"                             # in an empty branch: a place
+    assert refutes(f"{empty} {last[:-2]} 0e 02", folder) == "certificate.hint"
+    # Multipliers in tighten and its leaves.
+    assert refutes(f"{first} {cut} {leaf} 050188 0100{one} 070300 02", folder) == "theorem"
+    assert refutes(f"{first} {cut} {leaf} 050188 0100{minus} 070300 02", folder) == "multiplier"
+    assert refutes(f"{first} {cut} {leaf} 0501a8 0100{one} 01 00000000 {one} 070300 02", folder) == "theorem"  # claims follow them
+    assert refutes(f"{first} {cut} {leaf} 100188 {leaf} 070300 02", folder) == "certificate.value"             # not in 16
+    assert refutes(f"{first} {cut} {leaf} 100108 0080 0100{one} 070300 02", folder) == "theorem"
+    assert refutes(f"{first} 100108 0080 0100{one} 070300 02", folder) == "certificate.hint"
+    assert refutes(f"{first} 100108 {cut} {leaf} {leaf} 070300 02", folder) == "certificate.record"            # in a tree
+
+
 EXAMPLE = """
 41 53 53 41 59 01 f2 9d 70 97 cf 68 eb 10 b7 c1 e3 76 5e a6 63 2a 5f 6a e1 fc 3d d8 2b f0 4d 9a f0 d8 13 fa 90 56 0f 72 65 61 6c 20 61 72 69 74
 68 6d 65 74 69 63 9e 6f 29 f7 01 65 01 00 04 00 04 03 05 03 40 04 04 04 07 0a 03 01 07 03 01 01 04 02 02 14 00 0a 03 00 07 02 02 05 01 04 02 01
@@ -154,4 +215,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         test_example_of_the_format(Path(name))
         test_steps(Path(name))
-    print("twin: enclosures, extremes, slopes, the example of FORMAT.md, steps")
+        test_cuts(Path(name))
+    print("twin: enclosures, extremes, slopes, the example of FORMAT.md, steps, cuts")

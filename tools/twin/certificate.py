@@ -14,7 +14,8 @@ for entry in range(256):
 # By type: the name of a record and its fields: methods of Records, or numbers by their code of one letter.
 RECORDS = [record.split() for record in (
     "-, begin_group varint, end_group, sweep B node, box node, tighten tightening, define_hints varint hints, conclude cases hints, "
-    "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts, tighten_by_cases by_cases").split(", ")]
+    "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts, tighten_by_cases by_cases, "
+    "cut terms tree").split(", ")]
 
 
 def crc32c(data):
@@ -25,12 +26,12 @@ def crc32c(data):
 
 
 class Hints:
-    def __init__(self, lower=None, upper=None, beta=()):
-        self.lower, self.upper, self.beta = lower or {}, upper or {}, beta
+    def __init__(self, lower=None, upper=None, beta=(), cuts=()):
+        self.lower, self.upper, self.beta, self.cuts = lower or {}, upper or {}, beta, cuts
 
 
 class Records(Reader):
-    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints in force; `inside`: the splits open in a tree."""
+    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints and cuts in force; `inside`: the splits open in a tree."""
 
     context, values, inside = None, 0, 0
 
@@ -108,12 +109,15 @@ class Records(Reader):
     def beta(self):
         return self.array(len(self.context.stack) - 1 + self.inside, False, lambda hints: hints.beta)
 
+    def cuts(self):
+        return self.array(len(self.context.branch.cuts), False, lambda hints: hints.cuts)
+
     def hints(self, flags=None):
         if flags is None:
             flags = self.number("B")
-            require(flags < 8, Malformed, "certificate.value", f"flags {flags}")
+            require(not flags & ~135, Malformed, "certificate.value", f"flags {flags}")
         lower, upper = [self.slopes(side) if flags >> bit & 1 else None for bit, side in enumerate(("lower", "upper"))]
-        return Hints(lower, upper, self.beta() if flags & 4 else ())
+        return Hints(lower, upper, self.beta() if flags & 4 else (), self.cuts() if flags & 128 else ())
 
     def selection(self, allowed):
         """(flags, node, selection: 0 unstable or 1 all or 2 the mask's, mask)"""
@@ -124,8 +128,8 @@ class Records(Reader):
 
     def tightening(self):
         """(node, selection, mask, hints, rounded, claims)"""
-        flags, *selected = self.selection(127)
-        hints, claims = self.hints(flags & 7), None
+        flags, *selected = self.selection(255)
+        hints, claims = self.hints(flags & 135), None
         if flags & 32:
             count = self.count(8)
             ends = struct.unpack(f"<{2 * count}f", self.bytes(8 * count))
@@ -134,8 +138,12 @@ class Records(Reader):
         return *selected, hints, bool(flags & 64), claims
 
     def by_cases(self):
-        """(node, selection, mask, rounded, tree: in preorder the fields of splits, and the hints of leaves)"""
+        """(node, selection, mask, rounded, tree)"""
         flags, *selected = self.selection(88)
+        return *selected, bool(flags & 64), self.tree()
+
+    def tree(self):
+        """In preorder the fields of splits, and the hints of leaves."""
         tree, ahead = [], [0]
         while ahead:
             self.inside, kind = ahead.pop(), self.number("B")
@@ -144,7 +152,14 @@ class Records(Reader):
             tree.append(self.fields(kind) if kind else self.hints())
             ahead += [self.inside + 1] * 2 if kind else []
         self.inside = 0
-        return *selected, bool(flags & 64), tree
+        return tree
+
+    def terms(self):
+        """(node, element, coefficient) of a cut; each counts as three values of an array."""
+        count = self.count(6)
+        self.values += 3 * count
+        require(self.values <= MOST, Declined, "certificate.memory")
+        return [(self.node(), self.varint(), self.number("f")) for _ in range(count)]
 
     def cases(self):
         """[(position, multipliers or None)]"""

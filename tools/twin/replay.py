@@ -11,12 +11,13 @@ from graph import FLOATS, RANGES
 from functions import ONE, ZERO
 from ops import MAXIMA, Ops
 
+LARGEST = Fraction((1 << 24) - 1 << 104)       # of binary32
 COORDINATE = re.compile(rb"-?\d+(/0*[1-9]\d*|(\.\d+)?([eE][+-]?\d{1,4})?)")
 
 
 def binary32(x, up):
     """The binary32 next to x on the outer side, or x itself beyond the format."""
-    if abs(x) >= 1 << 127:
+    if abs(x) > LARGEST:
         return x
     near = struct.unpack("<f", struct.pack("<f", float(x)))[0]
     if near < x if up else near > x:
@@ -39,10 +40,10 @@ def add(row, node, element, coefficient):
 
 
 class Branch:
-    """The boxes, named hints and refuted cases; a branch inside starts with copies of the first two. `split`: (node, element, threshold, whether below it); `other`: the half below, of one above."""
+    """The boxes, named hints, cuts (terms, bound) and refuted cases; a branch inside starts with copies of the first three. `split`: (node, element, threshold, whether below it); `other`: the half below, of one above."""
 
-    def __init__(self, boxes, hints, empty, split=None, other=None):
-        self.boxes, self.hints, self.refuted, self.empty, self.split, self.other = dict(boxes), dict(hints), set(), empty, split, other
+    def __init__(self, boxes, hints, cuts, empty, split=None, other=None):
+        self.boxes, self.hints, self.cuts, self.refuted, self.empty, self.split, self.other = dict(boxes), dict(hints), list(cuts), set(), empty, split, other
 
 
 class Replay:
@@ -87,7 +88,7 @@ class Replay:
         (lo, hi), self.cases = list(self.groups.items())[group]
         boxes, empty = self.input_boxes(lo, hi)
         self.balls = balls_of(self.model, self.ops, [self.property.cases[number] for number in self.cases])
-        self.stack = [Branch(boxes, {}, empty)]
+        self.stack = [Branch(boxes, {}, (), empty)]
         self.ops.doubts.clear()
 
     def step_end_group(self):
@@ -100,7 +101,7 @@ class Replay:
         self.begin_half(node, element, Fraction(threshold), True)
 
     def begin_half(self, node, element, threshold, below, other=None):
-        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.empty, (node, element, threshold, below), other))
+        self.stack.append(Branch(self.branch.boxes, self.branch.hints, self.branch.cuts, self.branch.empty, (node, element, threshold, below), other))
         if self.has_box(node):
             self.narrow_by_splits(node)
 
@@ -190,12 +191,31 @@ class Replay:
 
     def step_tighten_by_cases(self, tightening):
         node, selection, mask, rounding, tree = tightening
+        self.in_leaves(tree, lambda hints: self.step_tighten((node, selection, mask, hints, rounding, None)))
+
+    def step_cut(self, terms, tree):
+        for node, element, _ in terms:
+            require(element < self.nodes[node].size and not self.ops.is_constant(node), Rejected, "cut", f"node {node}, element {element}")
+        bounds = []
+        self.in_leaves(tree, lambda hints: self.branch.empty or bounds.append(self.least_of_cut(terms, hints)))
+        self.branch.cuts.append((terms, min(bounds)) if bounds else ((), ZERO))
+
+    def least_of_cut(self, terms, hints):
+        row = {}
+        for node, element, coefficient in terms:
+            add(row, node, element, Fraction(coefficient))
+        least = self.least(row, ZERO, hints)
+        require(least >= -LARGEST, Rejected, "cut", "a bound that is not finite")
+        return binary32(min(least, LARGEST), False)
+
+    def in_leaves(self, tree, step_with):
+        """A step in each leaf of a tree; then the hulls of its splits, from the innermost one out."""
         depth = len(self.stack)
         for step in tree:
             if not isinstance(step, Hints):
                 self.step_split(*step)
                 continue
-            self.step_tighten((node, selection, mask, step, rounding, None))
+            step_with(step)
             while len(self.stack) > depth and self.branch.other:
                 half = self.stack.pop()
                 self.hull([h for h in (half.other, half) if not h.empty])
@@ -213,7 +233,7 @@ class Replay:
     # Back-substitution.
 
     def least(self, row, constant, hints):
-        """A lower bound of the row over the region of the branch: back to the inputs, with multipliers for the open splits."""
+        """A lower bound of the row over the region of the branch: back to the inputs, with multipliers for the open splits and the cuts."""
         for branch, beta in zip(self.stack[1:], hints.beta):
             require(beta >= 0, Rejected, "multiplier", "below 0")
             node, element, threshold, below = branch.split
@@ -221,6 +241,11 @@ class Replay:
             constant -= beta * threshold
             if beta:
                 add(row, node, element, beta)
+        for (terms, bound), m in zip(self.branch.cuts, hints.cuts):
+            require(m >= 0, Rejected, "multiplier", "below 0")
+            constant += Fraction(m) * bound
+            for node, element, coefficient in terms if m else ():
+                add(row, node, element, -Fraction(m) * Fraction(coefficient))
         while row:
             node = max(row)
             constant += self.substitute(node, row.pop(node), row, hints)
@@ -259,7 +284,7 @@ class Replay:
     def step_conclude_with(self, cases, number, beta):
         require(number in self.branch.hints, Malformed, "certificate.hint", "an id that is not in force")
         named = self.branch.hints[number]
-        self.step_conclude(cases, Hints(named.lower, named.upper, beta))
+        self.step_conclude(cases, Hints(named.lower, named.upper, beta, named.cuts))
 
     def terms(self, row):
         """(node, element, coefficient) of a row of the property."""

@@ -476,6 +476,7 @@ void DualAscent::run_chunk(std::span<const DualTask> tasks, const DualOptions& o
           find_needed(b, *row.result);
         } else if (row.final && !limit_.reached()) {
           score(b, *row.result);
+          if (options.coefficients) show_form(b, *row.result);
           if (options.probes && row.task->boxes->ball == nullptr) probe(b, *row.result);
           if (row.result->probe.slot == Probe::kNone && !graph_.input_rows().empty()) find_influence(b, *row.result);
         }

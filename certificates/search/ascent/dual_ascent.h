@@ -169,6 +169,10 @@ struct DualResult {
   std::vector<float> scores;     // by slot, when asked for: how much an exact slot would help; then by input
   Probe probe;                   // the best split of a first-layer slot, when scores were asked for
   std::vector<float> influence;  // by slot, when no probe gains or none is asked for: how much the undecided slots depend on it
+  // When asked for, with scores, of a task that stays open: the coefficients of the slots' results; and of the concretised form, by input, with its
+  // constant.
+  std::vector<double> coefficients, form;
+  double constant = 0;
   // By literal, for a closed task when asked for: true where the bound would not stay positive without the literal (only
   // first-layer slots can be told; the others count as needed iff their multiplier is not 0).
   std::vector<bool> needed;
@@ -178,7 +182,7 @@ struct DualOptions {
   int iterations = 20;   // 1: evaluate only
   double target = 1e-7;  // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
-  bool scores = false, probes = true;
+  bool scores = false, probes = true, coefficients = false;
   bool quantize = true;      // lower slopes of relu to k/128, which a certificate holds in a byte
   int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
@@ -235,6 +239,7 @@ class DualAscent {
   void probe(std::size_t b, DualResult& result) const;
   void find_influence(std::size_t b, DualResult& result) const;
   void find_needed(std::size_t b, DualResult& result) const;
+  void show_form(std::size_t b, DualResult& result) const;
   void finish(std::size_t b);
   void move_slope(std::size_t b, std::size_t activation, std::size_t j, bool low, double gradient, double rate);
   void run_up_to(NodeId node);

@@ -35,6 +35,15 @@ void DualAscent::score(std::size_t b, DualResult& result) const {
   }
 }
 
+void DualAscent::show_form(std::size_t b, DualResult& result) const {
+  for (const DualGraph::Activation& activation : graph_.activations()) {
+    const double* a = row_of(a_, b, activation.step->node);
+    result.coefficients.insert(result.coefficients.end(), a, a + activation.slots());
+  }
+  result.form.assign(form_.begin() + static_cast<std::ptrdiff_t>(b * n_), form_.begin() + static_cast<std::ptrdiff_t>((b + 1) * n_));
+  result.constant = constant_[b];
+}
+
 // The same where a split helps: the loss at x*, and a share of the mean of those at the ends and in the middle.
 float DualAscent::score_of(const DualGraph::Activation& activation, std::size_t b, std::size_t j) const {
   constexpr double kMeanShare = 0.2;

@@ -23,6 +23,10 @@ constexpr std::size_t kGroup = 8;       // elements that share slopes
 constexpr int kIterations = 12;         // of the ascent of these slopes
 
 Rejection stopped() { return {Rejection::Kind::declined, "kernel.stopped", "root bounds", "time to finish", "a stop was requested", ""}; }
+Rejection beyond_memory() {
+  return {Rejection::Kind::declined, "search.memory",  "root bounds",
+          "memory within the limit", "more is needed", "allow more with --memory"};
+}
 bool was_stopped(const Outcome<Done>& done) { return !done.ok() && done.rejection().code == "kernel.stopped"; }
 
 }  // namespace
@@ -159,8 +163,7 @@ Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> 
       try {
         outcomes[k] = kernel::tighten_by_cases(copies[part], node, selection, ranges[k].tree, true);
       } catch (const std::bad_alloc&) {
-        outcomes[k] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
-                                "memory within the limit", "more is needed", "allow more with --memory"};
+        outcomes[k] = beyond_memory();
       }
     }
   };
@@ -179,6 +182,37 @@ Outcome<Done> RootBounds::refine_by_cases(NodeId node, std::span<const ByCases> 
   return Done{};
 }
 
+// Each thread some that follow each other, on a copy of the scope, so that these come one after the other when the scope meets the copies.
+Outcome<Done> RootBounds::add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut) {
+  std::vector<kernel::Scope> copies(threads_, scope_);
+  std::vector<Outcome<Done>> outcomes(threads_, Done{});
+  std::vector<certificate::Fragment> steps(threads_);
+  const auto derive = [&](std::size_t part) {
+    try {
+      for (std::size_t k = count * part / threads_; k < count * (part + 1) / threads_ && outcomes[part]; ++k) {
+        const CutByCases one = cut(k);
+        outcomes[part] = cut_by_cases(copies[part], one.terms, one.tree);
+        steps[part].cut(one.terms, one.tree);
+      }
+    } catch (const std::bad_alloc&) {
+      outcomes[part] = beyond_memory();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t part = 1; part < threads_; ++part) helpers.emplace_back([&derive, part] { derive(part); });
+    derive(0);
+  }
+  kernel::Scope with_cuts = scope_;
+  for (std::size_t part = 0; part < threads_; ++part) {
+    if (!outcomes[part]) return outcomes[part];
+    if (auto met = with_cuts.meet(copies[part]); !met) return met;
+  }
+  scope_ = std::move(with_cuts);
+  for (const certificate::Fragment& some : steps) steps_.append(some);
+  return Done{};
+}
+
 // The first chunk on the scope itself, the others on copies. A chunk that was stopped stays to be done.
 Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare) {
   const Clock::time_point begin = Clock::now();
@@ -194,8 +228,7 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare
       }
       outcomes[part] = scope.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
     } catch (const std::bad_alloc&) {
-      outcomes[part] = Rejection{Rejection::Kind::declined, "search.memory",  "root bounds",
-                                 "memory within the limit", "more is needed", "allow more with --memory"};
+      outcomes[part] = beyond_memory();
     }
   };
   {

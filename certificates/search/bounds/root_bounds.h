@@ -57,6 +57,14 @@ class RootBounds {
   Outcome<Done> refine_groups(const DualGraph& graph, const Limit& limit);
   [[nodiscard]] double seconds_to_refine_groups(const DualGraph& graph) const;  // nearly
 
+  // ... or sums of elements, each by a tree of splits, on all threads. All of them, or declined. Their trees may be large: each is asked for when it is
+  // its turn, on any thread.
+  struct CutByCases {
+    std::vector<kernel::Cut::Term> terms;
+    std::vector<kernel::CaseStep> tree;
+  };
+  Outcome<Done> add_cuts(std::size_t count, const std::function<CutByCases(std::size_t)>& cut);
+
   // What stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
   [[nodiscard]] const kernel::Scope& scope() const { return scope_; }

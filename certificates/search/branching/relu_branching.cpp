@@ -173,7 +173,7 @@ void Branching::close_cases(Worker& worker, Treated& treated) {
         Outcome<kernel::Refutation> refutation = scope->conclude(multipliers, hints, floating ? &diagnosis : nullptr);
         if (refutation.ok()) {
           // Where the checker's own slopes do, it has their lines already.
-          const kernel::Hints fewer{{}, {}, hints.beta};
+          const kernel::Hints fewer{{}, {}, hints.beta, hints.cuts};
           treated.steps.conclude(multipliers, scope->conclude(multipliers, fewer).ok() ? fewer : hints);
           std::optional<kernel::Refutation>& own = treated.node.record->own;
           if (!own) {

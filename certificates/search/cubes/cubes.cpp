@@ -38,6 +38,8 @@ class Steps {
                                record.round_to_float);
       case RecordType::tighten_by_cases:
         return kernel::tighten_by_cases(*scope_, record.node, record.selection, record.tree, record.round_to_float);
+      case RecordType::cut:
+        return kernel::cut_by_cases(*scope_, record.terms, record.tree);
       case RecordType::define_hints:
         return Done{};
       case RecordType::conclude:

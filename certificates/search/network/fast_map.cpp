@@ -134,6 +134,18 @@ std::vector<double> FastMap::to_dense() const {
   return matrix;
 }
 
+std::vector<std::pair<std::uint32_t, double>> FastMap::row(std::uint32_t i) const {
+  const kernel::Block unit{std::make_shared<const std::vector<std::uint32_t>>(1, i), {1.0}};
+  kernel::Block found;
+  map_->transpose_block(1, unit, found);
+  std::vector<std::pair<std::uint32_t, double>> entries;
+  for (std::size_t k = 0; k < found.count(columns()); ++k) {
+    if (found.values[k] != 0) entries.emplace_back(found.element(k), found.values[k]);
+  }
+  std::ranges::sort(entries);
+  return entries;
+}
+
 FastMap::Compressed FastMap::compress(const std::vector<double>& matrix, std::size_t lines, std::size_t length, bool by_row) {
   Compressed result;
   for (std::size_t i = 0; i < lines; ++i) {

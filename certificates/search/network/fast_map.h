@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "certificates/search/network/float_panels.h"
@@ -21,6 +22,9 @@ class FastMap {
   [[nodiscard]] std::size_t columns() const { return map_->columns(); }
   [[nodiscard]] bool is_identity() const { return kind_ == Kind::identity; }
   [[nodiscard]] std::size_t work() const { return work_; }  // multiply-adds of one apply of one row
+
+  // The entries of a row that are not 0, by column.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, double>> row(std::uint32_t i) const;
 
   void apply(std::size_t batch, const double* x, double* y) const;        // y[b,:] += M x[b,:]
   void transpose(std::size_t batch, const double* a, double* out) const;  // out[b,:] += M^T a[b,:]

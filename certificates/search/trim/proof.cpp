@@ -141,6 +141,8 @@ Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, ke
       return scope.tighten(record.node, record.selection, record.hints, record.claimed ? &record.claims : nullptr, record.round_to_float);
     case RecordType::tighten_by_cases:
       return kernel::tighten_by_cases(scope, record.node, record.selection, record.tree, record.round_to_float);
+    case RecordType::cut:
+      return kernel::cut_by_cases(scope, record.terms, record.tree);
     case RecordType::conclude:
     case RecordType::conclude_with:
       return merge_into(closed, scope.conclude(record.cases, record.hints));

@@ -30,7 +30,8 @@ constexpr double kPurse = 1e15;                // multiply-adds: more than any c
 // A step that the trimming may change: it has neither hints nor claims.
 bool is_refinement(const Record& record) {
   const kernel::Hints& hints = record.hints;
-  return record.type == RecordType::tighten && !record.claimed && hints.lower.empty() && hints.upper.empty() && hints.beta.empty();
+  return record.type == RecordType::tighten && !record.claimed && hints.lower.empty() && hints.upper.empty() && hints.beta.empty() &&
+         hints.cuts.empty();
 }
 
 bool derives(const Record& record) {

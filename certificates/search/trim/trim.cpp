@@ -19,9 +19,10 @@ namespace {
 
 bool is_conclusion(const Record& record) { return record.type == RecordType::conclude || record.type == RecordType::conclude_with; }
 
-// To the branch above: nothing but the multipliers of conclusions depends on the depth.
+// To the branch above: nothing but the multipliers of conclusions depends on the depth, or on the cuts that the branch has.
 bool is_movable(const Record& record) {
-  const bool depends = record.type == RecordType::define_hints || record.type == RecordType::tighten_by_cases || !record.hints.beta.empty();
+  const bool depends = record.type == RecordType::define_hints || record.type == RecordType::tighten_by_cases ||
+                       record.type == RecordType::cut || !record.hints.beta.empty() || !record.hints.cuts.empty();
   return is_conclusion(record) || !depends;
 }
 
@@ -100,7 +101,7 @@ class BranchTrimmer {
       return static_cast<std::uint64_t>(filled(hints.lower) + filled(hints.upper));
     };
     const std::uint64_t before = arrays(step.record.hints);
-    if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta})) {
+    if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta, step.record.hints.cuts})) {
       for (const Side side : {&kernel::Hints::upper, &kernel::Hints::lower}) {
         for (std::size_t node = 0; node < (step.record.hints.*side).size(); ++node) {
           if ((step.record.hints.*side)[node].empty()) continue;

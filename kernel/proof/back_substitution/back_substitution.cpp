@@ -5,6 +5,7 @@
 // holds for each row at the start, where A is the target itself, and every step keeps it (rows.h), node by node in descending order:
 //
 //   literal             z >= t in the context, beta >= 0:  A_n -= beta at z, c += beta t                                 (beta-CROWN)
+//   cut                 sum of c_n z >= t holds, m >= 0:   A_n -= m c_n, c += m t
 //   through_affine      z_n = M x + b:                     A_x += A_n M, c += A_n b
 //   through_relaxation  lower(x) <= z_n <= upper(x):       A_x += A_n+ lower + A_n- upper, by the sign of each coefficient
 //   ball                sum of q z^2 + p z <= b, q >= 0:   A_n += m (p + 2 q t), c -= m (b + sum of q t^2)               for m >= 0, any t
@@ -18,6 +19,7 @@
 // Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
 
 #include <algorithm>
+#include <functional>
 
 #include "kernel/policy/policy.h"
 #include "kernel/proof/scope_parts.h"
@@ -31,12 +33,6 @@ constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
 constexpr std::size_t kWindowRows = 32;         // that share a window of a feature map
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
-
-// The highest node that an entry or a weighted literal speaks of.
-NodeId top(NodeId start, const std::vector<Literal>& weighted, const Hints& hints) {
-  for (std::size_t i = 0; i < weighted.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, weighted[i].node) : start;
-  return start;
-}
 
 // Rule ball, of each row. Multiplier and tangents are the policy's, nearly those with which the row is least on the ball and the box.
 // With u = 2^-53, the numbers of a ball are within 2 u: that and three roundings make 5 u of a slope's two parts, and at most (n + 8) u of a
@@ -86,12 +82,53 @@ std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
   return result;
 }
 
+// The terms of the cuts that have a multiplier, times it, by falling node, and the same of their bounds. Products of floats are exact in double.
+struct Scope::WeightedCuts {
+  struct Term {
+    NodeId node;
+    std::uint32_t element;
+    double coefficient;
+  };
+  std::vector<Term> terms;
+  std::vector<double> constants;
+};
+
+Scope::WeightedCuts Scope::weighted_cuts(const Hints& hints) const {
+  WeightedCuts result;
+  for (std::size_t k = 0; k < std::min(cuts().size(), hints.cuts.size()); ++k) {
+    const double m = hints.cuts[k];
+    if (!(m > 0)) continue;
+    for (const Cut::Term& term : cuts()[k]->terms)
+      result.terms.push_back({term.node, term.element, m * static_cast<double>(term.coefficient)});
+    result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
+  }
+  std::ranges::stable_sort(result.terms, std::greater(), &WeightedCuts::Term::node);
+  return result;
+}
+
+// The highest node that an entry, or a weighted literal or cut speaks of.
+NodeId Scope::top(NodeId start, const Hints& hints) const {
+  const std::vector<Literal> context = weighted_literals(hints);
+  for (std::size_t i = 0; i < context.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, context[i].node) : start;
+  const WeightedCuts cuts = weighted_cuts(hints);
+  return cuts.terms.empty() ? start : std::max(start, cuts.terms.front().node);
+}
+
 // The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
 // is missing.
 template <class Rows>
 bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, LinesByNode& bounds_by_node) const {
   const std::vector<Literal> context = weighted_literals(hints);
+  const WeightedCuts cuts = weighted_cuts(hints);
+  for (std::size_t row = 0; row < count; ++row)
+    for (const double constant : cuts.constants) rows.add_constant(row, constant);
+  auto term = cuts.terms.begin();
   for (NodeId node = start + 1; node-- > 0;) {
+    for (; term != cuts.terms.end() && term->node == node; ++term) {
+      if (!boxes_[node]) return false;
+      rows.hold_all(node);
+      for (std::size_t row = 0; row < count; ++row) rows.add(row, node, term->element, -term->coefficient, 0.0);
+    }
     for (std::size_t i = 0; i < context.size(); ++i) {
       if (context[i].node != node || hints.beta[i] == 0) continue;
       if (!boxes_[node]) return false;
@@ -167,10 +204,12 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
     }
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
-  const NodeId start = top(targets.start, weighted_literals(hints), hints);
-  // The linear bounds on the way cost about as much as a row.
-  const double rows_work =
-      static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + static_cast<double>(hints.beta.size()) * start);
+  if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
+  const NodeId start = top(targets.start, hints);
+  // The linear bounds on the way cost about as much as a row, and so does whatever a term of a cut touches.
+  const double literals_work = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()),
+               rows_work = static_cast<double>(targets.rows + 1) *
+                           (problem_->row_work(start) + literals_work + static_cast<double>(weighted_cuts(hints).terms.size()));
   if (auto spent = spend(rows_work); !spent) return spent.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(graph.nodes.size());
@@ -216,8 +255,8 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
 double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                       std::uint64_t& budget) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
-  const NodeId start = top(targets.start, weighted_literals(hints), hints);
-  const double cost = problem_->row_work(start);
+  const NodeId start = top(targets.start, hints);
+  const double cost = problem_->row_work(start) + static_cast<double>(weighted_cuts(hints).terms.size());
   if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
   budget -= static_cast<std::uint64_t>(cost);
   ExactRows rows(problem_->graph(), boxes_, 1);

@@ -184,8 +184,8 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
 }
 
 void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
+  hold_all(node);
   Block& block = blocks_[node];
-  if (block.elements) block = spread(rows_, block, nullptr, graph_.size(node));
   double* slots = block.values.data() + row * coefficients.size();
   const Box& box = *boxes_[node];
   double lost = 0;
@@ -196,9 +196,13 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
   error_bound_[row] += lost * kInflate;
 }
 
+void FilterRows::hold_all(NodeId node) {
+  if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
+}
+
 // A block takes all elements first: looking up each of many literals in its list would cost more than Scope::spend asks for.
 void FilterRows::literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta) {
-  if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
+  hold_all(node);
   for (std::size_t row = 0; row < rows_; ++row) {
     add(row, node, element, at_least ? -beta : beta, 0.0);
     const double product = at_least ? beta * threshold : -beta * threshold;

@@ -97,7 +97,8 @@ class Network {
   std::vector<std::optional<AffineForm>> own_forms_;  // in a floating semantics, where affine_ takes more steps than the node's own
   std::vector<std::optional<GridForm>> grids_;        // of the affine forms, in exact mode
   std::vector<NodeId> pre_activations_, active_nodes_;
-  std::vector<double> row_work_;  // by node: of the node and all before it, without balls
+  std::vector<double> row_work_;   // by node: of the node and all before it, without balls
+  std::vector<double> idle_work_;  // by node: of an affine one that is not active, in which a row may start all the same; else 0
   ConstantValues constants_;
   std::vector<std::size_t> readers_;  // by node: how many nodes and outputs read it
   std::vector<bool> rewritten_;       // by node: a step of a formula that executions may rewrite, which nothing else reads (rewrites.cpp)

@@ -326,14 +326,15 @@ Outcome<Done> Session::spend_tree(std::span<const CaseStep> tree, double leaf, s
 Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t nodes = problem_->graph().nodes.size(), size = node < nodes ? problem_->graph().size(node) : 0;
-  if (auto fits = spend_tree(tree, static_cast<double>(3 * nodes + size), 0); !fits) return fits;
+  if (auto fits = spend_tree(tree, static_cast<double>(3 * nodes + scope().cuts().size() + size), 0); !fits) return fits;
   return kernel::tighten_by_cases(levels_.back().scope, node, selection, tree, round_to_float);
 }
 
 Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
   if (auto allowed = in_branch(); !allowed) return allowed;
   const std::size_t touched = problem_->graph().nodes.size() + scope().cuts().size() + terms.size();
-  if (auto fits = spend_tree(tree, static_cast<double>(3 * touched), bytes_of(terms.size())); !fits) return fits;
+  const std::uint64_t bytes = bytes_of(terms.size()) + kBytesPerCut * (scope().cuts().size() + 1);
+  if (auto fits = spend_tree(tree, static_cast<double>(3 * touched), bytes); !fits) return fits;
   return cut_by_cases(levels_.back().scope, terms, tree);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "kernel/proof/execution.h"
 #include "kernel/proof/scope_parts.h"
@@ -200,10 +201,14 @@ Outcome<std::shared_ptr<const Network>> Network::open(Graph owned, ExecutionMode
   network->row_work_.assign(graph.nodes.size(), 1.0);
   for (NodeId id = 0; id < graph.nodes.size(); ++id)  // where no row of the outputs passes, too: certificates may ask for others
     if (!network->affine_[id] && !network->is_constant_[id]) network->row_work_[id] += nonlinear_work(graph, graph.node(id));
+  network->idle_work_.assign(graph.nodes.size(), 0.0);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
+      network->idle_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
+  }
   for (const NodeId id : network->active_nodes_) {
     if (nonlinear.any[id] && !copies[id]) network->pre_activations_.push_back(id);
-    for (std::size_t part = 0; network->affine_[id] && part < network->affine_[id]->parts.size(); ++part)
-      network->row_work_[id] += static_cast<double>(network->affine_[id]->parts[part].map->cost());
+    network->row_work_[id] += std::exchange(network->idle_work_[id], 0.0);
   }
   std::partial_sum(network->row_work_.begin(), network->row_work_.end(), network->row_work_.begin());
   return std::shared_ptr<const Network>(network);

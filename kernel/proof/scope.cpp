@@ -163,18 +163,21 @@ Outcome<Done> Scope::cut(std::vector<Cut::Term> terms, const Hints& hints) try {
   const StopScope watch(stop_);
   if (const auto standard = check_environment(); !standard) return standard.rejection();
   const Graph& graph = problem_->graph();
-  if (contradiction_) return Done{};
   Targets targets{0, 1, {}};
+  double work = 0;
   for (const Cut::Term& term : terms) {
     if (!(term.node < graph.nodes.size()) || problem_->is_constant(term.node) || !(term.element < graph.size(term.node)))
       return reject("cut.S1", at(graph, term.node, term.element), "an element of a non-constant node", "none such");
     if (!std::isfinite(term.coefficient))
       return reject("cut.S2", at(graph, term.node, term.element), "a finite coefficient", exact(term.coefficient));
-    if (!boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
+    if (!contradiction_ && !boxes_[term.node]) return not_boxed("back_substitution.S1", term.node);
     targets.entries.push_back({0, term.node, term.element, term.coefficient, 0.0});
     targets.start = std::max(targets.start, term.node);
+    work +=
+        problem_->options().exact ? static_cast<double>(graph.size(term.node)) : 1;  // integers: each term goes through the node's block
   }
-  if (auto spent = spend(static_cast<double>(terms.size())); !spent) return spent;
+  if (contradiction_) return Done{};
+  if (auto spent = spend(work); !spent) return spent;
   const auto bounds = back_substitute(targets, hints);
   if (!bounds) return bounds.rejection();
   const float bound = float_down(bounds.value()[0].lower);

@@ -111,6 +111,8 @@ TEST_CASE("cut S1 to S3, and multipliers", "[kernel][cut]") {
   CHECK(code_of(scope.cut({{weights, 0, 1}}, {})) == "cut.S1");
   CHECK(code_of(scope.cut({{net.h, 0, infinity}}, {})) == "cut.S2");
   CHECK(code_of(scope.cut({{net.h, 0, nan}}, {})) == "cut.S2");
+  Scope nothing = assumed(scope, {net.x, 0, true, 7});
+  CHECK(code_of(nothing.cut({{weights, 0, 1}}, {})) == "cut.S1");  // where there is no point, too
   Scope bare = root(net.problem);
   CHECK(code_of(bare.cut({{net.h, 0, 1}}, {})) == "back_substitution.S1");
   const auto open_box = open(net.problem->graph(), {-1e308, -1e308}, {1e308, 1e308}, {at_least(output(0), Rational(5, 2))});
@@ -214,8 +216,39 @@ TEST_CASE("cut: terms and cuts are paid for", "[kernel][cut]") {
   const double short_one = work_of([&](Scope& copy) { return conclude(copy, multipliers({0, 1})); });
   const double long_one = work_of([&](Scope& copy) { return conclude(copy, multipliers({1e-6F, 1})); });
   CHECK(long_one >= short_one + 1000);
+  // In integers each term costs what its node's elements do.
+  KernelOptions exact;
+  exact.exact = true;
+  const TwoRelus in_integers(Rational(5, 2), exact);
+  Scope whole = boxed_root(in_integers.problem);
+  const auto left = std::make_shared<double>(1e12);
+  whole.spend_from(left);
+  REQUIRE(whole.cut(std::vector<Cut::Term>(200000, {in_integers.h, 1, -1e-6F}), {}).ok());
+  CHECK(whole.cuts()[0]->bound > -0.41F);
+  CHECK(1e12 - *left >= 400000);
   scope.spend_from(std::make_shared<double>(1));
   CHECK(code_of(with_cut(scope)) == "kernel.work");
+}
+
+// A product whose bias stands in a node of its own is no step of the others' way, but a row may start there.
+TEST_CASE("cut: rows that start in a folded node are paid for", "[kernel][cut]") {
+  constexpr std::int64_t kWidth = 40;
+  Chain net(kWidth);
+  const NodeId w = net.graph.append_constant(tensor({kWidth, kWidth}, std::vector<double>(kWidth * kWidth, 0.5)));
+  const NodeId product = net.then(Op::matmul, w);
+  const NodeId sum = net.then(Op::add, net.graph.append_constant(tensor({1, kWidth}, std::vector<double>(kWidth, 1))));
+  const auto problem =
+      open(net.output(), std::vector<double>(kWidth, -1), std::vector<double>(kWidth, 1), {at_least(output(0), Rational(100))});
+  const auto work_of = [&](NodeId node) {
+    const auto left = std::make_shared<double>(1e12);
+    Scope scope = boxed_root(problem);
+    scope.spend_from(left);
+    REQUIRE(scope.tighten(node, {Selection::Kind::all, {}}, {}).ok());
+    REQUIRE(scope.cut({{node, 0, 1}}, {}).ok());
+    return 1e12 - *left;
+  };
+  CHECK(work_of(product) >= (2 * kWidth + 1) * kWidth * kWidth);
+  CHECK(work_of(sum) >= (2 * kWidth + 1) * kWidth * kWidth);
 }
 
 }  // namespace assay::test

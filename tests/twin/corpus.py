@@ -220,7 +220,8 @@ class Corpus:
 
 
     def sharp(self, seed, family, paths, rng, bounds, reached):
-        """Certificates made here: just below what the rules give, just above, with cuts that are needed, bent too, and with claims. No bound may be above a value that the network takes."""
+        """Certificates made here: just below what the rules give, just above, with cuts that are needed, bent too, and with claims. No bound may be
+        above a value that the network takes."""
         paths = [paths[0]] + [self.folder / f"{seed}_sharp{p.suffix}" for p in paths[1:]]
         try:
             made = Sharp(str(paths[0]), str(paths[1]), bounds, rng)

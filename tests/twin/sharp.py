@@ -1,4 +1,4 @@
-"""Certificates made here, with random slopes, mixes, candidates, multipliers, cuts and claims: what the twin derives exactly, less and more than that.
+"""Certificates made here, with random slopes, mixes, candidates, multipliers, cuts and claims: what the twin derives exactly, less and more.
 
 A property `Y_0 <= t` is refuted up to the bound that the rules give. Below it both checkers have to accept; above it neither may."""
 import struct
@@ -10,6 +10,7 @@ from lowering import Model
 from ops import MAXIMA, PRODUCTS
 from replay import Replay, binary32
 from vnnlib import Property
+from wire import Rejected
 
 
 def varint(value):
@@ -124,11 +125,14 @@ class Sharp:
         return terms[:-1] + [(v, element, single(c / 2)) for v, element, c in terms[-1:]] * 2, scale
 
     def tree(self, known):
-        """(a tree of up to two splits at 0, of different elements, most often on both sides of it, each leaf with hints and multipliers of its own; its bytes)"""
-        places = [(v, e) for v, node in enumerate(self.nodes) if node.dtype in FLOATS and not self.replay.ops.is_constant(v) for e in range(node.size)]
+        """(a tree of up to two splits at 0, of different elements, most often on both sides of it, each leaf with hints and multipliers of its
+        own; its bytes)"""
+        nodes = [v for v, node in enumerate(self.nodes) if node.dtype in FLOATS and not self.replay.ops.is_constant(v)]
+        places = [(v, e) for v in nodes for e in range(self.nodes[v].size)]
         both = [(v, e) for v, e in places if self.replay.has_box(v) and self.replay.boxes(v)[e][0] < 0 < self.replay.boxes(v)[e][1]]
         chosen = self.rng.sample(both if len(both) > 1 and self.rng.random() < 0.9 else places, 2)
-        tree, encoded, ahead, some = [], b"", [0], lambda n: [single(self.rng.choice((0.0, self.rng.uniform(0, 1)))) for _ in range(n)]
+        some = lambda n: [single(self.rng.choice((0.0, self.rng.uniform(0, 1)))) for _ in range(n)]
+        tree, encoded, ahead = [], b"", [0]
         for kind in self.rng.choice(((0,), (1, 0, 0), (1, 1, 0, 0, 0), (1, 0, 1, 0, 0))):
             depth = ahead.pop()
             if kind:
@@ -143,21 +147,27 @@ class Sharp:
         return tree, encoded
 
     def cuts(self):
-        """One or two cuts, the first in the leaves of the second, and a conclusion with their multipliers: of six draws that which gains most by them.
-        (records, bound, the same without multipliers, their bound)"""
-        draws, plain, cuts = [], self.replay.least(self.output(), Fraction(0), self.hints), self.replay.branch.cuts
+        """One or two cuts, the first in the leaves of the second, and a conclusion with their multipliers: of six draws that which gains most
+        by them. (records, bound, the same without multipliers, their bound)"""
+        (records, plain), cuts = self.plain(), self.replay.branch.cuts
+        draws = [(plain, records, records)]
         for _ in range(6):
             records, multipliers = self.boxes, []
             for weight in self.rng.choice(((1,), (1, 0), (0, 1), (0.25, 0.75))):
                 terms, scale = self.level()
                 tree, encoded = self.tree(len(cuts))
-                self.replay.step_cut(terms, tree)
+                try:
+                    self.replay.step_cut(terms, tree)
+                except Rejected:      # no finite binary32
+                    del self.replay.stack[1:]
+                    break
                 multipliers.append(single(weight / scale))
                 records += b"\x11" + varint(len(terms)) + b"".join(varint(v) + varint(e) + struct.pack("<f", c) for v, e, c in terms) + encoded
-            head, tail = self.rng.choice(((b"\x07\x03\x87", b"\x02"), (b"\x06\x00\x87", b"\x08\x03\x00\x00\x02")))      # conclude; define_hints, conclude_with
+            # conclude; define_hints, conclude_with
+            head, tail = self.rng.choice(((b"\x07\x03\x87", b"\x02"), (b"\x06\x00\x87", b"\x08\x03\x00\x00\x02")))
             with_, without = [records + head + self.encoded + b"\x00" + array(m) + tail for m in (multipliers, [])]
             bound = self.replay.least(self.output(), Fraction(0), Hints(self.hints.lower, self.hints.upper, (), multipliers))
-            draws.append((bound, with_, without))
+            draws += [(bound, with_, without)] * bool(cuts)
             cuts.clear()
         bound, with_, without = max(draws)
         return with_, bound, without, plain

@@ -138,7 +138,8 @@ def test_cuts(folder):
     assert refutes(f"{first} {cut} 0a0000 {leaf} 0001{slope} {last}", folder) == "theorem"                     # by its sign
     assert refutes(f"{first} {cut} {two} {leaf} 0001{slope} {last}", folder) == "theorem"                      # x >= 2 is empty
     assert refutes(f"{first} {cut} 0a0000 {leaf} {last}", folder) == "certificate.record"
-    assert refutes(f"{first} {cut} {leaf} {cut} 0081{slope} 0100{one} {many('81', '00000000', one)}", folder) == "theorem"      # the first in the second's leaf
+    first_in_second = f"{cut} {leaf} {cut} 0081{slope} 0100{one}"
+    assert refutes(f"{first} {first_in_second} {many('81', '00000000', one)}", folder) == "theorem"
     assert refutes(f"{first} {cut} 0081{slope} 0100{one} {last}", folder) == "certificate.hint"                # itself in its own
     assert refutes(f"{first} {cut} 0081{slope} 00 {last}", folder) == "conclude"
     assert refutes(f"{first} 11 01 0200{one} {leaf} {last}", folder) == "cut"                                  # a constant

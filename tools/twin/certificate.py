@@ -31,7 +31,8 @@ class Hints:
 
 
 class Records(Reader):
-    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints and cuts in force; `inside`: the splits open in a tree."""
+    """The bytes of a frame. What the fields refer to is in `context`: the nodes of the graph, the open splits, the cases of the group, the named hints and the cuts in force;
+    `inside`: the splits open in a tree."""
 
     context, values, inside = None, 0, 0
 

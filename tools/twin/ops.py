@@ -233,7 +233,8 @@ class Ops:
         if function:
             place = self.aligned(v)[element][0]
             require(function.inside(*boxes(node.operands[0])[place]), Rejected, "domain", node.op)
-            line = function.linear(*boxes(node.operands[0])[place])
+            box = boxes(node.operands[0])[place]
+            line = (ONE, ZERO) if node.op == "relu" and not any(box) else function.linear(*box)
             return line and ([((node.operands[0], place), line[0])], line[1])
         candidates = self.candidates(v)[element] if node.op in MAXIMA else []
         ranges = [affine(boxes(node.operands[p])[e], MAXIMA[node.op]) for p, e in candidates]

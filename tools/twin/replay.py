@@ -40,10 +40,12 @@ def add(row, node, element, coefficient):
 
 
 class Branch:
-    """The boxes, named hints, cuts (terms, bound) and refuted cases; a branch inside starts with copies of the first three. `split`: (node, element, threshold, whether below it); `other`: the half below, of one above."""
+    """The boxes, named hints, cuts and refuted cases; a branch inside starts with copies of the first three. `cuts`: (terms, bound); `split`: (node, element, threshold,
+    whether below it); `other`: the half below, of one above."""
 
     def __init__(self, boxes, hints, cuts, empty, split=None, other=None):
-        self.boxes, self.hints, self.cuts, self.refuted, self.empty, self.split, self.other = dict(boxes), dict(hints), list(cuts), set(), empty, split, other
+        self.boxes, self.hints, self.cuts, self.refuted = dict(boxes), dict(hints), list(cuts), set()
+        self.empty, self.split, self.other = empty, split, other
 
 
 class Replay:

@@ -19,6 +19,7 @@
 // Source: Zhang et al. 2018 (CROWN); Wang et al. 2021 (beta-CROWN) for the literals; Singh et al. 2019 (DeepPoly) is the same walk.
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "kernel/policy/policy.h"
@@ -91,6 +92,7 @@ struct Scope::WeightedCuts {
   };
   std::vector<Term> terms;
   std::vector<double> constants;
+  double work = 0;  // of one row: the terms, and every element of their nodes
 };
 
 Scope::WeightedCuts Scope::weighted_cuts(const Hints& hints) const {
@@ -103,6 +105,11 @@ Scope::WeightedCuts Scope::weighted_cuts(const Hints& hints) const {
     result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
   }
   std::ranges::stable_sort(result.terms, std::greater(), &WeightedCuts::Term::node);
+  for (std::size_t k = 0; k < result.terms.size(); ++k) {
+    const NodeId node = result.terms[k].node;
+    const bool is_new = k == 0 || node != result.terms[k - 1].node;
+    result.work += 1 + (is_new ? static_cast<double>(problem_->graph().size(node)) + problem_->network_->idle_work_[node] : 0);
+  }
   return result;
 }
 
@@ -123,11 +130,20 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
   for (std::size_t row = 0; row < count; ++row)
     for (const double constant : cuts.constants) rows.add_constant(row, constant);
   auto term = cuts.terms.begin();
+  std::vector<double> slopes, errors;  // of a node's elements
   for (NodeId node = start + 1; node-- > 0;) {
-    for (; term != cuts.terms.end() && term->node == node; ++term) {
+    if (term != cuts.terms.end() && term->node == node) {
       if (!boxes_[node]) return false;
-      rows.hold_all(node);
-      for (std::size_t row = 0; row < count; ++row) rows.add(row, node, term->element, -term->coefficient, 0.0);
+      slopes.assign(problem_->graph().size(node), 0.0);
+      errors.assign(slopes.size(), 0.0);
+      for (; term != cuts.terms.end() && term->node == node; ++term) {
+        double& slope = slopes[term->element];
+        const bool is_first = slope == 0;
+        slope -= term->coefficient;
+        if (!is_first) errors[term->element] += 0x1p-52 * std::fabs(slope);  // a sum of two is off by half of it
+        poll(1);
+      }
+      for (std::size_t row = 0; row < count; ++row) rows.add_row(row, node, slopes, errors);
     }
     for (std::size_t i = 0; i < context.size(); ++i) {
       if (context[i].node != node || hints.beta[i] == 0) continue;
@@ -206,10 +222,12 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
   const NodeId start = top(targets.start, hints);
-  // The linear bounds on the way cost about as much as a row, and so does whatever a term of a cut touches.
-  const double literals_work = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()),
-               rows_work = static_cast<double>(targets.rows + 1) *
-                           (problem_->row_work(start) + literals_work + static_cast<double>(weighted_cuts(hints).terms.size()));
+  // The linear bounds on the way cost about as much as a row.
+  double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted_cuts(hints).work,
+         at_start = 0;  // of one row beside its way; of all rows where they start
+  for (const Literal& literal : weighted_literals(hints)) extra += problem_->network_->idle_work_[literal.node];
+  for (const Targets::Entry& e : targets.entries) at_start += problem_->network_->idle_work_[e.node];
+  const double rows_work = static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + extra) + at_start;
   if (auto spent = spend(rows_work); !spent) return spent.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(graph.nodes.size());
@@ -256,7 +274,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
                       std::uint64_t& budget) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
   const NodeId start = top(targets.start, hints);
-  const double cost = problem_->row_work(start) + static_cast<double>(weighted_cuts(hints).terms.size());
+  const double cost = problem_->row_work(start) + weighted_cuts(hints).work;
   if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
   budget -= static_cast<std::uint64_t>(cost);
   ExactRows rows(problem_->graph(), boxes_, 1);

@@ -112,6 +112,7 @@ void ExactRows::add(std::size_t row, NodeId node, std::uint32_t element, double 
     failed_[row] = true;
     return;
   }
+  poll(graph_.size(node));
   std::vector<Int128> fresh(graph_.size(node), 0);
   const Scaled value = scaled(coefficient), lost = scaled(largest_loss);
   fresh[element] = value.mantissa;

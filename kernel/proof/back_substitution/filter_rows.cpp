@@ -189,7 +189,9 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
   double* slots = block.values.data() + row * coefficients.size();
   const Box& box = *boxes_[node];
   double lost = 0;
+  poll(coefficients.size());
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
+    if (coefficients[i] == 0 && errors[i] == 0) continue;
     slots[i] += coefficients[i];
     lost += (errors[i] + 2 * kUnit * std::fabs(slots[i])) * std::fmax(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
   }
@@ -197,6 +199,7 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
 }
 
 void FilterRows::hold_all(NodeId node) {
+  if (!has(node)) open(node, nullptr);
   if (blocks_[node].elements) blocks_[node] = spread(rows_, blocks_[node], nullptr, graph_.size(node));
 }
 

@@ -68,9 +68,8 @@ class FilterRows {
   // A_node[row, element] += coefficient, whose true value may differ by `error`.
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].values.empty(); }
-  void hold_all(NodeId node);  // a block that is there holds all elements from now on
-  void add_row(std::size_t row, NodeId node, std::span<const double> coefficients,
-               std::span<const double> errors);  // of every element, to a block that is there
+  // Of every element; true coefficients may differ by the errors.
+  void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);
   // All rows: minus beta * (z - t) for z >= t, minus beta * (t - z) for z <= t; beta >= 0.
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);
@@ -84,6 +83,7 @@ class FilterRows {
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
 
  private:
+  void hold_all(NodeId node);  // the node's block, from now on
   [[nodiscard]] Block take();  // memory for reuse, with any content
   [[nodiscard]] Block consume(NodeId node);
   void merge(NodeId node, Block fresh);
@@ -104,7 +104,6 @@ class ExactRows {
   ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows);
   void add(std::size_t row, NodeId node, std::uint32_t element, double coefficient, double error);
   void add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors);
-  void hold_all(NodeId) {}  // it always does
   [[nodiscard]] bool has(NodeId node) const { return !blocks_[node].mantissas.empty(); }
   void literal(NodeId node, std::uint32_t element, bool at_least, double threshold, double beta);
   void add_constant(std::size_t row, double value);

@@ -59,11 +59,29 @@ def step(name: str, dtype: Any, seed: int) -> Any:
     return recorder.step(model, loss, optimizer)
 
 
+def convolutions_add_in_float32(dtype: Any) -> bool:
+    """As declared. On some processors PyTorch's gradients of convolutions add up in float16: their errors, measured here in float64, are beyond one rounding and the sums'."""
+    torch.manual_seed(0)
+    given = torch.randn(4, 8, 2, 2) * 0.1, torch.randn(4, 8, 6, 6), torch.randn(8, 8, 3, 3) * 0.1
+
+    def gradients(*tensors: Any) -> Any:
+        return torch.ops.aten.convolution_backward(*tensors, [8], [2, 2], [0, 0], [1, 1], False, [0, 0], 1, [True, True, False])[:2]
+
+    halves = [one.to(dtype) for one in given]
+    found, exact, sizes = (gradients(*(f(one) for one in halves)) for f in (lambda t: t, lambda t: t.double(), lambda t: t.double().abs()))
+    rounding, terms = torch.finfo(dtype).eps / 2, 100
+    return all(bool(((a.double() - b).abs() <= rounding * b.abs() + terms * 2.0**-24 * s + 1e-7).all()) for a, b, s in zip(found, exact, sizes))
+
+
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_training_step_is_judged(name: str, dtype: Any) -> None:
     for seed in range(2):
         report = step(name, dtype, seed)
+        if name == "convolutions" and not convolutions_add_in_float32(dtype):
+            failed = [one for one in report.findings if one["kind"] == "fail"]
+            assert failed and all("convolution_backward" in json.dumps(one) for one in failed), summary(report)
+            continue
         assert not report.failed, summary(report)
         assert report.counts["unsupported"] == 0
         assert report.undecided_share < 0.005, (report.undecided_share, summary(report))

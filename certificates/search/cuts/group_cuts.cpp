@@ -178,7 +178,7 @@ class Ascent {
     const Step& operand = graph_.network().step_of(activation.operand);
     const std::size_t first_input = graph_.network().input_offset(operand.parts[0].operand);
     std::map<std::vector<std::uint32_t>, std::size_t> group_of;
-    for (std::uint32_t element = 0; element < activation.slots(); ++element) {
+    for (std::uint32_t element = 0; element < activation.slots() && !limit_.reached(); ++element) {
       const std::uint32_t slot = activation.first_slot + element;
       const double a = coefficients[slot], l = boxes_.lo[slot], u = boxes_.hi[slot], chord = u / (u - l);
       if (a == 0 || !boxes_.is_undecided(slot)) continue;

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -96,6 +97,12 @@ void set_limit(std::optional<std::uint64_t> bytes) {
 }  // namespace
 
 void limit_memory(std::uint64_t bytes) {
+#ifdef __GLIBC__
+  // Blocks of this size come and go with every pass through a network: back to the system and in again they cost as much as the pass.
+  constexpr int kLargest = 4 << 20, kKept = 16 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargest);
+  mallopt(M_TRIM_THRESHOLD, kKept);
+#endif
   MemoryLimit& limit = memory_limit();
   const std::lock_guard lock(limit.mutex);
   limit.bytes = bytes;

@@ -1,6 +1,5 @@
-// The strategy: root bounds where they are cheap, a short attack, the rest of the root, then branch and bound group by group with
-// an attack on the side: a tree of all cases for a moment, then, with a refined root, a tree for each case. A root that was not
-// finished goes on between rounds of branching.
+// The strategy: root bounds where they are cheap, a short attack, the rest of the root, then branch and bound group by group, an attack beside it:
+// a tree of all cases for a moment, then, with a refined root, a tree for each case. An unfinished root goes on between rounds of branching.
 
 #include "certificates/search/search.h"
 
@@ -384,6 +383,7 @@ class Search {
     options.on_progress = options_.on_progress;
     if (side_attack_) options.between_nodes = [this] { side_attack_->take_turn(); };
     const bool relu = splits_activations(scope);
+    if (side_attack_ && !relu) side_attack_->fade();  // points of the branches' boxes are tried
     if (!relu && dual_.supported() && !dual_.relu_only() && can_be_refined(root)) {
       if (auto refined = refine(root, open); !refined) return refined.rejection();
     }

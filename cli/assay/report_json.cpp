@@ -213,6 +213,13 @@ Json options_json(const VerifyOptions& options) {
           {"branching", options.branching}, {"attack", !options.no_attack}, {"memory", memory_rule(options.limits).most}};
 }
 
+Json splits_json(const search::Statistics& s) {
+  Json json = Json::array();
+  if (s.splits_inputs) json.push_back("inputs");
+  if (s.splits_activations) json.push_back("activations");
+  return json;
+}
+
 Json facts_of(const std::string& schema, const Facts& facts) {
   Json json = opened(schema);
   for (const auto& [name, value] : facts) {
@@ -248,6 +255,8 @@ std::string to_json(const VerifyReport& report) {
                         {"nodes", s.nodes},
                         {"leaves", s.leaves},
                         {"attack_steps", s.attack_steps},
+                        {"splits", splits_json(s)},
+                        {"free_inputs", s.free_inputs},
                         {"load_seconds", report.load_seconds},
                         {"total_seconds", report.total_seconds}};
   if (report.options != nullptr) json["options"] = options_json(*report.options);

@@ -276,6 +276,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
   Targets targets{node, 0, {}};
   // Rows that start at one position of a feature map stand together: they touch the same window of each map before it.
   targets.positions = positions(graph.node(node).shape);
+  targets.entries.reserve(2 * elements.size());
   std::vector<std::size_t> order(elements.size()), first_row(elements.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t k) { return targets.positions > 1 ? elements[k] % targets.positions : k; });

@@ -37,10 +37,11 @@ inline std::string at(const Graph& graph, NodeId node, std::size_t element) {
 }
 
 inline Box box_of(const Array<Interval>& values) {
-  Box box;
-  for (const Interval& value : values.values) {
-    box.lo.push_back(value.lo());
-    box.hi.push_back(value.hi());
+  const std::size_t size = values.values.size();
+  Box box{std::vector<double>(size), std::vector<double>(size)};
+  for (std::size_t i = 0; i < size; ++i) {
+    box.lo[i] = values.values[i].lo();
+    box.hi[i] = values.values[i].hi();
   }
   return box;
 }

@@ -113,6 +113,30 @@ TEST_CASE("functions are convex, concave, linear and affine where their records 
   CHECK(decided > 2000);
 }
 
+TEST_CASE("values and derivatives in ordinary arithmetic are near the denotation's", "[functions]") {
+  constexpr double kNear = 0x1p-50;  // of the size
+  const std::vector<double> points{0x1p-1022, 0x1p-60, 0.001, 0.25, 1, 1.5, 3, 17.25, 36.5, 40, 700};
+  std::size_t compared = 0;
+  for (const Node& node : nodes()) {
+    const UnaryFunction f(node);
+    if (!f.has_exact_derivative()) continue;
+    for (const double size : points) {
+      for (const double p : {size, -size}) {
+        if (p < f.segments().front().from) continue;
+        const Dual<Interval> exact = f.on(Dual<Interval>(Interval(p), Interval(1.0)));
+        INFO(op_row(node.op).name << " at " << p);
+        const auto is_near = [&](const Interval& wanted, double found) {
+          return std::fabs(found - wanted.midpoint()) <= wanted.width_up() + kNear * wanted.magnitude() + 0x1p-1060;
+        };
+        CHECK(is_near(exact.value(), f.value(p)));
+        CHECK(is_near(exact.tangent(), f.derivative(p)));
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared >= 6 * points.size());
+}
+
 TEST_CASE("pieces cover their interval without a gap, or there are none", "[functions]") {
   const std::vector<double> ends{-7, -3, -2, -1, -0.5, -0x1p-1074, 0, 0x1p-1074, 0.25, 1, 2, 3, 5, 0x1p52};
   for (const Node& node : nodes()) {

@@ -11,6 +11,7 @@ namespace assay::search {
 namespace {
 
 constexpr double kShare = 0.15;       // of one thread's time, after the first slice
+constexpr double kWholeShare = 5;     // seconds after which the share of an attack that fades begins to fall, as 1 / t
 constexpr double kFirstPause = 0.03;  // seconds: a search that ends before is not disturbed
 constexpr double kFirstSlice = 0.15;  // seconds; each slice is twice as long as the one before
 constexpr double kLongestSlice = 3;   // seconds
@@ -34,6 +35,8 @@ void SideAttack::run(const std::stop_token& stop) {
   }
 }
 
+double SideAttack::share() const { return fades_ ? kShare * std::min(1.0, kWholeShare / seconds_since(start_)) : kShare; }
+
 void SideAttack::take_turn() {
   if (!thread_.joinable() && !theorem_ && Clock::now() >= due_) slice(found_.get_token());
 }
@@ -49,7 +52,7 @@ void SideAttack::slice(const std::stop_token& stop) {
   }
   const double taken = seconds_since(begin);
   statistics_.attack_seconds += taken;
-  due_ = after(taken * (1 - kShare) / kShare);
+  due_ = after(taken * (1 - share()) / share());
   options_.seconds = std::min(2 * options_.seconds, kLongestSlice);
   options_.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
   if (theorem_) found_.request_stop();

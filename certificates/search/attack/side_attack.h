@@ -1,6 +1,7 @@
 // SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a fixed share of one thread's time.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -17,15 +18,21 @@ class SideAttack {
   // Without a thread of its own: the slice that is due, if one is. From one thread at a time.
   void take_turn();
 
+  // Points are looked for beside it, too: from now on its share falls as time passes.
+  void fade() { fades_ = true; }
+
   // Ends the thread and hands over what it found.
   std::optional<kernel::Theorem> finish(Statistics& statistics);
 
  private:
   void run(const std::stop_token& stop);
   void slice(const std::stop_token& stop);
+  [[nodiscard]] double share() const;
   const Network& network_;
   AttackOptions options_;  // of the next slice
   std::stop_source& found_;
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<bool> fades_ = false;
   Clock::time_point due_;
   std::optional<kernel::Theorem> theorem_;
   Statistics statistics_;

@@ -480,6 +480,8 @@ class Engine {
 
 GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics) {
+  statistics.splits_inputs = true;
+  statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
   return Engine(graph, group, root, positions, options, stop, statistics).run();
 }
 

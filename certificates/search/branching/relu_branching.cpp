@@ -11,6 +11,7 @@
 
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/branching/branching_engine.h"
+#include "certificates/search/branching/input_branching.h"
 
 namespace assay::search {
 namespace {
@@ -348,6 +349,8 @@ Outcome<GroupResult> relu_branching(const DualGraph& graph, std::size_t group, c
                      "another op",
                      "use input splitting for this network"};
   }
+  statistics.splits_activations = true;
+  statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
   return Branching(graph, group, root, options, stop, statistics).run(positions);
 }
 

@@ -41,7 +41,7 @@ ASSAY_TARGETS void ends(std::size_t n, const double* error, double absolute, dou
 Box affine_box(const AffineForm& form, const Boxes& boxes, const ErrorBound& error_bound) {
   const std::size_t size = form.bias.size();
   Box box{form.bias, std::vector<double>(size, 0.0)};
-  std::vector<double> mid, half;
+  thread_local std::vector<double> mid, half;
   for (const AffineForm::Part& part : form.parts) {
     const Box& x = *boxes[part.operand];
     mid.resize(x.lo.size());

@@ -243,6 +243,9 @@ MUTANTS = [
     ("(lower ? sub_down(t, lost) : add_up(t, lost))", "t", "matmul planes hold on every box*"),
     ("j = pairs.second + k * pairs.step;", "j = pairs.second + k;", "matmul planes hold on every box*"),
     ("node.operands[0] == node.operands[1] || !all_finite(a)", "!all_finite(a)", "product planes*"),
+    ("one = lower ? std::fmin(one, tight.lo()) : std::fmax(one, tight.hi());", "one = lower ? tight.lo() : tight.hi();", "matmul planes hold on every box*"),
+    ("if ((x[0] == x[1]) != (y[0] == y[1])) one = 0;", "if (x[0] == x[1]) one = 0;", "matmul planes hold on every box*,product planes*"),
+    ("if (is_mul) b_shape.insert(b_shape.end(), 2, 1);", "if (is_mul) b_shape.insert(b_shape.begin(), 2, 1);", "matmul planes hold on every box*"),
     # denoted_plane: the inequalities of each step, what a factor's sign asks for, and what rounding the slopes costs.
     ("(factor.lo() >= 0) == lower ? *v.below : *v.above", "lower ? *v.below : *v.above", "composed planes of*,bounded: forms of random*"),
     ("if (!(factor.lo() >= 0 || factor.hi() <= 0)) {", "if (factor.is_undefined()) {", "bounded: a factor without a sign*"),

@@ -45,7 +45,10 @@ WindowAttributes windows(Shape kernel, Shape strides, Shape begin, std::int64_t 
 }
 
 std::vector<Unit> matmul_units() {
-  return {{"matmul", Op::matmul, NoAttributes{}, {{2, 3}, {3, 2}}, {0, 1}},
+  return {{"mul", Op::mul, NoAttributes{}, {{2, 3}, {2, 3}}, {0, 1}},
+          {"mul, both broadcast", Op::mul, NoAttributes{}, {{2, 1, 2}, {3, 1}}, {0, 1}},
+          {"mul, by one number", Op::mul, NoAttributes{}, {{}, {4}}, {0, 1}},
+          {"matmul", Op::matmul, NoAttributes{}, {{2, 3}, {3, 2}}, {0, 1}},
           {"matmul, batches", Op::matmul, NoAttributes{}, {{2, 1, 2, 2}, {3, 2, 1}}, {0, 1}},
           {"matmul, vectors", Op::matmul, NoAttributes{}, {{3}, {3}}, {0, 1}},
           {"matmul, vector and matrix", Op::matmul, NoAttributes{}, {{2}, {2, 3}}, {0, 1}},
@@ -187,6 +190,50 @@ TEST_CASE("matmul planes: the sum of the products' planes", "[kernel][relaxation
 }
 
 // Two derivations of the same planes: product_plane by indices, denoted_plane from the denotation.
+TEST_CASE("product planes: of two numbers those of the denotation to the bit, which loses nothing where nothing is rounded",
+          "[kernel][relaxation]") {
+  std::mt19937_64 random(37);
+  std::size_t exact = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::vector<std::vector<Shape>> all{{{2, 3}, {2, 3}}, {{2, 1, 2}, {3, 1}}, {{}, {4}}, {{3}, {2, 3}}};
+    const std::vector<Shape>& shapes = all[random() % all.size()];
+    const Applied a = apply({"mul", Op::mul, NoAttributes{}, shapes, {0, 1}});
+    // Small whole numbers, of which nothing is rounded, or any; some of them points.
+    const bool whole = random() % 2 == 0;
+    const auto number = [&] {
+      const double any = static_cast<double>(random() >> 11) * 0x1p-51 - 2;
+      return whole ? std::round(4 * any) : any;
+    };
+    std::vector<Box> boxes;
+    for (const Shape& shape : shapes) {
+      boxes.emplace_back();
+      for (std::size_t i = 0; i < element_count(shape); ++i) {
+        boxes.back().lo.push_back(number());
+        boxes.back().hi.push_back(boxes.back().lo.back() + (random() % 4 == 0 ? 0 : std::fabs(number())));
+      }
+    }
+    const Box range = *range_of(a, boxes);
+    std::vector<float> below(range.lo.size(), 0.5), above(range.lo.size(), 0.5);
+    for (std::size_t j = 0; j < below.size() && !whole; ++j) below[j] = above[j] = static_cast<float>(random() % 129) / 128;
+    const kernel::Policy policy({below, above});
+    const auto by_index = kernel::product_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
+    const auto denoted = kernel::denoted_plane(a.graph, a.graph.node(a.node), operand_boxes(a, boxes), range, policy);
+    REQUIRE(by_index.has_value());
+    REQUIRE(denoted.has_value());
+    CHECK(by_index->lower_intercept == denoted->lower_intercept);
+    CHECK(by_index->upper_intercept == denoted->upper_intercept);
+    for (std::size_t j = 0; j < range.lo.size(); ++j) {
+      for (std::size_t part = 0; part < 2; ++part) {
+        for (std::size_t i = 0; i < boxes[part].lo.size(); ++i) {
+          for (const bool lower : {true, false}) CHECK(slope_of(*by_index, part, j, i, lower) == slope_of(*denoted, part, j, i, lower));
+        }
+      }
+      exact += whole && by_index->lower_intercept[j] == std::round(by_index->lower_intercept[j] * 4) / 4 ? 1 : 0;
+    }
+  }
+  CHECK(exact > 300);
+}
+
 TEST_CASE("product planes: those of the denotation", "[kernel][relaxation]") {
   std::mt19937_64 random(36);
   const auto number = [&] { return static_cast<double>(random() >> 11) * 0x1p-51 - 2; };

@@ -53,6 +53,7 @@ class Places {
     met_.push_back(element);
   }
   void meet_all() {
+    met_.reserve(place_.size());
     for (std::uint32_t i = 0; i < place_.size(); ++i) meet(i);
   }
   [[nodiscard]] const std::vector<std::uint32_t>& met() const { return met_; }

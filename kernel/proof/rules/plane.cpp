@@ -16,7 +16,7 @@ std::optional<Relaxation> relax(const Graph& graph, const Node& node, std::span<
     case Family::choice:
       return selection_plane(graph, node, boxes, result, choices);
     case Family::formula: {
-      auto plane = node.op == Op::matmul ? product_plane(graph, node, boxes, result, choices) : std::nullopt;
+      auto plane = node.op == Op::matmul || node.op == Op::mul ? product_plane(graph, node, boxes, result, choices) : std::nullopt;
       return plane ? std::move(plane) : denoted_plane(graph, node, boxes, result, choices);
     }
     case Family::leaf:

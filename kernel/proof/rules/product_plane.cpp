@@ -1,4 +1,4 @@
-// Rule product_plane: linear functions below and above the elements of a product of two matrices.
+// Rule product_plane: linear functions below and above the elements of a product of two matrices, or of two numbers each.
 //
 //   l_k <= a_k <= u_k,  m_k <= b_k <= v_k  for k = 1 .. n        any slopes p_k, q_k
 //   ---------------------------------------------------------------------------------
@@ -7,17 +7,18 @@
 // and dually above.
 // Reason: a b - p a - q b is linear in each variable, so that its extrema over a box are at the corners (McCormick's argument); a sum of
 // inequalities holds.
-// Which elements meet in a result element is that of matmul (semantics/ops/product.h). It is rule denoted_plane, whose planes these are, written
-// down for sums of many products: what is left to that are operands without finite boxes, and a matrix times itself, where squares are squares.
+// Which elements meet in a result element is that of matmul (semantics/ops/product.h); of mul one element of each, at one place behind broadcasting.
+// It is rule denoted_plane, whose planes these are, written down for sums of products: what is left to that are operands without finite boxes, and a
+// matrix times itself, where squares are squares.
 // Choices: of an element the mixes of McCormick's planes, which give the slopes. A plane takes the place of the node's own box only where it is nearer at
-// the box's centre, or if the choice insists.
+// the box's centre, but for mul, or if the choice insists.
 // Rounding, with u = 2^-53 and M_k = |a_k||b_k| + |p_k||a_k| + |q_k||b_k| of the largest magnitudes: three products and two differences lose at most
 // 4 u M_k at a corner, and a sum of n of these at most (n + 1) u sum M_k more. (n + 16) u covers both for n <= kMostTerms, and the rounding of sum M_k
-// and of itself; kUnderflow is more than a product loses below the normal range.
+// and of itself; kUnderflow is more than a product loses below the normal range. Of one product intervals round, which lose nothing where nothing is
+// rounded: margins of products may be exactly 0.
 // Source: McCormick 1976; as a rule for any slopes derived above.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "kernel/proof/rules/choices.h"
@@ -47,7 +48,7 @@ struct Pairs {
 
 // One side's plane of one result element: slopes are written, the intercept is returned; NaN or an infinity where there is none.
 double plane(const Pairs& pairs, const Box& a, const Box& b, bool lower, double mix, double* of_a, double* of_b, double& centre) {
-  double t = 0, sizes = 0;
+  double t = 0, sizes = 0, one = lower ? INFINITY : -INFINITY;
   centre = 0;
   for (std::size_t k = 0; k < pairs.count; ++k) {
     const std::size_t i = pairs.first + k, j = pairs.second + k * pairs.step;
@@ -60,8 +61,13 @@ double plane(const Pairs& pairs, const Box& a, const Box& b, bool lower, double 
         const double rest = at_x * at_y - p * at_x - q * at_y;
         least = rest < least ? rest : least;
         most = rest > most ? rest : most;
+        if (pairs.count > 1) continue;
+        const Interval tight = Interval(at_x) * Interval(at_y) - Interval(p) * Interval(at_x) - Interval(q) * Interval(at_y);
+        if (!(tight.lo() > -INFINITY && tight.hi() < INFINITY)) return NAN;
+        one = lower ? std::fmin(one, tight.lo()) : std::fmax(one, tight.hi());
       }
     }
+    if ((x[0] == x[1]) != (y[0] == y[1])) one = 0;  // the plane is the product itself
     const double of_x = std::fmax(std::fabs(x[0]), std::fabs(x[1])), of_y = std::fmax(std::fabs(y[0]), std::fabs(y[1]));
     t += lower ? least : most;
     sizes += of_x * of_y + std::fabs(p) * of_x + std::fabs(q) * of_y;
@@ -70,7 +76,8 @@ double plane(const Pairs& pairs, const Box& a, const Box& b, bool lower, double 
     of_b[k] = q;
   }
   const double n = static_cast<double>(pairs.count), lost = (n + 16) * kUnit * sizes + (n + 1) * kUnderflow;
-  t = std::isfinite(lost) ? (lower ? sub_down(t, lost) : add_up(t, lost)) : NAN;
+  t = pairs.count == 1 ? one : (lower ? sub_down(t, lost) : add_up(t, lost));
+  if (!std::isfinite(lost)) return NAN;
   centre += t;
   return t;
 }
@@ -82,6 +89,9 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
   const Box &a = *boxes[0], &b = *boxes[1];
   if (!is_float(node.dtype) || node.operands[0] == node.operands[1] || !all_finite(a) || !all_finite(b)) return std::nullopt;
   Shape a_shape = graph.node(node.operands[0]).shape, b_shape = graph.node(node.operands[1]).shape;
+  const bool is_mul = node.op == Op::mul;  // then each element is a product of matrices of one element, and the batch is the shape
+  if (is_mul) a_shape.insert(a_shape.end(), 2, 1);
+  if (is_mul) b_shape.insert(b_shape.end(), 2, 1);
   if (a_shape.size() == 1) a_shape.insert(a_shape.begin(), 1);
   if (b_shape.size() == 1) b_shape.push_back(1);
   const auto m = static_cast<std::size_t>(a_shape[a_shape.size() - 2]), count = static_cast<std::size_t>(a_shape.back());
@@ -90,12 +100,16 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
   if (size == 0 || count == 0 || size > kMostTerms / count) return std::nullopt;
   const Shape batch_a(a_shape.begin(), a_shape.end() - 2), batch_b(b_shape.begin(), b_shape.end() - 2);
   Shape batch;
-  demand(broadcast(batch_a, batch_b, batch), "matmul: S3");
+  demand(broadcast(batch_a, batch_b, batch), "a product whose batches do not fit");
   ops::Walk at_a(batch, ops::broadcast_strides(batch_a, batch)), at_b(batch, ops::broadcast_strides(batch_b, batch));
 
   Relaxation result{{{node.operands[0], {}, {}, {}, {0}}, {node.operands[1], {}, {}, {}, {0}}}, result_box.lo, result_box.hi};
-  std::array<std::vector<double>, 4> slopes;  // below of a and b, above of a and b
-  for (auto& one : slopes) one.resize(count);
+  for (Relaxation::Part& part : result.parts) {
+    part.index.reserve(size * count);
+    for (std::vector<double>* side : {&part.lower, &part.upper}) side->reserve(size * count);
+  }
+  std::vector<double> slopes(4 * count);  // of a and b below, of a and b above
+  double *const below[2] = {slopes.data(), slopes.data() + count}, *const above[2] = {below[1] + count, below[1] + 2 * count};
   const auto append = [&](std::size_t which, std::size_t from, std::size_t step, const double* lower, const double* upper) {
     Relaxation::Part& part = result.parts[which];
     for (std::size_t k = 0; k < count; ++k) {
@@ -116,20 +130,19 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
     const Pairs pairs{(at_a.offset() * m + row) * count, at_b.offset() * count * n + column, n, count};
     const ChosenSides mixes = choices.mixes(j);
     for (const bool lower : {true, false}) {
-      double* of_a = slopes[lower ? 0 : 2].data();
-      double* of_b = slopes[lower ? 1 : 3].data();
+      double *const of_a = (lower ? below : above)[0], *const of_b = (lower ? below : above)[1];
       double& end = (lower ? result.lower_intercept : result.upper_intercept)[j];
       double centre = 0;
       const double t = plane(pairs, a, b, lower, lower ? mixes.below : mixes.above, of_a, of_b, centre);
-      if (std::isfinite(t) && (choices.insists(lower) || (lower ? centre > end : centre < end))) {
+      if (std::isfinite(t) && (is_mul || choices.insists(lower) || (lower ? centre > end : centre < end))) {
         end = t;
       } else {
         std::fill_n(of_a, count, 0.0);
         std::fill_n(of_b, count, 0.0);
       }
     }
-    append(0, pairs.first, 1, slopes[0].data(), slopes[2].data());
-    append(1, pairs.second, n, slopes[1].data(), slopes[3].data());
+    append(0, pairs.first, 1, below[0], above[0]);
+    append(1, pairs.second, n, below[1], above[1]);
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "certificates/search/attack/side_attack.h"
 #include "tests/catch.h"
 #include "tests/certificates/search_graphs.h"
 
@@ -178,6 +179,15 @@ TEST_CASE("a stop request ends the attack", "[search][attack]") {
   options.restarts = 1 << 30;
   CHECK_FALSE(attack_all(network, options, source.get_token(), statistics).has_value());
   CHECK(statistics.attack_steps == 0);
+}
+
+TEST_CASE("an attack that fades keeps its share at first, and gives most of it up in a long search", "[search][attack]") {
+  const double whole = side_share(0, false);
+  CHECK(side_share(1000, false) == whole);
+  CHECK(side_share(1, true) == whole);
+  CHECK(side_share(60, true) < whole / 10);
+  CHECK(side_share(60, true) > 0);
+  for (double seconds = 0; seconds < 100; seconds += 0.5) CHECK(side_share(seconds + 0.5, true) <= side_share(seconds, true));
 }
 
 }  // namespace assay::search

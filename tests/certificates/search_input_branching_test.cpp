@@ -100,6 +100,9 @@ TEST_CASE("a minimum is refuted just below, and its branches replay", "[search][
   const auto statistics = proves_unsat(open(folded_plane(), {make_case(2, -1, 1, {output_row({{0, 1}}, Rational(-1001, 1000))})}), "below");
   REQUIRE(statistics.has_value());
   CHECK(statistics->leaves > 1);
+  CHECK(statistics->splits_inputs);
+  CHECK_FALSE(statistics->splits_activations);
+  CHECK(statistics->free_inputs == 2);
   CHECK(statistics->nodes < 2000);
 }
 

@@ -146,6 +146,7 @@ TEST_CASE("an easy refutation spends nothing on the attack", "[search][strategy]
   CHECK(result.value().answer == Result::Answer::unsatisfiable);
   CHECK(result.value().statistics.attack_steps == 0);
   CHECK(result.value().statistics.attack_seconds == 0);
+  CHECK_FALSE((result.value().statistics.splits_inputs || result.value().statistics.splits_activations));
 }
 
 TEST_CASE("an attack ends within its seconds where one forward pass takes longer", "[search][strategy]") {

@@ -20,6 +20,8 @@ Clock::time_point after(double seconds) { return Deadline::in(seconds).moment();
 
 }  // namespace
 
+double side_share(double seconds, bool fades) { return fades && seconds > kWholeShare ? kShare * kWholeShare / seconds : kShare; }
+
 SideAttack::SideAttack(const Network& network, std::uint64_t seed, Deadline deadline, std::stop_source& found, bool own_thread)
     : network_(network), options_{.seconds = kFirstSlice, .deadline = deadline, .seed = seed}, found_(found), due_(after(kFirstPause)) {
   if (own_thread) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -34,8 +36,6 @@ void SideAttack::run(const std::stop_token& stop) {
     if (!stop.stop_requested()) slice(stop);
   }
 }
-
-double SideAttack::share() const { return fades_ ? kShare * std::min(1.0, kWholeShare / seconds_since(start_)) : kShare; }
 
 void SideAttack::take_turn() {
   if (!thread_.joinable() && !theorem_ && Clock::now() >= due_) slice(found_.get_token());
@@ -52,7 +52,8 @@ void SideAttack::slice(const std::stop_token& stop) {
   }
   const double taken = seconds_since(begin);
   statistics_.attack_seconds += taken;
-  due_ = after(taken * (1 - share()) / share());
+  const double share = side_share(seconds_since(start_), fades_);
+  due_ = after(taken * (1 - share) / share);
   options_.seconds = std::min(2 * options_.seconds, kLongestSlice);
   options_.whole_ascent = true;  // of a large network, which would find nothing in slices that end before; a short search is not disturbed
   if (theorem_) found_.request_stop();

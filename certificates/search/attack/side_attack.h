@@ -10,6 +10,10 @@
 
 namespace assay::search {
 
+// Of one thread's time, so many seconds after the start. An attack that fades has its whole share for a while, then the same number of seconds in
+// each e-fold of the time.
+[[nodiscard]] double side_share(double seconds, bool fades);
+
 class SideAttack {
  public:
   // Starts a thread if it is to have its own. When it finds a witness it asks `found` to stop. `network` and `found` outlive this object.
@@ -27,7 +31,6 @@ class SideAttack {
  private:
   void run(const std::stop_token& stop);
   void slice(const std::stop_token& stop);
-  [[nodiscard]] double share() const;
   const Network& network_;
   AttackOptions options_;  // of the next slice
   std::stop_source& found_;

@@ -1,4 +1,4 @@
-// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a fixed share of one thread's time.
+// SideAttack: goes on looking for a witness while branch and bound runs, in slices that take a share of one thread's time (side_share).
 #pragma once
 
 #include <atomic>

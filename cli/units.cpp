@@ -98,7 +98,8 @@ void set_limit(std::optional<std::uint64_t> bytes) {
 
 void limit_memory(std::uint64_t bytes) {
 #ifdef __GLIBC__
-  // Blocks of this size come and go with every pass through a network: back to the system and in again they cost as much as the pass.
+  // Of the C library's allocator: blocks of this size come and go with every pass through a network, and back to the system and in again
+  // they cost as much as the pass.
   constexpr int kLargest = 4 << 20, kKept = 16 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargest);
   mallopt(M_TRIM_THRESHOLD, kKept);

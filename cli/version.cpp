@@ -3,6 +3,9 @@
 #include <gmp.h>
 #include <mpfr.h>
 #include <zlib.h>
+#ifdef ASSAY_TCMALLOC
+#include <gperftools/tcmalloc.h>
+#endif
 
 #include <boost/version.hpp>
 
@@ -47,6 +50,11 @@ std::string instruction_sets() {
 
 std::string version_text(const std::string& program, const Libraries& further) {
   Libraries libraries{{"Boost", boost_version()}, {"MPFR", mpfr_get_version()}, {"GMP", gmp_version}, {"zlib", zlibVersion()}};
+#ifdef ASSAY_TCMALLOC
+  int major = 0, minor = 0;
+  tc_version(&major, &minor, nullptr);
+  libraries.emplace_back("gperftools", std::to_string(major) + "." + std::to_string(minor));
+#endif
   libraries.insert(libraries.end(), further.begin(), further.end());
   std::string text = program + " " + ASSAY_VERSION + "\ncommit            " + kCommit + "\ncompiler          " + compiler();
   text += "\nlibraries         ";

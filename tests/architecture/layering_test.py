@@ -76,7 +76,7 @@ PACKAGES = {
     "assay/runs": ["nlohmann/", "fcntl.h", "malloc.h", "unistd.h", "sys/file.h", "sys/mman.h", "sys/stat.h"],
     "cli/assay": ["nlohmann/", "CLI/", "unistd.h", "sys/", "signal.h", "poll.h", "ClpConfig.h", "hwy/highway.h", "oneapi/dnnl/dnnl.h"],
     "python": ["nanobind/", "Python.h"],
-    "cli": ["malloc.h", "unistd.h", "sys/", "boost/version.hpp", "gmp.h", "mpfr.h", "zlib.h"],  # --version names them
+    "cli": ["malloc.h", "unistd.h", "sys/", "boost/version.hpp", "gmp.h", "gperftools/tcmalloc.h", "mpfr.h", "zlib.h"],  # --version names them
 }
 CPP_ONLY = ["boost/", "mpfr.h", "gmp.h", "Clp", "Coin", "oneapi/", "omp.h"]
 

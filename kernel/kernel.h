@@ -193,6 +193,7 @@ struct Context {
   std::shared_ptr<const Context> parent;  // null at the root
   Literal literal;
   std::size_t depth = 0;
+  NodeId highest = 0;  // that a literal speaks of
 };
 
 // Declined (code "kernel.work"): a step of so much work, where so much is left.

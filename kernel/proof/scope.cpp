@@ -70,7 +70,8 @@ Outcome<Done> Scope::assume(const Literal& literal) {
     return reject("assume.S2", at(graph, literal.node, literal.element), "a finite threshold", exact(literal.threshold));
   if (context_->depth >= kMaxDepth)
     return reject("assume.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
-  context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1});
+  const NodeId highest = std::max(context_->highest, literal.node);
+  context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1, highest});
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
   const Node& node = graph.node(literal.node);
@@ -90,7 +91,7 @@ Rejection Scope::not_boxed(const char* code, NodeId node) const {
 
 // The literals of the scope also bound nodes whose box was not there when they were assumed.
 void Scope::meet(NodeId node, Box box) {
-  for (const Context* c = context_.get(); c->parent; c = c->parent.get()) {
+  for (const Context* c = context_.get(); c->parent && c->highest >= node; c = c->parent.get()) {
     const Literal& literal = c->literal;
     if (literal.node != node) continue;
     double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
@@ -101,7 +102,7 @@ void Scope::meet(NodeId node, Box box) {
     for (std::size_t i = 0; i < box.lo.size(); ++i) {
       box.lo[i] = std::max(box.lo[i], old->lo[i]);
       box.hi[i] = std::min(box.hi[i], old->hi[i]);
-      same = same && box.lo[i] == old->lo[i] && box.hi[i] == old->hi[i];
+      same &= (box.lo[i] == old->lo[i]) & (box.hi[i] == old->hi[i]);
     }
     if (same) return;  // it stays shared with the parent's, and so do the linear bounds over it; what it contradicts is known
   }

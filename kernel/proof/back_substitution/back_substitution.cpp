@@ -212,9 +212,9 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
 Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
                                                           LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
-  for (NodeId node = 0; node < graph.nodes.size(); ++node) {
-    for (const auto* slopes : {&hints.lower, &hints.upper}) {
-      const std::size_t count = proposed(*slopes, node).size();
+  for (const auto* slopes : {&hints.lower, &hints.upper}) {
+    for (NodeId node = 0; node < std::min(slopes->size(), graph.nodes.size()); ++node) {
+      const std::size_t count = (*slopes)[node].size();
       if (count != 0 && count != graph.size(node))
         return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(count));
     }
@@ -230,7 +230,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   const double rows_work = static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + extra) + at_start;
   if (auto spent = spend(rows_work); !spent) return spent.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
-  bounds_by_node.resize(graph.nodes.size());
+  bounds_by_node.resize(start + 1);
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {
     if (node <= start) widest = std::max(widest, graph.size(node));
@@ -281,7 +281,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
   for (const Targets::Entry& e : targets.entries) {
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
-  LinesByNode bounds_by_node(problem_->graph().nodes.size());
+  LinesByNode bounds_by_node(start + 1);
   return walk(rows, 1, start, hints, bounds_by_node) ? rows.lower(0) : bound.lower;
 }
 

@@ -22,6 +22,8 @@ constexpr double kUnderflow = 0x1p-900;   // more than any rounding error below 
 
 double terms(std::size_t n) { return static_cast<double>(n + 8) * kUnit; }
 
+double magnitude_at(const Box& box, std::size_t i) { return std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i])); }
+
 double sum_of(const std::vector<double>& x) {
   double sum = 0;
   for (const double v : x) sum += v;
@@ -57,7 +59,7 @@ class Picked {
 
 std::vector<double> magnitudes(const Box& box) {
   std::vector<double> result(box.lo.size());
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = magnitude_at(box, i);
   return result;
 }
 
@@ -177,10 +179,9 @@ void FilterRows::add(std::size_t row, NodeId node, std::uint32_t element, double
   }
   double& slot = block.values[row * block.count(size) + place];
   const Box& box = *boxes_[node];
-  const double magnitude = std::fmax(std::fabs(box.lo[element]), std::fabs(box.hi[element]));
   const double rounding = error + (slot == 0 ? 0 : 2 * kUnit * std::fabs(slot + coefficient));  // a first entry is exact
   slot += coefficient;
-  if (rounding > 0) error_bound_[row] += rounding * magnitude * kInflate;
+  if (rounding > 0) error_bound_[row] += rounding * magnitude_at(box, element) * kInflate;
 }
 
 void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> coefficients, std::span<const double> errors) {
@@ -193,7 +194,7 @@ void FilterRows::add_row(std::size_t row, NodeId node, std::span<const double> c
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
     if (coefficients[i] == 0 && errors[i] == 0) continue;
     slots[i] += coefficients[i];
-    lost += (errors[i] + 2 * kUnit * std::fabs(slots[i])) * std::fmax(std::fabs(box.lo[i]), std::fabs(box.hi[i]));
+    lost += (errors[i] + 2 * kUnit * std::fabs(slots[i])) * magnitude_at(box, i);
   }
   error_bound_[row] += lost * kInflate;
 }
@@ -240,8 +241,8 @@ void FilterRows::merge(NodeId node, Block fresh) {
     if (!same_order(block->elements, all)) *block = spread(rows_, *block, all, graph_.size(node));
   }
   const std::size_t count = to.count(graph_.size(node));
-  const std::vector<double> x = magnitudes(*boxes_[node]);
-  const Picked magnitude(to, x);
+  std::vector<double> magnitude(count);
+  for (std::size_t i = 0; i < count; ++i) magnitude[i] = magnitude_at(*boxes_[node], to.element(i));
   for (std::size_t row = 0; row < rows_; ++row) {
     poll(count);
     double* a = to.values.data() + row * count;
@@ -249,7 +250,7 @@ void FilterRows::merge(NodeId node, Block fresh) {
     double error = 0;
     for (std::size_t i = 0; i < count; ++i) {
       a[i] += b[i];
-      if (a[i] != 0) error += std::fabs(a[i]) * magnitude.data()[i];
+      if (a[i] != 0) error += std::fabs(a[i]) * magnitude[i];
     }
     error_bound_[row] += 2 * kUnit * error * kInflate;
   }

@@ -14,8 +14,8 @@
 // the box's centre, but for mul, or if the choice insists.
 // Rounding, with u = 2^-53 and M_k = |a_k||b_k| + |p_k||a_k| + |q_k||b_k| of the largest magnitudes: three products and two differences lose at most
 // 4 u M_k at a corner, and a sum of n of these at most (n + 1) u sum M_k more. (n + 16) u covers both for n <= kMostTerms, and the rounding of sum M_k
-// and of itself; kUnderflow is more than a product loses below the normal range. Of one product intervals round, which lose nothing where nothing is
-// rounded: margins of products may be exactly 0.
+// and of itself; kUnderflow is more than a product loses below the normal range. Of one product each step is rounded away from the function, which loses
+// nothing where nothing is rounded: margins of products may be exactly 0. Where the sum of the M_k is finite, no step meets a NaN.
 // Source: McCormick 1976; as a rule for any slopes derived above.
 
 #include <algorithm>
@@ -62,9 +62,8 @@ double plane(const Pairs& pairs, const Box& a, const Box& b, bool lower, double 
         least = rest < least ? rest : least;
         most = rest > most ? rest : most;
         if (pairs.count > 1) continue;
-        const Interval tight = Interval(at_x) * Interval(at_y) - Interval(p) * Interval(at_x) - Interval(q) * Interval(at_y);
-        if (!(tight.lo() > -INFINITY && tight.hi() < INFINITY)) return NAN;
-        one = lower ? std::fmin(one, tight.lo()) : std::fmax(one, tight.hi());
+        one = lower ? std::min(one, sub_down(sub_down(mul_down(at_x, at_y), mul_up(p, at_x)), mul_up(q, at_y)))
+                    : std::max(one, sub_up(sub_up(mul_up(at_x, at_y), mul_down(p, at_x)), mul_down(q, at_y)));
       }
     }
     if ((x[0] == x[1]) != (y[0] == y[1])) one = 0;  // the plane is the product itself

@@ -12,8 +12,8 @@ namespace assay::kernel {
 constexpr double kTermWork = 1000;  // multiply-adds that adding one exact term of a row takes as long as, where its digits are many
 
 // Rule conclude. S1: the case exists, with one multiplier per row. S2: multipliers are finite and >= 0.
-// S3: the sum of multipliers times rows is bounded below by more than the sum of the right-hand sides (at least it where
-// a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
+// S3: the sum of multipliers times rows is bounded below, by the boxes or by back-substitution, by more than the sum of the right-hand sides (at
+// least it where a strict row takes part), so not all rows can hold. S4: in a floating semantics, every node on the way to an output has a box, so that all
 // values are finite.
 Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, const Hints& hints, Diagnosis* diagnosis) const try {
   const StopScope watch(stop_);
@@ -25,8 +25,16 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
     if (problem_->floating() && !boxes_[node]) return not_boxed("conclude.S4", node);
   }
   Targets targets;
-  std::vector<Rational> required;
-  std::vector<bool> strict;
+  struct Open {
+    std::uint32_t position;
+    Rational required;
+    bool strict;
+    [[nodiscard]] bool proved(double lower) const {
+      const auto value = Rational::from_double(lower);
+      return value.has_value() && (*value > required || (strict && *value == required));
+    }
+  };
+  std::vector<Open> open;  // a row each
   for (const CaseMultipliers& c : cases) {
     if (!(c.position < group.size()))
       return reject("conclude.S1", "case " + std::to_string(c.position), "a case of the group", "none such");
@@ -38,47 +46,47 @@ Outcome<Refutation> Scope::conclude(std::span<const CaseMultipliers> cases, cons
     if (!usable(c.rows))
       return reject("conclude.S2", "case " + std::to_string(c.position), "multipliers finite and >= 0", "a negative or non-finite one");
     std::map<std::pair<NodeId, std::uint64_t>, Rational> sum;
-    Rational right;
-    bool any_strict = false;
+    Open asked{c.position, {}, false};
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (auto spent = spend(kTermWork * static_cast<double>(rows[r].terms.size() + 1)); !spent) return spent.rejection();
       const Rational m = single ? Rational(1) : *Rational::from_double(c.rows[r]);
       if (m.sign() == 0) continue;
-      right += m * rows[r].bound;
-      any_strict = any_strict || rows[r].strict;
+      asked.required += m * rows[r].bound;
+      asked.strict = asked.strict || rows[r].strict;
       for (const Term& term : rows[r].terms) {
         sum[{problem_->node_of(term.variable), term.variable.element}] += m * term.coefficient;
       }
     }
+    Interval known = 0;  // by the boxes; where it does, there is no row
+    const std::size_t first = targets.entries.size();
     for (const auto& [key, coefficient] : sum) {
       if (!boxes_[key.first]) return not_boxed("back_substitution.S1", key.first);
       const double down = coefficient.double_down(), up = coefficient.double_up();
+      known += Interval(down, up) * Interval(boxes_[key.first]->lo[key.second], boxes_[key.first]->hi[key.second]);
       targets.entries.push_back({targets.rows, key.first, static_cast<std::uint32_t>(key.second), down, sub_up(up, down)});
-      targets.start = std::max(targets.start, key.first);
     }
+    if (diagnosis == nullptr && asked.proved(known.lo())) {
+      targets.entries.resize(first);
+      continue;
+    }
+    if (!sum.empty()) targets.start = std::max(targets.start, sum.rbegin()->first.first);
     ++targets.rows;
-    required.push_back(std::move(right));
-    strict.push_back(any_strict);
+    open.push_back(std::move(asked));
   }
-  const auto proved = [&](double lower, std::size_t k) {
-    const auto value = Rational::from_double(lower);
-    return value.has_value() && (*value > required[k] || (strict[k] && *value == required[k]));
-  };
   auto bounds = back_substitute(targets, hints, diagnosis);
   if (!bounds) return bounds.rejection();
-  for (std::size_t k = 0; diagnosis != nullptr && k < required.size(); ++k) {
-    diagnosis->margins.push_back(bounds.value()[k].estimate - required[k].double_up());
+  for (std::size_t k = 0; diagnosis != nullptr && k < open.size(); ++k) {
+    diagnosis->margins.push_back(bounds.value()[k].estimate - open[k].required.double_up());
     diagnosis->losses.push_back(bounds.value()[k].error_bound);
   }
   std::uint64_t budget = problem_->options().exact_budget;
-  for (std::size_t k = 0; k < required.size(); ++k) {
-    if (proved(bounds.value()[k].lower, k)) continue;
+  for (std::size_t k = 0; k < open.size(); ++k) {
     const Bound& b = bounds.value()[k];
-    if (proved(settled(targets, k, hints, b, required[k].double_down(), budget), k)) continue;
+    if (open[k].proved(b.lower) || open[k].proved(settled(targets, k, hints, b, open[k].required.double_down(), budget))) continue;
     return reject("conclude.S3",
-                  "case " + std::to_string(cases[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
+                  "case " + std::to_string(open[k].position) + " of group " + std::to_string(context_->group) + ", depth " +
                       std::to_string(context_->depth),
-                  "sum of the rows " + std::string(strict[k] ? ">= " : "> ") + required[k].to_string(),
+                  "sum of the rows " + std::string(open[k].strict ? ">= " : "> ") + open[k].required.to_string(),
                   "a lower bound of " + exact(b.lower));
   }
   Refutation refutation;

@@ -58,7 +58,7 @@ Net pooled() {
   const NodeId y = added(g.append(Op::gemm, {flat, constant(g, {8, 1}, random)}, GemmAttributes{}, "y"));
   g.mark_output(y, "y");
   net.refined = {z, p, y};
-  net.radius = 0.25;
+  net.radius = 0.125;
   return net;
 }
 
@@ -91,14 +91,17 @@ std::vector<double> centre_of(const Net& net) {
   return centre;
 }
 
-// y <= bound on the box around the centre.
-std::shared_ptr<const Problem> statement(const Net& net, double bound, bool exact) {
+// y - slopes . x <= bound on the box around the centre.
+std::shared_ptr<const Problem> statement(const Net& net, const std::vector<double>& slopes, double bound, bool exact) {
   std::vector<Rational> lo, hi;
   for (const double c : centre_of(net)) {
     lo.push_back(*Rational::from_double(c - net.radius));
     hi.push_back(*Rational::from_double(c + net.radius));
   }
-  kernel::Property property{{{box(lo, hi), {y_row(1, *Rational::from_double(bound))}}}};
+  kernel::Row row = y_row(1, *Rational::from_double(bound));
+  for (std::size_t i = 0; i < slopes.size(); ++i)
+    row.terms.push_back({*Rational::from_double(-slopes[i]), {kernel::Variable::Side::input, 0, i}});
+  kernel::Property property{{{box(lo, hi), {row}}}};
   auto problem = Problem::open({net.graph, std::move(property), ExecutionModel{}, {}}, {exact});
   if (!problem.ok()) FAIL(problem.rejection().to_text());
   return problem.value();
@@ -143,12 +146,19 @@ struct Evidence {
   std::vector<Hints> hints;  // of each refinement; the last one's are those of the conclusion
   std::vector<Claims> claims;
   CaseMultipliers cases{0, {1.0F}};
-  double proved = 0;  // about what the conclusion finds below y
+  double proved = 0;           // about what the conclusion finds below the row's sum
+  std::vector<double> slopes;  // by input, of its form
 };
 
 bool takes_hints(const Graph& graph, NodeId node) {
   const Op op = graph.node(node).op;
   return op == Op::relu || op == Op::max_pool || op == Op::matmul;
+}
+
+// Which of the four elements of [1, 2, 4, 4] that element i of pooled()'s pool is the maximum of is the greatest.
+float greatest(const std::vector<Interval>& values, std::size_t i) {
+  const std::size_t corner = i / 4 * 16 + i % 4 / 2 * 8 + i % 2 * 2, places[] = {corner, corner + 1, corner + 4, corner + 5};
+  return static_cast<float>(std::ranges::max_element(places, {}, [&](std::size_t k) { return values[k].lo(); }) - places);
 }
 
 // Hints for every op that takes some; claims as derived.
@@ -157,6 +167,7 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
   Scope scope = Scope::root(problem, 0).value();
   REQUIRE(kernel::sweep(*problem, scope, 0, false).ok());
   std::mt19937_64 random(9);
+  const auto centre = values_at(net.graph, centre_of(net));
   for (const NodeId node : net.refined) {
     Hints hints;
     hints.lower.resize(net.graph.nodes.size());
@@ -166,7 +177,7 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
       const Op op = net.graph.node(id).op;
       for (std::size_t i = 0; i < net.graph.size(id); ++i) {
         const auto share = static_cast<float>(random() % 129) / 128.0F;
-        hints.lower[id].push_back(op == Op::max_pool ? static_cast<float>(random() % 4) : share);
+        hints.lower[id].push_back(op == Op::max_pool ? greatest(centre[net.graph.node(id).operands[0]], i) : share);
         if (op != Op::max_pool) hints.upper[id].push_back(share);
       }
     }
@@ -179,9 +190,10 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
     evidence.hints.push_back(std::move(hints));
     evidence.claims.push_back(std::move(claims));
   }
-  kernel::Diagnosis diagnosis;  // of y <= 0
+  kernel::Diagnosis diagnosis;
   (void)scope.conclude(std::span(&evidence.cases, 1), evidence.hints.back(), &diagnosis);
   evidence.proved = diagnosis.margins.at(0);
+  evidence.slopes = diagnosis.input_coefficients.at(0);
   return evidence;
 }
 
@@ -230,13 +242,18 @@ struct Trial {
   std::size_t accepted = 0, refused = 0, facts = 0;
 
   Trial(Net made, bool exact) : net(std::move(made)), points(samples(net)) {
-    evidence = evidence_of(net, statement(net, 0, exact));
-    const NodeId y = net.refined.back();
-    double least = points[0][y][0].hi();
-    for (const auto& values : points) least = std::min(least, values[y][0].hi());
+    // Less the linear part of y, of which the boxes know nothing: what is left is for the conclusion's hints.
+    const std::vector<double> slopes = evidence_of(net, statement(net, {}, 0, false)).slopes;
+    evidence = evidence_of(net, statement(net, slopes, 0, exact));
+    double least = INFINITY;
+    for (const auto& values : points) {
+      Interval sum = values[net.graph.outputs[0]][0];
+      for (std::size_t i = 0; i < slopes.size(); ++i) sum -= Interval(slopes[i]) * values[net.graph.inputs[0]][i];
+      least = std::min(least, sum.hi());
+    }
     REQUIRE(evidence.proved < least);
-    holds = statement(net, evidence.proved - 0x1p-10 * (least - evidence.proved), exact);
-    fails = statement(net, least, exact);
+    holds = statement(net, slopes, evidence.proved - 0x1p-10 * (least - evidence.proved), exact);
+    fails = statement(net, slopes, least, exact);
     const Verdict verdict = replay_bytes(written(net, evidence, *holds), holds);
     INFO(verdict.text << " at " << verdict.place);
     REQUIRE(verdict.accepted);

@@ -38,9 +38,37 @@ TEST_CASE("conclude S1: the case exists and has one multiplier per row", "[kerne
   CHECK(scope.conclude(std::vector<CaseMultipliers>{{1, {0, 1}}}, {}).rejection().found == "none such");  // no row is looked at
 }
 
+TEST_CASE("conclude: a case that the boxes refute needs no row, and a strict row is enough at equality", "[kernel][conclude]") {
+  // x in [0, 1]; y = 2 x. A literal narrows y's box, which no row knows of without its multiplier.
+  Chain net(1);
+  net.gemm(1, {2}, {0});
+  const auto with = [&](double most, Row asked, bool narrowed = true) {
+    const auto problem = open(net.output(), {0}, {1}, {std::move(asked)});
+    Scope scope = boxed_root(problem);
+    if (narrowed) REQUIRE(scope.assume({problem->graph().outputs[0], 0, false, most}).ok());
+    return code_of(conclude(scope));
+  };
+  CHECK(with(0, at_least(output(0), Rational(1)), false) == "conclude.S3");
+  CHECK(with(0.5, at_least(output(0), Rational(1))) == "accepted");
+  CHECK(with(1, at_least(output(0), Rational(1))) == "conclude.S3");
+  CHECK(with(1, at_least(output(0), Rational(1), true)) == "accepted");
+  CHECK(with(above(1), at_least(output(0), Rational(1), true)) == "conclude.S3");
+  // Of a sum, each term's own end, by the sign of its coefficient: y + 2 x >= 2.25 needs y's and x's greatest.
+  const auto sum = [](std::int64_t of_x) { return row({{Rational(-1), output(0)}, {Rational(-of_x), input(0)}}, Rational(-9, 4)); };
+  CHECK(with(0.125, sum(2)) == "accepted");
+  CHECK(with(0.25, sum(2)) == "conclude.S3");
+  CHECK(with(2, sum(-1)) == "accepted");
+  // A diagnosis wants each row's way.
+  const auto problem = open(net.output(), {0}, {1}, {at_least(output(0), Rational(3))});
+  kernel::Diagnosis diagnosis;
+  REQUIRE(boxed_root(problem).conclude(std::vector<CaseMultipliers>{{0, {}}}, {}, &diagnosis).ok());
+  CHECK(diagnosis.margins.size() == 1);
+}
+
 TEST_CASE("a stop request declines back-substitution on the scope and its copies", "[kernel][conclude][stop]") {
   const KernelOptions options = GENERATE(KernelOptions{}, KernelOptions{true});
-  const auto problem = open(sums(), kLow, kHigh, {at_least(output(0), Rational(3))}, options);
+  const Row both = row({{Rational(-1), output(0)}, {Rational(-1), output(1)}}, Rational(-3));  // which the boxes do not decide
+  const auto problem = open(sums(), kLow, kHigh, {both}, options);
   bool stop = false;
   Scope scope = boxed_root(problem);
   scope.stop_when([&] { return stop; });

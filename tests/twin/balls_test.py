@@ -108,11 +108,12 @@ class Example:
         return balls_of(self.model, Ops(self.model.nodes), self.property_.cases)
 
     def bound(self):
-        """A lower bound of Y_0 after one sweep."""
+        """A lower bound of Y_0 after one sweep: its box's, or a row's."""
         replay = Replay(self.model, self.property_)
         replay.step_begin_group(0)
         replay.step_sweep(0, 0)
-        return replay.least({self.model.outputs[0]: {0: Fraction(1)}}, Fraction(0), HINTS)
+        output = self.model.outputs[0]
+        return max(replay.boxes(output)[0][0], replay.least({output: {0: Fraction(1)}}, Fraction(0), HINTS))
 
     def value(self, point):
         ops, boxes = Ops(self.model.nodes), {self.model.inputs[0]: [(v, v) for v in point]}

@@ -68,14 +68,14 @@ def test_slopes_without_hints():
     assert abs(table["tanh"].slope(F(-1, 4), F(4), True) - F(math.tanh(4) - math.tanh(-0.25)) / F(17, 4)) < F(1, 1 << 50)      # the chord bounds
 
 
-def refutes(records, folder):
-    """What the twin says of these records about x [1], y = relu(x) + 1 and the property y <= 1/2, x in [-1, 1]."""
+def refutes(records, folder, value="Y_0"):
+    """What the twin says of these records about x [1], y = relu(x) + 1 and the property y <= 1/2 (or another value), x in [-1, 1]."""
     net = Network(random.Random(1), (1,))
     net.unary("Relu")
     net.node("Add", [net.x, net.weight((1,), values=[1.0])], (1,))
     paths = [folder / name for name in ("small.onnx", "small.vnnlib", "small.assay")]
     paths[0].write_bytes(net.finish())
-    paths[1].write_text("(declare-const X_0 Real)(declare-const Y_0 Real)(assert (>= X_0 -1))(assert (<= X_0 1))(assert (<= Y_0 0.5))")
+    paths[1].write_text("(declare-const X_0 Real)(declare-const Y_0 Real)(assert (>= X_0 -1))(assert (<= X_0 1))(assert (<= %s 0.5))" % value)
     digest = read_statement(*map(str, paths[:2]))[2].digest
     paths[2].write_bytes(with_checksums(b"ASSAY\x01" + digest + b"\x0freal arithmetic", [(1, bytes.fromhex(records)), (2, b"\x01")]))
     word, _, lines = check(*map(str, paths))
@@ -116,65 +116,69 @@ def test_steps(folder):
 
 
 def test_cuts(folder):
-    """The same nodes. With slope 1 below relu the conclusion needs a cut: relu >= 0."""
-    one, part, minus, huge = "0000803f", "0000c03e", "000080bf", "ffff7f7f"             # 1, 3/8, -1, the greatest
-    first, slope, leaf, cut, two = "0100 0401 0403", f"01 01 0100 {one}", "0000", f"11 01 0100{one}", "0b0000 00000040"
+    """The same nodes, and y - x <= 1/2. With slope 0 below relu the conclusion needs a cut: relu - x >= 0."""
+    says = lambda records: refutes(records, folder, "(- Y_0 X_0)")
+    one, part, minus, huge = "0000803f", "0000c03e", "000080bf", "ffff7f7f"                                  # 1, 3/8, -1, the greatest
+    first, slope, cut, two = "0100 0401 0403", "01 01 0100 00000000", f"11 02 0100{one} 0000{minus}", "0b0000 00000040"
+    leaf = f"0001 01 01 0100 {one}"                                                                          # slope 1
+    plain = f"070301 01 01 0100 {one}"
     last, lacking = f"070381 {slope} 0100{one} 02", f"070301 {slope} 02"
     many = lambda flags, *values: f"0703{flags} {slope} {len(values):02}03 {' '.join(values)} 02"
-    assert refutes(f"{first} {cut} {leaf} {last}", folder) == "theorem"
-    for end in (lacking, many("81", part), many("81", "00000000"), many("81", "0000003f")):                     # 1/2: not above
-        assert refutes(f"{first} {cut} {leaf} {end}", folder) == "conclude"
-    assert refutes(f"{first} {cut} {leaf} {many('81', '0100003f')}", folder) == "theorem"                      # above 1/2
-    assert refutes(f"{first} {cut} {leaf} {many('81', minus)}", folder) == "multiplier"
-    assert refutes(f"{first} {last}", folder) == "certificate.hint"                                            # no cut in force
-    assert refutes(f"{first} {cut} {leaf} {many('81', one, one)}", folder) == "certificate.hint"               # two multipliers, one cut
-    assert refutes(f"{first} {cut} {leaf} {many('85', one)}", folder) == "certificate.hint"                    # as beta
-    assert refutes(f"{first} {cut} {leaf} 070385 {slope} 00 0100{one} 02", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} {cut} {leaf} {many('81', part, part)}", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} {cut} {leaf} {many('81', one)}", folder) == "theorem"
-    assert refutes(f"{first} 11 02 0100{part} 0100{part} {leaf} {last}", folder) == "theorem"                  # two terms of an element
-    assert refutes(f"{first} 11 00 {leaf} {last}", folder) == "conclude"
-    assert refutes(f"{first} {cut} 0001{slope} {last}", folder) == "conclude"                                  # relu >= -1
-    assert refutes(f"{first} {cut} 0a0000 {leaf} 0001{slope} {last}", folder) == "theorem"                     # by its sign
-    assert refutes(f"{first} {cut} {two} {leaf} 0001{slope} {last}", folder) == "theorem"                      # x >= 2 is empty
-    assert refutes(f"{first} {cut} 0a0000 {leaf} {last}", folder) == "certificate.record"
+    assert refutes(f"{first} {lacking}", folder) == "theorem"                                                # y <= 1/2: by the boxes
+    assert says(f"{first} {cut} {leaf} {last}") == "theorem"
+    for end in (lacking, many("81", part), many("81", "00000000"), many("81", "0000003f")):                  # 1/2: not above
+        assert says(f"{first} {cut} {leaf} {end}") == "conclude"
+    assert says(f"{first} {cut} {leaf} {many('81', '0100003f')}") == "theorem"                               # above 1/2
+    assert says(f"{first} {cut} {leaf} {many('81', minus)}") == "multiplier"
+    assert says(f"{first} {last}") == "certificate.hint"                                                     # no cut in force
+    assert says(f"{first} {cut} {leaf} {many('81', one, one)}") == "certificate.hint"                        # two multipliers, one cut
+    assert says(f"{first} {cut} {leaf} {many('85', one)}") == "certificate.hint"                             # as beta
+    assert says(f"{first} {cut} {leaf} 070385 {slope} 00 0100{one} 02") == "theorem"
+    assert says(f"{first} {cut} {leaf} {cut} {leaf} {many('81', part, part)}") == "theorem"
+    assert says(f"{first} {cut} {leaf} {cut} {leaf} {many('81', one)}") == "theorem"
+    assert says(f"{first} 11 03 0100{part} 0100{part} 0000000040bf {leaf} {last}") == "theorem"              # two terms of an element
+    assert says(f"{first} 11 00 {leaf} {last}") == "conclude"
+    assert says(f"{first} {cut} 0001{slope} {last}") == "conclude"                                           # >= -1
+    assert says(f"{first} {cut} 0a0000 {leaf} 0001{slope} {last}") == "theorem"                              # by its sign
+    assert says(f"{first} {cut} {two} {leaf} 0001{slope} {last}") == "theorem"                               # x >= 2 is empty
+    assert says(f"{first} {cut} 0a0000 {leaf} {last}") == "certificate.record"
     first_in_second = f"{cut} {leaf} {cut} 0081{slope} 0100{one}"
-    assert refutes(f"{first} {first_in_second} {many('81', '00000000', one)}", folder) == "theorem"
-    assert refutes(f"{first} {cut} 0081{slope} 0100{one} {last}", folder) == "certificate.hint"                # itself in its own
-    assert refutes(f"{first} {cut} 0081{slope} 00 {last}", folder) == "conclude"
-    assert refutes(f"{first} 11 01 0200{one} {leaf} {last}", folder) == "cut"                                  # a constant
-    assert refutes(f"{first} 11 01 0101{one} {leaf} {last}", folder) == "cut"                                  # element 1 of one
-    assert refutes(f"{first} 11 01 0400{one} {leaf} {last}", folder) == "certificate.value"                    # node 4 of four
-    assert refutes(f"{first} 11 01 01000000807f {leaf} {last}", folder) == "certificate.value"                 # infinite
-    assert refutes(f"{first} 11 7f 0100{one} {leaf} {last}", folder) == "certificate.length"
-    assert refutes(f"0100 0401 11 01 0300{one} {leaf} 0403 070300 02", folder) == "box.premise"                # of a node without a box
-    assert refutes(f"{first} 11 02 0300{huge} 0300{huge} {leaf} 070300 02", folder) == "theorem"               # beyond binary32: the greatest
-    assert refutes(f"{first} 11 02 0000{huge} 0000{huge} {leaf} 070300 02", folder) == "cut"                   # below all of them
+    assert says(f"{first} {first_in_second} {many('81', '00000000', one)}") == "theorem"
+    assert says(f"{first} {cut} 0081{slope} 0100{one} {last}") == "certificate.hint"                         # itself in its own
+    assert says(f"{first} {cut} 0081{slope} 00 {last}") == "conclude"
+    assert says(f"{first} 11 01 0200{one} {leaf} {last}") == "cut"                                           # a constant
+    assert says(f"{first} 11 01 0101{one} {leaf} {last}") == "cut"                                           # element 1 of one
+    assert says(f"{first} 11 01 0400{one} {leaf} {last}") == "certificate.value"                             # node 4 of four
+    assert says(f"{first} 11 01 01000000807f {leaf} {last}") == "certificate.value"                          # infinite
+    assert says(f"{first} 11 7f 0100{one} {leaf} {last}") == "certificate.length"
+    assert says(f"0100 0401 11 01 0300{one} {leaf} 0403 {plain} 02") == "box.premise"                         # of a node without a box
+    assert says(f"{first} 11 02 0300{huge} 0300{huge} {leaf} {plain} 02") == "theorem"       # beyond binary32: the greatest
+    assert says(f"{first} 11 02 0000{huge} 0000{huge} {leaf} {plain} 02") == "cut"           # below all of them
     # Named hints keep multipliers; a base is the same array; a branch's cuts end with it, and their places with them.
     named = f"06 00 81 {slope} 0100{one}"
-    assert refutes(f"{first} {named} 08 03 00 00 02", folder) == "certificate.hint"
-    assert refutes(f"{first} {cut} {leaf} {named} 08 03 00 00 02", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} {named} {cut} {leaf} 08 03 00 00 02", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} {named} 070381 {slope} 0104 01 00 02", folder) == "theorem"          # the named ones
-    assert refutes(f"{first} {cut} {leaf} {named} 070381 {slope} 0105 01 01 00 00000000 02", folder) == "conclude"
-    assert refutes(f"{first} {cut} {leaf} {named} {cut} {leaf} 070381 {slope} 0204 01 00 02", folder) == "certificate.hint"    # of another count
-    assert refutes(f"{first} {cut} {leaf} 06 00 01 {slope} 070381 {slope} 0104 01 00 02", folder) == "certificate.hint"
-    assert refutes(f"{first} {cut} {leaf} {named} 0a0000 070385 {slope} 0104 01 00 0100{one} 0d 070300 0e 02", folder) == "certificate.hint"
+    assert says(f"{first} {named} 08 03 00 00 02") == "certificate.hint"
+    assert says(f"{first} {cut} {leaf} {named} 08 03 00 00 02") == "theorem"
+    assert says(f"{first} {cut} {leaf} {named} {cut} {leaf} 08 03 00 00 02") == "theorem"
+    assert says(f"{first} {cut} {leaf} {named} 070381 {slope} 0104 01 00 02") == "theorem"                   # the named ones
+    assert says(f"{first} {cut} {leaf} {named} 070381 {slope} 0105 01 01 00 00000000 02") == "conclude"
+    assert says(f"{first} {cut} {leaf} {named} {cut} {leaf} 070381 {slope} 0204 01 00 02") == "certificate.hint" # of another count
+    assert says(f"{first} {cut} {leaf} 06 00 01 {slope} 070381 {slope} 0104 01 00 02") == "certificate.hint"
+    assert says(f"{first} {cut} {leaf} {named} 0a0000 070385 {slope} 0104 01 00 0100{one} 0d {plain} 0e 02") == "certificate.hint"
     inside = f"{first} 0a0000 {cut} {leaf} {last[:-2]} 0d"
-    assert refutes(f"{inside} 070300 0e 02", folder) == "theorem" and refutes(f"{inside} {last[:-2]} 0e 02", folder) == "certificate.hint"
-    assert refutes(f"{inside} {cut} {leaf} {last[:-2]} 0e 02", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} 0a0000 {last[:-2]} 0d {last[:-2]} 0e 02", folder) == "theorem"       # of the enclosing branch
-    empty = f"{first} {two} 070300 0d"
-    assert refutes(f"{empty} {cut} {leaf} {last[:-2]} 0e 02", folder) == "theorem"                             # in an empty branch: a place
-    assert refutes(f"{empty} {last[:-2]} 0e 02", folder) == "certificate.hint"
+    assert says(f"{inside} {plain} 0e 02") == "theorem" and says(f"{inside} {last[:-2]} 0e 02") == "certificate.hint"
+    assert says(f"{inside} {cut} {leaf} {last[:-2]} 0e 02") == "theorem"
+    assert says(f"{first} {cut} {leaf} 0a0000 {last[:-2]} 0d {last[:-2]} 0e 02") == "theorem"                # of the enclosing branch
+    empty = f"{first} {two} {plain} 0d"
+    assert says(f"{empty} {cut} {leaf} {last[:-2]} 0e 02") == "theorem"                                      # in an empty branch: a place
+    assert says(f"{empty} {last[:-2]} 0e 02") == "certificate.hint"
     # Multipliers in tighten and its leaves.
-    assert refutes(f"{first} {cut} {leaf} 050188 0100{one} 070300 02", folder) == "theorem"
-    assert refutes(f"{first} {cut} {leaf} 050188 0100{minus} 070300 02", folder) == "multiplier"
-    assert refutes(f"{first} {cut} {leaf} 0501a8 0100{one} 01 00000000 {one} 070300 02", folder) == "theorem"  # claims follow them
-    assert refutes(f"{first} {cut} {leaf} 100188 {leaf} 070300 02", folder) == "certificate.value"             # not in 16
-    assert refutes(f"{first} {cut} {leaf} 100108 0080 0100{one} 070300 02", folder) == "theorem"
-    assert refutes(f"{first} 100108 0080 0100{one} 070300 02", folder) == "certificate.hint"
-    assert refutes(f"{first} 100108 {cut} {leaf} {leaf} 070300 02", folder) == "certificate.record"            # in a tree
+    assert says(f"{first} {cut} {leaf} 050188 0100{one} {plain} 02") == "theorem"
+    assert says(f"{first} {cut} {leaf} 050188 0100{minus} {plain} 02") == "multiplier"
+    assert says(f"{first} {cut} {leaf} 0501a8 0100{one} 01 00000000 {one} {plain} 02") == "theorem"           # claims follow them
+    assert says(f"{first} {cut} {leaf} 100188 {leaf} {plain} 02") == "certificate.value"                      # not in 16
+    assert says(f"{first} {cut} {leaf} 100108 0080 0100{one} {plain} 02") == "theorem"
+    assert says(f"{first} 100108 0080 0100{one} {plain} 02") == "certificate.hint"
+    assert says(f"{first} 100108 {cut} {leaf} {leaf} {plain} 02") == "certificate.record"                     # in a tree
 
 
 EXAMPLE = """

@@ -306,7 +306,9 @@ class Replay:
                 strict, constant = strict or row[2] and m > 0, constant - m * row[1]
                 for node, element, coefficient in self.terms(row) if m else ():
                     add(total, node, element, m * coefficient)
-            least = self.least(total, constant, hints)
+            least = constant + sum(least_in((), self.boxes(node), terms) for node, terms in total.items())  # by the boxes
+            if not (least > 0 or strict and least == 0):
+                least = self.least(total, constant, hints)
             require(least > 0 or strict and least == 0, Rejected, "conclude", f"case {position}: the least value is {float(least)}")
             self.branch.refuted.add(position)
 

@@ -88,6 +88,7 @@ TEST_CASE("assume: a literal meets the box, now or when the box is derived", "[k
     Scope scope = boxed_first ? boxed_root(s.problem) : root(s.problem);
     REQUIRE(scope.assume({s.z, 0, true, 0.25}).ok());
     REQUIRE(scope.assume({s.z, 0, false, 0.5}).ok());
+    REQUIRE(scope.assume({s.problem->graph().inputs[0], 0, true, 0}).ok());  // of a node before it
     if (!boxed_first) derive_all(scope, *s.problem);
     CHECK(scope.box(s.z).lo[0] == 0.25);
     CHECK(scope.box(s.z).hi[0] == 0.5);

@@ -248,6 +248,10 @@ MUTANTS = [
     ("(lower ? sub_down(t, lost) : add_up(t, lost))", "t", "matmul planes hold on every box*"),
     ("j = pairs.second + k * pairs.step;", "j = pairs.second + k;", "matmul planes hold on every box*"),
     ("node.operands[0] == node.operands[1] || !all_finite(a)", "!all_finite(a)", "product planes*"),
+    # Products by entries: every weight that is not 0, and every coefficient.
+    ("if (w[k] != 0) entries.push_back(", "if (w[k] > 0) entries.push_back(", "affine forms:*"),
+    ("used.push_back(s.mid != 0 || s.half_width != 0);", "used.push_back(s.half_width != 0);", "affine forms:*"),
+    ("count += a[i] != 0 ? 1 : 0;", "count += a[i] > 0 ? 1 : 0;", "affine forms: products with weights*"),
     ("one = lower ? std::min(one, sub_down(", "one = lower ? std::max(-1e300, sub_down(", "matmul planes hold on every box*"),
     ("mul_up(p, at_x)), mul_up(q, at_y)))", "mul_up(p, at_x)), mul_down(q, at_y)))", "product planes:*,*planes*"),
     ("mul_down(p, at_x)), mul_down(q, at_y)))", "mul_up(p, at_x)), mul_down(q, at_y)))", "product planes:*,*planes*"),

@@ -96,7 +96,9 @@ std::vector<double> integers(std::mt19937_64& random, std::size_t size) {
 
 void check_apply_and_transpose(const LinearMap& map, const std::vector<std::vector<double>>& m, std::mt19937_64& random) {
   for (const std::size_t batch : {1, 3, 4, 9}) {
-    const std::vector<double> x = integers(random, batch * map.columns()), a = integers(random, batch * map.rows());
+    const std::vector<double> x = integers(random, batch * map.columns());
+    std::vector<double> a = integers(random, batch * map.rows());
+    for (std::size_t i = 0; batch % 3 == 0 && i < a.size(); ++i) a[i] *= random() % 8 == 0 ? 1 : 0;  // few, +0 and -0 elsewhere
     std::vector<double> y = integers(random, batch * map.rows()), back = integers(random, batch * map.columns());
     std::vector<double> expected_y = y, expected_back = back;  // both accumulate
     for (std::size_t b = 0; b < batch; ++b) {
@@ -333,6 +335,48 @@ TEST_CASE("convolutions with any taps, over no channels and to none", "[kernel][
     check_apply_and_transpose(*map, m, random);
     check_blocks(*map, m, random);
     check_integer_entries(*map, m, 54);
+  }
+}
+
+TEST_CASE("affine forms: products with weights that are mostly 0 go by their entries", "[kernel][linear_map]") {
+  std::mt19937_64 random(6);
+  struct Layout {
+    Op op;
+    Attributes attributes;
+    Shape input, weights;
+    std::size_t variable;  // which operand the input is
+  };
+  GemmAttributes transposed;
+  transposed.transpose_b = true;
+  const Layout layouts[] = {{Op::matmul, NoAttributes{}, {1, 48}, {48, 40}, 0}, {Op::matmul, NoAttributes{}, {48}, {40, 48}, 1},
+                            {Op::gemm, GemmAttributes{}, {1, 48}, {48, 40}, 0}, {Op::gemm, transposed, {1, 48}, {40, 48}, 0},
+                            {Op::gemm, GemmAttributes{}, {48, 1}, {40, 48}, 1}, {Op::matmul, NoAttributes{}, {3, 48}, {48, 40}, 0}};
+  for (const Layout& layout : layouts) {
+    for (const std::size_t used : {std::size_t{0}, std::size_t{7}, std::size_t{120}, std::size_t{121}}) {  // 120 is a sixteenth
+      INFO(op_row(layout.op).name << ", " << used << " weights");
+      std::vector<double> w(48 * 40, 0.0);
+      while (static_cast<std::size_t>(std::ranges::count_if(w, [](double v) { return v != 0; })) < used)
+        w[random() % w.size()] = static_cast<double>(static_cast<std::int64_t>(random() % 9) - 4);
+      Applied applied;
+      Graph& graph = applied.graph;
+      applied.input = graph.append_input(DType::float64, layout.input, "x");
+      const NodeId weights = graph.append_constant(Tensor::of_doubles(layout.weights, w));
+      const std::vector<NodeId> operands = layout.variable == 0 ? std::vector{applied.input, weights} : std::vector{weights, applied.input};
+      REQUIRE(graph.append(layout.op, operands, layout.attributes, "y").ok());
+      applied.constants.is_constant = {false, true, false};
+      applied.constants.values = {{}, lift<Interval>(graph.node(weights).value), {}};
+      const auto form = kernel::affine_form(graph, 2, applied.constants);
+      REQUIRE(form.ok());
+      const LinearMap& map = *form.value().parts.at(0).map;
+      const bool is_single = layout.input != Shape{3, 48};
+      CHECK(map.cost() == (is_single && used <= 120 ? used : map.rows() * 48));
+      check_map(map, random);
+      const auto m = matrix(map);
+      for (std::size_t j = 0; j < map.columns(); ++j) {
+        const std::vector<WideInterval> y = denote_at(applied, basis(map.columns(), j));
+        for (std::size_t i = 0; i < y.size(); ++i) CHECK((y[i].contains(exact(m[i][j])) && y[i].is_point()));
+      }
+    }
   }
 }
 

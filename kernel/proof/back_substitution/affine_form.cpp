@@ -39,11 +39,24 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
   return result;
 }
 
-// A product with constant weights: which operand is the variable, and how weights on their own layout become a map.
+// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: by the entries that are not 0,
+// or with all of them.
 struct Structure {
   std::size_t variable = 0, weight = 1;
-  std::function<std::shared_ptr<const LinearMap>(const std::vector<double>&)> build;
+  std::function<std::shared_ptr<const LinearMap>(const std::vector<double>& w, bool by_entries)> build;
 };
+
+constexpr std::size_t kSparse = 16;  // products of lanes that one of an entry takes as long as
+
+std::shared_ptr<const LinearMap> product_map(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner,
+                                             const std::vector<double>& w, bool by_entries) {
+  if (!by_entries || outer != 1 || inner != 1) return dense_map(outer, m, n, inner, w);
+  std::vector<SparseEntry> entries;
+  for (std::size_t k = 0; k < w.size(); ++k) {
+    if (w[k] != 0) entries.push_back({static_cast<std::uint32_t>(k / n), static_cast<std::uint32_t>(k % n), w[k]});
+  }
+  return sparse_map(m, n, std::move(entries));
+}
 
 std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const Shape& b, std::size_t weight) {
   const auto& attributes = std::get<GemmAttributes>(node.attributes);
@@ -51,12 +64,14 @@ std::optional<Structure> gemm_structure(const Node& node, const Shape& a, const 
   if (weight == 1 && !attributes.transpose_a) {
     const auto k = static_cast<std::size_t>(a[1]);
     const bool transposed = !attributes.transpose_b;
-    return Structure{0, 1, [=](const std::vector<double>& w) { return dense_map(m, n, k, 1, matrix(n, k, w, transposed)); }};
+    return Structure{0, 1,
+                     [=](const auto& w, bool by_entries) { return product_map(m, n, k, 1, matrix(n, k, w, transposed), by_entries); }};
   }
   if (weight == 0 && !attributes.transpose_b) {
     const auto k = static_cast<std::size_t>(b[0]);
     const bool transposed = attributes.transpose_a;
-    return Structure{1, 0, [=](const std::vector<double>& w) { return dense_map(1, m, k, n, matrix(m, k, w, transposed)); }};
+    return Structure{1, 0,
+                     [=](const auto& w, bool by_entries) { return product_map(1, m, k, n, matrix(m, k, w, transposed), by_entries); }};
   }
   return std::nullopt;
 }
@@ -65,13 +80,13 @@ std::optional<Structure> matmul_structure(const Shape& a, const Shape& b, std::s
   if (weight == 1 && b.size() == 2) {
     const auto k = static_cast<std::size_t>(b[0]), n = static_cast<std::size_t>(b[1]);
     const std::size_t outer = element_count({a.begin(), a.end() - 1});
-    return Structure{0, 1, [=](const std::vector<double>& w) { return dense_map(outer, n, k, 1, matrix(n, k, w, true)); }};
+    return Structure{0, 1, [=](const auto& w, bool by_entries) { return product_map(outer, n, k, 1, matrix(n, k, w, true), by_entries); }};
   }
   if (weight == 0 && a.size() == 2) {
     const auto m = static_cast<std::size_t>(a[0]), k = static_cast<std::size_t>(a[1]);
     const std::size_t outer = b.size() > 2 ? element_count({b.begin(), b.end() - 2}) : 1;
     const std::size_t inner = b.size() >= 2 ? static_cast<std::size_t>(b.back()) : 1;
-    return Structure{1, 0, [=](const std::vector<double>& w) { return dense_map(outer, m, k, inner, w); }};
+    return Structure{1, 0, [=](const auto& w, bool by_entries) { return product_map(outer, m, k, inner, w, by_entries); }};
   }
   return std::nullopt;
 }
@@ -130,7 +145,7 @@ std::optional<Structure> conv_structure(const Node& node, const Shape& x, bool i
   shape.taps = is_transpose ? taps(window, result, operand, true) : taps(window, operand, result, false);
   const std::size_t groups = shape.groups, in = shape.operand_channels / groups, out = shape.result_channels / groups;
   const std::size_t kernels = shape.kernel_positions;
-  return Structure{0, 1, [=](const std::vector<double>& w) {
+  return Structure{0, 1, [=](const std::vector<double>& w, bool) {
                      // conv weights are [groups * out, in, k], conv_transpose weights [groups * in, out, k].
                      std::vector<double> ordered(w.size());
                      for (std::size_t g = 0; g < groups; ++g) {
@@ -178,17 +193,18 @@ class SmallIntegers {
   std::uint64_t state_ = 20260;
 };
 
-// The structured map on integer weights against the op's denotation, both ways, bit for bit.
-bool probe(const Graph& graph, const Node& node, const Structure& s) {
+// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries, where `weights` are not 0.
+bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<bool>& weights, bool by_entries) {
   SmallIntegers source;
   Node plain = node;
   if (auto* gemm = std::get_if<GemmAttributes>(&plain.attributes)) gemm->alpha = 1;
   plain.operands.resize(2);
   std::vector<Array<double>> operands;
   for (const NodeId id : plain.operands) operands.push_back({graph.node(id).shape, source.vector(graph.size(id))});
+  for (std::size_t k = 0; by_entries && k < weights.size(); ++k) operands[s.weight].values[k] *= weights[k] ? 1 : 0;
   const auto reference = denote<double>(plain, pointers_to(operands));
   if (!reference) return false;
-  const auto map = s.build(operands[s.weight].values);
+  const auto map = s.build(operands[s.weight].values, by_entries);
   const std::vector<double>& x = operands[s.variable].values;
   if (map->columns() != x.size() || map->rows() != reference.value().values.size()) return false;
   std::vector<double> y(map->rows(), 0.0), back(map->columns(), 0.0);
@@ -202,6 +218,7 @@ bool probe(const Graph& graph, const Node& node, const Structure& s) {
 
 struct SplitWeights {
   std::vector<double> mid, error;
+  std::vector<bool> used;  // not 0
   bool exact = true;
 };
 SplitWeights split_weights(const Array<Interval>& weights, double factor) {
@@ -210,6 +227,7 @@ SplitWeights split_weights(const Array<Interval>& weights, double factor) {
     const Split s = split(Interval(factor) * w);
     result.mid.push_back(s.mid);
     result.error.push_back(s.half_width);
+    result.used.push_back(s.mid != 0 || s.half_width != 0);
     result.exact = result.exact && s.half_width == 0;
   }
   return result;
@@ -224,11 +242,14 @@ void set_bias(AffineForm& form, std::size_t i, const Interval& value) {
 }
 
 Outcome<AffineForm> structured_form(const Graph& graph, const Node& node, const Structure& s, const ConstantValues& constants) {
-  if (!probe(graph, node, s)) return not_linear(node, "the structured map disagrees with the denotation on integer data");
   const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
   const SplitWeights weights = split_weights(constants.values[node.operands[s.weight]], gemm ? gemm->alpha : 1.0);
+  const bool by_entries = static_cast<std::size_t>(std::ranges::count(weights.used, true)) <= weights.used.size() / kSparse;
+  if (!probe(graph, node, s, weights.used, by_entries))
+    return not_linear(node, "the structured map disagrees with the denotation on integer data");
   AffineForm form;
-  form.parts.push_back({node.operands[s.variable], s.build(weights.mid), weights.exact ? nullptr : s.build(weights.error)});
+  form.parts.push_back(
+      {node.operands[s.variable], s.build(weights.mid, by_entries), weights.exact ? nullptr : s.build(weights.error, by_entries)});
   form.bias.assign(element_count(node.shape), 0.0);
   if (node.operands.size() < 3) return form;
   const Array<Interval>& bias = constants.values[node.operands[2]];

@@ -3,16 +3,34 @@
 #include "kernel/proof/loops/linear_map.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "kernel/proof/back_substitution/grid.h"
 #include "kernel/proof/loops/block.h"
+#include "kernel/proof/loops/lanes.h"
 #include "kernel/proof/loops/row_pass.h"
 #include "semantics/interrupt.h"
 
 namespace assay::kernel {
 namespace {
+
+// The places of the elements that are not 0, into `places`; returns how many.
+std::size_t list_used(std::size_t n, const double* a, std::uint32_t* places) {
+  std::size_t count = 0;
+  for (std::size_t group = 0; group < n; group += kLanes) {
+    const std::size_t end = std::min(group + kLanes, n);
+    std::uint64_t bits = 0;
+    for (std::size_t i = group; i < end; ++i) bits |= std::bit_cast<std::uint64_t>(a[i]) << 1;  // without the sign: -0 is 0
+    for (std::size_t i = group; bits != 0 && i < end; ++i) {
+      places[count] = static_cast<std::uint32_t>(i);
+      count += a[i] != 0 ? 1 : 0;
+    }
+  }
+  return count;
+}
 
 class DenseMap final : public LinearMap {
  public:
@@ -268,6 +286,9 @@ class SparseMap final : public LinearMap {
       fan_in_ = std::max(fan_in_, ++per_row[e.row]);
       fan_out_ = std::max(fan_out_, ++per_column[e.column]);
     }
+    if (rows > kLanes * entries_.size() || entries_.size() > 0xffffffff) return;
+    start_.assign(rows + 1, 0);
+    for (std::size_t row = 0; row < rows; ++row) start_[row + 1] = start_[row] + static_cast<std::uint32_t>(per_row[row]);
   }
   void apply(std::size_t batch, const double* x, double* y) const override {
     for (std::size_t b = 0; b < batch; ++b) {
@@ -275,17 +296,25 @@ class SparseMap final : public LinearMap {
       for (const SparseEntry& e : entries_) y[b * rows_ + e.row] += e.value * x[b * columns_ + e.column];
     }
   }
+  // Where the first row's coefficients are mostly 0, these are passed over: entries are finite, and their products exactly 0.
   void transpose(std::size_t batch, const double* a, double* out) const override {
-    for (std::size_t b = 0; b < batch; ++b) {
-      poll(entries_.size());
-      for (const SparseEntry& e : entries_) out[b * columns_ + e.column] += e.value * a[b * rows_ + e.row];
+    std::vector<std::uint32_t> used(batch > 0 && rows_ >= kWorthAList ? rows_ : 0);
+    const bool all = used.empty() || 4 * list_used(rows_, a, used.data()) > rows_;
+    for (std::size_t b = 0; b < batch; ++b, a += rows_, out += columns_) {
+      poll(entries_.size() + rows_ / kLanes);
+      for (std::size_t k = 0; all && k < entries_.size(); ++k) out[entries_[k].column] += entries_[k].value * a[entries_[k].row];
+      for (const std::uint32_t row : std::span(used.data(), all ? 0 : list_used(rows_, a, used.data()))) {
+        for (std::size_t k = first(row); k < entries_.size() && entries_[k].row == row; ++k)
+          out[entries_[k].column] += entries_[k].value * a[row];
+      }
     }
   }
   void transpose_block(std::size_t batch, const Block& a, Block& out) const override {
     a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
   }
-  // What carry() asks for. A row's entries are searched: of many maps into one node each has to stay as small as its entries are few.
+  // What carry() asks for. Where entries are few for the rows they are searched: of many maps into one node each has to stay as small as they are.
   [[nodiscard]] std::size_t first(std::size_t row) const {
+    if (!start_.empty()) return start_[row];
     return static_cast<std::size_t>(std::ranges::lower_bound(entries_, row, {}, &SparseEntry::row) - entries_.begin());
   }
   [[nodiscard]] std::size_t last(std::size_t row) const { return first(row + 1); }
@@ -315,7 +344,9 @@ class SparseMap final : public LinearMap {
   std::size_t cost() const override { return entries_.size(); }
 
  private:
+  static constexpr std::size_t kWorthAList = 32;  // rows
   std::vector<SparseEntry> entries_;
+  std::vector<std::uint32_t> start_;  // of each row, and the end; empty: few entries
   bool identity_;
 };
 

@@ -63,7 +63,7 @@ def test_every_form_of_a_model_means_the_same(digits):
     for model in (str(digits), digits.read_bytes(), memoryview(digits.read_bytes())):
         for question in (text, text.encode()):
             found = assay.statement(model, question)
-            assert found.digests["statement"] == digest and "/tmp" not in found.text
+            assert found.digests["statement"] == digest and "/tmp" not in found.text.replace(str(digits), "")
 
 
 def test_a_model_proto(digits):

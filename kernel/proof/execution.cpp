@@ -42,6 +42,7 @@ std::vector<double> lost_in_factors(const AffineForm& form, const std::vector<st
     const LinearMap& map = *form.parts[p].map;
     const std::vector<double> ones(map.columns(), 1.0 + absolute);
     map.apply_magnitude(ones.data(), sums.data());
+    if (form.parts[p].error) form.parts[p].error->apply_magnitude(ones.data(), sums.data());
     map.apply_pattern(x[p].data(), sums.data());
   }
   for (double& sum : sums) sum = mul_up(mul_up(sum, mul_up(kInflate, later)), mul_up(2, absolute));

@@ -250,7 +250,8 @@ MUTANTS = [
     ("node.operands[0] == node.operands[1] || !all_finite(a)", "!all_finite(a)", "product planes*"),
     # Products by entries: every weight that is not 0, and every coefficient.
     ("if (w[k] != 0) entries.push_back(", "if (w[k] > 0) entries.push_back(", "affine forms:*"),
-    ("used.push_back(s.mid != 0 || s.half_width != 0);", "used.push_back(s.half_width != 0);", "affine forms:*"),
+    ("is_matrix && !weights.error_alone && weights.used", "is_matrix && weights.used", "affine forms: a matrix with weights that are 0 but*"),
+    ("is_matrix && !weights.error_alone &&", "!weights.error_alone &&", "affine forms: products with weights*"),
     ("count += a[i] != 0 ? 1 : 0;", "count += a[i] > 0 ? 1 : 0;", "affine forms: products with weights*"),
     ("one = lower ? std::min(one, sub_down(", "one = lower ? std::max(-1e300, sub_down(", "matmul planes hold on every box*"),
     ("mul_up(p, at_x)), mul_up(q, at_y)))", "mul_up(p, at_x)), mul_down(q, at_y)))", "product planes:*,*planes*"),

@@ -40,7 +40,7 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
 }
 
 // A product with constant weights: which operand is the variable, and how weights on their own layout become a map: by the entries that are not 0,
-// or with all of them.
+// of one matrix, or with all of them.
 struct Structure {
   std::size_t variable = 0, weight = 1;
   std::function<std::shared_ptr<const LinearMap>(const std::vector<double>& w, bool by_entries)> build;
@@ -50,7 +50,7 @@ constexpr std::size_t kSparse = 16;  // products of lanes that one of an entry t
 
 std::shared_ptr<const LinearMap> product_map(std::size_t outer, std::size_t m, std::size_t n, std::size_t inner,
                                              const std::vector<double>& w, bool by_entries) {
-  if (!by_entries || outer != 1 || inner != 1) return dense_map(outer, m, n, inner, w);
+  if (!by_entries) return dense_map(outer, m, n, inner, w);
   std::vector<SparseEntry> entries;
   for (std::size_t k = 0; k < w.size(); ++k) {
     if (w[k] != 0) entries.push_back({static_cast<std::uint32_t>(k / n), static_cast<std::uint32_t>(k % n), w[k]});
@@ -193,33 +193,41 @@ class SmallIntegers {
   std::uint64_t state_ = 20260;
 };
 
-// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries, where `weights` are not 0.
-bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<bool>& weights, bool by_entries) {
+// The structured map on integer weights against the op's denotation, both ways, bit for bit. By entries: where `weights` are not 0, and with few
+// coefficients, too, on the way back.
+bool probe(const Graph& graph, const Node& node, const Structure& s, const std::vector<double>& weights, bool by_entries) {
   SmallIntegers source;
   Node plain = node;
   if (auto* gemm = std::get_if<GemmAttributes>(&plain.attributes)) gemm->alpha = 1;
   plain.operands.resize(2);
   std::vector<Array<double>> operands;
   for (const NodeId id : plain.operands) operands.push_back({graph.node(id).shape, source.vector(graph.size(id))});
-  for (std::size_t k = 0; by_entries && k < weights.size(); ++k) operands[s.weight].values[k] *= weights[k] ? 1 : 0;
+  for (std::size_t k = 0; by_entries && k < weights.size(); ++k) {
+    double& w = operands[s.weight].values[k];
+    w = weights[k] == 0 ? 0 : w == 0 ? 1 : w;
+  }
   const auto reference = denote<double>(plain, pointers_to(operands));
   if (!reference) return false;
   const auto map = s.build(operands[s.weight].values, by_entries);
   const std::vector<double>& x = operands[s.variable].values;
   if (map->columns() != x.size() || map->rows() != reference.value().values.size()) return false;
-  std::vector<double> y(map->rows(), 0.0), back(map->columns(), 0.0);
+  std::vector<double> y(map->rows(), 0.0);
   map->apply(1, x.data(), y.data());
-  const std::vector<double> a = source.vector(y.size());
-  map->transpose(1, a.data(), back.data());
-  const double left = std::inner_product(y.begin(), y.end(), a.begin(), 0.0);
-  const double right = std::inner_product(x.begin(), x.end(), back.begin(), 0.0);
-  return y == reference.value().values && left == right;
+  std::vector<double> a = source.vector(y.size());
+  const auto comes_back = [&] {
+    std::vector<double> back(map->columns(), 0.0);
+    map->transpose(1, a.data(), back.data());
+    return std::inner_product(y.begin(), y.end(), a.begin(), 0.0) == std::inner_product(x.begin(), x.end(), back.begin(), 0.0);
+  };
+  const bool agrees = y == reference.value().values && comes_back();
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % kSparse == 0 ? 1 : 0;
+  return agrees && (!by_entries || comes_back());
 }
 
 struct SplitWeights {
   std::vector<double> mid, error;
-  std::vector<bool> used;  // not 0
-  bool exact = true;
+  std::size_t used = 0;                    // that are not 0
+  bool exact = true, error_alone = false;  // some are 0 but for an error
 };
 SplitWeights split_weights(const Array<Interval>& weights, double factor) {
   SplitWeights result;
@@ -227,8 +235,9 @@ SplitWeights split_weights(const Array<Interval>& weights, double factor) {
     const Split s = split(Interval(factor) * w);
     result.mid.push_back(s.mid);
     result.error.push_back(s.half_width);
-    result.used.push_back(s.mid != 0 || s.half_width != 0);
+    result.used += s.mid != 0 ? 1 : 0;
     result.exact = result.exact && s.half_width == 0;
+    result.error_alone = result.error_alone || (s.mid == 0 && s.half_width != 0);
   }
   return result;
 }
@@ -244,8 +253,11 @@ void set_bias(AffineForm& form, std::size_t i, const Interval& value) {
 Outcome<AffineForm> structured_form(const Graph& graph, const Node& node, const Structure& s, const ConstantValues& constants) {
   const auto* gemm = std::get_if<GemmAttributes>(&node.attributes);
   const SplitWeights weights = split_weights(constants.values[node.operands[s.weight]], gemm ? gemm->alpha : 1.0);
-  const bool by_entries = static_cast<std::size_t>(std::ranges::count(weights.used, true)) <= weights.used.size() / kSparse;
-  if (!probe(graph, node, s, weights.used, by_entries))
+  // By entries: one matrix, mostly of zeros, with every term of an execution's sum among them.
+  const bool is_matrix = (node.op == Op::gemm || node.op == Op::matmul) &&
+                         weights.mid.size() == element_count(node.shape) * graph.size(node.operands[s.variable]);
+  const bool by_entries = is_matrix && !weights.error_alone && weights.used > 0 && weights.used <= weights.mid.size() / kSparse;
+  if (!probe(graph, node, s, weights.mid, by_entries))
     return not_linear(node, "the structured map disagrees with the denotation on integer data");
   AffineForm form;
   form.parts.push_back(

@@ -298,7 +298,7 @@ class SparseMap final : public LinearMap {
   }
   // Where the first row's coefficients are mostly 0, these are passed over: entries are finite, and their products exactly 0.
   void transpose(std::size_t batch, const double* a, double* out) const override {
-    std::vector<std::uint32_t> used(batch > 0 && rows_ >= kWorthAList ? rows_ : 0);
+    std::vector<std::uint32_t> used(batch > 0 && rows_ >= kWorthAList && !start_.empty() ? rows_ : 0);
     const bool all = used.empty() || 4 * list_used(rows_, a, used.data()) > rows_;
     for (std::size_t b = 0; b < batch; ++b, a += rows_, out += columns_) {
       poll(entries_.size() + rows_ / kLanes);
@@ -341,7 +341,7 @@ class SparseMap final : public LinearMap {
     }
   }
   bool is_identity() const override { return identity_; }
-  std::size_t cost() const override { return entries_.size(); }
+  std::size_t cost() const override { return entries_.size() + (rows_ + columns_) / kLanes; }  // a row's zeros are written and looked at
 
  private:
   static constexpr std::size_t kWorthAList = 32;  // rows

@@ -151,9 +151,9 @@ def test_cuts(folder):
     assert says(f"{first} 11 01 0400{one} {leaf} {last}") == "certificate.value"                             # node 4 of four
     assert says(f"{first} 11 01 01000000807f {leaf} {last}") == "certificate.value"                          # infinite
     assert says(f"{first} 11 7f 0100{one} {leaf} {last}") == "certificate.length"
-    assert says(f"0100 0401 11 01 0300{one} {leaf} 0403 {plain} 02") == "box.premise"                         # of a node without a box
-    assert says(f"{first} 11 02 0300{huge} 0300{huge} {leaf} {plain} 02") == "theorem"       # beyond binary32: the greatest
-    assert says(f"{first} 11 02 0000{huge} 0000{huge} {leaf} {plain} 02") == "cut"           # below all of them
+    assert says(f"0100 0401 11 01 0300{one} {leaf} 0403 {plain} 02") == "box.premise"                        # of a node without a box
+    assert says(f"{first} 11 02 0300{huge} 0300{huge} {leaf} {plain} 02") == "theorem"                       # beyond binary32: the greatest
+    assert says(f"{first} 11 02 0000{huge} 0000{huge} {leaf} {plain} 02") == "cut"                           # below all of them
     # Named hints keep multipliers; a base is the same array; a branch's cuts end with it, and their places with them.
     named = f"06 00 81 {slope} 0100{one}"
     assert says(f"{first} {named} 08 03 00 00 02") == "certificate.hint"
@@ -174,11 +174,11 @@ def test_cuts(folder):
     # Multipliers in tighten and its leaves.
     assert says(f"{first} {cut} {leaf} 050188 0100{one} {plain} 02") == "theorem"
     assert says(f"{first} {cut} {leaf} 050188 0100{minus} {plain} 02") == "multiplier"
-    assert says(f"{first} {cut} {leaf} 0501a8 0100{one} 01 00000000 {one} {plain} 02") == "theorem"           # claims follow them
-    assert says(f"{first} {cut} {leaf} 100188 {leaf} {plain} 02") == "certificate.value"                      # not in 16
+    assert says(f"{first} {cut} {leaf} 0501a8 0100{one} 01 00000000 {one} {plain} 02") == "theorem"          # claims follow them
+    assert says(f"{first} {cut} {leaf} 100188 {leaf} {plain} 02") == "certificate.value"                     # not in 16
     assert says(f"{first} {cut} {leaf} 100108 0080 0100{one} {plain} 02") == "theorem"
     assert says(f"{first} 100108 0080 0100{one} {plain} 02") == "certificate.hint"
-    assert says(f"{first} 100108 {cut} {leaf} {leaf} {plain} 02") == "certificate.record"                     # in a tree
+    assert says(f"{first} 100108 {cut} {leaf} {leaf} {plain} 02") == "certificate.record"                    # in a tree
 
 
 EXAMPLE = """

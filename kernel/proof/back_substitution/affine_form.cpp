@@ -39,8 +39,8 @@ std::vector<double> matrix(std::size_t rows, std::size_t columns, const std::vec
   return result;
 }
 
-// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: by the entries that are not 0,
-// of one matrix, or with all of them.
+// A product with constant weights: which operand is the variable, and how weights on their own layout become a map: with all of them, or, of one
+// matrix, by the entries that are not 0.
 struct Structure {
   std::size_t variable = 0, weight = 1;
   std::function<std::shared_ptr<const LinearMap>(const std::vector<double>& w, bool by_entries)> build;

@@ -298,15 +298,18 @@ class SparseMap final : public LinearMap {
   }
   // Where the first row's coefficients are mostly 0, these are passed over: entries are finite, and their products exactly 0.
   void transpose(std::size_t batch, const double* a, double* out) const override {
-    std::vector<std::uint32_t> used(batch > 0 && rows_ >= kWorthAList && !start_.empty() ? rows_ : 0);
-    const bool all = used.empty() || 4 * list_used(rows_, a, used.data()) > rows_;
+    std::vector<std::uint32_t> used(batch > 0 && rows_ >= 4 * kLanes && !start_.empty() ? rows_ : 0);  // fewer are not worth a list
+    std::size_t count = used.empty() ? rows_ : list_used(rows_, a, used.data());
+    const bool all = used.empty() || 4 * count > rows_;
     for (std::size_t b = 0; b < batch; ++b, a += rows_, out += columns_) {
       poll(entries_.size() + rows_ / kLanes);
-      for (std::size_t k = 0; all && k < entries_.size(); ++k) out[entries_[k].column] += entries_[k].value * a[entries_[k].row];
-      for (const std::uint32_t row : std::span(used.data(), all ? 0 : list_used(rows_, a, used.data()))) {
-        for (std::size_t k = first(row); k < entries_.size() && entries_[k].row == row; ++k)
-          out[entries_[k].column] += entries_[k].value * a[row];
+      if (all) {
+        for (const SparseEntry& e : entries_) out[e.column] += e.value * a[e.row];
+        continue;
       }
+      if (b > 0) count = list_used(rows_, a, used.data());
+      for (const std::uint32_t row : std::span(used.data(), count))
+        for (std::size_t k = first(row); k < last(row); ++k) out[entries_[k].column] += entries_[k].value * a[row];
     }
   }
   void transpose_block(std::size_t batch, const Block& a, Block& out) const override {
@@ -344,7 +347,6 @@ class SparseMap final : public LinearMap {
   std::size_t cost() const override { return entries_.size() + (rows_ + columns_) / kLanes; }  // a row's zeros are written and looked at
 
  private:
-  static constexpr std::size_t kWorthAList = 32;  // rows
   std::vector<SparseEntry> entries_;
   std::vector<std::uint32_t> start_;  // of each row, and the end; empty: few entries
   bool identity_;

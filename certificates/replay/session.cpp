@@ -338,13 +338,12 @@ Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const 
   return cut_by_cases(levels_.back().scope, terms, tree);
 }
 
-// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more. One element
-// goes first: what its rows need of other nodes all parts share then. Elements of a feature map that stand at one position stay together, since
-// their rows touch the same window.
+// The same facts as of one step, for the same multiply-adds: a step takes those of its rows, two an element, and of one row more; on a feature map,
+// those of its tiles of elements. One element or tile goes first: what its rows need of other nodes all parts share then.
 Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection, const Hints& hints, bool round_to_float) {
   Scope& scope = levels_.back().scope;
   const std::size_t idle = team_ && node < problem_->graph().nodes.size() ? team_->idle() : 0;
-  const auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
+  auto elements = idle > 0 ? scope.selected(node, selection) : std::vector<std::uint32_t>{};
   const double work = 2 * static_cast<double>(elements.size()) * (elements.empty() ? 0 : problem_->row_work(node));
   const std::size_t count = work < kWorthAThread ? 1 : std::min(idle + 1, elements.size() / kElementsOfThread);
   if (count < 2) return scope.tighten(node, selection, hints, nullptr, round_to_float);
@@ -355,30 +354,38 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
     Outcome<Done> outcome = Done{};
     void tighten(NodeId at, const Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
   };
-  const Shape& shape = problem_->graph().node(node).shape;
-  const std::size_t size = problem_->graph().size(node);
-  const std::size_t positions = shape.size() > 2 ? size / static_cast<std::size_t>(shape[0] * shape[1]) : size;
-  const Selection none{Selection::Kind::mask, std::vector<bool>(size, false)};
+  const std::size_t positions = problem_->positions(node), tile = positions > 1 ? kernel::kElementsTogether : 1;
+  if (positions > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % positions; });
   const double before = *work_;
-  Part first{scope, none, work_};
-  first.selection.mask[elements[0]] = true;
+  const auto part_of = [&](const Scope& beginning, std::size_t from, std::size_t to) {
+    Part part{beginning, {Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)}, std::make_shared<double>(before)};
+    part.scope.spend_from(part.work);
+    for (const std::uint32_t element : std::span(elements).subspan(from, to - from)) part.selection.mask[element] = true;
+    return part;
+  };
+  Part first = part_of(scope, 0, tile);
   first.tighten(node, hints, round_to_float);
   if (!first.outcome) return first.outcome;
-  const double row_work = (before - *work_) / 3;
-  if (auto spent = spend(2 * static_cast<double>(elements.size() - 1) * row_work); !spent) return spent;
-  std::vector<Part> parts;
-  for (std::size_t k = 0; k < count; ++k) {
-    parts.push_back({first.scope, none, std::make_shared<double>(before)});
-    parts.back().scope.spend_from(parts.back().work);
+  const std::size_t tiles = (elements.size() - 1) / tile;  // that are left
+  double work_of_parts = before - *first.work;
+  if (positions == 1) {
+    work_of_parts += 2 * static_cast<double>(tiles) * work_of_parts / 3;
+    if (auto spent = spend(work_of_parts); !spent) return spent;
   }
-  for (const std::uint32_t element : std::span(elements).subspan(1))
-    parts[element % positions * count / positions].selection.mask[element] = true;
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < count; ++k)
+    parts.push_back(part_of(first.scope, tile * (1 + tiles * k / count), std::min(elements.size(), tile * (1 + tiles * (k + 1) / count))));
   team_->run(count, [&](std::size_t k) { parts[k].tighten(node, hints, round_to_float); });
   for (const Part& part : parts) {
     if (!part.outcome) return part.outcome;
+    work_of_parts += before - *part.work;
     if (auto met = first.scope.meet(part.scope); !met) return met;
   }
+  if (positions > 1) {
+    if (auto spent = spend(work_of_parts); !spent) return spent;
+  }
   scope = std::move(first.scope);
+  scope.spend_from(work_);
   return Done{};
 }
 

@@ -257,6 +257,11 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   return std::shared_ptr<const Problem>(problem);
 }
 
+std::size_t Problem::positions(NodeId node) const {
+  const Shape& shape = graph().node(node).shape;
+  return shape.size() >= 4 && shape[0] == 1 && !options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
+}
+
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};
   if (!floating()) result.emplace_back("real arithmetic is meant: a float execution of the network may differ by its rounding errors");

@@ -14,11 +14,6 @@ namespace {
 constexpr std::size_t kMaxDepth = 10000;  // literals of one scope
 constexpr double kIntervalWork = 8;       // multiply-adds that an operation on intervals takes as long as
 
-// Of a feature map, [1, channels, ...]; 1: none.
-std::size_t positions(const Shape& shape) {
-  return shape.size() >= 4 && shape[0] == 1 ? element_count({shape.begin() + 2, shape.end()}) : 1;
-}
-
 }  // namespace
 
 Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t group) {
@@ -276,7 +271,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
   if (elements.empty()) return Done{};
   Targets targets{node, 0, {}};
   // Rows that start at one position of a feature map stand together: they touch the same window of each map before it.
-  targets.positions = positions(graph.node(node).shape);
+  targets.positions = problem_->positions(node);
   targets.entries.reserve(2 * elements.size());
   std::vector<std::size_t> order(elements.size()), first_row(elements.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

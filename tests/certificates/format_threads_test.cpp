@@ -69,10 +69,32 @@ TEST_CASE("several threads answer and count the same") {
   CHECK(declined < 33);  // of 36
 }
 
+// Two convolutions of [1, 1, 26, 26].
+Graph feature_maps() {
+  std::mt19937_64 random(4);
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 1, 26, 26}, "x");
+  WindowAttributes window;
+  window.kernel = {3, 3};
+  window.strides = window.dilations = {1, 1};
+  window.pads_begin = window.pads_end = {0, 0};
+  window.groups = 1;
+  for (const std::int64_t channels : {1, 5}) {
+    std::vector<float> weights(static_cast<std::size_t>(channels * 5 * 9));
+    for (float& value : weights) value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 16.0F;
+    const auto z = graph.append(Op::conv, {x, graph.append_constant(Tensor::of_floats({5, channels, 3, 3}, weights))}, window);
+    REQUIRE(z.ok());
+    x = search_test::unary(graph, Op::relu, z.value());
+  }
+  graph.mark_output(x, "y");
+  return graph;
+}
+
 TEST_CASE("bounds derived by several threads are those of one") {
-  const Graph graph = search_test::random_network({4, 256, 256, 1}, 3);
-  const auto problem = search_test::open(
-      graph, {search_test::make_case(4, Rational(-1), Rational(1), {search_test::output_row({{0, Rational(1)}}, Rational(0))})});
+  const bool is_map = GENERATE(false, true);
+  const Graph graph = is_map ? feature_maps() : search_test::random_network({4, 256, 256, 1}, 3);
+  const auto problem = search_test::open(graph, {search_test::make_case(graph.size(graph.inputs[0]), Rational(-1), Rational(1),
+                                                                        {search_test::output_row({{0, Rational(1)}}, Rational(0))})});
   const auto team = std::make_shared<kernel::Team>(3);
   kernel::Session alone(problem), shared(problem, {}, team);
   for (kernel::Session* session : {&alone, &shared}) {

@@ -221,4 +221,68 @@ TEST_CASE("windows: bounds of feature maps are those of rows over every element"
   CHECK(tightened >= 500);
 }
 
+TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
+  constexpr std::int64_t kSide = 30, kChannels = 4, kLayers = 3;
+  RandomGraph random(9);
+  Graph graph;
+  NodeId x = graph.append_input(DType::float64, {1, kChannels, kSide, kSide}, "x");
+  WindowAttributes taps;
+  taps.kernel = {3, 3};
+  taps.strides = taps.dilations = taps.pads_begin = taps.pads_end = {1, 1};
+  taps.groups = 1;
+  for (std::int64_t k = 0; k < kLayers; ++k) {
+    if (k > 0) x = take(graph.append(Op::relu, {x}, NoAttributes{}, "h"));
+    const NodeId w = graph.append_constant(tensor({kChannels, kChannels, 3, 3}, random.weights(kChannels * kChannels * 9)));
+    x = take(graph.append(Op::conv, {x, w}, taps, "z"));
+  }
+  graph.mark_output(x, "y");
+  const std::size_t size = graph.size(x), positions = kSide * kSide;
+  const auto problem = open(statement(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
+                                               {row({{Rational(1), output(0)}}, Rational(0))}}}));
+  REQUIRE(problem->positions(x) == positions);
+  const Scope scope = boxed_root(problem);
+  const auto work_of = [&](const std::vector<std::uint32_t>& elements, const Literal* literal = nullptr) {
+    const auto left = std::make_shared<double>(1e12);
+    Scope copy = scope;
+    Hints hints;
+    if (literal != nullptr) {
+      REQUIRE(copy.assume(*literal).ok());
+      hints.beta = {1};
+    }
+    copy.spend_from(left);
+    Selection selection{Selection::Kind::mask, std::vector<bool>(size, false)};
+    for (const std::uint32_t element : elements) selection.mask[element] = true;
+    REQUIRE(code_of(copy.tighten(x, selection, hints)) == "accepted");
+    return 1e12 - *left;
+  };
+  // The elements at some positions from one on, in the middle.
+  const auto at = [&](std::size_t first, std::size_t count) {
+    std::vector<std::uint32_t> elements;
+    for (std::size_t p = first; p < first + count; ++p) {
+      for (std::size_t c = 0; c < kChannels; ++c) elements.push_back(static_cast<std::uint32_t>(c * positions + p));
+    }
+    return elements;
+  };
+  constexpr double kRows = 2 * kernel::kElementsTogether, kTap = kChannels * kChannels * 9;
+  const std::size_t middle = kSide * kSide / 2 + kSide / 2, tile = kernel::kElementsTogether / kChannels;
+  const double one = work_of(at(middle, tile)), whole_row = problem->row_work(x);
+  // Four positions side by side reach 3 * 6 of the map before them, and 5 * 8 of the one before that.
+  CHECK(one >= whole_row + kRows * (4 + 18 + 40) * kTap);
+  CHECK(one <= whole_row + 1.5 * kRows * (4 + 18 + 40) * kTap);
+  CHECK(one <= kRows / 4 * whole_row);
+  CHECK(one + work_of(at(middle + tile, 2 * tile)) == work_of(at(middle, 3 * tile)));
+  // Elements far from each other touch a window each.
+  std::vector<std::uint32_t> apart;
+  for (std::uint32_t k = 0; k < kernel::kElementsTogether; ++k) apart.push_back(3 * kSide + k / 4 * 7 * kSide + 3 + k % 4 * 7);
+  CHECK(work_of(apart) >= 3 * one);
+  // A literal on the way makes rows whole from there.
+  const Literal literal{problem->active_nodes()[1], 0, false, 0};
+  CHECK(work_of(at(middle, tile), &literal) >= kRows * (problem->row_work(literal.node)));
+  // A step that its elements' windows do not pay is declined, one of few elements is not.
+  Scope poor = scope;
+  poor.spend_from(std::make_shared<double>(2.5 * one));
+  Selection all{Selection::Kind::all, {}};
+  CHECK(code_of(Scope(poor).tighten(x, all, {})) == "kernel.work");
+}
+
 }  // namespace assay::test

@@ -31,7 +31,6 @@ namespace assay::kernel {
 namespace {
 
 constexpr std::size_t kMaxTileBytes = 8 << 20;  // of one node's block of rows
-constexpr std::size_t kWindowRows = 32;         // that share a window of a feature map
 constexpr std::size_t kBallPoll = 100;          // multiply-adds of a ball's element, between looks at the clock
 constexpr double kExactWork = 10;               // multiply-adds in doubles that one in integers takes as long as
 
@@ -224,31 +223,34 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   const NodeId start = top(targets.start, hints);
   // The linear bounds on the way cost about as much as a row.
   double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted_cuts(hints).work,
-         at_start = 0;  // of one row beside its way; of all rows where they start
+         owed = 0;  // of one row beside its way; of all rows where they start
   for (const Literal& literal : weighted_literals(hints)) extra += problem_->network_->idle_work_[literal.node];
-  for (const Targets::Entry& e : targets.entries) at_start += problem_->network_->idle_work_[e.node];
-  const double rows_work = static_cast<double>(targets.rows + 1) * (problem_->row_work(start) + extra) + at_start;
-  if (auto spent = spend(rows_work); !spent) return spent.rejection();
+  for (const Targets::Entry& e : targets.entries) owed += problem_->network_->idle_work_[e.node];
+  const double row_work = problem_->row_work(start) + extra;
+  const bool windows = targets.positions > 1;  // rows that pay for what they touched, tile by tile, and for one row more in each
+  if (!windows) owed += static_cast<double>(targets.rows + 1) * row_work;
+  if (auto spent = spend(owed); !spent) return spent.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;
   bounds_by_node.resize(start + 1);
   std::size_t widest = 1;
   for (const NodeId node : problem_->active_nodes()) {
     if (node <= start) widest = std::max(widest, graph.size(node));
   }
-  const bool windows = targets.positions > 1 && !problem_->options().exact;  // whose rows hold all elements
-  const std::size_t tile = windows ? kWindowRows : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
+  const std::size_t tile = windows ? 2 * kElementsTogether : std::clamp<std::size_t>(kMaxTileBytes / (widest * sizeof(double)), 8, 256);
   std::vector<Bound> bounds;
   auto entry = targets.entries.begin();
+  double touched = 0;  // of the last tile
   const auto run = [&]<class Rows>(Rows rows, std::size_t first, std::size_t count) {
     if constexpr (std::is_same_v<Rows, FilterRows>) {
       Places at(windows ? graph.size(targets.start) : 0);
       for (auto e = entry; windows && e != targets.entries.end() && e->row < first + count; ++e) at.meet(e->element);
-      if (windows) rows.open(targets.start, elements_of(at));
+      if (windows) rows.open(targets.start, elements_of(at));  // whose rows hold all elements
     }
     for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
     if (!walk(rows, count, start, hints, bounds_by_node)) return false;
+    if constexpr (std::is_same_v<Rows, FilterRows>) touched = static_cast<double>(rows.work()) + static_cast<double>(count) * extra;
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
       if constexpr (std::is_same_v<Rows, FilterRows>)
@@ -264,6 +266,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
     const bool done = problem_->options().exact ? run(ExactRows(graph, boxes_, count), first, count)
                                                 : run(FilterRows(graph, boxes_, count, diagnosis != nullptr), first, count);
     if (!done) return not_boxed("back_substitution.S1", start);
+    if (auto spent = spend(windows ? touched + row_work : 0); !spent) return spent.rejection();
   }
   return bounds;
 }

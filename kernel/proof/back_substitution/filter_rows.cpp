@@ -155,6 +155,7 @@ Block FilterRows::take() {
 
 Block FilterRows::consume(NodeId node) {
   --open_;
+  work_ += 2 * blocks_[node].values.size();
   return std::exchange(blocks_[node], {});
 }
 
@@ -241,6 +242,7 @@ void FilterRows::merge(NodeId node, Block fresh) {
     if (!same_order(block->elements, all)) *block = spread(rows_, *block, all, graph_.size(node));
   }
   const std::size_t count = to.count(graph_.size(node));
+  work_ += 2 * rows_ * count;
   std::vector<double> magnitude(count);
   for (std::size_t i = 0; i < count; ++i) magnitude[i] = magnitude_at(*boxes_[node], to.element(i));
   for (std::size_t row = 0; row < rows_; ++row) {
@@ -279,7 +281,7 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
       continue;
     }
     Block fresh = take();
-    part.map->transpose_block(rows_, a, fresh);
+    work_ += rows_ * part.map->transpose_block(rows_, a, fresh);
     merge(part.operand, std::move(fresh));
   }
   spare_.push_back(std::move(a));
@@ -304,7 +306,7 @@ void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {
     collect(line.error_bound.absolute);
     for (const Relaxation::Part& part : r.parts) {
       Block fresh = take();
-      carry(rows_, a, r.lower_intercept.size(), Slopes{part}, graph_.size(part.operand), fresh);
+      work_ += rows_ * carry(rows_, a, r.lower_intercept.size(), Slopes{part}, graph_.size(part.operand), fresh);
       merge(part.operand, std::move(fresh));
     }
   }

@@ -81,6 +81,7 @@ class FilterRows {
   [[nodiscard]] double estimate(std::size_t row) const;  // the double value itself; the exact one is within error_bound of it
   [[nodiscard]] double error_bound(std::size_t row) const { return error_bound_[row]; }
   [[nodiscard]] std::vector<double> input_coefficients(std::size_t row) const;  // inputs concatenated; for the search
+  [[nodiscard]] std::size_t work() const { return work_; }                      // multiply-adds so far, roughly
 
  private:
   void hold_all(NodeId node);  // the node's block, from now on
@@ -93,6 +94,7 @@ class FilterRows {
   std::size_t rows_;
   std::vector<Block> blocks_, spare_;  // by node, without values = none; and consumed ones, for reuse
   std::size_t open_ = 0;               // blocks that have values
+  std::size_t work_ = 0;
   std::vector<double> constant_, error_bound_;
   std::vector<RowSums> sums_;  // of the node at hand
   bool keep_inputs_;

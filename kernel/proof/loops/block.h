@@ -12,9 +12,9 @@ namespace assay::kernel {
 [[nodiscard]] Elements united(const Elements& a, const Elements& b, std::size_t size);
 
 // out = a M for a sparse M of `size` rows: row i has the entries first(i) .. last(i) - 1, each at column element(k), and
-// factor(k, positive) multiplies coefficients of that sign. The memory of `out` is used again.
+// factor(k, positive) multiplies coefficients of that sign. The memory of `out` is used again. Returns the multiply-adds of a row.
 template <class Map>
-void carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, std::size_t columns, Block& out) {
+std::size_t carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, std::size_t columns, Block& out) {
   const std::size_t count = a.count(size);
   std::size_t work = count;
   std::vector<Run> all;  // entries of those that have any
@@ -38,6 +38,7 @@ void carry(std::size_t rows, const Block& a, std::size_t size, const Map& map, s
         sums[to[static_cast<std::uint32_t>(map.element(k))]] += c * map.factor(k, c > 0);
     }
   }
+  return work + to_count;
 }
 
 }  // namespace assay::kernel

@@ -130,7 +130,7 @@ class ConvMap final : public LinearMap {
   }
   void apply(std::size_t batch, const double* x, double* y) const override { forward(batch, x, w_, y); }
   void transpose(std::size_t batch, const double* a, double* out) const override { backward(batch, a, transposed_, out); }
-  void transpose_block(std::size_t batch, const Block& a, Block& out) const override {
+  std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const override {
     if (s_.tensor_batch != 1 || (!a.elements && batch < kTile)) return LinearMap::transpose_block(batch, a, out);
     Places from(s_.result_positions), to(s_.operand_positions);
     for (std::size_t k = 0; k < a.count(rows_); ++k) from.meet(a.element(k) % static_cast<std::uint32_t>(s_.result_positions));
@@ -148,6 +148,7 @@ class ConvMap final : public LinearMap {
     out.values.assign(batch * out.elements->size(), 0.0);
     for (std::size_t b = 0; b < batch; b += kTile)
       backward(std::min(kTile, batch - b), from, to, source + b * order->size(), transposed_, out.values.data() + b * out.elements->size());
+    return order->size() * fan_in_ + out.elements->size();
   }
   void apply_magnitude(const double* x, double* y) const override {
     PaddedMatrix magnitudes = w_;
@@ -312,8 +313,8 @@ class SparseMap final : public LinearMap {
         for (std::size_t k = first(row); k < last(row); ++k) out[entries_[k].column] += entries_[k].value * a[row];
     }
   }
-  void transpose_block(std::size_t batch, const Block& a, Block& out) const override {
-    a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
+  std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const override {
+    return a.elements ? carry(batch, a, rows_, *this, columns_, out) : LinearMap::transpose_block(batch, a, out);
   }
   // What carry() asks for. Where entries are few for the rows they are searched: of many maps into one node each has to stay as small as they are.
   [[nodiscard]] std::size_t first(std::size_t row) const {
@@ -354,11 +355,12 @@ class SparseMap final : public LinearMap {
 
 }  // namespace
 
-void LinearMap::transpose_block(std::size_t batch, const Block& a, Block& out) const {
+std::size_t LinearMap::transpose_block(std::size_t batch, const Block& a, Block& out) const {
   out.elements = nullptr;
   out.values.assign(batch * columns_, 0.0);
   const Block all = a.elements ? spread(batch, a, nullptr, rows_) : Block{};
   transpose(batch, (a.elements ? all : a).values.data(), out.values.data());
+  return cost() + (a.elements ? rows_ : 0);
 }
 
 std::shared_ptr<const LinearMap> dense_map(std::size_t outer, std::size_t rows, std::size_t columns, std::size_t inner,

@@ -73,8 +73,8 @@ class LinearMap {
   virtual void apply(std::size_t batch, const double* x, double* y) const = 0;
   // out[b,j] += sum_i a[b,i] M[i,j].
   virtual void transpose(std::size_t batch, const double* a, double* out) const = 0;
-  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds.
-  virtual void transpose_block(std::size_t batch, const Block& a, Block& out) const;
+  // out = a M: of which elements, is the map's choice. The memory of `out` is used again, whatever it holds. Returns the multiply-adds of a row.
+  virtual std::size_t transpose_block(std::size_t batch, const Block& a, Block& out) const;
   // y[i] += sum_j |M[i,j]| x[j] for x >= 0.
   virtual void apply_magnitude(const double* x, double* y) const = 0;
   // y[i] += sum over the stored entries of row i of x[j].

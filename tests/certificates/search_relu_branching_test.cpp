@@ -150,6 +150,37 @@ TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
   CHECK(result.value().refutation->cases() == std::vector<bool>{false, true});
 }
 
+TEST_CASE("a tree that is to pause goes on where little of it is open", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  std::uint64_t batches = 0, paused = 0, refuted = 0;
+  BranchingOptions options;
+  options.threads = 1;
+  options.between_nodes = [&] { ++batches; };
+  REQUIRE(branch(graph, options).result.refutation.has_value());
+  REQUIRE(batches > 5);
+  for (std::uint64_t pause_at = 1; pause_at <= batches; ++pause_at) {
+    std::uint64_t at = 0;
+    options.pause = {};
+    options.between_nodes = [&] {
+      if (++at == pause_at) options.pause = Deadline::in(0);
+    };
+    const Run run = branch(graph, options);
+    if (run.result.refutation) {
+      ++refuted;
+      continue;
+    }
+    ++paused;
+    CHECK(refuted == 0);  // once most of it is closed it ends with all of it
+    CHECK(run.result.reason == "time");
+    REQUIRE(run.result.unfinished.has_value());
+    CHECK(run.result.unfinished->closed_share < kNearlyClosed);
+  }
+  CHECK(paused > 0);
+  CHECK(refuted > 1);
+}
+
 TEST_CASE("deadline, stop request and memory limit end the search with a reason", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   const Network network(problem);

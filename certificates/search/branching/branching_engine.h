@@ -121,6 +121,7 @@ class Branching {
   void finish(std::string reason);
   void leave(Worker& worker);
   [[nodiscard]] Unfinished unfinished() const;
+  [[nodiscard]] bool has_to_pause() const;
   void report(double seconds) const;
   [[nodiscard]] bool is_root(const Treated& treated) const { return treated.node.record == tree_->root(); }
 
@@ -142,6 +143,7 @@ class Branching {
   std::vector<OpenNode> open_;
   std::vector<OpenNode> left_;  // by workers that ended
   std::size_t in_work_ = 0;
+  double share_in_work_ = 0;  // of the tree, as Unfinished counts
   bool finished_ = false;
   bool restart_ = false;
   bool left_open_ = false;        // as many leaves as were asked for
@@ -168,6 +170,7 @@ struct Branching::Worker {
   DualAscent ascent;
   Workspace workspace;
   std::vector<Treated> batch;
+  double share = 0;                                                 // of the batch, in the tree
   std::uint64_t minimisers = 0;                                     // tried so far
   std::map<std::uint32_t, std::unique_ptr<RelaxationLp>> programs;  // by case position
 };

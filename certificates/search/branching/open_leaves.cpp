@@ -52,4 +52,6 @@ Unfinished Branching::unfinished() const {
   return frontier.unfinished();
 }
 
+bool Branching::has_to_pause() const { return options_.pause.has_passed() && unfinished().closed_share - share_in_work_ < kNearlyClosed; }
+
 }  // namespace assay::search

@@ -36,12 +36,18 @@ bool Branching::pop(Worker& worker) {
     finished_ = true;
     changed_.notify_all();
   }
+  if (!finished_ && has_to_pause()) {
+    reason_ = "time";
+    finished_ = true;
+    changed_.notify_all();
+  }
   if (options_.open_leaves > 0 && !finished_) choose_hardest();
   if (finished_ || open_.empty()) return false;
   // A share of the open nodes, so that the other threads find work too; the newest first, to keep the stack short.
   const std::size_t fair = (open_.size() + static_cast<std::size_t>(options_.threads) - 1) / static_cast<std::size_t>(options_.threads);
   std::size_t tasks = 0;
   worker.batch.clear();
+  worker.share = 0;
   const std::size_t limit = options_.open_leaves > 0 ? 1 : std::min(worker.ascent.capacity(), learning_ ? kDeepBatch : kWideBatch);
   while (!open_.empty() && worker.batch.size() < fair && (worker.batch.empty() || tasks + open_.back().cases.size() <= limit)) {
     if (tree_->is_void(open_.back().record)) {
@@ -53,9 +59,11 @@ bool Branching::pop(Worker& worker) {
     tasks += open_.back().cases.size();
     Treated& treated = worker.batch.emplace_back();
     treated.node = std::move(open_.back());
+    worker.share += std::ldexp(1.0, -static_cast<int>(treated.node.record->depth));
     open_.pop_back();
   }
   in_work_ += worker.batch.size();
+  share_in_work_ += worker.share;
   nodes_ += worker.batch.size();
   return true;
 }
@@ -265,6 +273,7 @@ void Branching::work_with(Worker& worker) {
     choose_and_split(worker);
     const std::lock_guard lock(mutex_);
     in_work_ -= worker.batch.size();
+    share_in_work_ -= worker.share;
     worker.batch.clear();
     if (learning_ && round_leaves_ >= round_limit_ && !finished_) restart_ = finished_ = true;
     changed_.notify_all();
@@ -296,6 +305,7 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   left_.clear();
   open_.push_back(std::move(first));
   in_work_ = 0;
+  share_in_work_ = 0;
   round_leaves_ = 0;
   finished_ = restart_ = halt_ = false;
   std::vector<std::jthread> threads;

@@ -21,8 +21,11 @@
 
 namespace assay::search {
 
+constexpr double kNearlyClosed = 0.75;
+
 struct BranchingOptions {
   Deadline deadline;
+  Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <random>
 #include <vector>
 
 #include "certificates/format/replay.h"
@@ -31,6 +32,27 @@ std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_
   widths.insert(widths.end(), hidden.begin(), hidden.end());
   widths.push_back(1);
   return open(random_network(widths, 3), {make_case(kInputs, -radius, radius, {output_row({{0, 1}}, Rational(-1000000000))})});
+}
+
+// The same of two convolutions whose maps have more elements than one chunk.
+std::shared_ptr<const kernel::Problem> map_problem() {
+  constexpr std::int64_t kWidth = 24;
+  std::mt19937_64 random(6);
+  Graph graph;
+  NodeId x = graph.append_input(DType::float32, {1, 1, kWidth, kWidth}, "x");
+  WindowAttributes window;
+  window.kernel = {3, 3};
+  window.strides = window.dilations = window.pads_begin = window.pads_end = {1, 1};
+  window.groups = 1;
+  for (const std::int64_t channels : {1, 5, 5}) {
+    std::vector<float> weights(static_cast<std::size_t>(channels * 5 * 9));
+    for (float& value : weights) value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 16.0F;
+    const auto z = graph.append(Op::conv, {x, graph.append_constant(Tensor::of_floats({5, channels, 3, 3}, weights))}, window);
+    REQUIRE(z.ok());
+    x = unary(graph, Op::relu, z.value());
+  }
+  graph.mark_output(x, "y");
+  return open(graph, {make_case(kWidth * kWidth, Rational(-1, 10), Rational(1, 10), {output_row({{0, 1}}, Rational(-1000000000))})});
 }
 
 kernel::Scope scope_of(const std::shared_ptr<const kernel::Problem>& problem) {
@@ -102,7 +124,8 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
 }
 
 TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][strategy]") {
-  const auto problem = relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  const bool is_map = GENERATE(false, true);
+  const auto problem = is_map ? map_problem() : relu_problem({400, 400, 400, 400}, Rational(1, 1000));
   RootBounds whole(*problem, scope_of(problem), 1), paused(*problem, scope_of(problem), 2);
   REQUIRE(whole.advance({}).ok());
   int pauses = 0;
@@ -112,10 +135,25 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
     REQUIRE(paused.advance(plan).ok());
   }
   CHECK(pauses > 3);
+  // What the certificate says: one step for each node.
+  kernel::Scope replayed = scope_of(problem);
+  certificate::Fragment steps;
   for (const NodeId node : problem->active_nodes()) {
-    CHECK(paused.scope().box(node).lo == whole.scope().box(node).lo);
-    CHECK(paused.scope().box(node).hi == whole.scope().box(node).hi);
+    REQUIRE(replayed.propagate_box(node).ok());
+    steps.box(node);
+    const bool refined = std::ranges::count(problem->pre_activations(), node) > 0 && !replayed.selected(node, {}).empty();
+    if (!refined) continue;
+    REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
+    steps.tighten(node, {}, {}, nullptr, true);
   }
+  for (const NodeId node : problem->active_nodes()) {
+    for (const RootBounds* root : {&paused, &whole}) {
+      CHECK(root->scope().box(node).lo == replayed.box(node).lo);
+      CHECK(root->scope().box(node).hi == replayed.box(node).hi);
+    }
+  }
+  CHECK(whole.steps().bytes() == steps.bytes());
+  CHECK(paused.steps().bytes() == steps.bytes());
 }
 
 TEST_CASE("a root shared by threads replays", "[search][strategy]") {

@@ -112,9 +112,10 @@ Outcome<Done> RootBounds::open_node() {
   if (paused_) return Done{};
   if (!done) return done;
   steps_.box(node.id);
+  before_chunks_ = steps_;
   is_open_ = true;
   if (!node.refined) return done;
-  elements_ = scope_.selected(node.id, {});
+  elements_ = in_order(node.id);
   sizes_ += problem_.graph().size(node.id);
   selected_ += elements_.size();
   return done;
@@ -124,20 +125,34 @@ Outcome<Done> RootBounds::refine_node() {
   while (!elements_.empty() && !paused_) {
     if (auto done = refine_chunks(next_chunks()); !done) return done;
   }
+  if (paused_ || !before_chunks_) return Done{};
+  steps_ = *std::exchange(before_chunks_, std::nullopt);
+  steps_.tighten(nodes_[at_].id, {}, {}, nullptr, true);
   return Done{};
+}
+
+// The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other.
+std::vector<std::uint32_t> RootBounds::in_order(NodeId node) const {
+  std::vector<std::uint32_t> elements = scope_.selected(node, {});
+  const std::size_t positions = problem_.positions(node);
+  if (positions > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % positions; });
+  return elements;
 }
 
 // One chunk for every thread, or one in all where threads are not worth their start.
 std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
   const double rate = seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate;
-  const std::size_t parts = fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::min(threads_, elements_.size());
+  const std::size_t tile = problem_.positions(nodes_[at_].id) > 1 ? kernel::kElementsTogether : 1;
+  const std::size_t parts =
+      fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
   const std::size_t taken = std::min(elements_.size(), parts * kChunk);
+  const auto end_of = [&](std::size_t part) { return part == parts ? taken : taken * part / parts / tile * tile; };
   std::vector<Chunk> chunks(parts);
   for (std::size_t part = 0; part < parts; ++part) {
     Chunk& chunk = chunks[part];
-    chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(taken * part / parts),
-                          elements_.begin() + static_cast<std::ptrdiff_t>(taken * (part + 1) / parts));
-    if (chunk.elements.size() == elements_.size() && elements_ == scope_.selected(nodes_[at_].id, {})) continue;
+    chunk.elements.assign(elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part)),
+                          elements_.begin() + static_cast<std::ptrdiff_t>(end_of(part + 1)));
+    if (chunk.elements.size() == elements_.size() && elements_.size() == scope_.selected(nodes_[at_].id, {}).size()) continue;
     chunk = chunk_of(chunk.elements);
   }
   return chunks;

@@ -1,14 +1,16 @@
 // RootBounds: the facts at a group's root, derived piece by piece, so that a search may attack or branch in between and go on.
 //
 // In graph order every active node gets its box, and every pre-activation is refined at its open elements, in chunks that
-// threads share: each refines its chunk on a copy of the scope, and the scope meets the copies. The certificate has the chunks
-// one after the other, which gives the same bounds, since no chunk's rows depend on the node's own box.
+// threads share: each refines its chunk on a copy of the scope, and the scope meets the copies. The certificate has one step for all
+// chunks of a node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that touch the same windows
+// stay together (kernel::kElementsTogether). Where it was read in between, it has the chunks one after the other.
 //
 // What all of this is going to take is estimated from the multiply-adds per second so far.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,7 +70,11 @@ class RootBounds {
   // What stops steps on the scope and its copies between the calls.
   void stop_at(const Limit& limit) { limit_ = limit; }
   [[nodiscard]] const kernel::Scope& scope() const { return scope_; }
-  [[nodiscard]] certificate::Fragment& steps() { return steps_; }  // what the kernel accepted so far
+  // What the kernel accepted so far.
+  [[nodiscard]] certificate::Fragment& steps() {
+    before_chunks_.reset();
+    return steps_;
+  }
 
  private:
   struct ActiveNode {
@@ -86,6 +92,7 @@ class RootBounds {
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;
   }
+  [[nodiscard]] std::vector<std::uint32_t> in_order(NodeId node) const;
   [[nodiscard]] std::vector<Chunk> next_chunks() const;
   [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
   [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
@@ -99,6 +106,7 @@ class RootBounds {
   kernel::Scope scope_;
   Limit limit_;
   certificate::Fragment steps_;
+  std::optional<certificate::Fragment> before_chunks_;  // of the open node; none: they have to stay
   std::vector<ActiveNode> nodes_;
   std::size_t at_ = 0, first_skipped_;     // in nodes_
   bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined

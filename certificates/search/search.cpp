@@ -40,7 +40,6 @@ constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusi
 constexpr std::uint64_t kFewNodes = 8;    // before the root's bounds are refined, where they are those of curves
 constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its nodes' minimisers find witnesses, too
 constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
-constexpr double kNearlyDone = 2;         // times as long as a tree was given, where most of it is closed by then
 constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
 constexpr double kTrialShare = 0.02;      // of the time left, the same
 constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
@@ -247,8 +246,7 @@ class Search {
       const bool last = root.complete() && !refinable && (one_by_one || !activations || options_.split.into > 0);
       round = std::max({round, seconds_since(begin), has_branched ? 0 : std::min(kFirstTree, kFirstTreeShare * remaining())});
       const Deadline until = last ? deadline_ : std::min(deadline_, Deadline::in(round));
-      const Deadline most = last ? deadline_ : std::min(deadline_, Deadline::in(kNearlyDone * round));
-      auto branched = one_by_one ? branch_each(root, open, until, most, result.refutation, proved) : branch(root, open, until, most);
+      auto branched = one_by_one ? branch_each(root, open, until, result.refutation, proved) : branch(root, open, until);
       if (!branched) return branched;
       if (!has_branched && branched.value().by_programs) careful_ = false;
       has_branched = true;
@@ -371,8 +369,7 @@ class Search {
     return done;
   }
 
-  // Splits of activations go on until `most` where they are nearly done.
-  Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until, Deadline most) {
+  Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
     const auto begin = Clock::now();
     const kernel::Scope& scope = root.scope();
     BranchingOptions options;
@@ -386,7 +383,7 @@ class Search {
     options.on_progress = options_.on_progress;
     if (side_attack_) options.between_nodes = [this] { side_attack_->take_turn(); };
     const bool relu = splits_activations(scope);
-    if (relu) options.pause = std::exchange(options.deadline, most);
+    if (relu) options.go_on_if_nearly_closed(deadline_);
     if (side_attack_ && !relu) side_attack_->fade();  // points of the branches' boxes are tried
     if (!relu && dual_.supported() && !dual_.relu_only() && can_be_refined(root)) {
       if (auto refined = refine(root, open); !refined) return refined.rejection();
@@ -394,12 +391,11 @@ class Search {
     if (relu && !dual_.relu_only() && can_be_refined(root)) options.most_nodes = kFewNodes;
     if (!relu && options_.branching == Options::Branching::automatic && dual_.supported() && !dual_.splits_are_exact()) {
       // The slopes of the root alone often do; otherwise splits of inputs go on where a few nodes ended.
-      std::size_t open_leaves = 0;
+      const std::size_t open_leaves = std::exchange(options.open_leaves, 0);
       options.most_nodes = kFewNodes;
-      std::swap(options.open_leaves, open_leaves);
       Outcome<GroupResult> first = relu_branching(dual_, scope.group(), scope, open, options, stop_.get_token(), statistics_);
       options.most_nodes = 0;
-      std::swap(options.open_leaves, open_leaves);
+      options.open_leaves = open_leaves;
       const bool answered = !first || first.value().refutation || first.value().witness || until.has_passed();
       if (answered) statistics_.branching_seconds += seconds_since(begin);
       if (answered) return first;
@@ -411,28 +407,27 @@ class Search {
   }
 
   // Whether careful splits pay is seen on the first case: either way for a moment, then the one that closed more of its tree.
-  Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until, Deadline most) {
-    double most_closed = -1;
+  Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until) {
+    double most = -1;
     bool better = true;
     for (const bool careful : {true, false}) {
       careful_ = careful;
-      const Deadline trial = std::min(until, Deadline::in(std::max(kFirstTrial, kTrialShare * remaining())));
-      auto branched = branch(root, {position}, trial, trial);
+      auto branched = branch(root, {position}, std::min(until, Deadline::in(std::max(kFirstTrial, kTrialShare * remaining()))));
       if (!branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached()) {
         careful_.reset();
         return branched;
       }
       const double closed = branched.value().unfinished ? branched.value().unfinished->closed_share : 0;
-      if (closed > most_closed) better = careful;
-      most_closed = std::max(most_closed, closed);
+      if (closed > most) better = careful;
+      most = std::max(most, closed);
     }
     careful_ = better;
-    return branch(root, {position}, until, most);
+    return branch(root, {position}, until);
   }
 
   // The cases one after the other, the furthest from closed first, where a witness may lie: each in a tree of its own, whose splits are
   // chosen for it. Those that are refuted leave `open`, and are merged into `refutation`.
-  Outcome<GroupResult> branch_each(RootBounds& root, std::vector<std::uint32_t>& open, Deadline until, Deadline most,
+  Outcome<GroupResult> branch_each(RootBounds& root, std::vector<std::uint32_t>& open, Deadline until,
                                    std::optional<kernel::Refutation>& refutation, Proved& proved) {
     std::map<std::uint32_t, double> bounds;
     if (unfinished_) {
@@ -442,7 +437,7 @@ class Search {
     std::ranges::stable_sort(open, std::greater(), [&](std::uint32_t position) { return bounds[cases[position]]; });
     const auto count = static_cast<double>(open.size());
     while (true) {
-      auto branched = careful_ ? branch(root, {open.back()}, until, most) : try_both(root, open.back(), until, most);
+      auto branched = careful_ ? branch(root, {open.back()}, until) : try_both(root, open.back(), until);
       if (!branched) return branched;
       GroupResult& one = branched.value();
       if (!one.refutation) {

@@ -5,6 +5,7 @@
 // a ProofTree for the writer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,6 +37,12 @@ struct BranchingOptions {
   int root_iterations = 60, node_iterations = 16;
   std::function<void()> between_nodes;               // called by the only thread, where there is one
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
+
+  // A tree that is nearly closed at the deadline goes on, for as long again at most.
+  void go_on_if_nearly_closed(Deadline last) {
+    pause = deadline;
+    deadline = std::min(last, Deadline::in(2 * deadline.seconds_left()));
+  }
 };
 
 // A branch of the tree that was left open by `open_leaves`.

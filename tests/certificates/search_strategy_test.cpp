@@ -8,6 +8,7 @@
 
 #include "certificates/format/replay.h"
 #include "certificates/search/attack/attack.h"
+#include "certificates/search/bounds/reached.h"
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/deadline.h"
 #include "certificates/search/search.h"
@@ -25,6 +26,7 @@ using search_test::unary;
 
 constexpr std::size_t kInputs = 20;  // more than are split
 constexpr std::int64_t kSide = 96;   // of the slow network's matrices
+constexpr std::int64_t kWidth = 24;  // of feature maps
 
 // A property that is far from violated.
 std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_t>& hidden, const Rational& radius) {
@@ -34,9 +36,8 @@ std::shared_ptr<const kernel::Problem> relu_problem(const std::vector<std::size_
   return open(random_network(widths, 3), {make_case(kInputs, -radius, radius, {output_row({{0, 1}}, Rational(-1000000000))})});
 }
 
-// The same of two convolutions whose maps have more elements than one chunk.
-std::shared_ptr<const kernel::Problem> map_problem() {
-  constexpr std::int64_t kWidth = 24;
+// The same of convolutions whose maps have more elements than one chunk, about the outputs of each kind from `first` on.
+std::shared_ptr<const kernel::Problem> map_problem(std::uint64_t first, std::uint64_t outputs) {
   std::mt19937_64 random(6);
   Graph graph;
   NodeId x = graph.append_input(DType::float32, {1, 1, kWidth, kWidth}, "x");
@@ -46,13 +47,15 @@ std::shared_ptr<const kernel::Problem> map_problem() {
   window.groups = 1;
   for (const std::int64_t channels : {1, 5, 5}) {
     std::vector<float> weights(static_cast<std::size_t>(channels * 5 * 9));
-    for (float& value : weights) value = static_cast<float>(static_cast<int>(random() % 33) - 16) / 16.0F;
+    for (float& value : weights) value = static_cast<float>(static_cast<int>(random() % 32) - 16 + 0.5F) / 16.0F;
     const auto z = graph.append(Op::conv, {x, graph.append_constant(Tensor::of_floats({5, channels, 3, 3}, weights))}, window);
     REQUIRE(z.ok());
     x = unary(graph, Op::relu, z.value());
   }
   graph.mark_output(x, "y");
-  return open(graph, {make_case(kWidth * kWidth, Rational(-1, 10), Rational(1, 10), {output_row({{0, 1}}, Rational(-1000000000))})});
+  std::vector<std::pair<std::uint64_t, Rational>> terms;
+  for (std::uint64_t k = first; k < first + outputs; ++k) terms.emplace_back(k, Rational(1));
+  return open(graph, {make_case(kWidth * kWidth, Rational(-1, 10), Rational(1, 10), {output_row(terms, Rational(-1000000000))})});
 }
 
 kernel::Scope scope_of(const std::shared_ptr<const kernel::Problem>& problem) {
@@ -125,7 +128,7 @@ TEST_CASE("a root whose nodes do not fit has boxes everywhere, and goes on later
 
 TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][strategy]") {
   const bool is_map = GENERATE(false, true);
-  const auto problem = is_map ? map_problem() : relu_problem({400, 400, 400, 400}, Rational(1, 1000));
+  const auto problem = is_map ? map_problem(0, 5 * kWidth * kWidth) : relu_problem({400, 400, 400, 400}, Rational(1, 1000));
   RootBounds whole(*problem, scope_of(problem), 1), paused(*problem, scope_of(problem), 2);
   REQUIRE(whole.advance({}).ok());
   int pauses = 0;
@@ -135,14 +138,13 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
     REQUIRE(paused.advance(plan).ok());
   }
   CHECK(pauses > 3);
-  // What the certificate says: one step for each node.
+  // What the certificate says: one step for each node. (Weights of 0 leave no case to some elements: too few for a mask.)
   kernel::Scope replayed = scope_of(problem);
   certificate::Fragment steps;
   for (const NodeId node : problem->active_nodes()) {
     REQUIRE(replayed.propagate_box(node).ok());
     steps.box(node);
-    const bool refined = std::ranges::count(problem->pre_activations(), node) > 0 && !replayed.selected(node, {}).empty();
-    if (!refined) continue;
+    if (std::ranges::count(problem->pre_activations(), node) == 0 || replayed.selected(node, {}).empty()) continue;
     REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
     steps.tighten(node, {}, {}, nullptr, true);
   }
@@ -154,6 +156,65 @@ TEST_CASE("pauses lose nothing, and threads find the same bounds", "[search][str
   }
   CHECK(whole.steps().bytes() == steps.bytes());
   CHECK(paused.steps().bytes() == steps.bytes());
+}
+
+TEST_CASE("what no case depends on is not refined", "[search][strategy]") {
+  const std::uint64_t row = 9, column = 11;
+  const auto problem = map_problem(2 * kWidth * kWidth + row * kWidth + column, 1);
+  const auto& refined = problem->pre_activations();
+  REQUIRE(refined.size() == 3);
+  RootBounds all(*problem, scope_of(problem), 1);
+  REQUIRE(all.advance({}).ok());
+  CHECK(all.complete());
+  kernel::Scope boxes = scope_of(problem), replayed = scope_of(problem);
+  for (const NodeId node : problem->active_nodes()) {
+    REQUIRE(boxes.propagate_box(node).ok());
+    REQUIRE(replayed.propagate_box(node).ok());
+    if (std::ranges::count(refined, node) > 0) REQUIRE(replayed.tighten(node, {}, {}, nullptr, true).ok());
+  }
+  const kernel::Scope& scope = all.scope();
+  for (std::size_t layer = 0; layer < 3; ++layer) {
+    const NodeId node = refined[layer];
+    const std::uint64_t reach = 2 - layer;  // pixels, in each direction
+    std::size_t narrowed = 0;
+    for (std::uint64_t k = 0; k < problem->graph().size(node); ++k) {
+      const std::uint64_t y = k / kWidth % kWidth, x = k % kWidth;
+      const bool is_channel = layer < 2 || k / (kWidth * kWidth) == 2;
+      const bool is_reached = is_channel && y + reach >= row && y <= row + reach && x + reach >= column && x <= column + reach;
+      INFO("layer " << layer << ", element " << k);
+      if (is_reached) {
+        narrowed += scope.box(node).lo[k] > boxes.box(node).lo[k] ? 1 : 0;
+        CHECK(scope.box(node).lo[k] == replayed.box(node).lo[k]);
+        CHECK(scope.box(node).hi[k] == replayed.box(node).hi[k]);
+      } else {
+        CHECK(scope.box(node).lo[k] <= replayed.box(node).lo[k]);
+        CHECK(scope.box(node).hi[k] >= replayed.box(node).hi[k]);
+      }
+    }
+    if (layer > 0) CHECK(narrowed > 0);
+  }
+  CHECK(scope.box(refined[2]).lo[0] < replayed.box(refined[2]).lo[0]);
+}
+
+TEST_CASE("paths are followed through every kind of op", "[search][strategy]") {
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, 6}, "x");
+  const auto slice = [&](NodeId of, std::int64_t from, std::int64_t count) {
+    const auto part = graph.append(Op::slice, {of}, SliceAttributes{{0, from}, {1, 1}, {1, count}});
+    REQUIRE(part.ok());
+    return part.value();
+  };
+  const NodeId h = unary(graph, Op::tanh, x), left = slice(h, 0, 3), right = slice(h, 2, 3);
+  const auto product = graph.append(Op::mul, {left, right});
+  REQUIRE(product.ok());
+  const NodeId y = slice(product.value(), 0, 2);
+  graph.mark_output(y, "y");
+  const auto problem = open(graph, {make_case(6, Rational(-1), Rational(1), {output_row({{1, 1}}, Rational(-5))})});
+  const auto reached = reached_by_cases(*problem, 0);
+  CHECK(reached[y] == std::vector<bool>{false, true});
+  CHECK(reached[product.value()] == std::vector<bool>{false, true, false});
+  CHECK(reached[h] == std::vector<bool>{true, true, true, true, true, false});  // a product's factors are not told apart
+  CHECK(reached[x] == reached[h]);
 }
 
 TEST_CASE("a root shared by threads replays", "[search][strategy]") {

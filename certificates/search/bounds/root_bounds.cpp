@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "certificates/replay/session.h"
+#include "certificates/search/bounds/reached.h"
 
 namespace assay::search {
 namespace {
@@ -19,6 +20,7 @@ constexpr double kWorthThreads = 0.02;  // seconds of a node's refinement from w
 constexpr double kFirstRate = 2e9;      // multiply-adds per second of one thread, until the first chunk is measured
 constexpr double kUsable = 0.9;         // of the time left: the rest is for what follows the root
 constexpr double kMeasured = 0.01;      // seconds of chunks from which the rate is known
+constexpr double kWorthMask = 0.1;      // of a node's open elements
 constexpr std::size_t kGroup = 8;       // elements that share slopes
 constexpr int kIterations = 12;         // of the ascent of these slopes
 
@@ -116,6 +118,7 @@ Outcome<Done> RootBounds::open_node() {
   is_open_ = true;
   if (!node.refined) return done;
   elements_ = in_order(node.id);
+  opened_ = elements_.size() == scope_.selected(node.id, {}).size() ? kernel::Selection() : selection_of(node.id, elements_);
   sizes_ += problem_.graph().size(node.id);
   selected_ += elements_.size();
   return done;
@@ -127,13 +130,18 @@ Outcome<Done> RootBounds::refine_node() {
   }
   if (paused_ || !before_chunks_) return Done{};
   steps_ = *std::exchange(before_chunks_, std::nullopt);
-  steps_.tighten(nodes_[at_].id, {}, {}, nullptr, true);
+  steps_.tighten(nodes_[at_].id, opened_, {}, nullptr, true);
   return Done{};
 }
 
-// The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other.
-std::vector<std::uint32_t> RootBounds::in_order(NodeId node) const {
+// The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other. Without those that no case
+// depends on, where these are worth a mask.
+std::vector<std::uint32_t> RootBounds::in_order(NodeId node) {
   std::vector<std::uint32_t> elements = scope_.selected(node, {});
+  if (reached_.empty()) reached_ = reached_by_cases(problem_, scope_.group());
+  const auto is_needless = [&](std::uint32_t element) { return !reached_[node][element]; };
+  const auto needless = static_cast<double>(std::ranges::count_if(elements, is_needless));
+  if (needless >= kWorthMask * static_cast<double>(elements.size())) std::erase_if(elements, is_needless);
   const std::size_t positions = problem_.positions(node);
   if (positions > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % positions; });
   return elements;

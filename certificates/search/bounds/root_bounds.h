@@ -1,6 +1,6 @@
 // RootBounds: the facts at a group's root, derived piece by piece, so that a search may attack or branch in between and go on.
 //
-// In graph order every active node gets its box, and every pre-activation is refined at its open elements, in chunks that
+// In graph order every active node gets its box, and every pre-activation is refined at its open elements that cases depend on, in chunks that
 // threads share: each refines its chunk on a copy of the scope, and the scope meets the copies. The certificate has one step for all
 // chunks of a node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that touch the same windows
 // stay together (kernel::kElementsTogether). Where it was read in between, it has the chunks one after the other.
@@ -92,7 +92,7 @@ class RootBounds {
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;
   }
-  [[nodiscard]] std::vector<std::uint32_t> in_order(NodeId node) const;
+  [[nodiscard]] std::vector<std::uint32_t> in_order(NodeId node);
   [[nodiscard]] std::vector<Chunk> next_chunks() const;
   [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
   [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
@@ -111,8 +111,10 @@ class RootBounds {
   std::size_t at_ = 0, first_skipped_;     // in nodes_
   bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined
   std::vector<std::uint32_t> elements_;
-  std::size_t sizes_ = 0, selected_ = 0;  // elements of the pre-activations so far, and how many of them were open
-  double work_done_ = 0, seconds_ = 0;    // of the chunks so far
+  kernel::Selection opened_;                // what these were at first
+  std::vector<std::vector<bool>> reached_;  // by node and element: cases depend on it; empty: not known yet
+  std::size_t sizes_ = 0, selected_ = 0;    // elements of the pre-activations so far, and how many of them were open
+  double work_done_ = 0, seconds_ = 0;      // of the chunks so far
 };
 
 }  // namespace assay::search

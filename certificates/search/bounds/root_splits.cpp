@@ -23,7 +23,7 @@ constexpr double kWorthwhile = 0.02;   // of a range's width: a tree that takes 
 constexpr float kLeastScore = 1e-25F;  // of a split that helps
 
 // A node of an end's tree: a split with two children, or a leaf.
-struct Node {
+struct TreeNode {
   DualBoxes boxes;
   std::vector<kernel::Literal> literals;
   DualParameters parameters;
@@ -35,7 +35,7 @@ struct Node {
 struct End {
   std::uint32_t element;
   double sign;
-  std::vector<Node> nodes{};
+  std::vector<TreeNode> nodes{};
   [[nodiscard]] std::size_t worst() const {
     std::size_t worst = 0;
     for (std::size_t k = 1; k < nodes.size(); ++k) {
@@ -83,7 +83,7 @@ class Trees {
     const std::size_t at = end.worst();
     if (!end.nodes[at].split) return;
     for (const std::size_t half : {0U, 1U}) {
-      Node child = end.nodes[at];
+      TreeNode child = end.nodes[at];
       child.children = {};
       kernel::Literal literal = *child.split;
       literal.at_least = half == 1;
@@ -100,7 +100,7 @@ class Trees {
   bool bound(std::span<const std::pair<End*, std::size_t>> leaves, int steps) {
     std::vector<DualTask> tasks;
     for (const auto& [end, at] : leaves) {
-      const Node& leaf = end->nodes[at];
+      const TreeNode& leaf = end->nodes[at];
       DualTask& task = tasks.emplace_back();
       task.boxes = &leaf.boxes;
       task.literals = leaf.literals;
@@ -116,7 +116,7 @@ class Trees {
     ascent_.bound_ranges(node_, tasks, options, results);
     if (limit_.reached()) return false;
     for (std::size_t k = 0; k < leaves.size(); ++k) {
-      Node& leaf = leaves[k].first->nodes[leaves[k].second];
+      TreeNode& leaf = leaves[k].first->nodes[leaves[k].second];
       leaf.bound = results[k].bound;
       leaf.split = best_split(graph_, results[k]);
       leaf.parameters = std::move(results[k].parameters);
@@ -133,7 +133,7 @@ class Trees {
 
 // In preorder.
 void list(const DualGraph& graph, NodeId node, const End& end, std::size_t at, std::vector<kernel::CaseStep>& steps) {
-  const Node& here = end.nodes[at];
+  const TreeNode& here = end.nodes[at];
   if (here.children[0] == 0) {
     steps.push_back({std::nullopt, to_hints(graph, here.parameters, node)});
     return;

@@ -14,11 +14,11 @@ namespace assay::search {
 namespace {
 
 constexpr int kRootSteps = 60;
-constexpr int kSteps = 5;
+constexpr int kHalfSteps = 5;
 constexpr int kMoreSteps = 20;            // on the halves that are chosen
 constexpr std::size_t kMostCases = 8;     // that choose a split: those furthest from closed
 constexpr double kLeastShortfall = 1e-9;  // of a bound
-constexpr double kLeastScore = 1e-9;      // of an input's width, where no half gains
+constexpr double kWidthScore = 1e-9;      // of an input's width, where no half gains
 
 // How much of what a case lacks its bound on a half gains, at most 1.
 double gain(double above, double here) {
@@ -76,7 +76,7 @@ Outcome<Done> Probing::conclude(kernel::Scope& scope, bool sweeps, bool asks_all
 void Probing::bound(std::span<Half> halves, std::size_t first, const ProbedCase& above) {
   std::vector<LaneBound> results(halves.size());
   const std::vector<const LaneParameters*> starts(halves.size(), &above.bound.parameters);
-  bounds_[first / kLanes].bound(case_of(above.position), starts, kSteps, first % kLanes, results);
+  bounds_[first / kLanes].bound(case_of(above.position), starts, kHalfSteps, first % kLanes, results);
   for (std::size_t k = 0; k < halves.size(); ++k) halves[k].box.cases.push_back({above.position, std::move(results[k])});
 }
 
@@ -120,7 +120,7 @@ std::optional<Probing::Choice> Probing::choose(const ProbedBox& above) {
     for (std::size_t c = 0; c < probed; ++c) bound(batch, first, *order[c]);
     for (std::size_t k = first; k < first + batch.size(); k += 2) {
       double& score = scores[halves[k].input];
-      score = kLeastScore * (above.box.hi[halves[k].input] - above.box.lo[halves[k].input]);
+      score = kWidthScore * (above.box.hi[halves[k].input] - above.box.lo[halves[k].input]);
       for (std::size_t c = 0; c < probed; ++c) {
         for (const std::size_t half : {k, k + 1}) score += gain(order[c]->bound.bound, halves[half].box.cases[c].bound.bound);
       }

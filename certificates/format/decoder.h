@@ -52,6 +52,7 @@ class Reader::Decoder {
         record_.round_to_float = cursor.byte() != 0;
         [[fallthrough]];
       case RecordType::box:
+      case RecordType::boxes:
         record_.node = node();
         return;
       case RecordType::tighten:

@@ -82,6 +82,7 @@ std::string record_text(const Record& record) {
     case RecordType::begin_group:
       return name + " " + std::to_string(record.group);
     case RecordType::sweep:
+    case RecordType::boxes:
       return name + " from node " + std::to_string(record.node) + (record.round_to_float ? ", rounded to float32" : "");
     case RecordType::box:
       return name + " node " + std::to_string(record.node);

@@ -18,8 +18,8 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 
 constexpr std::array<std::uint32_t, 256> kTable = make_table();
 constexpr std::array<const char*, kRecordTypes + 1> kNames{
-    "?",     "begin_group", "end_group", "sweep", "box",  "tighten", "define_hints", "conclude",         "conclude_with",
-    "empty", "split",       "split",     "split", "next", "done",    "witness",      "tighten_by_cases", "cut"};
+    "?",     "begin_group", "end_group", "sweep", "box",  "tighten", "define_hints",     "conclude", "conclude_with", "empty",
+    "split", "split",       "split",     "next",  "done", "witness", "tighten_by_cases", "cut",      "boxes"};
 
 }  // namespace
 

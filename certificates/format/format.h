@@ -34,8 +34,9 @@ enum class RecordType : std::uint8_t {
   witness,
   tighten_by_cases,
   cut,
+  boxes,
 };
-inline constexpr std::uint8_t kRecordTypes = 17;
+inline constexpr std::uint8_t kRecordTypes = 18;
 [[nodiscard]] const char* to_string(RecordType type);
 [[nodiscard]] constexpr bool is_split(RecordType type) {
   return type == RecordType::split_zero || type == RecordType::split_f32 || type == RecordType::split_f64;

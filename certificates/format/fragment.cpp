@@ -227,6 +227,11 @@ void Fragment::sweep(NodeId first, bool round_to_float) {
   put_varint(bytes_, first);
 }
 
+void Fragment::boxes(NodeId first) {
+  begin(RecordType::boxes);
+  put_varint(bytes_, first);
+}
+
 void Fragment::box(NodeId node) {
   begin(RecordType::box);
   put_varint(bytes_, node);

@@ -312,6 +312,8 @@ class Replay {
         return session.end_group();
       case RecordType::sweep:
         return session.sweep(record.node, record.round_to_float);
+      case RecordType::boxes:
+        return session.propagate_boxes(record.node);
       case RecordType::box:
         return session.propagate_box(record.node);
       case RecordType::tighten:

@@ -25,6 +25,7 @@ class Fragment {
   // propagate_box for every non-constant node in order from `first`, and tighten(unstable, policy) on every pre-activation
   // node among them, rounded outward to float32 if `round_to_float`.
   void sweep(NodeId first, bool round_to_float);
+  void boxes(NodeId first);  // ... without the second
   void box(NodeId node);
   // Claims, if any, are one pair per selected element.
   void tighten(NodeId node, const kernel::Selection& selection, const kernel::Hints& hints, const kernel::Claims* claims,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace assay::kernel {
@@ -45,8 +46,10 @@ Outcome<Done> sweep_with(const Problem& problem, Scope& scope, NodeId first, Tig
     const bool on_the_way = std::ranges::binary_search(problem.active_nodes(), node);
     if (problem.is_constant(node) || graph.node(node).op == Op::input || !(on_the_way || scope.has_box(node))) continue;
     if (auto boxed = scope.propagate_box(node); !boxed) return boxed;
-    if (!std::ranges::binary_search(problem.pre_activations(), node) || has_best_box(problem, scope, node)) continue;
-    if (auto tightened = tighten(node); !tightened) return tightened;
+    if constexpr (!std::is_null_pointer_v<Tighten>) {
+      if (!std::ranges::binary_search(problem.pre_activations(), node) || has_best_box(problem, scope, node)) continue;
+      if (auto tightened = tighten(node); !tightened) return tightened;
+    }
   }
   return Done{};
 }
@@ -89,6 +92,8 @@ Outcome<Done> by_cases(Scope& scope, std::span<const CaseStep> tree, const Step&
 Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float) {
   return sweep_with(problem, scope, first, [&](NodeId node) { return scope.tighten(node, {}, {}, nullptr, round_to_float); });
 }
+
+Outcome<Done> propagate_boxes(const Problem& problem, Scope& scope, NodeId first) { return sweep_with(problem, scope, first, nullptr); }
 
 Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree, bool round_to_float) {
   return by_cases(scope, tree,
@@ -287,11 +292,19 @@ Outcome<Done> Session::close(Outcome<Refutation> refutation) {
   return Done{};
 }
 
-Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
+Outcome<Done> Session::spend_sweep() {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  if (auto spent = spend(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth())); !spent) return spent;
-  Scope& scope = levels_.back().scope;
-  return sweep_with(*problem_, scope, first, [&](NodeId node) { return tighten_in_parts(node, {}, {}, round_to_float); });
+  return spend(static_cast<double>(problem_->graph().nodes.size()) * static_cast<double>(2 + depth()));
+}
+
+Outcome<Done> Session::sweep(NodeId first, bool round_to_float) {
+  if (auto spent = spend_sweep(); !spent) return spent;
+  return sweep_with(*problem_, levels_.back().scope, first, [&](NodeId node) { return tighten_in_parts(node, {}, {}, round_to_float); });
+}
+
+Outcome<Done> Session::propagate_boxes(NodeId first) {
+  if (auto spent = spend_sweep(); !spent) return spent;
+  return kernel::propagate_boxes(*problem_, levels_.back().scope, first);
 }
 
 Outcome<Done> Session::propagate_box(NodeId node) {

@@ -24,6 +24,7 @@ namespace assay::kernel {
 // propagate_box, in order, for every node >= first that is neither constant nor an input and that is active or has a box; each
 // pre-activation among them is then refined at its unstable elements by the kernel's own policy.
 [[nodiscard]] Outcome<Done> sweep(const Problem& problem, Scope& scope, NodeId first, bool round_to_float);
+[[nodiscard]] Outcome<Done> propagate_boxes(const Problem& problem, Scope& scope, NodeId first);  // without that
 
 // Bounds of the selected elements in each leaf of the tree, and of these what both halves of each split have.
 [[nodiscard]] Outcome<Done> tighten_by_cases(Scope& scope, NodeId node, const Selection& selection, std::span<const CaseStep> tree,
@@ -64,6 +65,7 @@ class Session {
   void leave_team() { team_ = nullptr; }
 
   Outcome<Done> sweep(NodeId first, bool round_to_float);
+  Outcome<Done> propagate_boxes(NodeId first);
   Outcome<Done> propagate_box(NodeId node);
   Outcome<Done> tighten(NodeId node, const Selection& selection, const Hints& hints, const Claims* claims = nullptr,
                         bool round_to_float = false);
@@ -102,6 +104,7 @@ class Session {
   };
   Session(const Session& of, double work);
   Outcome<Done> spend_step();
+  Outcome<Done> spend_sweep();
   Outcome<Done> spend_split(NodeId node);
   Outcome<Done> spend_tree(std::span<const CaseStep> tree, double leaf, std::uint64_t bytes);
   [[nodiscard]] Outcome<Scope> opposite(std::size_t level) const;

@@ -17,6 +17,7 @@
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/bounds/root_refinement.h"
 #include "certificates/search/branching/input_branching.h"
+#include "certificates/search/branching/input_splits.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/cuts/group_cuts.h"
 #include "certificates/search/deadline.h"
@@ -25,8 +26,6 @@
 
 namespace assay::search {
 namespace {
-
-using kernel::CaseMultipliers;
 
 constexpr std::size_t kFewInputs = 12;    // free inputs up to which splitting them is the better tree
 constexpr double kCheapBounds = 0.05;     // seconds of bounds before the first attack: easy refutations never see one
@@ -319,7 +318,7 @@ class Search {
     kernel::Diagnosis diagnosis;
     auto concluded = scope.conclude(cases.single_rows(), {}, &diagnosis);
     if (diagnosis.margins.size() != cases.single_rows().size()) return Done{};  // stopped
-    std::vector<CaseMultipliers> refuted;
+    std::vector<kernel::CaseMultipliers> refuted;
     std::vector<std::uint32_t> left;
     double worst = INFINITY;
     Frontier frontier;

@@ -51,6 +51,7 @@ class Builder {
         if (!open_.empty()) ++tree_.parts[open_.back()].conclusions;
         break;
       case RecordType::sweep:
+      case RecordType::boxes:
       case RecordType::box:
       case RecordType::tighten:
       case RecordType::tighten_by_cases:

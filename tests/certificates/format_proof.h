@@ -76,6 +76,7 @@ inline void write_proof(certificate::Writer& writer) {
   writer.end_group();
 
   certificate::Fragment plain;
+  plain.boxes(kZ);
   plain.sweep(0, true);
   writer.begin_group(1);
   writer.append(plain);

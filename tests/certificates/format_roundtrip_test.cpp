@@ -75,15 +75,17 @@ std::size_t slope_bytes(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("sweep, box and empty come back") {
+TEST_CASE("sweep, boxes, box and empty come back") {
   Fragment steps;
   steps.sweep(3, true);
   steps.sweep(0, false);
   steps.box(7);
   steps.empty();
+  steps.boxes(5);
   std::vector<Record> records;
   through_file(steps, nullptr, [&](const Record& record) { records.push_back(record); });
-  REQUIRE(records.size() == 4);
+  REQUIRE(records.size() == 5);
+  CHECK((records[4].type == RecordType::boxes && records[4].node == 5));
   CHECK((records[0].type == RecordType::sweep && records[0].node == 3 && records[0].round_to_float));
   CHECK((records[1].type == RecordType::sweep && records[1].node == 0 && !records[1].round_to_float));
   CHECK((records[2].type == RecordType::box && records[2].node == 7));

@@ -217,6 +217,37 @@ TEST_CASE("paths are followed through every kind of op", "[search][strategy]") {
   CHECK(reached[x] == reached[h]);
 }
 
+TEST_CASE("what boxes refute is refuted by boxes in the certificate", "[search][strategy]") {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_boxes.assay";
+  std::size_t roots = 0, branches = 0;
+  for (const int bound : {-60, -4, -3, -2}) {
+    const auto problem =
+        open(random_network({3, 8, 8, 1}, 21), {make_case(3, Rational(-1), Rational(1), {output_row({{0, 1}}, Rational(bound))})});
+    auto writer = certificate::Writer::open(path.string(), *problem);
+    REQUIRE(writer.ok());
+    Options options;
+    options.deadline = Deadline::in(60);
+    options.branching = Options::Branching::input;
+    REQUIRE(search(problem, options, writer.value().get()).value().answer == Result::Answer::unsatisfiable);
+    auto reader = certificate::Reader::open(path.string());
+    REQUIRE(reader.ok());
+    std::size_t boxes = 0;
+    while (true) {
+      const auto record = reader.value()->next(&problem->graph());
+      REQUIRE(record.ok());
+      if (record.value() == nullptr) break;
+      boxes += record.value()->type == certificate::RecordType::boxes ? 1 : 0;
+    }
+    (bound == -60 ? roots : branches) += boxes;
+    auto again = certificate::Reader::open(path.string());
+    REQUIRE(again.ok());
+    CHECK(certificate::replay(*again.value(), problem).ok());
+  }
+  std::filesystem::remove(path);
+  CHECK(roots == 1);
+  CHECK(branches > 0);
+}
+
 TEST_CASE("a root shared by threads replays", "[search][strategy]") {
   const auto problem = relu_problem({600, 600, 600}, Rational(1, 10000));
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "assay_root_threads.assay";

@@ -36,6 +36,9 @@ inline std::string written(const certificate::Record& record) {
     case certificate::RecordType::sweep:
       step.sweep(record.node, record.round_to_float);
       return step.bytes();
+    case certificate::RecordType::boxes:
+      step.boxes(record.node);
+      return step.bytes();
     case certificate::RecordType::box:
       step.box(record.node);
       return step.bytes();

@@ -15,7 +15,7 @@ for entry in range(256):
 RECORDS = [record.split() for record in (
     "-, begin_group varint, end_group, sweep B node, box node, tighten tightening, define_hints varint hints, conclude cases hints, "
     "conclude_with cases varint beta, empty, split node varint, split node varint f, split node varint d, next, done, witness varint texts, tighten_by_cases by_cases, "
-    "cut terms tree").split(", ")]
+    "cut terms tree, boxes node").split(", ")]
 
 
 def crc32c(data):

@@ -157,6 +157,10 @@ class Replay:
             self.narrow(node, dict(enumerate(image)))
             self.narrow_by_splits(node)
 
+    def step_boxes(self, first):
+        for node in range(first, len(self.nodes)):
+            self.step_box(node)
+
     def step_sweep(self, rounding, first):
         for node in range(first, len(self.nodes)):
             self.step_box(node)

@@ -97,6 +97,10 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
     }
     is_open_ = false;
   }
+  if (std::exchange(only_boxes_, false)) {
+    steps_ = {};
+    steps_.boxes(0);
+  }
   return Done{};
 }
 
@@ -270,6 +274,7 @@ Outcome<Done> RootBounds::refine_chunks(std::vector<Chunk> chunks, const Prepare
     }
     if (!done) return done;
     steps_.tighten(node, chunks[part].selection, chunks[part].hints, nullptr, true);
+    only_boxes_ = false;
   }
   std::size_t taken = 0;
   for (const Chunk& chunk : chunks) taken += chunk.elements.size();

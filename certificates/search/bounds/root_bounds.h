@@ -73,6 +73,7 @@ class RootBounds {
   // What the kernel accepted so far.
   [[nodiscard]] certificate::Fragment& steps() {
     before_chunks_.reset();
+    only_boxes_ = false;
     return steps_;
   }
 
@@ -107,6 +108,7 @@ class RootBounds {
   Limit limit_;
   certificate::Fragment steps_;
   std::optional<certificate::Fragment> before_chunks_;  // of the open node; none: they have to stay
+  bool only_boxes_ = true;                              // are in steps_, and nobody read them
   std::vector<ActiveNode> nodes_;
   std::size_t at_ = 0, first_skipped_;     // in nodes_
   bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined

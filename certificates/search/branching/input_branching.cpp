@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-
 #include <condition_variable>
 #include <map>
 #include <new>
@@ -17,6 +16,7 @@
 #include "certificates/search/attack/candidate_point.h"
 #include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/branching/input_losses.h"
+#include "certificates/search/branching/input_splits.h"
 #include "certificates/search/branching/probing.h"
 #include "semantics/demand.h"
 
@@ -230,9 +230,36 @@ class Engine {
     return false;
   }
 
-  void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
+  // Boxes alone may be enough, in the search and in the check, for a part of the work: asked as long as that is so often enough.
+  bool close_on_boxes(const std::shared_ptr<Branch>& branch) {
+    constexpr double kOften = 0.15, kFewFailures = 5;
+    if (static_cast<double>(on_boxes_) + kFewFailures < kOften * static_cast<double>(asked_on_boxes_)) return false;
+    ++asked_on_boxes_;
     kernel::Scope scope = *branch->scope;
+    certificate::Fragment steps;
+    if (!kernel::propagate_boxes(problem_, scope, 0)) return false;
+    steps.boxes(0);
+    kernel::Diagnosis diagnosis;
+    auto refutation = scope.empty();
+    if (refutation) {
+      steps.empty();
+    } else {
+      static_cast<void>(scope.conclude(cases_.single_rows(), {}, &diagnosis));
+      if (diagnosis.margins.size() != cases_.single_rows().size()) return false;
+      std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
+      if (!all_closed(bounds)) return false;
+      refutation = conclude(scope, bounds, steps);
+    }
+    if (!refutation) return false;
+    ++on_boxes_;
+    close(branch, steps, std::move(refutation).value());
+    return true;
+  }
+
+  void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
     ++nodes_;
+    if (branch->depth > 0 && close_on_boxes(branch)) return;
+    kernel::Scope scope = *branch->scope;
     certificate::Fragment steps;
     if (branch->depth > 0 || !options_.root_is_refined) {
       if (auto done = kernel::sweep(problem_, scope, 0, false); !done) return fail(done.rejection());
@@ -269,7 +296,7 @@ class Engine {
       const auto [node, element] = region->next_split();
       return split(branch, {node, element, 0.0}, true);
     }
-    const std::optional<Split> jump = branch->depth % kIntegerTurn == kIntegerTurn - 1 ? open_integer(scope) : std::nullopt;
+    const std::optional<Split> jump = branch->depth % kIntegerTurn == kIntegerTurn - 1 ? open_integer(problem_, scope) : std::nullopt;
     if (jump) return split(branch, *jump, false);
     split_input(branch, scope, lost.empty() ? scores(scope, bounds, losses) : lost);
   }
@@ -302,21 +329,6 @@ class Engine {
       open[k]->point = std::move(result.x);
     }
     return lost;
-  }
-
-  // Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
-  // both halves are closed.
-  std::optional<Split> open_integer(const kernel::Scope& scope) const {
-    for (const NodeId id : problem_.active_nodes()) {
-      const Node& node = problem_.graph().node(id);
-      if (!is_integer(node.dtype) || node.op == Op::input || !scope.has_box(id)) continue;
-      const kernel::Box& box = scope.box(id);
-      for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
-        const double first = std::ceil(box.lo[i]), last = std::floor(box.hi[i]);
-        if (first < last) return Split{id, i, std::floor(first / 2 + last / 2) + 0.5};
-      }
-    }
-    return std::nullopt;
   }
 
   // The minimiser of a bound is a point of the branch, and often a counterexample when there is one.
@@ -364,27 +376,11 @@ class Engine {
   }
 
   void split_input(const std::shared_ptr<Branch>& branch, const kernel::Scope& scope, const std::vector<double>& scores) {
-    double best_score = 0;
-    std::optional<Split> chosen;
-    for (std::size_t i = 0; i < cases_.coordinates().size(); ++i) {
-      const auto [node, element] = cases_.coordinates()[i];
-      const kernel::Box& box = scope.box(node);
-      const double lo = box.lo[element], hi = box.hi[element];
-      const bool whole = !is_float(problem_.graph().node(node).dtype);  // then no point lies on the threshold
-      const double middle = whole ? std::floor(lo / 2 + hi / 2) + 0.5 : lo / 2 + hi / 2;
-      if (!(lo < middle && middle < hi)) continue;
-      const double score = (std::isfinite(scores[i]) ? scores[i] : 0) + 1e-12 * (hi - lo);
-      if (!chosen || score > best_score) {
-        best_score = score;
-        chosen = Split{node, element, middle};
-      }
-    }
-    if (!chosen) {
-      if (const std::optional<Split> jump = open_integer(scope)) return split(branch, *jump, false);
-      std::unique_lock lock(mutex_);
-      return give_up("a branch that is a single point stays undecided");
-    }
-    split(branch, *chosen, false);
+    std::optional<Split> chosen = best_half(problem_, scope, cases_.coordinates(), scores);
+    if (!chosen) chosen = open_integer(problem_, scope);
+    if (chosen) return split(branch, *chosen, false);
+    std::unique_lock lock(mutex_);
+    give_up("a branch that is a single point stays undecided");
   }
 
   void split(const std::shared_ptr<Branch>& branch, const Split& where, bool in_region, Probing::Choice* probed = nullptr) {
@@ -465,6 +461,7 @@ class Engine {
   const std::vector<std::uint32_t> positions_;
   const std::optional<ScalarGraph> scalars_;            // none: branches are bounded by the kernel alone
   std::atomic<std::uint64_t> asked_ = 0, refused_ = 0;  // conclusions of probed branches
+  std::atomic<std::uint64_t> asked_on_boxes_ = 0, on_boxes_ = 0;
   std::atomic<bool> halt_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, ended_;  // a branch waits, or finished_; finished_
@@ -483,18 +480,6 @@ GroupResult input_branching(const DualGraph& graph, std::size_t group, const ker
   statistics.splits_inputs = true;
   statistics.free_inputs = std::max(statistics.free_inputs, free_inputs(*graph.network().problem(), root));
   return Engine(graph, group, root, positions, options, stop, statistics).run();
-}
-
-std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope) {
-  std::size_t count = 0;
-  for (const NodeId input : problem.graph().inputs) {
-    const kernel::Box& box = scope.box(input);
-    for (std::size_t i = 0; i < box.lo.size(); ++i) {
-      const double rounding = 0x1p-50 * std::max(std::fabs(box.lo[i]), std::fabs(box.hi[i]));  // an input pinned to a decimal is no wider
-      count += box.hi[i] - box.lo[i] > rounding ? 1 : 0;
-    }
-  }
-  return count;
 }
 
 }  // namespace assay::search

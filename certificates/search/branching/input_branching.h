@@ -12,9 +12,6 @@
 
 namespace assay::search {
 
-// Inputs of which a split is left.
-[[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
-
 // `positions`: the cases of the group that are still open at `root`. Without a refutation or a witness, `reason` is set.
 GroupResult input_branching(const DualGraph& graph, std::size_t group, const kernel::Scope& root, std::span<const std::uint32_t> positions,
                             const BranchingOptions& options, const std::stop_token& stop, Statistics& statistics);

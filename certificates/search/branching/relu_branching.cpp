@@ -11,7 +11,7 @@
 
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/branching/branching_engine.h"
-#include "certificates/search/branching/input_branching.h"
+#include "certificates/search/branching/input_splits.h"
 
 namespace assay::search {
 namespace {

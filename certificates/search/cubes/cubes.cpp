@@ -31,6 +31,8 @@ class Steps {
         return begin(record);
       case RecordType::sweep:
         return kernel::sweep(*problem_, *scope_, record.node, record.round_to_float);
+      case RecordType::boxes:
+        return kernel::propagate_boxes(*problem_, *scope_, record.node);
       case RecordType::box:
         return scope_->propagate_box(record.node);
       case RecordType::tighten:

@@ -135,6 +135,8 @@ Outcome<Done> take_step(const kernel::Problem& problem, const Record& record, ke
   switch (record.type) {
     case RecordType::sweep:
       return kernel::sweep(problem, scope, record.node, record.round_to_float);
+    case RecordType::boxes:
+      return kernel::propagate_boxes(problem, scope, record.node);
     case RecordType::box:
       return scope.propagate_box(record.node);
     case RecordType::tighten:

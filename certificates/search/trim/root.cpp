@@ -35,7 +35,8 @@ bool is_refinement(const Record& record) {
 }
 
 bool derives(const Record& record) {
-  return record.type == RecordType::box || record.type == RecordType::tighten || record.type == RecordType::define_hints;
+  return record.type == RecordType::box || record.type == RecordType::boxes || record.type == RecordType::tighten ||
+         record.type == RecordType::define_hints;
 }
 
 struct Conclusion {

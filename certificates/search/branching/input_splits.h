@@ -1,0 +1,27 @@
+// Which inputs are left to split, and where.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "certificates/search/branching/proof_tree.h"
+#include "kernel/kernel.h"
+
+namespace assay::search {
+
+// Inputs of which a split is left.
+[[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
+
+// The middle of the input, by node and element, whose score is best. None: all of them are points.
+[[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,
+                                             std::span<const std::pair<NodeId, std::uint32_t>> inputs, std::span<const double> scores);
+
+// Between two values that a computed integer may still take. Splitting inputs alone never tells the sides of a jump apart, because
+// both halves are closed.
+[[nodiscard]] std::optional<Split> open_integer(const kernel::Problem& problem, const kernel::Scope& scope);
+
+}  // namespace assay::search

@@ -230,30 +230,34 @@ class Engine {
     return false;
   }
 
-  // Boxes alone may be enough, in the search and in the check, for a part of the work: asked as long as that is so often enough.
+  // Rows on the boxes alone close branches that rows on swept ones leave open, where planes depend on the boxes. Asked as long as that happens.
   bool close_on_boxes(const std::shared_ptr<Branch>& branch) {
-    constexpr double kOften = 0.15, kFewFailures = 5;
-    if (static_cast<double>(on_boxes_) + kFewFailures < kOften * static_cast<double>(asked_on_boxes_)) return false;
+    constexpr double kOften = 0.02, kFew = 2;
+    if (static_cast<double>(gained_on_boxes_) + kFew < kOften * static_cast<double>(asked_on_boxes_)) return false;
     ++asked_on_boxes_;
-    kernel::Scope scope = *branch->scope;
+    kernel::Scope scope = *branch->scope, swept = scope;
     certificate::Fragment steps;
     if (!kernel::propagate_boxes(problem_, scope, 0)) return false;
     steps.boxes(0);
-    kernel::Diagnosis diagnosis;
-    auto refutation = scope.empty();
-    if (refutation) {
-      steps.empty();
-    } else {
-      static_cast<void>(scope.conclude(cases_.single_rows(), {}, &diagnosis));
-      if (diagnosis.margins.size() != cases_.single_rows().size()) return false;
-      std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
-      if (!all_closed(bounds)) return false;
-      refutation = conclude(scope, bounds, steps);
-    }
+    auto refutation = conclude_on(scope, steps);
     if (!refutation) return false;
-    ++on_boxes_;
+    certificate::Fragment none;
+    const bool closes_swept = kernel::sweep(problem_, swept, 0, false).ok() && conclude_on(swept, none).ok();
+    gained_on_boxes_ += closes_swept ? 0 : 1;
     close(branch, steps, std::move(refutation).value());
     return true;
+  }
+
+  // By single rows, or since a box is empty.
+  Outcome<kernel::Refutation> conclude_on(const kernel::Scope& scope, certificate::Fragment& steps) const {
+    auto refutation = scope.empty();
+    if (refutation) steps.empty();
+    if (refutation) return refutation;
+    kernel::Diagnosis diagnosis;
+    auto concluded = scope.conclude(cases_.single_rows(), {}, &diagnosis);
+    if (diagnosis.margins.size() != cases_.single_rows().size()) return concluded.rejection();
+    std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
+    return all_closed(bounds) ? conclude(scope, bounds, steps) : refutation;
   }
 
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
@@ -461,7 +465,7 @@ class Engine {
   const std::vector<std::uint32_t> positions_;
   const std::optional<ScalarGraph> scalars_;            // none: branches are bounded by the kernel alone
   std::atomic<std::uint64_t> asked_ = 0, refused_ = 0;  // conclusions of probed branches
-  std::atomic<std::uint64_t> asked_on_boxes_ = 0, on_boxes_ = 0;
+  std::atomic<std::uint64_t> asked_on_boxes_ = 0, gained_on_boxes_ = 0;
   std::atomic<bool> halt_ = false;
   std::mutex mutex_;
   std::condition_variable changed_, ended_;  // a branch waits, or finished_; finished_

@@ -235,14 +235,14 @@ class Engine {
     constexpr double kOften = 0.02, kFew = 2;
     if (static_cast<double>(gained_on_boxes_) + kFew < kOften * static_cast<double>(asked_on_boxes_)) return false;
     ++asked_on_boxes_;
-    kernel::Scope scope = *branch->scope, swept = scope;
-    certificate::Fragment steps;
+    kernel::Scope scope = *branch->scope;
+    certificate::Fragment steps, unused;
     if (!kernel::propagate_boxes(problem_, scope, 0)) return false;
     steps.boxes(0);
     auto refutation = conclude_on(scope, steps);
     if (!refutation) return false;
-    certificate::Fragment none;
-    const bool closes_swept = kernel::sweep(problem_, swept, 0, false).ok() && conclude_on(swept, none).ok();
+    kernel::Scope swept = *branch->scope;
+    const bool closes_swept = kernel::sweep(problem_, swept, 0, false).ok() && conclude_on(swept, unused).ok();
     gained_on_boxes_ += closes_swept ? 0 : 1;
     close(branch, steps, std::move(refutation).value());
     return true;
@@ -250,14 +250,16 @@ class Engine {
 
   // By single rows, or since a box is empty.
   Outcome<kernel::Refutation> conclude_on(const kernel::Scope& scope, certificate::Fragment& steps) const {
-    auto refutation = scope.empty();
-    if (refutation) steps.empty();
-    if (refutation) return refutation;
+    auto empty = scope.empty();
+    if (empty) {
+      steps.empty();
+      return empty;
+    }
     kernel::Diagnosis diagnosis;
-    auto concluded = scope.conclude(cases_.single_rows(), {}, &diagnosis);
-    if (diagnosis.margins.size() != cases_.single_rows().size()) return concluded.rejection();
+    static_cast<void>(scope.conclude(cases_.single_rows(), {}, &diagnosis));    // margins, of which some row's may do
+    if (diagnosis.margins.size() != cases_.single_rows().size()) return empty;  // stopped
     std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
-    return all_closed(bounds) ? conclude(scope, bounds, steps) : refutation;
+    return all_closed(bounds) ? conclude(scope, bounds, steps) : empty;
   }
 
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {

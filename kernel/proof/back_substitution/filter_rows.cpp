@@ -33,10 +33,12 @@ double sum_of(const std::vector<double>& x) {
 // A relaxation's part as carry() asks for it.
 struct Slopes {
   const Relaxation::Part& part;
+  const std::uint32_t* index = part.index.empty() ? nullptr : part.index.data();
+  const double *lower = part.lower.data(), *upper = part.upper.data();
   [[nodiscard]] std::size_t first(std::size_t j) const { return part.first(j); }
   [[nodiscard]] std::size_t last(std::size_t j) const { return part.last(j); }
-  [[nodiscard]] std::size_t element(std::size_t k) const { return part.element(k); }
-  [[nodiscard]] double factor(std::size_t k, bool positive) const { return positive ? part.lower[k] : part.upper[k]; }
+  [[nodiscard]] std::size_t element(std::size_t k) const { return index != nullptr ? index[k] : k; }
+  [[nodiscard]] double factor(std::size_t k, bool positive) const { return (positive ? lower : upper)[k]; }
 };
 
 // What belongs to the elements of a block, in its order.

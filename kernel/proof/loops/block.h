@@ -18,15 +18,14 @@ std::size_t carry(std::size_t rows, const Block& a, std::size_t size, const Map&
   const std::size_t count = a.count(size);
   std::size_t work = count;
   std::vector<Run> all;  // entries of those that have any
-  Places to(columns);
-  if (!a.elements) to.meet_all();
+  Places to(a.elements ? columns : 0);
   for (std::size_t j = 0; j < count; ++j) {
     const Run run{map.first(a.element(j)), map.last(a.element(j)) - map.first(a.element(j)), j};
     if (run.count > 0) all.push_back(run);
     work += run.count;
     for (std::size_t k = run.first; a.elements && k < run.first + run.count; ++k) to.meet(static_cast<std::uint32_t>(map.element(k)));
   }
-  const std::size_t to_count = to.met().size();
+  const std::size_t to_count = a.elements ? to.met().size() : columns;
   out.elements = a.elements ? elements_of(to) : nullptr;
   out.values.assign(rows * to_count, 0.0);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -34,8 +33,11 @@ std::size_t carry(std::size_t rows, const Block& a, std::size_t size, const Map&
     double* sums = out.values.data() + row * to_count;
     for (const Run& run : all) {
       const double c = a.values[row * count + run.to];
-      for (std::size_t k = run.first; c != 0 && k < run.first + run.count; ++k)
-        sums[to[static_cast<std::uint32_t>(map.element(k))]] += c * map.factor(k, c > 0);
+      const bool positive = c > 0;
+      for (std::size_t k = run.first; c != 0 && k < run.first + run.count; ++k) {
+        const auto element = static_cast<std::uint32_t>(map.element(k));
+        sums[a.elements ? to[element] : element] += c * map.factor(k, positive);
+      }
     }
   }
   return work + to_count;

@@ -52,6 +52,12 @@ Unfinished Branching::unfinished() const {
   return frontier.unfinished();
 }
 
-bool Branching::has_to_pause() const { return options_.pause.has_passed() && unfinished().closed_share - share_in_work_ < kNearlyClosed; }
+// Between pause and deadline the share that has to be closed grows to all of it: what is left to the end shrinks as evenly, or it is not waited for.
+bool Branching::has_to_pause() const {
+  if (!options_.pause.has_passed()) return false;
+  const double over = -options_.pause.seconds_left(), left = std::max(options_.deadline.seconds_left(), 0.0);
+  const double wanted = kNearlyClosed + (1 - kNearlyClosed) * over / (over + left);
+  return unfinished().closed_share - share_in_work_ < wanted;
+}
 
 }  // namespace assay::search

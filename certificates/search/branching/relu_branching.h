@@ -26,7 +26,7 @@ constexpr double kNearlyClosed = 0.75;
 
 struct BranchingOptions {
   Deadline deadline;
-  Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed
+  Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer

@@ -240,7 +240,12 @@ MUTANTS = [
     ("if (left.terms != right.terms) break;", "", "cut: of both halves*"),
     ("const auto own = std::ranges::mismatch(cuts(), other.cuts()).in2;", "const auto own = other.cuts().begin();", "cut: a scope meets*"),
     ("static_cast<double>(hints.cuts.size()) + weighted_cuts(hints).work", "static_cast<double>(hints.cuts.size())", "cut: terms and cuts*"),
-    ("at_start += problem_->network_->idle_work_[e.node];", "at_start += 0 * e.coefficient;", "cut: rows that start in a folded node*"),
+    ("owed += problem_->network_->idle_work_[e.node];", "owed += 0 * e.coefficient;", "cut: rows that start in a folded node*"),
+    # Rows of feature maps pay for what they touched, and for a whole row in each tile.
+    ("spend(windows ? touched + row_work : 0)", "spend(windows ? touched : 0)", "windows: rows pay for what they touch"),
+    ("spend(windows ? touched + row_work : 0)", "spend(windows ? row_work : 0)", "windows: rows pay for what they touch"),
+    ("return order->size() * fan_in_ + out.elements->size();", "return out.elements->size();", "windows: rows pay for what they touch"),
+    ("const std::size_t tile = windows ? 2 * kElementsTogether", "const std::size_t tile = windows ? 3 * kElementsTogether", "windows: rows pay for what they touch"),
     # product_plane: which elements meet, the least corner, and what rounding takes.
     ("const double rest = at_x * at_y - p * at_x - q * at_y;", "const double rest = at_x * at_y - p * at_x;", "matmul planes hold on every box*,product planes*"),
     ("least = rest < least ? rest : least;", "least = rest;", "matmul planes hold on every box*"),

@@ -118,11 +118,10 @@ Outcome<Done> RootBounds::open_node() {
   if (paused_) return Done{};
   if (!done) return done;
   steps_.box(node.id);
-  before_chunks_ = steps_;
   is_open_ = true;
   if (!node.refined) return done;
-  elements_ = in_order(node.id);
-  opened_ = elements_.size() == scope_.selected(node.id, {}).size() ? kernel::Selection() : selection_of(node.id, elements_);
+  before_chunks_ = steps_;
+  list_elements(node.id);
   sizes_ += problem_.graph().size(node.id);
   selected_ += elements_.size();
   return done;
@@ -140,15 +139,18 @@ Outcome<Done> RootBounds::refine_node() {
 
 // The open elements of a node as the kernel takes them: those of a feature map whose windows overlap one after the other. Without those that no case
 // depends on, where these are worth a mask.
-std::vector<std::uint32_t> RootBounds::in_order(NodeId node) {
-  std::vector<std::uint32_t> elements = scope_.selected(node, {});
+void RootBounds::list_elements(NodeId node) {
+  elements_ = scope_.selected(node, {});
+  opened_ = {};
   if (reached_.empty()) reached_ = reached_by_cases(problem_, scope_.group());
   const auto is_needless = [&](std::uint32_t element) { return !reached_[node][element]; };
-  const auto needless = static_cast<double>(std::ranges::count_if(elements, is_needless));
-  if (needless >= kWorthMask * static_cast<double>(elements.size())) std::erase_if(elements, is_needless);
+  const auto needless = static_cast<double>(std::ranges::count_if(elements_, is_needless));
+  if (needless > 0 && needless >= kWorthMask * static_cast<double>(elements_.size())) {
+    std::erase_if(elements_, is_needless);
+    opened_ = selection_of(node, elements_);
+  }
   const std::size_t positions = problem_.positions(node);
-  if (positions > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % positions; });
-  return elements;
+  if (positions > 1) std::ranges::stable_sort(elements_, {}, [&](std::uint32_t element) { return element % positions; });
 }
 
 // One chunk for every thread, or one in all where threads are not worth their start.

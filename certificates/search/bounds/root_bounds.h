@@ -93,7 +93,7 @@ class RootBounds {
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;
   }
-  [[nodiscard]] std::vector<std::uint32_t> in_order(NodeId node);
+  void list_elements(NodeId node);
   [[nodiscard]] std::vector<Chunk> next_chunks() const;
   [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
   [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;

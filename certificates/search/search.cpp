@@ -13,29 +13,27 @@
 
 #include "certificates/search/attack/attack.h"
 #include "certificates/search/attack/side_attack.h"
-#include "certificates/search/bounds/case_bounds.h"
 #include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/bounds/root_cases.h"
 #include "certificates/search/bounds/root_refinement.h"
 #include "certificates/search/branching/input_branching.h"
 #include "certificates/search/branching/input_splits.h"
 #include "certificates/search/branching/relu_branching.h"
 #include "certificates/search/cuts/group_cuts.h"
 #include "certificates/search/deadline.h"
+#include "certificates/search/early_roots.h"
 #include "certificates/search/proved.h"
 #include "certificates/search/refutations.h"
 
 namespace assay::search {
 namespace {
 
-constexpr std::size_t kFewInputs = 12;    // free inputs up to which splitting them is the better tree
 constexpr double kCheapBounds = 0.05;     // seconds of bounds before the first attack: easy refutations never see one
 constexpr double kFirstAttack = 0.15;     // seconds, where bounds are dear; else as long as the bounds took ...
 constexpr double kLeastAttack = 0.01;     // ... but at least this long
 constexpr double kOpeningShare = 0.1;     // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;        // of the time left, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;    // the same where branching has little to offer
-constexpr double kShareOfKinks = 0.35;    // of the root's work, at most, for operands of relus to be tried alone
-constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions that are tried before anything is refined
 constexpr std::uint64_t kFewNodes = 8;    // before the root's bounds are refined, where they are those of curves
 constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its nodes' minimisers find witnesses, too
 constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
@@ -211,10 +209,10 @@ class Search {
   // `open`: the cases that are to be refuted there, by position in the group.
   Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
     GroupResult result;  // of the root, and of cases that were refuted one by one
-    auto easy = close_early(scope, open);
-    if (!easy) return easy.rejection();
-    result.refutation = std::move(easy).value();
-    if (result.refutation) return result;
+    auto early = close_early(dual_, scope, open, options_, limit(), statistics_);
+    if (!early) return early.rejection();
+    if (early.value().proved) proved_.push_back(*std::move(early.value().proved));
+    if (early.value().result.refutation || early.value().result.witness) return std::move(early.value().result);
     RootBounds root(*problem_, std::move(scope), options_.threads);
     Proved proved{root.scope().group(), {}, {}};
     unfinished_.reset();
@@ -277,26 +275,7 @@ class Search {
   void keep_root(Proved proved, RootBounds& root) {
     proved.add(std::exchange(root.steps(), {}), nullptr);
     proved_.push_back(std::move(proved));
-    ++statistics_.nodes;
-    ++statistics_.leaves;
-  }
-
-  // What boxes, or few bounds of relus' operands, refute needs no others, here and in the check. Nothing where that is not every case.
-  Outcome<std::optional<kernel::Refutation>> close_early(const kernel::Scope& scope, const std::vector<std::uint32_t>& open) {
-    std::optional<kernel::Refutation> refutation;
-    const double row = problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1)) * static_cast<double>(1 + open.size());
-    for (const auto refine : {RootPlan::Refine::nothing, RootPlan::Refine::kinks}) {
-      RootBounds bounds(*problem_, scope, options_.threads);
-      if (!(refine == RootPlan::Refine::nothing ? row <= kBoxesWork : bounds.share_of_kinks() <= kShareOfKinks)) continue;
-      const Limit pause{std::min(deadline_, Deadline::in(kOpeningShare * remaining())), stop_.get_token()};
-      if (!advance(bounds, {pause, deadline_, deadline_, refine}) || !bounds.has_all_boxes()) continue;
-      std::vector<std::uint32_t> left = open;
-      if (auto closed = close_at_root(bounds, left, refutation); !closed) return closed.rejection();
-      if (left.empty()) keep_root({scope.group(), {}, {}}, bounds);
-      if (left.empty()) break;
-      refutation.reset();
-    }
-    return refutation;
+    count_root(statistics_);
   }
 
   // Some cases may be refuted, but that is not all of them.
@@ -305,43 +284,15 @@ class Search {
     return result;
   }
 
-  // The cases that the root's own bounds refute leave `open`, and their refutation is merged into `refutation`.
+  // What the root's own bounds refute leaves `open`.
   Outcome<Done> close_at_root(RootBounds& root, std::vector<std::uint32_t>& open, std::optional<kernel::Refutation>& refutation) {
-    const kernel::Scope& scope = root.scope();
-    if (auto nothing = scope.empty()) {
-      root.steps().empty();
-      refutation = std::move(nothing).value();
-      open.clear();
-      return Done{};
-    }
-    const CaseBounds cases(network_, scope.group(), open);
-    kernel::Diagnosis diagnosis;
-    auto concluded = scope.conclude(cases.single_rows(), {}, &diagnosis);
-    if (diagnosis.margins.size() != cases.single_rows().size()) return Done{};  // stopped
-    std::vector<kernel::CaseMultipliers> refuted;
-    std::vector<std::uint32_t> left;
-    double worst = INFINITY;
-    Frontier frontier;
-    frontier.add(0);
-    std::vector<CaseBound> bounds = cases.best_rows(scope, diagnosis);
-    cases.contradict(scope, bounds);
-    for (CaseBound& bound : bounds) {
-      if (!(bound.margin > 0)) frontier.add_case(problem_->group_cases(scope.group())[bound.multipliers.position], bound.margin);
-      worst = std::min(worst, bound.margin);
-      if (bound.margin > 0)
-        refuted.push_back(std::move(bound.multipliers));
-      else
-        left.push_back(bound.multipliers.position);
-    }
-    unfinished_ = frontier.unfinished();
-    if (options_.on_progress) options_.on_progress({seconds_since(start_), "root bounds", refuted.size(), left.size(), worst});
-    if (refuted.empty()) return Done{};
-    if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
-    if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
-    if (!concluded) return Done{};  // margins within the kernel's slack
-    root.steps().conclude(refuted, {});
-    refutation = std::move(concluded).value();
-    open = std::move(left);
+    const std::size_t cases = open.size();
+    auto left = search::close_at_root(network_, root, open, refutation);
+    if (!left) return left.rejection();
+    if (!left.value()) return Done{};
+    unfinished_ = left.value()->unfinished;
+    if (options_.on_progress)
+      options_.on_progress({seconds_since(start_), "root bounds", cases - open.size(), open.size(), left.value()->worst});
     return Done{};
   }
 
@@ -352,9 +303,7 @@ class Search {
 
   // Needs what find_input_rows() finds.
   [[nodiscard]] bool splits_activations(const kernel::Scope& scope) const {
-    if (!dual_.can_split()) return false;
-    if (options_.branching != Options::Branching::automatic) return options_.branching == Options::Branching::relu;
-    return free_inputs(*problem_, scope) > kFewInputs || dual_.every_slot_has_input_row();
+    return search::splits_activations(dual_, scope, options_.branching);
   }
 
   [[nodiscard]] bool can_be_refined(const RootBounds& root) const { return refinement_->applies(root, remaining()); }
@@ -371,15 +320,10 @@ class Search {
   Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
     const auto begin = Clock::now();
     const kernel::Scope& scope = root.scope();
-    BranchingOptions options;
+    BranchingOptions options = BranchingOptions::of(options_, until);
     options.root_is_refined = root.complete();
     options.open_leaves = leaves_wanted(scope.group());
-    options.above = options_.cube != nullptr ? &options_.cube->above : nullptr;
-    options.deadline = until;
     options.careful = careful_.value_or(false);
-    options.threads = options_.threads;
-    options.memory_limit_bytes = options_.memory_limit_bytes;
-    options.on_progress = options_.on_progress;
     if (side_attack_) options.between_nodes = [this] { side_attack_->take_turn(); };
     const bool relu = splits_activations(scope);
     if (relu) options.go_on_if_nearly_closed(deadline_);

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "certificates/search/bounds/product_operands.h"
 #include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/early_roots.h"
 #include "certificates/search/network/softmax_planes.h"
 #include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
@@ -225,12 +227,68 @@ TEST_CASE("operands of relus are bounded before those of products, where that is
   REQUIRE(boxes.advance(plan).ok());
   plan.refine = RootPlan::Refine::kinks;
   REQUIRE(kinks.advance(plan).ok());
-  CHECK((kinks.share_of_kinks() > 0 && kinks.share_of_kinks() < 1));
+  CHECK((kinks.share(plan) > 0 && kinks.share(plan) < 1));
+  plan.also = {problem->pre_activations().front()};
+  CHECK(kinks.share(plan) > kinks.share({.refine = RootPlan::Refine::kinks}));
   CHECK_FALSE(kinks.complete());
   for (const NodeId node : problem->pre_activations())
     CHECK((kinks.scope().box(node).hi != boxes.scope().box(node).hi) == problem->kink_at_zero(node));
   REQUIRE(kinks.advance({}).ok());
   CHECK(kinks.complete());
+}
+
+TEST_CASE("of each product the operand is bounded that its rows narrow, where a case loses by the product", "[search][root]") {
+  std::mt19937_64 random(5);
+  Graph graph;
+  const NodeId x = graph.append_input(DType::float32, {1, kInputs}, "x");
+  const NodeId curved = search_test::unary(graph, Op::tanh, projected(graph, x, {1, 8}, random));
+  std::vector<float> weights(4 * 8);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 2 == 0 ? 1.0F : -0.9F;
+  const NodeId p = search_test::dense(graph, curved, 8, 4, weights, std::vector<float>(4, 0.0F));
+  const NodeId q = projected(graph, x, {1, 4}, random);
+  const NodeId other = search_test::unary(graph, Op::tanh, projected(graph, x, {1, 4}, random));
+  graph.mark_output(append(graph, Op::concat, {append(graph, Op::mul, {p, q}), other}, ConcatAttributes{1}), "y");
+  const auto problem =
+      open(graph, {make_case(kInputs, -1, 1, {output_row({{0, 1}, {1, 1}}, 0)}), make_case(kInputs, -1, 1, {output_row({{5, 1}}, 0)})});
+  const Network network(problem);
+  const DualGraph dual(network);
+  RootBounds root(*problem, kernel::Scope::root(problem, 0).value(), 1);
+  RootPlan plan;
+  plan.refine = RootPlan::Refine::nothing;
+  REQUIRE(root.advance(plan).ok());
+  const std::vector<std::uint32_t> by_product{0}, by_other{1};
+  const std::vector<NodeId> chosen = product_operands(dual, root.scope(), by_product, {});
+  REQUIRE(chosen.size() == 1);
+  CHECK(problem->graph().size(chosen[0]) == 4);
+  CHECK(problem->affine(chosen[0]) != nullptr);
+  CHECK(root.scope().box(chosen[0]).hi[0] > 3);  // p; each element of q is affine in the inputs, whose box rows do not narrow
+  CHECK(product_operands(dual, root.scope(), by_other, {}).empty());
+}
+
+TEST_CASE("a tree on the bounds of relus' operands alone proves what needs no others", "[search][root]") {
+  int trees = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Graph model = attention(seed);
+    const Setup probe(model, 0);
+    const double bound = probe.run(60, {}).bound, sampled = probe.sampled_minimum({}, seed);
+    const double scale = probe.network.rows(0)[0].scale;
+    Setup setup(model, *Rational::from_double(scale * (bound + 0.1 * (sampled - bound))));
+    Statistics statistics;
+    Options options;
+    options.deadline = Deadline::in(60);
+    options.branching = Options::Branching::relu;
+    const auto early =
+        close_early(setup.graph, kernel::Scope::root(setup.problem, 0).value(), {0}, options, {options.deadline, {}}, statistics);
+    REQUIRE(early.ok());
+    CHECK_FALSE(early.value().result.witness.has_value());
+    CHECK(early.value().result.refutation.has_value() == early.value().proved.has_value());
+    if (!early.value().proved) continue;
+    CHECK(early.value().result.refutation->complete());
+    const Proved& proved = *early.value().proved;
+    trees += proved.parts[0].tree != nullptr ? 1 : 0;
+    CHECK(search_test::replays(setup.problem, proved, "early"));
+  }
+  CHECK(trees > 0);
 }
 
 TEST_CASE("relus behind attention are split, and nothing else is", "[search][branching]") {

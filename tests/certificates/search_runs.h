@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 #include "certificates/format/replay.h"
 #include "certificates/replay/session.h"
 #include "certificates/search/branching/relu_branching.h"
+#include "certificates/search/proved.h"
 #include "tests/catch.h"
 
 namespace assay::search_test {
@@ -37,15 +39,13 @@ inline Run branch(const search::DualGraph& graph, const search::BranchingOptions
   return run;
 }
 
-// Writes the run as a certificate and replays it.
-inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
+// Writes a certificate and replays it.
+inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const std::string& name,
+                    const std::function<void(certificate::Writer&)>& write) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / ("assay_search_" + name + ".assay");
   auto writer = certificate::Writer::open(path.string(), *problem);
   REQUIRE(writer.ok());
-  writer.value()->begin_group(0);
-  writer.value()->append(run.root_steps);
-  run.result.tree->write(*writer.value());
-  writer.value()->end_group();
+  write(*writer.value());
   REQUIRE(writer.value()->finish().ok());
   auto reader = certificate::Reader::open(path.string());
   REQUIRE(reader.ok());
@@ -53,6 +53,22 @@ inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const
   std::filesystem::remove(path);
   if (!theorem.ok()) WARN(theorem.rejection().to_text());
   return theorem.ok() && theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
+}
+
+inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const Run& run, const std::string& name) {
+  return replays(problem, name, [&](certificate::Writer& writer) {
+    writer.begin_group(0);
+    writer.append(run.root_steps);
+    run.result.tree->write(writer);
+    writer.end_group();
+  });
+}
+
+inline bool replays(const std::shared_ptr<const kernel::Problem>& problem, const search::Proved& proved, const std::string& name) {
+  return replays(problem, name, [&](certificate::Writer& writer) {
+    std::vector<search::OpenBranch> open;
+    proved.write({}, open, writer);
+  });
 }
 
 }  // namespace assay::search_test

@@ -63,15 +63,20 @@ double RootBounds::work_left() const {
   return work;
 }
 
-double RootBounds::share_of_kinks() const {
-  double all = 0, kinks = 0;
+bool RootBounds::is_meant(const ActiveNode& node, const RootPlan& plan) const {
+  if (!node.refined || plan.refine == RootPlan::Refine::all) return node.refined;
+  return (plan.refine == RootPlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
+}
+
+double RootBounds::share(const RootPlan& plan) const {
+  double all = 0, meant = 0;
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (!nodes_[k].refined) continue;
     const double work = work_of(problem_.graph().size(nodes_[k].id), k);
     all += work;
-    if (problem_.kink_at_zero(nodes_[k].id)) kinks += work;
+    if (is_meant(nodes_[k], plan)) meant += work;
   }
-  return kinks > 0 ? kinks / all : 1;
+  return meant > 0 ? meant / all : 1;
 }
 
 Outcome<Done> RootBounds::advance(const RootPlan& plan) {
@@ -86,9 +91,7 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
       const bool known = seconds_ >= kMeasured;
       const double rate = known ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_);
       const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
-      const bool is_meant =
-          plan.refine == RootPlan::Refine::all || (plan.refine == RootPlan::Refine::kinks && problem_.kink_at_zero(nodes_[at_].id));
-      if (is_meant && (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline))) {
+      if (is_meant(nodes_[at_], plan) && (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline))) {
         if (auto done = refine_node(); !done || paused_) return done;
       } else {
         first_skipped_ = std::min(first_skipped_, at_);

@@ -27,6 +27,7 @@ struct RootPlan {
   Deadline deadline;                                                              // all is refined if it is likely to be done by then ...
   Deadline share_end;                                                             // ... else the nodes that are likely to be done by then
   enum class Refine : std::uint8_t { nothing, kinks, all } refine = Refine::all;  // boxes alone; operands of relus; every pre-activation
+  std::vector<NodeId> also = {};                                                  // other pre-activations
 };
 
 // The two questions of a plan, on measured figures. Seconds from now; work in multiply-adds, rate in multiply-adds per second.
@@ -41,7 +42,8 @@ class RootBounds {
 
   // Goes on where the last call stopped. After a call that was not paused every node has a box.
   Outcome<Done> advance(const RootPlan& plan);
-  [[nodiscard]] double share_of_kinks() const;  // of the work of a row for each element of pre-activations; 1 where there are none
+  // Of the work of a row for each element of pre-activations, what the plan takes; 1 where it refines none.
+  [[nodiscard]] double share(const RootPlan& plan) const;
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 
@@ -88,6 +90,7 @@ class RootBounds {
     std::vector<std::uint32_t> elements;
     kernel::Hints hints;
   };
+  [[nodiscard]] bool is_meant(const ActiveNode& node, const RootPlan& plan) const;
   [[nodiscard]] bool is_for_groups(const ActiveNode& node, const DualGraph& graph) const;
   [[nodiscard]] double work_left() const;
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {

@@ -1,4 +1,4 @@
-// Which inputs are left to split, and where.
+// The choice between inputs and activations, and between inputs.
 
 #include "certificates/search/branching/input_splits.h"
 
@@ -17,6 +17,12 @@ std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& sco
     }
   }
   return count;
+}
+
+bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching) {
+  if (!graph.can_split()) return false;
+  if (branching != Options::Branching::automatic) return branching == Options::Branching::relu;
+  return free_inputs(*graph.network().problem(), scope) > kFewInputs || graph.every_slot_has_input_row();
 }
 
 std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,

@@ -1,4 +1,4 @@
-// Which inputs are left to split, and where.
+// Whether inputs are split, which are left, and where.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "certificates/search/ascent/dual_ascent.h"
 #include "certificates/search/branching/proof_tree.h"
+#include "certificates/search/search.h"
 #include "kernel/kernel.h"
 
 namespace assay::search {
 
 // Inputs of which a split is left.
 [[nodiscard]] std::size_t free_inputs(const kernel::Problem& problem, const kernel::Scope& scope);
+
+constexpr std::size_t kFewInputs = 12;  // free ones, up to which splitting them is the better tree
+
+// Instead of inputs; once the graph has its input rows.
+[[nodiscard]] bool splits_activations(const DualGraph& graph, const kernel::Scope& scope, Options::Branching branching);
 
 // The middle of the input, by node and element, whose score is best. None: all of them are points.
 [[nodiscard]] std::optional<Split> best_half(const kernel::Problem& problem, const kernel::Scope& scope,

@@ -38,6 +38,16 @@ struct BranchingOptions {
   std::function<void()> between_nodes;               // called by the only thread, where there is one
   std::function<void(const Progress&)> on_progress;  // about ten times a second, from the calling thread
 
+  [[nodiscard]] static BranchingOptions of(const Options& options, Deadline deadline) {
+    BranchingOptions result;
+    result.deadline = deadline;
+    result.above = options.cube != nullptr ? &options.cube->above : nullptr;
+    result.threads = options.threads;
+    result.memory_limit_bytes = options.memory_limit_bytes;
+    result.on_progress = options.on_progress;
+    return result;
+  }
+
   // A tree that is nearly closed at the deadline goes on, for as long again at most.
   void go_on_if_nearly_closed(Deadline last) {
     pause = deadline;

@@ -1,0 +1,88 @@
+// close_early(): one root after the other, each with more bounds and from the beginning, so that a proof has none that it does not need.
+
+#include "certificates/search/early_roots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "certificates/search/bounds/product_operands.h"
+#include "certificates/search/bounds/root_bounds.h"
+#include "certificates/search/bounds/root_cases.h"
+#include "certificates/search/branching/input_splits.h"
+#include "certificates/search/refutations.h"
+
+namespace assay::search {
+namespace {
+
+enum class Stage : std::uint8_t { boxes, kinks, operands };
+
+constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions, at most
+constexpr double kShareOfKinks = 0.35;    // of the whole root's work, at most
+constexpr double kShareOfOperands = 0.6;  // the same, with those of products
+constexpr double kRootShare = 0.1;        // of the time left, at most, for one root
+constexpr double kLastTree = 3;           // seconds of a tree on the last root, on others as long as the root took
+constexpr double kLastTreeShare = 0.15;   // of the time left, at most
+
+bool is_cheap(Stage stage, const kernel::Problem& problem, const RootBounds& root, const RootPlan& plan, std::size_t cases) {
+  if (stage == Stage::boxes)
+    return problem.row_work(static_cast<NodeId>(problem.graph().nodes.size() - 1)) * static_cast<double>(1 + cases) <= kBoxesWork;
+  if (stage == Stage::operands && plan.also.empty()) return false;
+  return root.share(plan) <= (stage == Stage::kinks ? kShareOfKinks : kShareOfOperands);
+}
+
+}  // namespace
+
+Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, const std::vector<std::uint32_t>& open,
+                                const Options& options, const Limit& limit, Statistics& statistics) {
+  const kernel::Problem& problem = *graph.network().problem();
+  const auto seconds_left = [&] { return limit.deadline.seconds_left(); };
+  RootPlan plan;
+  for (const Stage stage : {Stage::boxes, Stage::kinks, Stage::operands}) {
+    RootBounds root(problem, scope, options.threads);
+    plan.refine = stage == Stage::boxes ? RootPlan::Refine::nothing : RootPlan::Refine::kinks;
+    if (!is_cheap(stage, problem, root, plan, open.size())) continue;
+    plan.pause = {std::min(limit.deadline, Deadline::in(kRootShare * seconds_left())), limit.stop};
+    plan.deadline = plan.share_end = limit.deadline;
+    const auto begin = Clock::now();
+    const auto done = root.advance(plan);
+    statistics.root_seconds += seconds_since(begin);
+    if (!done || !root.has_all_boxes()) continue;
+    root.stop_at(limit);
+    EarlyProof proof;
+    std::optional<kernel::Refutation>& refutation = proof.result.refutation;
+    std::vector<std::uint32_t> left = open;
+    if (auto closed = close_at_root(graph.network(), root, left, refutation); !closed) return closed.rejection();
+    if (left.empty()) {
+      count_root(statistics);
+      proof.proved = Proved{scope.group(), {}, {}};
+      proof.proved->add(std::exchange(root.steps(), {}), nullptr);
+      return proof;
+    }
+    if (stage == Stage::boxes) continue;
+    graph.find_input_rows();
+    if (splits_activations(graph, scope, options.branching)) {
+      const bool last = stage == Stage::operands;
+      const double seconds = last ? std::min(kLastTree, kLastTreeShare * seconds_left()) : seconds_since(begin);
+      BranchingOptions branching = BranchingOptions::of(options, std::min(limit.deadline, Deadline::in(seconds)));
+      branching.go_on_if_nearly_closed(limit.deadline);
+      const auto tree_begin = Clock::now();
+      auto tree = relu_branching(graph, scope.group(), root.scope(), left, branching, limit.stop, statistics);
+      statistics.branching_seconds += seconds_since(tree_begin);
+      if (!tree) return tree.rejection();
+      if (tree.value().witness) return EarlyProof{std::move(tree).value(), std::nullopt};
+      if (tree.value().refutation) {
+        if (auto merged = merge_into(refutation, *std::move(tree.value().refutation)); !merged) return merged.rejection();
+        proof.proved = Proved{scope.group(), {}, {}};
+        proof.proved->add(std::exchange(root.steps(), {}), std::move(tree.value().tree));
+        return proof;
+      }
+    }
+    if (stage == Stage::kinks) {
+      for (std::uint32_t& position : left) position = problem.group_cases(scope.group())[position];
+      plan.also = product_operands(graph, root.scope(), left, limit);
+    }
+  }
+  return EarlyProof{};
+}
+
+}  // namespace assay::search

@@ -14,7 +14,8 @@
 // Rounding.    Sums take j in order. Over intervals these forms are as tight as the box allows (up to rounding): each x_j enters
 //              all its terms on one side only. All are computed at 257 bits, then outward, so that a
 //              difference of two large numbers costs no digits; m is then a double near the upper ends, the same for all
-//              terms of one result, and not part of the meaning. Residues know no width: over Opaque softmax is the quotient
+//              terms of one result, and not part of the meaning. Where no power is 0 or infinite there, softmax takes exp(x_j - x_i) as the
+//              quotient of exp(x_j - m) and exp(x_i - m): one exponential for each end. Residues know no width: over Opaque softmax is the quotient
 //              exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with as many
 //              exponentials as elements. Over Symbolic with steps they are x_i - L and its exponential, where L is the one log_sum_exp
 //              of the line.
@@ -24,8 +25,10 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "semantics/numbers/steps.h"
 #include "semantics/ops/families.h"
@@ -91,6 +94,35 @@ static inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x
   return map(log_softmax(node, x), [](const Symbolic& value) { return exp(value); });
 }
 
+// y_i on one line with as many exponentials as it has ends: exp(x_j - x_i) is the quotient of exp(x_j - m) and exp(x_i - m), and x_i enters all of
+// them on one side. None where an end is too far away for powers that are neither 0 nor infinite at 257 bits.
+static inline std::optional<std::vector<WideInterval>> line_by_powers(const std::vector<WideInterval>& x) {
+  constexpr double kFar = 0x1p40;
+  const WideInterval m = common_shift(x), one = 1.0;
+  const std::size_t n = x.size();
+  std::vector<WideInterval> low, high;  // powers of the ends
+  for (const WideInterval& each : x) {
+    if (!each.is_bounded() || !((each - m).magnitude_up() <= kFar)) return std::nullopt;
+    low.push_back(exp(each.lower_end() - m));
+    high.push_back(exp(each.upper_end() - m));
+  }
+  std::vector<WideInterval> low_behind(n), high_behind(n);  // sums of the powers behind each
+  for (std::size_t i = n; i-- > 1;) {
+    low_behind[i - 1] = low_behind[i] + low[i];
+    high_behind[i - 1] = high_behind[i] + high[i];
+  }
+  std::vector<WideInterval> y;
+  WideInterval low_before, high_before;
+  for (std::size_t i = 0; i < n; ++i) {
+    const WideInterval least = one / (one + (high_before + high_behind[i]) / low[i]),
+                       most = one / (one + (low_before + low_behind[i]) / high[i]);
+    y.push_back(hull(least, most));
+    low_before += low[i];
+    high_before += high[i];
+  }
+  return y;
+}
+
 template <class S>
 Array<S> softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
@@ -103,11 +135,21 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
       return y;
     }
   }
-  for (std::size_t at = 0; at < x.values.size(); ++at) {
-    const std::size_t i = axis.position(at), line = at - i * axis.stride;
-    S sum{};
-    for (std::size_t j = 0; j < axis.extent; ++j) sum += j == i ? one : S(exp(x.values[line + j * axis.stride] - x.values[at]));
-    y.values[at] = one / sum;
+  for (std::size_t first = 0; first < x.values.size(); ++first) {
+    if (axis.position(first) != 0) continue;
+    std::vector<S> line;
+    for (std::size_t j = 0; j < axis.extent; ++j) line.push_back(x.values[first + j * axis.stride]);
+    if constexpr (std::is_same_v<S, WideInterval>) {
+      if (const auto values = line_by_powers(line)) {
+        for (std::size_t i = 0; i < axis.extent; ++i) y.values[first + i * axis.stride] = (*values)[i];
+        continue;
+      }
+    }
+    for (std::size_t i = 0; i < axis.extent; ++i) {
+      S sum{};
+      for (std::size_t j = 0; j < axis.extent; ++j) sum += j == i ? one : S(exp(line[j] - line[i]));
+      y.values[first + i * axis.stride] = one / sum;
+    }
   }
   return y;
 }

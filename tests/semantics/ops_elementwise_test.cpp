@@ -136,6 +136,35 @@ TEST_CASE("softmax by hand and as a set", "[ops]") {
   CHECK(std::fabs(image[1].lo() - 1 / (1 + e)) <= 1e-15);
 }
 
+TEST_CASE("the ends of softmax over a box are its values at corners, near and far", "[ops]") {
+  std::mt19937_64 random(11);
+  for (const double scale : {1e-9, 1.0, 40.0, 1e6, 1e12, 1e15, 1e300}) {  // from 1e12 on some powers are 0 at 257 bits
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      std::uniform_real_distribution<double> uniform(-scale, scale);
+      std::vector<Interval> x;
+      for (int j = 0; j < 6; ++j) {
+        const double a = uniform(random), b = j % 3 == 0 ? a : uniform(random);
+        x.emplace_back(std::min(a, b), std::max(a, b));
+      }
+      const std::vector<Interval> image = values_of<Interval>(Op::softmax, SoftmaxAttributes{0}, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        INFO(scale << ", element " << i);
+        WideInterval least = 1.0, most = 1.0;  // denominators, by the definition
+        for (std::size_t j = 0; j < x.size(); ++j) {
+          if (j == i) continue;
+          least += exp(WideInterval(x[j].lo()) - WideInterval(x[i].hi()));
+          most += exp(WideInterval(x[j].hi()) - WideInterval(x[i].lo()));
+        }
+        CHECK(image[i].lo() == (WideInterval(1.0) / most).lo_down());
+        CHECK(image[i].hi() == (WideInterval(1.0) / least).hi_up());
+      }
+    }
+  }
+  // Ends without a number.
+  const std::vector<Interval> open = values_of<Interval>(Op::softmax, SoftmaxAttributes{0}, {Interval(-kInfinity, 0), Interval(1)});
+  CHECK((open[0].lo() == 0 && open[1].hi() == 1 && open[0].hi() < 0.3 && open[1].lo() > 0.7));
+}
+
 TEST_CASE("softmax runs along its axis alone", "[ops]") {
   const OpCase one{"", Op::softmax, {{2, 3, 2}}, SoftmaxAttributes{1}};
   std::mt19937_64 random(5);

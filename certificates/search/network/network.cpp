@@ -285,9 +285,10 @@ void Network::make_rows() {
 bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace) const try {
   const std::function<bool()> question = workspace.limit.question();
   const StopScope watch(question);
+  if (workspace.limit.reached()) return false;
   workspace.values.resize(problem_->graph().nodes.size());
   for (const Step& step : steps_) {
-    if (workspace.limit.reached()) return false;
+    poll(batch * step.size);
     std::vector<double>& value = workspace.values[step.node];
     value.resize(batch * step.size);
     switch (step.kind) {
@@ -301,7 +302,10 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
         break;
       case Step::Kind::affine:
         for (std::size_t b = 0; b < batch; ++b) std::copy_n(step.bias.data(), step.size, value.data() + b * step.size);
-        for (const Step::Part& part : step.parts) part.map->apply(batch, workspace.values[part.operand].data(), value.data());
+        for (const Step::Part& part : step.parts) {
+          poll(batch * part.map->work() / 8);
+          part.map->apply(batch, workspace.values[part.operand].data(), value.data());
+        }
         break;
       case Step::Kind::unary:
         apply_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), value.data());
@@ -358,6 +362,7 @@ void Network::outputs(std::size_t batch, const Workspace& workspace, double* y) 
 bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, double* x_bar) const try {
   const std::function<bool()> question = workspace.limit.question();
   const StopScope watch(question);
+  if (workspace.limit.reached()) return false;
   const Graph& graph = problem_->graph();
   workspace.bars.resize(graph.nodes.size());
   for (const Step& step : steps_) workspace.bars[step.node].assign(batch * step.size, 0);
@@ -370,8 +375,8 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
     offset += size;
   }
   for (std::size_t k = steps_.size(); k-- > 0;) {
-    if (workspace.limit.reached()) return false;
     const Step& step = steps_[k];
+    poll(batch * step.size);
     const double* bar = workspace.bars[step.node].data();
     switch (step.kind) {
       case Step::Kind::input: {
@@ -380,7 +385,10 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
         break;
       }
       case Step::Kind::affine:
-        for (const Step::Part& part : step.parts) part.map->transpose(batch, bar, workspace.bars[part.operand].data());
+        for (const Step::Part& part : step.parts) {
+          poll(batch * part.map->work() / 8);
+          part.map->transpose(batch, bar, workspace.bars[part.operand].data());
+        }
         break;
       case Step::Kind::unary:
         pull_unary(step, batch * step.size, workspace.values[step.operands[0]].data(), workspace.values[step.node].data(), bar,

@@ -135,7 +135,9 @@ void DualAscent::choose_lines(std::size_t b, bool quantize) {
     if (activation.step->op == Op::relu) {
       round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
     } else if (activation.is_product()) {
-      choose_planes(b, activation);
+      // Mixes take the place of slopes.
+      round_slopes(activation.step->size, quantize, slots(latent_, b) + at, slots(free_, b) + at, slots(low_slope_, b) + at);
+      round_slopes(activation.step->size, quantize, slots(up_latent_, b) + at, slots(free_, b) + at, slots(up_slope_, b) + at);
     } else if (activation.is_elementwise()) {
       choose_curved_lines(b, k);
     }

@@ -124,7 +124,7 @@ struct DualBoxes {
 
 struct DualParameters {
   std::vector<float> lower,
-      upper;                   // slopes by slot, lower ones of relu as k/128 unless told otherwise; upper only where some op is no relu
+      upper;  // slopes by slot, lower ones of relu and mixes as k/128 unless told otherwise; upper only where some op is no relu
   std::vector<float> beta;     // by literal
   std::vector<float> weights;  // by row of the case
 };
@@ -183,7 +183,7 @@ struct DualOptions {
   double target = 1e-7;  // stop a task above this
   double slope_rate = 0.2, beta_rate = 0.3, weight_rate = 0.3, decay = 0.95;
   bool scores = false, probes = true, coefficients = false;
-  bool quantize = true;      // lower slopes of relu to k/128, which a certificate holds in a byte
+  bool quantize = true;      // lower slopes of relu and mixes of products to k/128, which a certificate holds in a byte
   int extra_iterations = 0;  // after a task is closed, for a larger margin; then `needed` is filled in
 };
 
@@ -215,7 +215,6 @@ class DualAscent {
   void choose_lines(std::size_t b, bool quantize);
   void prepare_lines(std::size_t b);
   void choose_curved_lines(std::size_t b, std::size_t activation);
-  void choose_planes(std::size_t b, const DualGraph::Activation& product);
   void back_through_products(std::size_t b, const DualGraph::Activation& product);
   void forward_through_products(std::size_t b, const DualGraph::Activation& product);
   // visit(line, its first element, first factors p and q in the operands).

@@ -35,14 +35,6 @@ void DualAscent::each_line(std::size_t b, const DualGraph::Activation& product, 
   }
 }
 
-// Mixes take the place of slopes.
-void DualAscent::choose_planes(std::size_t b, const DualGraph::Activation& product) {
-  for (std::size_t slot = product.first_slot; slot < product.first_slot + product.step->size; ++slot) {
-    slots(low_slope_, b)[slot] = static_cast<double>(static_cast<float>(slots(latent_, b)[slot]));
-    slots(up_slope_, b)[slot] = static_cast<double>(static_cast<float>(slots(up_latent_, b)[slot]));
-  }
-}
-
 void DualAscent::back_through_products(std::size_t b, const DualGraph::Activation& product) {
   double* a_p = row_of(a_, b, product.step->operands[0]);
   double* a_q = row_of(a_, b, product.step->operands[1]);

@@ -161,8 +161,11 @@ class Problem {
   [[nodiscard]] bool kink_at_zero(NodeId node) const { return network_->kink_at_zero_[node]; }
   // Multiply-adds of one row on its way from the node to the inputs, roughly.
   [[nodiscard]] double row_work(NodeId node) const { return row_work_[node]; }
-  // Of a feature map, [1, channels, ...], to whose elements windows of the maps before it lead; 1: of anything else, and where rows are exact.
-  [[nodiscard]] std::size_t positions(NodeId node) const;
+  // Elements of a node in the order in which a step has their rows: of a feature map those at one position one after the other, since they touch the
+  // same windows of the maps before it.
+  [[nodiscard]] std::vector<std::uint32_t> ordered(NodeId node, std::vector<std::uint32_t> elements) const;
+  // So many of them have their rows together: steps on multiples of so many take what one on all takes. 1 where there are no windows.
+  [[nodiscard]] std::size_t together(NodeId node) const;
   // What a theorem about this problem rests on besides the code of the trusted folders.
   [[nodiscard]] std::vector<std::string> assumptions() const;
   // The graph node of a property variable.
@@ -218,10 +221,6 @@ class Refutation {
   friend Outcome<Refutation> join(const Refutation&, const Refutation&);
   friend Outcome<class Theorem> unsatisfiable(const std::shared_ptr<const Problem>&, std::span<const Refutation>);
 };
-
-// So many elements of a feature map, one position after the other, have their rows together: what a step on each of several multiples of so many
-// takes is what one on all takes.
-constexpr std::size_t kElementsTogether = 16;
 
 // Which elements of a node a tighten step bounds.
 struct Selection {

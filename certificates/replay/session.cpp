@@ -367,8 +367,8 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
     Outcome<Done> outcome = Done{};
     void tighten(NodeId at, const Hints& by, bool rounded) { outcome = scope.tighten(at, selection, by, nullptr, rounded); }
   };
-  const std::size_t positions = problem_->positions(node), tile = positions > 1 ? kernel::kElementsTogether : 1;
-  if (positions > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % positions; });
+  const std::size_t tile = problem_->together(node);
+  elements = problem_->ordered(node, std::move(elements));
   const double before = *work_;
   const auto part_of = [&](const Scope& beginning, std::size_t from, std::size_t to) {
     Part part{beginning, {Selection::Kind::mask, std::vector<bool>(problem_->graph().size(node), false)}, std::make_shared<double>(before)};
@@ -381,7 +381,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
   if (!first.outcome) return first.outcome;
   const std::size_t tiles = (elements.size() - 1) / tile;  // that are left
   double work_of_parts = before - *first.work;
-  if (positions == 1) {
+  if (tile == 1) {
     work_of_parts += 2 * static_cast<double>(tiles) * work_of_parts / 3;
     if (auto spent = spend(work_of_parts); !spent) return spent;
   }
@@ -394,7 +394,7 @@ Outcome<Done> Session::tighten_in_parts(NodeId node, const Selection& selection,
     work_of_parts += before - *part.work;
     if (auto met = first.scope.meet(part.scope); !met) return met;
   }
-  if (positions > 1) {
+  if (tile > 1) {
     if (auto spent = spend(work_of_parts); !spent) return spent;
   }
   scope = std::move(first.scope);

@@ -257,10 +257,19 @@ Outcome<std::shared_ptr<const Problem>> Problem::open(std::shared_ptr<const Netw
   return std::shared_ptr<const Problem>(problem);
 }
 
-std::size_t Problem::positions(NodeId node) const {
-  const Shape& shape = graph().node(node).shape;
-  return shape.size() >= 4 && shape[0] == 1 && !options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
+// Of a feature map, [1, channels, ...]; 1: of anything else, and where rows are exact.
+static std::size_t positions(const Problem& problem, NodeId node) {
+  const Shape& shape = problem.graph().node(node).shape;
+  return shape.size() >= 4 && shape[0] == 1 && !problem.options().exact ? element_count({shape.begin() + 2, shape.end()}) : 1;
 }
+
+std::vector<std::uint32_t> Problem::ordered(NodeId node, std::vector<std::uint32_t> elements) const {
+  const std::size_t count = positions(*this, node);
+  if (count > 1) std::ranges::stable_sort(elements, {}, [&](std::uint32_t element) { return element % count; });
+  return elements;
+}
+
+std::size_t Problem::together(NodeId node) const { return positions(*this, node) > 1 ? kElementsTogether : 1; }
 
 std::vector<std::string> Problem::assumptions() const {
   std::vector<std::string> result{"the compiler and processor compute IEEE 754 double operations and integers as written"};

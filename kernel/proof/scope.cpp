@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "kernel/proof/scope_parts.h"
 #include "semantics/interrupt.h"
@@ -269,16 +268,12 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return reject("tighten.S2", at(graph, node, 0), std::to_string(elements.size()) + " claims", std::to_string(claims->lo.size()));
   }
   if (elements.empty()) return Done{};
-  Targets targets{node, 0, {}};
-  // Rows that start at one position of a feature map stand together: they touch the same window of each map before it.
-  targets.positions = problem_->positions(node);
+  Targets targets{node, 0, {}, problem_->together(node) > 1};
   targets.entries.reserve(2 * elements.size());
-  std::vector<std::size_t> order(elements.size()), first_row(elements.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return targets.positions > 1 ? elements[k] % targets.positions : k; });
-  for (const std::size_t k : order) {
-    first_row[k] = targets.rows;
-    for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, elements[k], sign, 0.0});
+  std::vector<std::size_t> first_row(graph.size(node));
+  for (const std::uint32_t element : problem_->ordered(node, elements)) {
+    first_row[element] = targets.rows;
+    for (const double sign : {1.0, -1.0}) targets.entries.push_back({targets.rows++, node, element, sign, 0.0});
   }
   LinesByNode derived;
   const auto bounds = back_substitute(targets, hints, nullptr, &derived);
@@ -294,7 +289,7 @@ Outcome<Done> Scope::tighten(NodeId node, const Selection& selection, const Hint
     return std::max(b.lower, known) >= claim || settled(targets, row, hints, b, claim, budget) >= claim;
   };
   for (std::size_t k = 0; k < elements.size(); ++k) {
-    const std::size_t row = first_row[k];
+    const std::size_t row = first_row[elements[k]];
     double lo = bounds.value()[row].lower, hi = -bounds.value()[row + 1].lower;
     if (claims != nullptr) {
       if (!implied(row, box.lo[elements[k]], claims->lo[k]))

@@ -54,6 +54,8 @@ inline void widen(Box& box, const std::vector<double>& errors) {
   }
 }
 
+constexpr std::size_t kElementsTogether = 16;  // of a feature map, whose rows touch windows
+
 inline bool usable(const std::vector<float>& multipliers) {
   return std::all_of(multipliers.begin(), multipliers.end(), [](float m) { return m >= 0 && std::isfinite(m); });
 }
@@ -83,7 +85,7 @@ struct Scope::Targets {
   NodeId start = 0;
   std::size_t rows = 0;
   std::vector<Entry> entries;  // by ascending row
-  std::size_t positions = 1;   // of the map at whose elements the rows start, neighbours at one position or near it; 1: anything
+  bool windows = false;        // rows start at elements of a feature map, neighbours at one position or near it
 };
 
 struct Scope::Bound {

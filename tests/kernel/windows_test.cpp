@@ -239,7 +239,8 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
   const std::size_t size = graph.size(x), positions = kSide * kSide;
   const auto problem = open(statement(graph, {{box_of(std::vector<Rational>(size, Rational(-1)), std::vector<Rational>(size, Rational(1))),
                                                {row({{Rational(1), output(0)}}, Rational(0))}}}));
-  REQUIRE(problem->positions(x) == positions);
+  const std::size_t together = problem->together(x);
+  REQUIRE(together > 1);
   const Scope scope = boxed_root(problem);
   const auto work_of = [&](const std::vector<std::uint32_t>& elements, const Literal* literal = nullptr) {
     const auto left = std::make_shared<double>(1e12);
@@ -263,21 +264,22 @@ TEST_CASE("windows: rows pay for what they touch", "[kernel][windows]") {
     }
     return elements;
   };
-  constexpr double kRows = 2 * kernel::kElementsTogether, kTap = kChannels * kChannels * 9;
-  const std::size_t middle = kSide * kSide / 2 + kSide / 2, tile = kernel::kElementsTogether / kChannels;
+  constexpr double kTap = kChannels * kChannels * 9;
+  const auto rows = static_cast<double>(2 * together);
+  const std::size_t middle = kSide * kSide / 2 + kSide / 2, tile = together / kChannels;
   const double one = work_of(at(middle, tile)), whole_row = problem->row_work(x);
   // Four positions side by side reach 3 * 6 of the map before them, and 5 * 8 of the one before that.
-  CHECK(one >= whole_row + kRows * (4 + 18 + 40) * kTap);
-  CHECK(one <= whole_row + 1.5 * kRows * (4 + 18 + 40) * kTap);
-  CHECK(one <= kRows / 4 * whole_row);
+  CHECK(one >= whole_row + rows * (4 + 18 + 40) * kTap);
+  CHECK(one <= whole_row + 1.5 * rows * (4 + 18 + 40) * kTap);
+  CHECK(one <= rows / 4 * whole_row);
   CHECK(one + work_of(at(middle + tile, 2 * tile)) == work_of(at(middle, 3 * tile)));
   // Elements far from each other touch a window each.
   std::vector<std::uint32_t> apart;
-  for (std::uint32_t k = 0; k < kernel::kElementsTogether; ++k) apart.push_back(3 * kSide + k / 4 * 7 * kSide + 3 + k % 4 * 7);
+  for (std::uint32_t k = 0; k < together; ++k) apart.push_back(3 * kSide + k / 4 * 7 * kSide + 3 + k % 4 * 7);
   CHECK(work_of(apart) >= 3 * one);
   // A literal on the way makes rows whole from there.
   const Literal literal{problem->active_nodes()[1], 0, false, 0};
-  CHECK(work_of(at(middle, tile), &literal) >= kRows * (problem->row_work(literal.node)));
+  CHECK(work_of(at(middle, tile), &literal) >= rows * (problem->row_work(literal.node)));
   // A step that its elements' windows do not pay is declined, one of few elements is not.
   Scope poor = scope;
   poor.spend_from(std::make_shared<double>(2.5 * one));

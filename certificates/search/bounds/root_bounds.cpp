@@ -79,6 +79,14 @@ double RootBounds::share(const RootPlan& plan) const {
   return meant > 0 ? meant / all : 1;
 }
 
+double RootBounds::seconds_for_all() const {
+  double work = 0;
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    if (nodes_[k].refined) work += work_of(scope_.selected(nodes_[k].id, {}).size(), k);
+  }
+  return work / (seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_));
+}
+
 Outcome<Done> RootBounds::advance(const RootPlan& plan) {
   limit_ = plan.pause;
   paused_ = false;
@@ -152,14 +160,13 @@ void RootBounds::list_elements(NodeId node) {
     std::erase_if(elements_, is_needless);
     opened_ = selection_of(node, elements_);
   }
-  const std::size_t positions = problem_.positions(node);
-  if (positions > 1) std::ranges::stable_sort(elements_, {}, [&](std::uint32_t element) { return element % positions; });
+  elements_ = problem_.ordered(node, std::move(elements_));
 }
 
 // One chunk for every thread, or one in all where threads are not worth their start.
 std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
   const double rate = seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate;
-  const std::size_t tile = problem_.positions(nodes_[at_].id) > 1 ? kernel::kElementsTogether : 1;
+  const std::size_t tile = problem_.together(nodes_[at_].id);
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);
   const std::size_t taken = std::min(elements_.size(), parts * kChunk);

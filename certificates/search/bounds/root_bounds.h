@@ -3,7 +3,7 @@
 // In graph order every active node gets its box, and every pre-activation is refined at its open elements that cases depend on, in chunks that
 // threads share: each refines its chunk on a copy of the scope, and the scope meets the copies. The certificate has one step for all
 // chunks of a node, which gives the same bounds to the bit: no row depends on the node's own box, and rows that touch the same windows
-// stay together (kernel::kElementsTogether). Where it was read in between, it has the chunks one after the other.
+// stay together (kernel::Problem::together). Where it was read in between, it has the chunks one after the other.
 //
 // What all of this is going to take is estimated from the multiply-adds per second so far.
 #pragma once
@@ -44,6 +44,7 @@ class RootBounds {
   Outcome<Done> advance(const RootPlan& plan);
   // Of the work of a row for each element of pre-activations, what the plan takes; 1 where it refines none.
   [[nodiscard]] double share(const RootPlan& plan) const;
+  [[nodiscard]] double seconds_for_all() const;  // from the beginning, nearly, of the elements that are open once every node has a box
   [[nodiscard]] bool has_all_boxes() const { return at_ == nodes_.size(); }
   [[nodiscard]] bool complete() const { return has_all_boxes() && first_skipped_ == nodes_.size(); }  // everything is refined
 

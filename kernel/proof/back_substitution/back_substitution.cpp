@@ -227,7 +227,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   for (const Literal& literal : weighted_literals(hints)) extra += problem_->network_->idle_work_[literal.node];
   for (const Targets::Entry& e : targets.entries) owed += problem_->network_->idle_work_[e.node];
   const double row_work = problem_->row_work(start) + extra;
-  const bool windows = targets.positions > 1;  // rows that pay for what they touched, tile by tile, and for one row more in each
+  const bool windows = targets.windows;  // rows that pay for what they touched, tile by tile, and for one row more in each
   if (!windows) owed += static_cast<double>(targets.rows + 1) * row_work;
   if (auto spent = spend(owed); !spent) return spent.rejection();
   LinesByNode own, &bounds_by_node = derived != nullptr ? *derived : own;

@@ -20,9 +20,10 @@ constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusi
 constexpr double kShareOfKinks = 0.35;    // of the whole root's work, at most
 constexpr double kShareOfOperands = 0.6;  // the same, with those of products
 constexpr double kRootShare = 0.1;        // of the time left, at most, for one root
-constexpr double kFirstTree = 0.5;        // seconds of a tree on operands of relus alone, and as long as the root took, at least
-constexpr double kLastTree = 5;           // seconds of a tree with those of products
-constexpr double kTreeShare = 0.1;        // of the time left, at most
+constexpr double kFirstTree = 0.5;   // seconds of a tree on operands of relus alone, or what these took; at most what the whole root takes
+constexpr double kLastTree = 5;      // seconds of a tree with those of products; at most twice what the whole root takes
+constexpr double kLeastTree = 0.02;  // seconds, where the whole root takes less
+constexpr double kTreeShare = 0.1;   // of the time left, at most
 
 bool is_cheap(Stage stage, const kernel::Problem& problem, const RootBounds& root, const RootPlan& plan, std::size_t cases) {
   if (stage == Stage::boxes)
@@ -62,8 +63,10 @@ Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, co
     if (stage == Stage::boxes) continue;
     graph.find_input_rows();
     if (splits_activations(graph, scope, options.branching)) {
-      const double wanted = stage == Stage::operands ? kLastTree : std::max(kFirstTree, seconds_since(begin));
-      const double seconds = std::min(wanted, kTreeShare * seconds_left());
+      const bool last = stage == Stage::operands;
+      const double wanted = last ? kLastTree : std::max(kFirstTree, seconds_since(begin));
+      const double whole = std::max(kLeastTree, root.seconds_for_all());
+      const double seconds = std::min({wanted, last ? 2 * whole : whole, kTreeShare * seconds_left()});
       BranchingOptions branching = BranchingOptions::of(options, std::min(limit.deadline, Deadline::in(seconds)));
       branching.go_on_if_nearly_closed(limit.deadline);
       const auto tree_begin = Clock::now();

@@ -231,6 +231,7 @@ TEST_CASE("operands of relus are bounded before those of products, where that is
   plan.also = {problem->pre_activations().front()};
   CHECK(kinks.share(plan) > kinks.share({.refine = RootPlan::Refine::kinks}));
   CHECK_FALSE(kinks.complete());
+  CHECK((kinks.seconds_for_all() > 0 && kinks.seconds_for_all() < 1));
   for (const NodeId node : problem->pre_activations())
     CHECK((kinks.scope().box(node).hi != boxes.scope().box(node).hi) == problem->kink_at_zero(node));
   REQUIRE(kinks.advance({}).ok());

@@ -52,14 +52,14 @@ ASSAY_SEARCH_CLONES void add_rows(std::size_t lines, std::size_t columns, const 
 ASSAY_SEARCH_CLONES void add_rows_by_four(std::size_t lines, std::size_t columns, const double* a, std::size_t a_stride, const double* m,
                                           double* __restrict out) {
   constexpr std::size_t kBlock = 16;  // doubles: two AVX-512 registers per batch row
-  std::size_t j = 0;
-  for (; j + kBlock <= columns; j += kBlock) {
+  for (std::size_t j = 0; j < columns && columns >= kBlock; j += kBlock) {
+    const std::size_t at = std::min(j, columns - kBlock);  // the last block begins with columns that are done
     double sum[4][kBlock];
     for (std::size_t b = 0; b < 4; ++b) {
-      for (std::size_t k = 0; k < kBlock; ++k) sum[b][k] = out[b * columns + j + k];
+      for (std::size_t k = 0; k < kBlock; ++k) sum[b][k] = out[b * columns + at + k];
     }
     for (std::size_t i = 0; i < lines; ++i) {
-      const double* row = m + i * columns + j;
+      const double* row = m + i * columns + at;
       const double c0 = a[i], c1 = a[a_stride + i], c2 = a[2 * a_stride + i], c3 = a[3 * a_stride + i];
       for (std::size_t k = 0; k < kBlock; ++k) {
         sum[0][k] += c0 * row[k];
@@ -69,13 +69,13 @@ ASSAY_SEARCH_CLONES void add_rows_by_four(std::size_t lines, std::size_t columns
       }
     }
     for (std::size_t b = 0; b < 4; ++b) {
-      for (std::size_t k = 0; k < kBlock; ++k) out[b * columns + j + k] = sum[b][k];
+      for (std::size_t k = j - at; k < kBlock; ++k) out[b * columns + at + k] = sum[b][k];
     }
   }
-  for (std::size_t i = 0; j < columns && i < lines; ++i) {
+  for (std::size_t i = 0; columns < kBlock && i < lines; ++i) {
     for (std::size_t b = 0; b < 4; ++b) {
       const double c = a[b * a_stride + i];
-      for (std::size_t k = j; k < columns; ++k) out[b * columns + k] += c * m[i * columns + k];
+      for (std::size_t k = 0; k < columns; ++k) out[b * columns + k] += c * m[i * columns + k];
     }
   }
 }

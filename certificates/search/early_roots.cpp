@@ -19,11 +19,11 @@ enum class Stage : std::uint8_t { boxes, kinks, operands };
 constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions, at most
 constexpr double kShareOfKinks = 0.35;    // of the whole root's work, at most
 constexpr double kShareOfOperands = 0.6;  // the same, with those of products
-constexpr double kRootShare = 0.1;        // of the time left, at most, for one root
-constexpr double kFirstTree = 0.5;   // seconds of a tree on operands of relus alone, or what these took; at most what the whole root takes
-constexpr double kLastTree = 5;      // seconds of a tree with those of products; at most twice what the whole root takes
-constexpr double kLeastTree = 0.02;  // seconds, where the whole root takes less
-constexpr double kTreeShare = 0.1;   // of the time left, at most
+constexpr double kEarlyShare = 0.1;       // of the time left, at most, for one root
+constexpr double kKinksTree = 0.5;    // seconds of a tree on operands of relus alone, or what these took; at most what the whole root takes
+constexpr double kOperandsTree = 5;   // seconds of a tree with those of products; at most twice what the whole root takes
+constexpr double kLeastTree = 0.005;  // seconds, where the whole root takes less
+constexpr double kTreeShare = 0.1;    // of the time left, at most
 
 bool is_cheap(Stage stage, const kernel::Problem& problem, const RootBounds& root, const RootPlan& plan, std::size_t cases) {
   if (stage == Stage::boxes)
@@ -32,18 +32,33 @@ bool is_cheap(Stage stage, const kernel::Problem& problem, const RootBounds& roo
   return root.share(plan) <= (stage == Stage::kinks ? kShareOfKinks : kShareOfOperands);
 }
 
+// A tree of these cases on the root, which took so many seconds. Nothing where activations are not split.
+Outcome<GroupResult> grow(Stage stage, DualGraph& graph, const RootBounds& root, const std::vector<std::uint32_t>& cases, double taken,
+                          const Options& options, const Limit& limit, Statistics& statistics) {
+  graph.find_input_rows();
+  if (!splits_activations(graph, root.scope(), options.branching)) return GroupResult{};
+  const bool last = stage == Stage::operands;
+  const double wanted = last ? kOperandsTree : std::max(kKinksTree, taken), whole = std::max(kLeastTree, root.seconds_for_all());
+  const double seconds = std::min({wanted, last ? 2 * whole : whole, kTreeShare * limit.deadline.seconds_left()});
+  BranchingOptions branching = BranchingOptions::of(options, std::min(limit.deadline, Deadline::in(seconds)));
+  branching.go_on_if_nearly_closed(limit.deadline);
+  const auto begin = Clock::now();
+  auto tree = relu_branching(graph, root.scope().group(), root.scope(), cases, branching, limit.stop, statistics);
+  statistics.branching_seconds += seconds_since(begin);
+  return tree;
+}
+
 }  // namespace
 
 Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, const std::vector<std::uint32_t>& open,
                                 const Options& options, const Limit& limit, Statistics& statistics) {
   const kernel::Problem& problem = *graph.network().problem();
-  const auto seconds_left = [&] { return limit.deadline.seconds_left(); };
   RootPlan plan;
   for (const Stage stage : {Stage::boxes, Stage::kinks, Stage::operands}) {
     RootBounds root(problem, scope, options.threads);
     plan.refine = stage == Stage::boxes ? RootPlan::Refine::nothing : RootPlan::Refine::kinks;
     if (!is_cheap(stage, problem, root, plan, open.size())) continue;
-    plan.pause = {std::min(limit.deadline, Deadline::in(kRootShare * seconds_left())), limit.stop};
+    plan.pause = {std::min(limit.deadline, Deadline::in(kEarlyShare * limit.deadline.seconds_left())), limit.stop};
     plan.deadline = plan.share_end = limit.deadline;
     const auto begin = Clock::now();
     const auto done = root.advance(plan);
@@ -54,32 +69,24 @@ Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, co
     std::optional<kernel::Refutation>& refutation = proof.result.refutation;
     std::vector<std::uint32_t> left = open;
     if (auto closed = close_at_root(graph.network(), root, left, refutation); !closed) return closed.rejection();
+    GroupResult tree;
     if (left.empty()) {
       count_root(statistics);
-      proof.proved = Proved{scope.group(), {}, {}};
-      proof.proved->add(std::exchange(root.steps(), {}), nullptr);
-      return proof;
+    } else if (stage == Stage::boxes) {
+      continue;
+    } else {
+      auto grown = grow(stage, graph, root, left, seconds_since(begin), options, limit, statistics);
+      if (!grown) return grown.rejection();
+      tree = std::move(grown).value();
+      if (tree.witness) return EarlyProof{std::move(tree), std::nullopt};
     }
-    if (stage == Stage::boxes) continue;
-    graph.find_input_rows();
-    if (splits_activations(graph, scope, options.branching)) {
-      const bool last = stage == Stage::operands;
-      const double wanted = last ? kLastTree : std::max(kFirstTree, seconds_since(begin));
-      const double whole = std::max(kLeastTree, root.seconds_for_all());
-      const double seconds = std::min({wanted, last ? 2 * whole : whole, kTreeShare * seconds_left()});
-      BranchingOptions branching = BranchingOptions::of(options, std::min(limit.deadline, Deadline::in(seconds)));
-      branching.go_on_if_nearly_closed(limit.deadline);
-      const auto tree_begin = Clock::now();
-      auto tree = relu_branching(graph, scope.group(), root.scope(), left, branching, limit.stop, statistics);
-      statistics.branching_seconds += seconds_since(tree_begin);
-      if (!tree) return tree.rejection();
-      if (tree.value().witness) return EarlyProof{std::move(tree).value(), std::nullopt};
-      if (tree.value().refutation) {
-        if (auto merged = merge_into(refutation, *std::move(tree.value().refutation)); !merged) return merged.rejection();
-        proof.proved = Proved{scope.group(), {}, {}};
-        proof.proved->add(std::exchange(root.steps(), {}), std::move(tree.value().tree));
-        return proof;
+    if (left.empty() || tree.refutation) {
+      if (tree.refutation) {
+        if (auto merged = merge_into(refutation, *std::move(tree.refutation)); !merged) return merged.rejection();
       }
+      proof.proved = Proved{scope.group(), {}, {}};
+      proof.proved->add(std::exchange(root.steps(), {}), std::move(tree.tree));
+      return proof;
     }
     if (stage == Stage::kinks) {
       for (std::uint32_t& position : left) position = problem.group_cases(scope.group())[position];

@@ -69,11 +69,10 @@ Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, co
     std::optional<kernel::Refutation>& refutation = proof.result.refutation;
     std::vector<std::uint32_t> left = open;
     if (auto closed = close_at_root(graph.network(), root, left, refutation); !closed) return closed.rejection();
+    if (stage == Stage::boxes && !left.empty()) continue;
     GroupResult tree;
     if (left.empty()) {
       count_root(statistics);
-    } else if (stage == Stage::boxes) {
-      continue;
     } else {
       auto grown = grow(stage, graph, root, left, seconds_since(begin), options, limit, statistics);
       if (!grown) return grown.rejection();

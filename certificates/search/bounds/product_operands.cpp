@@ -47,13 +47,14 @@ std::vector<NodeId> product_operands(const DualGraph& graph, const kernel::Scope
     for (std::size_t slot = first; slot < first + count; ++slot) sum += static_cast<double>(result.scores[slot]);
     return sum;
   };
+  std::vector<double> all;  // by case
+  for (const DualResult& result : results) all.push_back(result.scores.empty() ? 0 : sum_of(result, 0, graph.slot_count()));
   std::set<NodeId> chosen;
   for (const DualGraph::Activation& product : graph.activations()) {
     if (!product.is_product()) continue;
     double lost = 0;  // the greatest share of a case's losses
-    for (const DualResult& result : results) {
-      if (!result.scores.empty())
-        lost = std::max(lost, sum_of(result, product.first_slot, product.slots()) / sum_of(result, 0, graph.slot_count()));
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      if (all[k] > 0) lost = std::max(lost, sum_of(results[k], product.first_slot, product.slots()) / all[k]);
     }
     if (!(lost >= kLeastGain)) continue;
     NodeId best = 0;

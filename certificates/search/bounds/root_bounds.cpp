@@ -63,6 +63,10 @@ double RootBounds::work_left() const {
   return work;
 }
 
+bool RootBounds::is_measured() const { return seconds_ >= kMeasured; }
+
+double RootBounds::rate() const { return is_measured() ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_); }
+
 bool RootBounds::is_meant(const ActiveNode& node, const RootPlan& plan) const {
   if (!node.refined || plan.refine == RootPlan::Refine::all) return node.refined;
   return (plan.refine == RootPlan::Refine::kinks && problem_.kink_at_zero(node.id)) || std::ranges::count(plan.also, node.id) > 0;
@@ -84,7 +88,7 @@ double RootBounds::seconds_for_all() const {
   for (std::size_t k = 0; k < nodes_.size(); ++k) {
     if (nodes_[k].refined) work += work_of(scope_.selected(nodes_[k].id, {}).size(), k);
   }
-  return work / (seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_));
+  return work / rate();
 }
 
 Outcome<Done> RootBounds::advance(const RootPlan& plan) {
@@ -96,10 +100,9 @@ Outcome<Done> RootBounds::advance(const RootPlan& plan) {
       if (auto done = open_node(); !done || paused_) return done;
     }
     if (!elements_.empty()) {
-      const bool known = seconds_ >= kMeasured;
-      const double rate = known ? work_done_ / seconds_ : kFirstRate * static_cast<double>(threads_);
       const double share_end = plan.share_end.seconds_left(), deadline = plan.deadline.seconds_left();
-      if (is_meant(nodes_[at_], plan) && (!known || is_wanted(work_of(elements_.size(), at_), work_left(), rate, share_end, deadline))) {
+      if (is_meant(nodes_[at_], plan) &&
+          (!is_measured() || is_wanted(work_of(elements_.size(), at_), work_left(), rate(), share_end, deadline))) {
         if (auto done = refine_node(); !done || paused_) return done;
       } else {
         first_skipped_ = std::min(first_skipped_, at_);
@@ -165,7 +168,7 @@ void RootBounds::list_elements(NodeId node) {
 
 // One chunk for every thread, or one in all where threads are not worth their start.
 std::vector<RootBounds::Chunk> RootBounds::next_chunks() const {
-  const double rate = seconds_ >= kMeasured ? work_done_ / seconds_ : kFirstRate;
+  const double rate = is_measured() ? this->rate() : kFirstRate;
   const std::size_t tile = problem_.together(nodes_[at_].id);
   const std::size_t parts =
       fits(work_of(elements_.size(), at_), rate, kWorthThreads) ? 1 : std::clamp<std::size_t>(elements_.size() / tile, 1, threads_);

@@ -94,6 +94,8 @@ class RootBounds {
   [[nodiscard]] bool is_meant(const ActiveNode& node, const RootPlan& plan) const;
   [[nodiscard]] bool is_for_groups(const ActiveNode& node, const DualGraph& graph) const;
   [[nodiscard]] double work_left() const;
+  [[nodiscard]] bool is_measured() const;
+  [[nodiscard]] double rate() const;  // multiply-adds per second of all threads; a guess until it is measured
   [[nodiscard]] double work_of(std::size_t elements, std::size_t node) const {
     return 2 * static_cast<double>(elements) * nodes_[node].row_work;
   }

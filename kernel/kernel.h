@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,13 +62,14 @@ struct Cut {
 };
 
 // Hints: any values are sound, bad ones only weaken the result.
+using Slopes = std::map<NodeId, std::vector<float>>;  // by node, then element
 struct Hints {
-  // Indexed by node id, then element; an absent node or empty vector means the kernel's own policy.
+  // An absent node or empty vector means the kernel's own policy.
   // For elementwise ops the slopes of the lower and the upper line (relu: lower in [0,1] is useful, upper is
   // u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those
   // below and upper of those above the products in the element's formula. For maxima: lower, the chosen
   // candidate; minima: upper.
-  std::vector<std::vector<float>> lower, upper;
+  Slopes lower, upper;
   // One multiplier >= 0 per literal of the scope, outermost first; missing ones are 0.
   std::vector<float> beta;
   // And one per cut of the scope, in the order in which they were derived.

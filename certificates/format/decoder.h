@@ -17,7 +17,7 @@ class Reader::Decoder {
   Cursor cursor;  // over the payload of the current frame
 
   // Decodes one record; cursor.fault() says whether it is well-formed.
-  const Record* next(const Graph* graph) {
+  Record* next(const Graph* graph) {
     const std::uint64_t number = record_.number;
     graph_ = graph;
     record_ = Record{};
@@ -233,15 +233,17 @@ class Reader::Decoder {
     return array(depth_ + literals_, [](const kernel::Hints& base) { return &base.beta; });
   }
 
-  void slopes(std::vector<std::vector<float>> kernel::Hints::*side) {
+  void slopes(kernel::Slopes kernel::Hints::*side) {
     for (std::uint64_t left = cursor.count(3); left > 0 && !cursor.fault(); --left) {
       const NodeId id = node();
       auto& arrays = record_.hints.*side;
-      if (id < arrays.size()) cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
-      if (cursor.fault()) return;
-      if (!has_room_for(kValuesPerNode * (id + 1 - arrays.size()))) return;
-      arrays.resize(id + 1);
-      arrays[id] = node_array(id, [&](const kernel::Hints& base) { return id < (base.*side).size() ? &(base.*side)[id] : nullptr; });
+      if (!arrays.empty() && id <= arrays.rbegin()->first)
+        cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
+      if (cursor.fault() || !has_room_for(kValuesPerNode)) return;
+      arrays[id] = node_array(id, [&](const kernel::Hints& base) {
+        const auto found = (base.*side).find(id);
+        return found != (base.*side).end() ? &found->second : nullptr;
+      });
     }
   }
 
@@ -348,7 +350,7 @@ class Reader::Decoder {
 
   Record record_;
   const Graph* graph_ = nullptr;
-  static constexpr std::uint64_t kValuesPerNode = sizeof(std::vector<float>) / sizeof(float);
+  static constexpr std::uint64_t kValuesPerNode = sizeof(kernel::Slopes::value_type) / sizeof(float);
   std::size_t depth_ = 0;                // open splits, as far as the records say
   std::size_t literals_ = 0;             // of the leaf that is being read, from its tree
   std::vector<std::size_t> cuts_;        // in force: the open splits where each was derived

@@ -18,11 +18,10 @@ std::string number(double value) {
   return text;
 }
 
-std::string side_text(const char* name, const std::vector<std::vector<float>>& arrays) {
+std::string side_text(const char* name, const kernel::Slopes& side) {
   std::string text;
-  for (std::size_t node = 0; node < arrays.size(); ++node) {
-    if (!arrays[node].empty())
-      text += std::string(", ") + name + " of node " + std::to_string(node) + " (" + std::to_string(arrays[node].size()) + ")";
+  for (const auto& [node, slopes] : side) {
+    if (!slopes.empty()) text += std::string(", ") + name + " of node " + std::to_string(node) + " (" + std::to_string(slopes.size()) + ")";
   }
   return text;
 }

@@ -55,7 +55,8 @@ const std::vector<float>* find_slot(const Hints& hints, const Slot& slot) {
   if (slot.side == Slot::Side::beta) return &hints.beta;
   if (slot.side == Slot::Side::cuts) return &hints.cuts;
   const auto& arrays = slot.side == Slot::Side::lower ? hints.lower : hints.upper;
-  return slot.node < arrays.size() ? &arrays[slot.node] : nullptr;
+  const auto found = arrays.find(slot.node);
+  return found != arrays.end() ? &found->second : nullptr;
 }
 
 // The entries of `values` that differ from `base` (all zero if empty), and what listing them costs.
@@ -129,7 +130,9 @@ class HintEncoder {
   }
 
   [[nodiscard]] static std::uint64_t flags(const Hints& hints) {
-    const auto any = [](const auto& arrays) { return std::ranges::any_of(arrays, [](const auto& array) { return !array.empty(); }); };
+    const auto any = [](const kernel::Slopes& side) {
+      return std::ranges::any_of(side, [](const auto& one) { return !one.second.empty(); });
+    };
     const std::uint64_t lower = any(hints.lower) ? kHasLower : 0, upper = any(hints.upper) ? kHasUpper : 0;
     return lower | upper | (hints.beta.empty() ? 0u : std::uint64_t{kHasBeta}) | (hints.cuts.empty() ? 0u : std::uint64_t{kHasCuts});
   }
@@ -182,14 +185,14 @@ class HintEncoder {
     return best;
   }
 
-  void put_side(const std::vector<std::vector<float>>& arrays, Slot::Side side) {
-    const auto present = static_cast<std::uint64_t>(std::ranges::count_if(arrays, [](const auto& array) { return !array.empty(); }));
+  void put_side(const kernel::Slopes& slopes, Slot::Side side) {
+    const auto present = static_cast<std::uint64_t>(std::ranges::count_if(slopes, [](const auto& one) { return !one.second.empty(); }));
     if (present == 0) return;
     put_varint(out_, present);
-    for (NodeId node = 0; node < arrays.size(); ++node) {
-      if (arrays[node].empty()) continue;
+    for (const auto& [node, array] : slopes) {
+      if (array.empty()) continue;
       put_varint(out_, node);
-      put_array(arrays[node], {side, node});
+      put_array(array, {side, node});
     }
   }
 

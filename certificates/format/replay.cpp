@@ -54,7 +54,7 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
 std::uint64_t bytes_of(const Record& record) {
   const kernel::Hints& hints = record.hints;
   return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
-         sizeof(std::vector<float>) * (hints.lower.size() + hints.upper.size()) +
+         sizeof(kernel::Slopes::value_type) * (hints.lower.size() + hints.upper.size()) +
          sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size() +
          sizeof(kernel::CaseStep) * record.tree.size() + sizeof(kernel::Cut::Term) * record.terms.size();
 }

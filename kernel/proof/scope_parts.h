@@ -61,8 +61,9 @@ inline bool usable(const std::vector<float>& multipliers) {
 }
 
 // None: empty.
-inline std::span<const float> proposed(const std::vector<std::vector<float>>& slopes, NodeId node) {
-  return node < slopes.size() ? std::span<const float>(slopes[node]) : std::span<const float>();
+inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {
+  const auto found = slopes.find(node);
+  return found != slopes.end() ? std::span<const float>(found->second) : std::span<const float>();
 }
 
 // S1: both contexts extend the parent (identity). S2: same node, element and threshold. S3: opposite closed halves, <= first. Every real value

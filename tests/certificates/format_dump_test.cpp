@@ -12,7 +12,6 @@ TEST_CASE("a dump shows one line per record, indented by depth, and counts them"
   certificate::Fragment root, leaf, hinted;
   root.sweep(2, true);
   kernel::Hints hints;
-  hints.lower.resize(5);
   hints.lower[4] = {0.5f, 0.25f};
   hinted.define_hints(0, hints);
   hinted.tighten(3, {kernel::Selection::Kind::mask, {true, false}}, hints, nullptr, false);

@@ -33,7 +33,6 @@ inline void write_proof(certificate::Writer& writer) {
   root.tighten(kZ, {kernel::Selection::Kind::all, {}}, {}, &claims, false);
   root.tighten(kZ, {kernel::Selection::Kind::mask, {true, false}}, {}, nullptr, true);
   kernel::Hints slopes;
-  slopes.lower.resize(kRelu + 1);
   slopes.lower[kRelu] = {0.0f, 0.5f};
   root.define_hints(0, slopes);
   kernel::Hints changed = slopes;

@@ -170,8 +170,6 @@ Evidence evidence_of(const Net& net, const std::shared_ptr<const Problem>& probl
   const auto centre = values_at(net.graph, centre_of(net));
   for (const NodeId node : net.refined) {
     Hints hints;
-    hints.lower.resize(net.graph.nodes.size());
-    hints.upper.resize(net.graph.nodes.size());
     for (NodeId id = 0; id < net.graph.nodes.size(); ++id) {
       if (!takes_hints(net.graph, id) || problem->is_constant(id) || problem->affine(id) != nullptr) continue;
       const Op op = net.graph.node(id).op;
@@ -276,13 +274,12 @@ void bend_hints(Trial& trial) {
   std::mt19937_64 random(10);
   for (std::size_t k = 0; k < trial.evidence.hints.size(); ++k) {
     for (const bool lower : {true, false}) {
-      const auto& arrays = lower ? trial.evidence.hints[k].lower : trial.evidence.hints[k].upper;
-      for (NodeId node = 0; node < arrays.size(); ++node) {
-        if (arrays[node].empty()) continue;
+      for (const auto& [node, array] : lower ? trial.evidence.hints[k].lower : trial.evidence.hints[k].upper) {
+        if (array.empty()) continue;
         std::vector<std::vector<float>> others;
-        for (const float v : {0.0F, 1.0F, -1.0F, 0.5F, 3.0F, 1e-45F, 1e30F, kMost, -kMost}) others.emplace_back(arrays[node].size(), v);
-        others.push_back(drawn(arrays[node].size(), random));
-        others.emplace_back(arrays[node].rbegin(), arrays[node].rend());
+        for (const float v : {0.0F, 1.0F, -1.0F, 0.5F, 3.0F, 1e-45F, 1e30F, kMost, -kMost}) others.emplace_back(array.size(), v);
+        others.push_back(drawn(array.size(), random));
+        others.emplace_back(array.rbegin(), array.rend());
         others.emplace_back();
         for (auto& other : others) {
           Evidence bent = trial.evidence;

@@ -57,7 +57,6 @@ void write_wasteful(const ProblemPointer& problem, Trees trees, const TemporaryF
       steps.sweep(0, false);
       for (const std::uint32_t k : cases) {
         kernel::Hints hints;
-        hints.lower.resize(kRelu + 1);
         hints.lower[kRelu] = {0.0F, 1.0F};
         hints.beta = {mixed && k == 0 ? 1.0F : 0.0F, mixed && k == 1 ? 1.0F : 0.0F};
         steps.conclude(std::vector<CaseMultipliers>{{k, {}}}, hints);

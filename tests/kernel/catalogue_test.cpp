@@ -80,7 +80,6 @@ TEST_CASE("catalogue ZOMBORI: a switch of +-1e17 with bias 1e-3", "[kernel][cata
   const auto backdoor = open(graph, {-1}, {1}, {at_least(output(0), Rational(1, 2))});
   CHECK(kernel::satisfiable(backdoor, {0, {Rational(0)}}).ok());
   Hints hints;
-  hints.lower.resize(relu + 1);
   for (const float slope : {0.0F, 1.0F}) {
     hints.lower[relu] = {slope};
     CHECK(code_of(conclude(boxed_root(backdoor), hints)) == "conclude.S3");

@@ -126,7 +126,6 @@ TEST_CASE("planes: a raised claim is rejected, and a bad hint cannot make it hol
       CHECK(code_of(again.tighten(bounded.output, all, {}, &raised)) == "tighten.S3");
       for (const float hint : {1e30F, -1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         Hints hints;
-        hints.lower.resize(graph.nodes.size());
         for (NodeId node = 0; node < graph.nodes.size(); ++node) {
           const Op op = graph.node(node).op;
           if (op == Op::max_pool || op == Op::softmax || op == Op::matmul || op == Op::normalise)

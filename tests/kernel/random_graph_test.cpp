@@ -45,11 +45,11 @@ Hints random_hints(const Problem& problem, std::size_t literals, RandomGraph& ra
   Hints hints;
   for (auto* slopes : {&hints.lower, &hints.upper}) {
     if (random.pick(4) == 0) continue;
-    slopes->resize(problem.graph().nodes.size());
-    for (NodeId node = 0; node < slopes->size(); ++node) {
+    for (NodeId node = 0; node < problem.graph().nodes.size(); ++node) {
       if (random.pick(2) == 0) continue;
-      (*slopes)[node].resize(problem.graph().size(node));
-      for (float& s : (*slopes)[node]) s = wild ? random_slope(random) : static_cast<float>(random.real(0, 1));
+      std::vector<float>& array = (*slopes)[node];
+      array.resize(problem.graph().size(node));
+      for (float& s : array) s = wild ? random_slope(random) : static_cast<float>(random.real(0, 1));
     }
   }
   for (std::size_t i = 0; i < literals; ++i) hints.beta.push_back(random.pick(3) == 0 ? 0.0F : static_cast<float>(random.real(0, 2)));

@@ -57,7 +57,6 @@ TEST_CASE("rounding: the sum of intercepts of one row", "[kernel][error_bound]")
   const auto problem = open(net.output(), lo, hi, {total_at_least(sum_of(hi))});
   CHECK(kernel::satisfiable(problem, {0, rationals(hi)}).ok());
   Hints hints;  // upper slope 0: relu <= u
-  hints.upper.resize(2);
   hints.upper[1].assign(kMany, 0.0F);
   CHECK(code_of(conclude(boxed_root(problem), hints)) == "conclude.S3");
 }
@@ -140,8 +139,6 @@ TEST_CASE("rounding: a chain of lines", "[kernel][error_bound]") {
   }
   Chain net(1);
   Hints hints;
-  hints.lower.resize(kDepth + 1);
-  hints.upper.resize(kDepth + 1);
   for (std::size_t i = 0; i < kDepth; ++i) {  // the same line on either side, so that neither intercept covers what the slopes lose
     const NodeId node = net.then(Op::abs);
     hints.lower[node] = hints.upper[node] = {slopes[kDepth - 1 - i]};
@@ -235,7 +232,6 @@ TEST_CASE("exact path: slopes between grid points are covered", "[kernel][error_
     Chain net(2);
     net.then(Op::mul, net.last);
     Hints hints;
-    hints.lower.resize(2);
     hints.lower[1] = {1.0F, slope};
     hints.upper = hints.lower;
     const Graph graph = net.output();

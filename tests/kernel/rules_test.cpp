@@ -277,7 +277,6 @@ TEST_CASE("hints: slopes have the node's size, multipliers are finite and >= 0",
     for (const std::size_t size : {0, 1, 2}) {
       Hints hints;
       auto& slopes = lower ? hints.lower : hints.upper;
-      slopes.resize(s.y + 1);
       slopes[s.y].assign(size, 0.5F);
       CHECK(with(hints) == (size == 2 ? "hints.size" : "accepted"));
     }
@@ -301,8 +300,6 @@ TEST_CASE("hints: unusable slopes only lose the bound", "[kernel][hints]") {
   CHECK(code_of(conclude(scope)) == "accepted");
   for (const float slope : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38F, -3e38F}) {
     Hints hints;
-    hints.lower.resize(s.y + 1);
-    hints.upper.resize(s.y + 1);
     hints.lower[s.y] = hints.upper[s.y] = {slope};
     CHECK(code_of(conclude(scope, hints)) == "conclude.S3");
     Scope refined = scope;

@@ -195,9 +195,6 @@ bool DualBoxes::is_empty() const {
 
 kernel::Hints to_hints(const DualGraph& graph, const DualParameters& parameters, NodeId from) {
   kernel::Hints hints;
-  const std::size_t nodes = graph.network().problem()->graph().nodes.size();
-  hints.lower.resize(nodes);
-  if (!graph.relu_only()) hints.upper.resize(nodes);
   for (const DualGraph::Activation& activation : graph.activations()) {
     if (activation.step->node >= from) break;
     if (activation.is_softmax()) continue;  // takes no hints

@@ -229,10 +229,9 @@ void CaseBounds::mix(const kernel::Scope& scope, CaseBound& bound) const {
   // False: no more tries.
   const auto improves = [&](NodeId node, bool lower, std::size_t first, std::size_t last, float value) {
     kernel::Hints hints = bound.hints;
-    std::vector<std::vector<float>>& side = lower ? hints.lower : hints.upper;
-    side.resize(graph.nodes.size());
-    if (side[node].empty()) side[node].assign(graph.size(node), 0.5F);
-    std::fill(side[node].begin() + static_cast<std::ptrdiff_t>(first), side[node].begin() + static_cast<std::ptrdiff_t>(last), value);
+    std::vector<float>& mixes = (lower ? hints.lower : hints.upper)[node];
+    mixes.resize(graph.size(node), 0.5F);
+    std::fill(mixes.begin() + static_cast<std::ptrdiff_t>(first), mixes.begin() + static_cast<std::ptrdiff_t>(last), value);
     kernel::Diagnosis diagnosis;
     (void)scope.conclude(std::span(&bound.multipliers, 1), hints, &diagnosis);
     if (diagnosis.margins.empty() || ++tries >= kMostMixes) return false;

@@ -263,10 +263,9 @@ kernel::Hints to_hints(const ScalarGraph& graph, const LaneParameters& parameter
     for (const bool below : {true, false}) {
       const float mix = parameters.mixes[slot.product + (below ? 0 : graph.products())];
       if (mix == static_cast<float>(kMiddle)) continue;
-      std::vector<std::vector<float>>& side = below ? hints.lower : hints.upper;
-      side.resize(nodes.nodes.size());
-      side[slot.step->node].resize(nodes.size(slot.step->node), static_cast<float>(kMiddle));
-      side[slot.step->node][slot.element] = mix;
+      std::vector<float>& mixes = (below ? hints.lower : hints.upper)[slot.step->node];
+      mixes.resize(nodes.size(slot.step->node), static_cast<float>(kMiddle));
+      mixes[slot.element] = mix;
     }
   }
   return hints;

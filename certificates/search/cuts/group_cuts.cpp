@@ -313,9 +313,9 @@ class Ascent {
     for (std::size_t i = 0; i < group.relus.size(); ++i) {
       if (node.sides[i] != Side::open || !(group.relus[i].a > 0)) continue;
       const auto [activation, element] = place_of(graph, group.relus[i]);
-      hints.lower.resize(std::max<std::size_t>(hints.lower.size(), activation->step->node + 1));
-      hints.lower[activation->step->node].resize(activation->step->size);
-      hints.lower[activation->step->node][element] = static_cast<float>(node.slopes[i].value);
+      std::vector<float>& slopes = hints.lower[activation->step->node];
+      slopes.resize(activation->step->size);
+      slopes[element] = static_cast<float>(node.slopes[i].value);
     }
     for (const std::size_t relu : node.path) hints.beta.push_back(static_cast<float>(node.betas[relu].value));
     steps.push_back({std::nullopt, std::move(hints)});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "certificates/format/format.h"
@@ -95,18 +96,18 @@ class BranchTrimmer {
   }
 
   void shorten(ProofStep& step, const kernel::Scope& scope) {
-    using Side = std::vector<std::vector<float>> kernel::Hints::*;
+    using Side = kernel::Slopes kernel::Hints::*;
     const auto arrays = [](const kernel::Hints& hints) {
-      const auto filled = [](const auto& side) { return std::ranges::count_if(side, [](const auto& array) { return !array.empty(); }); };
+      const auto filled = [](const auto& side) { return std::ranges::count_if(side, [](const auto& one) { return !one.second.empty(); }); };
       return static_cast<std::uint64_t>(filled(hints.lower) + filled(hints.upper));
     };
     const std::uint64_t before = arrays(step.record.hints);
     if (before > 0 && !take(step, scope, {{}, {}, step.record.hints.beta, step.record.hints.cuts})) {
       for (const Side side : {&kernel::Hints::upper, &kernel::Hints::lower}) {
-        for (std::size_t node = 0; node < (step.record.hints.*side).size(); ++node) {
-          if ((step.record.hints.*side)[node].empty()) continue;
+        const auto nodes = std::views::keys(step.record.hints.*side);
+        for (const NodeId node : std::vector<NodeId>(nodes.begin(), nodes.end())) {
           kernel::Hints hints = step.record.hints;
-          (hints.*side)[node].clear();
+          (hints.*side).erase(node);
           if (!take(step, scope, std::move(hints))) (void)take(step, scope, in_bytes(step.record.hints, side, node));
         }
       }
@@ -120,7 +121,7 @@ class BranchTrimmer {
   }
 
   // The array in units of 1/128, which a certificate holds in a byte.
-  static kernel::Hints in_bytes(kernel::Hints hints, std::vector<std::vector<float>> kernel::Hints::*side, std::size_t node) {
+  static kernel::Hints in_bytes(kernel::Hints hints, kernel::Slopes kernel::Hints::*side, NodeId node) {
     for (float& slope : (hints.*side)[node]) slope = std::clamp(std::round(slope * kSteps), 0.0F, 255.0F) / kSteps;
     return hints;
   }

@@ -211,11 +211,10 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
 Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis,
                                                           LinesByNode* derived) const {
   const Graph& graph = problem_->graph();
-  for (const auto* slopes : {&hints.lower, &hints.upper}) {
-    for (NodeId node = 0; node < std::min(slopes->size(), graph.nodes.size()); ++node) {
-      const std::size_t count = (*slopes)[node].size();
-      if (count != 0 && count != graph.size(node))
-        return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(count));
+  for (const Slopes* side : {&hints.lower, &hints.upper}) {
+    for (const auto& [node, slopes] : *side) {
+      if (node < graph.nodes.size() && !slopes.empty() && slopes.size() != graph.size(node))
+        return reject("hints.size", at(graph, node, 0), std::to_string(graph.size(node)) + " slopes", std::to_string(slopes.size()));
     }
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");

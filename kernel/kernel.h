@@ -195,7 +195,7 @@ class Problem {
 
 // The literals from a group's root to a scope; identity matters, not content.
 struct Context {
-  std::shared_ptr<const Problem> problem;
+  std::shared_ptr<const Problem> problem;  // of the root; null below it
   std::size_t group = 0;
   std::shared_ptr<const Context> parent;  // null at the root
   Literal literal;
@@ -336,10 +336,13 @@ class Scope {
   [[nodiscard]] Box shifted_box(NodeId node, NodeId inner) const;
   [[nodiscard]] std::vector<double> step_rounding(NodeId node) const;
 
-  std::shared_ptr<const Problem> problem_;
+  const Problem* problem_ = nullptr;  // the root context keeps it
   std::shared_ptr<const Context> context_;
-  Boxes boxes_;                                                  // by node; null = not derived
-  std::vector<std::shared_ptr<const ErrorBound>> error_bounds_;  // by node; on this scope's boxes or an ancestor's
+  Boxes boxes_;  // by node; null = not derived
+  // By node; on this scope's boxes or an ancestor's: kept beside, so that a copy of a scope counts few pointers.
+  std::vector<const ErrorBound*> error_bounds_;
+  std::vector<std::shared_ptr<const ErrorBound>> own_error_bounds_;  // by node or none: those found since the last literal
+  std::shared_ptr<const void> inherited_;                            // keeps those found before it
   // By node, in a floating semantics: what executions lose there (execution.cpp), on this scope's boxes or an ancestor's; empty: nothing.
   std::vector<std::shared_ptr<const std::vector<double>>> rounding_;
   std::vector<double> rounding_size_;  // by node: the sum of its operands' magnitudes when that was found

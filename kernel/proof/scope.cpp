@@ -27,7 +27,7 @@ Outcome<Scope> Scope::root(std::shared_ptr<const Problem> problem, std::size_t g
   scope.rounding_size_.resize(problem->graph().nodes.size());
   scope.context_ = std::make_shared<Context>(Context{problem, group, nullptr, {}, 0});
   scope.contradiction_ = problem->group_is_empty(group);
-  scope.problem_ = std::move(problem);
+  scope.problem_ = problem.get();
   return scope;
 }
 
@@ -65,15 +65,17 @@ Outcome<Done> Scope::assume(const Literal& literal) {
   if (context_->depth >= kMaxDepth)
     return reject("assume.S3", at(graph, literal.node, literal.element), "at most " + std::to_string(kMaxDepth) + " literals", "one more");
   const NodeId highest = std::max(context_->highest, literal.node);
-  context_ = std::make_shared<Context>(Context{problem_, context_->group, context_, literal, context_->depth + 1, highest});
+  context_ = std::make_shared<Context>(Context{nullptr, context_->group, context_, literal, context_->depth + 1, highest});
+  if (!own_error_bounds_.empty())
+    inherited_ =
+        std::make_shared<std::pair<decltype(own_error_bounds_), decltype(inherited_)>>(std::exchange(own_error_bounds_, {}), inherited_);
   if (!boxes_[literal.node]) return Done{};
   Box box = *boxes_[literal.node];
   const Node& node = graph.node(literal.node);
   const bool whole = node.op == Op::input && !is_float(node.dtype);  // then no value lies between the threshold and the next integer
   double& end = literal.at_least ? box.lo[literal.element] : box.hi[literal.element];
-  const double least = whole ? std::ceil(literal.threshold) : literal.threshold;
-  const double most = whole ? std::floor(literal.threshold) : literal.threshold;
-  end = literal.at_least ? std::max(end, least) : std::min(end, most);
+  const double nearest = !whole ? literal.threshold : literal.at_least ? std::ceil(literal.threshold) : std::floor(literal.threshold);
+  end = literal.at_least ? std::max(end, nearest) : std::min(end, nearest);
   contradiction_ = contradiction_ || box.lo[literal.element] > box.hi[literal.element];
   boxes_[literal.node] = std::make_shared<Box>(std::move(box));
   return Done{};
@@ -208,7 +210,9 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
       std::vector<std::vector<double>> x;
       for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes_[part.operand]));
       if (!sizes) sizes = std::make_shared<Sizes>(affine_sizes(*form, x));
-      error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
+      own_error_bounds_.resize(error_bounds_.size());
+      own_error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));
+      error_bounds_[node] = own_error_bounds_[node].get();
     }
     const bool is_sum = is_float(graph.node(node).dtype);
     meet(node, inner ? shifted_box(node, *inner) : is_sum ? affine_box(*form, boxes_, *error_bounds_[node]) : copied_box(*form, boxes_));

@@ -160,7 +160,7 @@ bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints
         if (!boxes_[part.operand]) return false;
       }
       const std::optional<GridForm>& grid = problem_->network_->grids_[node];
-      rows.through_affine(node, {form, error_bounds_[node].get(), grid ? &*grid : nullptr});
+      rows.through_affine(node, {form, error_bounds_[node], grid ? &*grid : nullptr});
       continue;
     }
     if (!boxes_[node]) return false;

@@ -119,7 +119,7 @@ Outcome<Done> Reader::check_end() {
                rest.empty() ? std::to_string(count) : "more bytes");
 }
 
-Outcome<const Record*> Reader::next(const Graph* graph) {
+Outcome<Record*> Reader::next(const Graph* graph) {
   while (decoder_->cursor.at_end()) {
     const auto type = read_frame();
     if (!type) return type.rejection();
@@ -129,7 +129,7 @@ Outcome<const Record*> Reader::next(const Graph* graph) {
     }
     ++frames_;
   }
-  const Record* record = decoder_->next(graph);
+  Record* record = decoder_->next(graph);
   if (decoder_->cursor.fault()) return *decoder_->cursor.fault();
   return record;
 }

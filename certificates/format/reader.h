@@ -53,8 +53,8 @@ class Reader {
 
   [[nodiscard]] const Header& header() const { return header_; }
   // The next record, or null after the end frame, which must be the last thing in the file. With a graph, node numbers and
-  // array lengths must fit it. The record is valid until the next call.
-  Outcome<const Record*> next(const Graph* graph);
+  // array lengths must fit it. The record is valid until the next call, and may be moved from.
+  Outcome<Record*> next(const Graph* graph);
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
 

@@ -1,6 +1,6 @@
 // Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: where a thread is idle it gets
 // the right branch of the outermost split that is open, and that is whole among them. The thread whose branch ends second goes on behind the
-// split; nobody waits.
+// split; nobody waits. The calling thread reads the records that follow before it takes part.
 
 #include "certificates/format/replay.h"
 
@@ -21,6 +21,8 @@
 
 namespace assay::certificate {
 namespace {
+
+constexpr double kWorkAtOnce = 1e6;  // multiply-adds that a thread takes before the others learn of them
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
 // replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
@@ -72,20 +74,8 @@ class Replay {
 
   Outcome<kernel::Theorem> run() {
     if (auto fits = check_header(reader_.header(), *problem_); !fits) return fits.rejection();
-    for (bool at_end = false; !at_end;) {
-      Outcome<Done> read = Done{};
-      const Record* next = nullptr;
-      do {
-        auto record = reader_.next(&problem_->graph());
-        if (!record) read = record.rejection();
-        next = record ? record.value() : nullptr;
-        at_end = next == nullptr;
-      } while (team_ && !at_end && hold(*next));
-      if (auto accepted = replay_held(); !accepted) return accepted.rejection();
-      allow(allowed_after(reader_.bytes_read()));
-      if (auto accepted = team_ || at_end ? Done{} : step(*next, all_); !accepted) return accepted.rejection();
-      if (!read) return read.rejection();
-    }
+    if (auto accepted = team_ ? replay_by_team() : replay_in_turn(); !accepted) return accepted.rejection();
+    allow(allowed_after(reader_.bytes_read()));
     if (all_.witness) return *std::move(all_.witness);
     auto theorem = all_.session.theorem();
     if (!theorem) return renamed(theorem.rejection());
@@ -122,7 +112,19 @@ class Replay {
     std::size_t next = 0, done = 0;
   };
 
-  // Held records: all of them, or the right branch of a split whose left branch another task has.
+  struct Helps {  // at its end, until no thread has a job
+    kernel::Team& team;
+    ~Helps() { team.help(); }
+  };
+
+  struct Batch {
+    std::deque<Held> records;
+    std::vector<std::size_t> open;  // its splits that have not ended
+    std::uint64_t bytes = 0;
+    Outcome<bool> has_next = false;  // whether records follow, or why none can be read
+  };
+
+  // Records of a batch: all of them, or the right branch of a split whose left branch another task has.
   struct Task {
     Task(Part what, std::size_t begin, std::size_t behind, Task* other) : part(std::move(what)), at(begin), end(behind), left(other) {}
     Part part;
@@ -136,6 +138,7 @@ class Replay {
     };
     std::vector<Open> open;  // the whole splits in whose left branch the task is
     std::size_t asked = 0;   // of them, from the outermost on: given away, or too small
+    double owed = 0;         // multiply-adds that it took and left_ does not know of
   };
 
   [[nodiscard]] double allowed_after(std::uint64_t bytes) const {
@@ -147,36 +150,63 @@ class Replay {
     allowed_ = most;
   }
 
+  Outcome<Done> replay_in_turn() {
+    while (true) {
+      auto record = reader_.next(&problem_->graph());
+      if (!record) return record.rejection();
+      if (record.value() == nullptr) return Done{};
+      allow(allowed_after(reader_.bytes_read()));
+      if (auto accepted = step(*record.value(), all_); !accepted) return accepted;
+    }
+  }
+
+  Outcome<Done> replay_by_team() {
+    ahead_ = read();
+    while (true) {
+      now_ = std::exchange(ahead_, {});
+      if (auto accepted = replay_batch(); !accepted) return accepted;
+      if (!now_.has_next) return now_.has_next.rejection();
+      if (!now_.has_next.value()) return Done{};
+    }
+  }
+
+  Batch read() {
+    Batch batch;
+    while (true) {
+      auto record = reader_.next(&problem_->graph());
+      batch.has_next = record ? Outcome<bool>(record.value() != nullptr) : record.rejection();
+      if (!batch.has_next || !batch.has_next.value() || !hold(std::move(*record.value()), batch)) return batch;
+    }
+  }
+
   // False where no more is to be held.
-  bool hold(const Record& record) {
-    const std::size_t at = held_.size();
-    held_.push_back({record, allowed_after(reader_.bytes_read())});
-    held_bytes_ += bytes_of(record) + sizeof(Held) - sizeof(Record);
-    if (is_split(record.type)) open_.push_back(at);
-    if (record.type == RecordType::next && !open_.empty()) {
-      Held& split = held_[open_.back()];
+  bool hold(Record&& record, Batch& batch) {
+    auto& records = batch.records;
+    const std::size_t at = records.size();
+    const RecordType type = record.type;
+    batch.bytes += bytes_of(record) + sizeof(Held) - sizeof(Record);
+    records.push_back({std::move(record), allowed_after(reader_.bytes_read())});
+    if (is_split(type)) batch.open.push_back(at);
+    if (type == RecordType::next && !batch.open.empty()) {
+      Held& split = records[batch.open.back()];
       split.next = split.next == 0 ? at : std::numeric_limits<std::size_t>::max();  // two of them are refused in their turn
     }
-    if (record.type == RecordType::done && !open_.empty()) {
-      Held& split = held_[open_.back()];
+    if (type == RecordType::done && !batch.open.empty()) {
+      Held& split = records[batch.open.back()];
       if (0 < split.next && split.next < at) split.done = at;
-      open_.pop_back();
+      batch.open.pop_back();
     }
-    return held_bytes_ < limits_.shared_bytes && record.type != RecordType::witness;
+    return batch.bytes < limits_.shared_bytes && type != RecordType::witness;
   }
 
   // By all threads. What they do not accept this one replays once more in turn: its answer counts.
-  Outcome<Done> replay_held() {
-    if (!held_.empty() && !replay_at_once()) {
-      all_.session.leave_team();
-      for (const Held& held : held_) {
-        allow(held.allowed);
-        if (auto accepted = step(held.record, all_); !accepted) return accepted;
-      }
+  Outcome<Done> replay_batch() {
+    if (now_.records.empty() || replay_at_once()) return Done{};
+    all_.session.leave_team();
+    for (const Held& held : now_.records) {
+      allow(held.allowed);
+      if (auto accepted = step(held.record, all_); !accepted) return accepted;
     }
-    held_.clear();
-    open_.clear();
-    held_bytes_ = 0;
     return Done{};
   }
 
@@ -184,13 +214,17 @@ class Replay {
   bool replay_at_once() {
     const double left = all_.session.work_left(), allowed = allowed_;
     double spent = allowed - left;
-    allow(held_.back().allowed);
+    allow(now_.records.back().allowed);
     left_ = all_.session.work_left();
     has_failed_ = false;
-    Task whole(all_, 0, held_.size(), nullptr);
-    go(&whole);
-    team_->help();
-    for (const Held& held : held_) {
+    Task whole(all_, 0, now_.records.size(), nullptr);
+    std::packaged_task<void()> job([&] { go(&whole); });
+    if (!team_->give(job)) job();
+    {
+      const Helps whatever_reading_does{*team_};
+      if (now_.has_next && now_.has_next.value()) ahead_ = read();
+    }
+    for (const Held& held : now_.records) {
       spent += held.work;
       if (!(spent <= held.allowed)) has_failed_ = true;
     }
@@ -222,8 +256,8 @@ class Replay {
   // One record further. Null where the left branch of a split has ended before the right one, which goes on with the task then.
   Task* advance(Task& task) {
     if (team_->idle() > 0) share(task);
-    const Held& held = held_[task.at];
-    const bool ends_left = !task.open.empty() && held_[task.open.back().split].next == task.at;
+    const Held& held = now_.records[task.at];
+    const bool ends_left = !task.open.empty() && now_.records[task.open.back().split].next == task.at;
     if (ends_left && task.open.back().right) {
       task.part.session.leave_left();
       return meet(*task.open.back().right);
@@ -242,8 +276,9 @@ class Replay {
     const double left = task.part.session.work_left() - right.found.work;
     if (!task.part.session.next(std::move(right.found))) return fail();
     task.part.statistics.add(right.part.statistics);
+    task.owed += right.owed;
     ++task.part.statistics.steps;
-    const std::size_t done = held_[task.open.back().split].done;
+    const std::size_t done = now_.records[task.open.back().split].done;
     close(task);
     took(task, left - task.part.session.work_left());
     task.at = done;
@@ -254,7 +289,7 @@ class Replay {
   void share(Task& task) {
     for (; task.asked < task.open.size() && team_->idle() > 0; ++task.asked) {
       Task::Open& open = task.open[task.asked];
-      const Held& split = held_[open.split];
+      const Held& split = now_.records[open.split];
       if (!(static_cast<double>(split.done - split.next) * row_work_ >= limits_.shared_work)) continue;
       auto branch = task.part.session.right_branch(open.depth);
       if (!branch) continue;  // refused in its turn
@@ -273,8 +308,11 @@ class Replay {
 
   // What all threads take together is limited, too.
   Task* took(Task& task, double work) {
-    held_[task.at++].work = work;
-    return left_.fetch_sub(work) >= work ? &task : fail();
+    now_.records[task.at++].work = work;
+    task.owed += work;
+    if (task.owed < kWorkAtOnce) return &task;
+    const double owed = std::exchange(task.owed, 0);
+    return left_.fetch_sub(owed) >= owed ? &task : fail();
   }
 
   Task* fail() {
@@ -360,12 +398,11 @@ class Replay {
   double allowed_;  // multiply-adds so far, those that were taken included
   std::shared_ptr<kernel::Team> team_;
   Part all_;
-  double row_work_;                // multiply-adds of one row through the network
-  std::deque<Held> held_;          // with a team, what was read and is replayed next
-  std::vector<std::size_t> open_;  // its splits that have not ended
-  std::uint64_t held_bytes_ = 0;
-  std::atomic<bool> has_failed_ = false;
-  std::atomic<double> left_ = 0;  // multiply-adds for what is held
+  double row_work_;    // multiply-adds of one row through the network
+  Batch now_, ahead_;  // with a team: what is replayed, and what was read meanwhile
+  // All threads read the one at each step; the other is written now and then.
+  alignas(64) std::atomic<bool> has_failed_ = false;
+  alignas(64) std::atomic<double> left_ = 0;  // multiply-adds for the batch
 };
 
 }  // namespace

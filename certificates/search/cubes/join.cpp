@@ -75,7 +75,7 @@ struct Place {
 class Source {
  public:
   Source(std::unique_ptr<Reader> reader, const std::string& path) : reader_(std::move(reader)), file_(path, std::ios::binary) {}
-  Outcome<const certificate::Record*> next(const Graph& graph) { return reader_->next(&graph); }
+  Outcome<certificate::Record*> next(const Graph& graph) { return reader_->next(&graph); }
 
   // False where the file no longer has the bytes that the reader saw.
   [[nodiscard]] bool copy(const certificate::Record& record, Writer& writer) {

@@ -159,7 +159,7 @@ MUTANTS = [
     # Hints and multipliers.
     ("return m >= 0 && std::isfinite(m);", "return !(m < 0) && !std::isinf(m);", "hints: slopes have the node's size*"),
     ("return m >= 0 && std::isfinite(m);", "return std::isfinite(m);", "conclude S2*"),
-    ("count != graph.size(node)", "count < graph.size(node)", "hints: slopes have the node's size*"),
+    ("slopes.size() != graph.size(node)", "slopes.size() < graph.size(node)", "hints: slopes have the node's size*"),
     # Rule conclude.
     ("*value > required ||", "*value >= required ||", "conclude S3: strictness decides*"),
     ("(strict && *value == required)", "*value == required", "conclude S3: strictness decides*"),

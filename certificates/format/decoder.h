@@ -350,7 +350,7 @@ class Reader::Decoder {
 
   Record record_;
   const Graph* graph_ = nullptr;
-  static constexpr std::uint64_t kValuesPerNode = sizeof(kernel::Slopes::value_type) / sizeof(float);
+  static constexpr std::uint64_t kValuesPerNode = kBytesPerSlopes / sizeof(float);
   std::size_t depth_ = 0;                // open splits, as far as the records say
   std::size_t literals_ = 0;             // of the leaf that is being read, from its tree
   std::vector<std::size_t> cuts_;        // in force: the open splits where each was derived

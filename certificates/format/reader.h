@@ -15,6 +15,8 @@
 
 namespace assay::certificate {
 
+constexpr std::uint64_t kBytesPerSlopes = 80;  // that those of a node take in memory beside their values
+
 struct Header {
   std::uint8_t version = 0;
   kernel::Digest digest{};

@@ -56,9 +56,8 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
 std::uint64_t bytes_of(const Record& record) {
   const kernel::Hints& hints = record.hints;
   return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
-         sizeof(kernel::Slopes::value_type) * (hints.lower.size() + hints.upper.size()) +
-         sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) + record.selection.mask.size() +
-         sizeof(kernel::CaseStep) * record.tree.size() + sizeof(kernel::Cut::Term) * record.terms.size();
+         kBytesPerSlopes * (hints.lower.size() + hints.upper.size()) + sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) +
+         record.selection.mask.size() + sizeof(kernel::CaseStep) * record.tree.size() + sizeof(kernel::Cut::Term) * record.terms.size();
 }
 
 class Replay {
@@ -112,7 +111,7 @@ class Replay {
     std::size_t next = 0, done = 0;
   };
 
-  struct Helps {  // at its end, until no thread has a job
+  struct Helps {  // as long as a thread has a job, also where what stands before that throws
     kernel::Team& team;
     ~Helps() { team.help(); }
   };
@@ -221,7 +220,7 @@ class Replay {
     std::packaged_task<void()> job([&] { go(&whole); });
     if (!team_->give(job)) job();
     {
-      const Helps whatever_reading_does{*team_};
+      const Helps in_the_end{*team_};
       if (now_.has_next && now_.has_next.value()) ahead_ = read();
     }
     for (const Held& held : now_.records) {

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 #include <random>
+#include <tuple>
 
 #include "tests/certificates/format_problems.h"
 
@@ -326,6 +327,35 @@ TEST_CASE("many records are spread over frames") {
   }
   CHECK(records == 200002);
   CHECK(reader.value()->frames() >= 6);
+}
+
+// Each listed node counts as twenty values more, so that lists of nodes without slopes are bounded as well.
+TEST_CASE("values of the arrays of a record are counted before they are made") {
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  const auto problem = two_groups();
+  for (const auto& [first, second, code] : {std::tuple{kMost - 20, std::size_t{0}, ""},
+                                            {kMost - 19, std::size_t{0}, "certificate.memory"},
+                                            {kMost - 41, std::size_t{1}, ""},
+                                            {kMost - 41, std::size_t{2}, "certificate.memory"}}) {
+    Fragment steps;
+    Hints hints;
+    hints.lower[0].assign(first, 0.25F);
+    if (second > 0) hints.upper[7].assign(second, 0.5F);
+    steps.conclude({}, hints);
+    const TemporaryFile file;
+    auto writer = certificate::Writer::open(file.path(), *problem);
+    REQUIRE(writer.ok());
+    writer.value()->begin_group(0);
+    writer.value()->append(steps);
+    writer.value()->end_group();
+    REQUIRE(writer.value()->finish().ok());
+    auto reader = certificate::Reader::open(file.path());
+    REQUIRE(reader.ok());
+    REQUIRE(reader.value()->next(nullptr).ok());  // begin_group
+    const auto record = reader.value()->next(nullptr);
+    INFO(first << " and " << second);
+    CHECK((record ? std::string() : record.rejection().code) == code);
+  }
 }
 
 TEST_CASE("a writer that is not finished leaves no file") {

@@ -61,19 +61,21 @@ struct Cut {
   float bound = 0;
 };
 
+// By node, then element.
+using Slopes = std::map<NodeId, std::vector<float>>;
+inline std::span<const float> proposed(const Slopes& slopes, NodeId node) {  // of a node; none: empty
+  const auto found = slopes.find(node);
+  return found != slopes.end() ? std::span<const float>(found->second) : std::span<const float>();
+}
+
 // Hints: any values are sound, bad ones only weaken the result.
-using Slopes = std::map<NodeId, std::vector<float>>;  // by node, then element
 struct Hints {
-  // An absent node or empty vector means the kernel's own policy.
-  // For elementwise ops the slopes of the lower and the upper line (relu: lower in [0,1] is useful, upper is
-  // u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those
-  // below and upper of those above the products in the element's formula. For maxima: lower, the chosen
-  // candidate; minima: upper.
+  // An absent node or empty vector means the kernel's own policy. For elementwise ops the slopes of the lower and the upper line (relu: lower in
+  // [0,1] is useful, upper is u/(u-l) by policy). For the ops of denoted_plane: the mix in [0,1] of McCormick's planes, lower of those below and
+  // upper of those above the products in the element's formula. For maxima: lower, the chosen candidate; minima: upper.
   Slopes lower, upper;
-  // One multiplier >= 0 per literal of the scope, outermost first; missing ones are 0.
-  std::vector<float> beta;
-  // And one per cut of the scope, in the order in which they were derived.
-  std::vector<float> cuts;
+  std::vector<float> beta;  // one multiplier >= 0 per literal of the scope, outermost first; missing ones are 0
+  std::vector<float> cuts;  // and one per cut of the scope, in the order in which they were derived
 };
 
 struct KernelOptions {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,7 +177,7 @@ class Reader::Decoder {
     record_.round_to_float = (flags & kRoundToFloat) != 0;
     if (record_.selection.kind > kernel::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
     if (record_.selection.kind == kernel::Selection::Kind::mask) {
-      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return nullptr; }))
+      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return std::span<const float>(); }))
         record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
@@ -197,7 +198,7 @@ class Reader::Decoder {
         if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
         entry.position = static_cast<std::uint32_t>(code >> 1);
         const std::uint64_t left = kMaxMultipliers - std::min(record_.values, kMaxMultipliers);
-        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), [](const kernel::Hints&) { return nullptr; });
+        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), [](const kernel::Hints&) { return std::span<const float>(); });
       }
       record_.cases.push_back(std::move(entry));
     }
@@ -208,7 +209,7 @@ class Reader::Decoder {
     if ((flags & kHasLower) != 0) slopes(&kernel::Hints::lower);
     if ((flags & kHasUpper) != 0) slopes(&kernel::Hints::upper);
     if ((flags & kHasBeta) != 0) record_.hints.beta = beta();
-    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const kernel::Hints& base) { return &base.cuts; });
+    if ((flags & kHasCuts) != 0) record_.hints.cuts = array(cuts_.size(), [](const kernel::Hints& base) { return std::span(base.cuts); });
   }
 
   void define() {
@@ -230,7 +231,7 @@ class Reader::Decoder {
   }
 
   std::vector<float> beta() {
-    return array(depth_ + literals_, [](const kernel::Hints& base) { return &base.beta; });
+    return array(depth_ + literals_, [](const kernel::Hints& base) { return std::span(base.beta); });
   }
 
   void slopes(kernel::Slopes kernel::Hints::*side) {
@@ -240,10 +241,7 @@ class Reader::Decoder {
       if (!arrays.empty() && id <= arrays.rbegin()->first)
         cursor.fail("certificate.hint", "node numbers in ascending order", std::to_string(id));
       if (cursor.fault() || !has_room_for(kValuesPerNode)) return;
-      arrays[id] = node_array(id, [&](const kernel::Hints& base) {
-        const auto found = (base.*side).find(id);
-        return found != (base.*side).end() ? &found->second : nullptr;
-      });
+      arrays[id] = node_array(id, [&](const kernel::Hints& base) { return kernel::proposed(base.*side, id); });
     }
   }
 
@@ -263,7 +261,7 @@ class Reader::Decoder {
     return values;
   }
 
-  // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or null.
+  // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or empty.
   std::vector<float> array(std::uint64_t limit, auto&& base_of) {
     const std::uint64_t count = cursor.varint();
     if (!(count <= limit))
@@ -297,11 +295,12 @@ class Reader::Decoder {
     if (kind >= kArrayKinds) cursor.fail("certificate.hint", "a known array encoding (0..5)", std::to_string(kind));
     const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
     const Definition* definition = base > 0 ? find(base - 1) : nullptr;
-    const std::vector<float>* start = definition != nullptr ? base_of(definition->hints) : nullptr;
-    if (base > 0 && (start == nullptr || start->size() != count))
+    const std::span<const float> start = definition != nullptr ? base_of(definition->hints) : std::span<const float>();
+    if (base > 0 && start.size() != count)
       cursor.fail("certificate.hint", "hints in force with this array in this length", "hints " + std::to_string(base - 1) + " have none");
     if (cursor.fault()) return {};
-    std::vector<float> values = start != nullptr ? *start : std::vector<float>(count, 0.0f);
+    std::vector<float> values(count, 0.0f);
+    std::ranges::copy(start, values.begin());
     std::uint64_t index = 0;
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
       const std::uint64_t gap = cursor.varint();

@@ -51,12 +51,10 @@ struct Slot {
   NodeId node = 0;
 };
 
-const std::vector<float>* find_slot(const Hints& hints, const Slot& slot) {
-  if (slot.side == Slot::Side::beta) return &hints.beta;
-  if (slot.side == Slot::Side::cuts) return &hints.cuts;
-  const auto& arrays = slot.side == Slot::Side::lower ? hints.lower : hints.upper;
-  const auto found = arrays.find(slot.node);
-  return found != arrays.end() ? &found->second : nullptr;
+std::span<const float> find_slot(const Hints& hints, const Slot& slot) {
+  if (slot.side == Slot::Side::beta) return hints.beta;
+  if (slot.side == Slot::Side::cuts) return hints.cuts;
+  return kernel::proposed(slot.side == Slot::Side::lower ? hints.lower : hints.upper, slot.node);
 }
 
 // The entries of `values` that differ from `base` (all zero if empty), and what listing them costs.
@@ -179,8 +177,8 @@ class HintEncoder {
     consider_list(best, 0, differences(values, {}));
     int tried = 0;
     for (const auto* known = known_; known != nullptr && tried < kBasesTried; known = known->previous.get(), ++tried) {
-      const std::vector<float>* base = find_slot(*known->hints, slot);
-      if (base != nullptr && base->size() == values.size()) consider_list(best, std::uint64_t{known->id} + 1, differences(values, *base));
+      const std::span<const float> base = find_slot(*known->hints, slot);
+      if (base.size() == values.size()) consider_list(best, std::uint64_t{known->id} + 1, differences(values, base));
     }
     return best;
   }

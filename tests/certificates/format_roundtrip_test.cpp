@@ -1,6 +1,7 @@
 // Every step through writer and reader: what comes back is what went in, bit for bit.
 #include <bit>
 #include <limits>
+#include <memory>
 #include <random>
 #include <tuple>
 
@@ -18,11 +19,9 @@ using kernel::Selection;
 
 namespace {
 
-// Writes the fragment into group 0 and calls `visit` for each record of it.
-template <class Visit>
-std::uint64_t through_file(const Fragment& steps, const Graph* graph, Visit visit) {
+// A reader of the file, into whose group 0 the fragment was written.
+std::unique_ptr<certificate::Reader> reader_of(const TemporaryFile& file, const Fragment& steps) {
   const auto problem = two_groups();
-  const TemporaryFile file;
   auto writer = certificate::Writer::open(file.path(), *problem);
   REQUIRE(writer.ok());
   writer.value()->begin_group(0);
@@ -35,9 +34,17 @@ std::uint64_t through_file(const Fragment& steps, const Graph* graph, Visit visi
   REQUIRE(reader.ok());
   CHECK(reader.value()->header().digest == problem->digest());
   CHECK(reader.value()->header().semantics == to_string(problem->statement().semantics));
+  return std::move(reader).value();
+}
+
+// Writes the fragment and calls `visit` for each record of it.
+template <class Visit>
+std::uint64_t through_file(const Fragment& steps, const Graph* graph, Visit visit) {
+  const TemporaryFile file;
+  const auto reader = reader_of(file, steps);
   std::uint64_t visited = 0;
   while (true) {
-    auto record = reader.value()->next(graph);
+    auto record = reader->next(graph);
     if (!record) FAIL(record.rejection().to_text());
     if (record.value() == nullptr) break;
     const RecordType type = record.value()->type;
@@ -332,7 +339,6 @@ TEST_CASE("many records are spread over frames") {
 // Each listed node counts as twenty values more, so that lists of nodes without slopes are bounded as well.
 TEST_CASE("values of the arrays of a record are counted before they are made") {
   constexpr std::size_t kMost = std::size_t{1} << 24;
-  const auto problem = two_groups();
   for (const auto& [first, second, code] : {std::tuple{kMost - 20, std::size_t{0}, ""},
                                             {kMost - 19, std::size_t{0}, "certificate.memory"},
                                             {kMost - 41, std::size_t{1}, ""},
@@ -343,16 +349,9 @@ TEST_CASE("values of the arrays of a record are counted before they are made") {
     if (second > 0) hints.upper[7].assign(second, 0.5F);
     steps.conclude({}, hints);
     const TemporaryFile file;
-    auto writer = certificate::Writer::open(file.path(), *problem);
-    REQUIRE(writer.ok());
-    writer.value()->begin_group(0);
-    writer.value()->append(steps);
-    writer.value()->end_group();
-    REQUIRE(writer.value()->finish().ok());
-    auto reader = certificate::Reader::open(file.path());
-    REQUIRE(reader.ok());
-    REQUIRE(reader.value()->next(nullptr).ok());  // begin_group
-    const auto record = reader.value()->next(nullptr);
+    const auto reader = reader_of(file, steps);
+    REQUIRE(reader->next(nullptr).ok());  // begin_group
+    const auto record = reader->next(nullptr);
     INFO(first << " and " << second);
     CHECK((record ? std::string() : record.rejection().code) == code);
   }

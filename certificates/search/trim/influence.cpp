@@ -77,8 +77,8 @@ void Influence::add(const kernel::CaseMultipliers& entry, std::uint32_t case_ind
   std::vector<Slot> slots = slots_;
   for (const DualGraph::Activation& activation : graph_.activations()) {
     const NodeId node = activation.step->node;
-    const auto lower = hints.lower.find(node);
-    const float* hint = lower != hints.lower.end() && !lower->second.empty() ? lower->second.data() : nullptr;
+    const std::span<const float> lower = kernel::proposed(hints.lower, node);
+    const float* hint = lower.empty() ? nullptr : lower.data();
     for (std::size_t j = 0; j < activation.step->size; ++j) {
       const std::size_t slot = activation.first_slot + j;
       const double l = boxes.lo[slot], u = boxes.hi[slot];

@@ -20,6 +20,8 @@ class Cursor {
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
   [[nodiscard]] std::uint64_t remaining() const { return bytes_.size() - at_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_ + at_; }
+  // From a place in the file on, up to this one.
+  [[nodiscard]] std::string_view since(std::uint64_t offset) const { return bytes_.substr(offset - offset_, offset_ + at_ - offset); }
   [[nodiscard]] const std::optional<Rejection>& fault() const { return fault_; }
 
   void fail(const char* code, std::string required, std::string found, Rejection::Kind kind = Rejection::Kind::malformed) {

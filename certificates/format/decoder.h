@@ -1,10 +1,13 @@
-// Reader::Decoder: the records of a frame (FORMAT.md section 2). Internal to the reader.
+// Decoder: the records of a frame (FORMAT.md section 2). What it makes of one depends on the hints and cuts that those before it
+// left in force. Internal to the reader, and to replay, whose threads decode what stands in their branches. Copies are cheap.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,12 +16,12 @@
 
 namespace assay::certificate {
 
-class Reader::Decoder {
+class Decoder {
  public:
   Cursor cursor;  // over the payload of the current frame
 
-  // Decodes one record; cursor.fault() says whether it is well-formed.
-  Record* next(const Graph* graph) {
+  // Decodes one record, which is valid until the next call; cursor.fault() says whether it is well-formed.
+  const Record* next(const Graph* graph) {
     const std::uint64_t number = record_.number;
     graph_ = graph;
     record_ = Record{};
@@ -34,11 +37,29 @@ class Reader::Decoder {
     return &record_;
   }
 
+  // What stands in the file for that record.
+  [[nodiscard]] std::string_view encoded() const { return cursor.since(record_.offset).substr(0, record_.bytes); }
+
+  // One that stands elsewhere in the file.
+  const Record* at(const Cursor& place, std::uint64_t number, const Graph* graph) {
+    cursor = place;
+    record_.number = number - 1;
+    return next(graph);
+  }
+
+  // For the right branch of the innermost split but `depth` - 1 of those that are open; this one is in its left branch.
+  [[nodiscard]] Decoder right_branch(std::size_t depth) const {
+    Decoder right = *this;
+    right.forget(depth);
+    right.depth_ = depth;
+    return right;
+  }
+
  private:
   struct Definition {
     std::uint32_t id;
     std::size_t depth;  // open splits where it was defined
-    kernel::Hints hints;
+    std::shared_ptr<const kernel::Hints> hints;
     std::uint64_t values;  // in its arrays
   };
 
@@ -218,14 +239,14 @@ class Reader::Decoder {
     if (!definitions_.empty() && !(definitions_.back().id < record_.hints_id))
       return cursor.fail("certificate.hint", "an id above those in force", std::to_string(record_.hints_id));
     held_ += record_.values;
-    definitions_.push_back({record_.hints_id, depth_, record_.hints, record_.values});
+    definitions_.push_back({record_.hints_id, depth_, std::make_shared<const kernel::Hints>(record_.hints), record_.values});
   }
 
   void defined() {
     record_.hints_id = cursor.varint32();
     const Definition* definition = find(record_.hints_id);
     if (definition == nullptr) return cursor.fail("certificate.hint", "an id of hints in force", std::to_string(record_.hints_id));
-    record_.hints = definition->hints;
+    record_.hints = *definition->hints;
     record_.values += definition->values;
     record_.hints.beta = beta();
   }
@@ -295,7 +316,7 @@ class Reader::Decoder {
     if (kind >= kArrayKinds) cursor.fail("certificate.hint", "a known array encoding (0..5)", std::to_string(kind));
     const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
     const Definition* definition = base > 0 ? find(base - 1) : nullptr;
-    const std::span<const float> start = definition != nullptr ? base_of(definition->hints) : std::span<const float>();
+    const std::span<const float> start = definition != nullptr ? base_of(*definition->hints) : std::span<const float>();
     if (base > 0 && start.size() != count)
       cursor.fail("certificate.hint", "hints in force with this array in this length", "hints " + std::to_string(base - 1) + " have none");
     if (cursor.fault()) return {};
@@ -349,12 +370,12 @@ class Reader::Decoder {
 
   Record record_;
   const Graph* graph_ = nullptr;
-  static constexpr std::uint64_t kValuesPerNode = kBytesPerSlopes / sizeof(float);
-  std::size_t depth_ = 0;                // open splits, as far as the records say
-  std::size_t literals_ = 0;             // of the leaf that is being read, from its tree
-  std::vector<std::size_t> cuts_;        // in force: the open splits where each was derived
-  std::vector<Definition> definitions_;  // in force, ids ascending
-  std::uint64_t held_ = 0;               // values of their arrays
+  static constexpr std::uint64_t kValuesPerNode = 20;  // so much memory as the slopes of a node take beside their values
+  std::size_t depth_ = 0;                              // open splits, as far as the records say
+  std::size_t literals_ = 0;                           // of the leaf that is being read, from its tree
+  std::vector<std::size_t> cuts_;                      // in force: the open splits where each was derived
+  std::vector<Definition> definitions_;                // in force, ids ascending
+  std::uint64_t held_ = 0;                             // values of their arrays
 };
 
 }  // namespace assay::certificate

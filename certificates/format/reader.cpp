@@ -119,7 +119,9 @@ Outcome<Done> Reader::check_end() {
                rest.empty() ? std::to_string(count) : "more bytes");
 }
 
-Outcome<Record*> Reader::next(const Graph* graph) {
+std::string_view Reader::encoded() const { return decoder_->encoded(); }
+
+Outcome<const Record*> Reader::next(const Graph* graph) {
   while (decoder_->cursor.at_end()) {
     const auto type = read_frame();
     if (!type) return type.rejection();
@@ -129,7 +131,7 @@ Outcome<Record*> Reader::next(const Graph* graph) {
     }
     ++frames_;
   }
-  Record* record = decoder_->next(graph);
+  const Record* record = decoder_->next(graph);
   if (decoder_->cursor.fault()) return *decoder_->cursor.fault();
   return record;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "certificates/format/format.h"
@@ -14,8 +15,6 @@
 #include "semantics/outcome.h"
 
 namespace assay::certificate {
-
-constexpr std::uint64_t kBytesPerSlopes = 80;  // that those of a node take in memory beside their values
 
 struct Header {
   std::uint8_t version = 0;
@@ -45,6 +44,8 @@ struct Record {
   kernel::Witness witness;
 };
 
+class Decoder;
+
 class Reader {
  public:
   // Reads and checks the header.
@@ -55,13 +56,14 @@ class Reader {
 
   [[nodiscard]] const Header& header() const { return header_; }
   // The next record, or null after the end frame, which must be the last thing in the file. With a graph, node numbers and
-  // array lengths must fit it. The record is valid until the next call, and may be moved from.
-  Outcome<Record*> next(const Graph* graph);
+  // array lengths must fit it. The record is valid until the next call.
+  Outcome<const Record*> next(const Graph* graph);
+  // What stands in the file for the record that next() returned last; valid as long as that is.
+  [[nodiscard]] std::string_view encoded() const;
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
  private:
-  class Decoder;
   explicit Reader(std::FILE* file);
   bool read(std::uint64_t count, std::string& into);
   [[nodiscard]] Rejection fault(const char* code, std::string required, std::string found) const;

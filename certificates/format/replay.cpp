@@ -1,6 +1,7 @@
 // Replay: each record becomes a step of a Session. With a team many records are read before they are replayed: where a thread is idle it gets
 // the right branch of the outermost split that is open, and that is whole among them. The thread whose branch ends second goes on behind the
-// split; nobody waits. The calling thread reads the records that follow before it takes part.
+// split; nobody waits. The calling thread reads the records that follow before it takes part. Records wait as the file has them, and the
+// thread that replays one decodes it again: no memory is taken in one thread and given back in another.
 
 #include "certificates/format/replay.h"
 
@@ -12,9 +13,11 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "certificates/format/decoder.h"
 #include "certificates/format/format.h"
 #include "certificates/replay/session.h"
 #include "semantics/printable.h"
@@ -52,14 +55,6 @@ Outcome<Done> check_header(const Header& header, const kernel::Problem& problem)
   return Done{};
 }
 
-// In memory, where a few bytes of the file may stand for many.
-std::uint64_t bytes_of(const Record& record) {
-  const kernel::Hints& hints = record.hints;
-  return sizeof(Record) + sizeof(double) * record.values + sizeof(kernel::CaseMultipliers) * record.cases.size() +
-         kBytesPerSlopes * (hints.lower.size() + hints.upper.size()) + sizeof(float) * (record.claims.lo.size() + record.claims.hi.size()) +
-         record.selection.mask.size() + sizeof(kernel::CaseStep) * record.tree.size() + sizeof(kernel::Cut::Term) * record.terms.size();
-}
-
 class Replay {
  public:
   Replay(Reader& reader, std::shared_ptr<const kernel::Problem> problem, const ReplayLimits& limits)
@@ -68,7 +63,7 @@ class Replay {
         limits_(limits),
         allowed_(allowed_after(0)),
         team_(limits.threads > 1 ? std::make_shared<kernel::Team>(limits.threads) : nullptr),
-        all_{kernel::Session(problem_, {allowed_, limits.memory}, team_), {}, {}},
+        all_{kernel::Session(problem_, {allowed_, limits.memory}, team_), {}, {}, {}},
         row_work_(problem_->row_work(static_cast<NodeId>(problem_->graph().nodes.size() - 1))) {}
 
   Outcome<kernel::Theorem> run() {
@@ -102,12 +97,14 @@ class Replay {
     kernel::Session session;
     ReplayStatistics statistics;
     std::optional<kernel::Theorem> witness;
+    Decoder decoder;  // with a team
   };
 
   // A record that was read ahead; of a split that ends within what was read, where its branches end.
   struct Held {
-    Record record;
-    double allowed = 0, work = 0;  // multiply-adds: that all steps up to this one may take, that it took
+    std::size_t begin = 0, end = 0;        // in the bytes of the batch
+    std::uint64_t number = 0, offset = 0;  // of the record
+    double allowed = 0, work = 0;          // multiply-adds: that all steps up to this one may take, that it took
     std::size_t next = 0, done = 0;
   };
 
@@ -117,9 +114,9 @@ class Replay {
   };
 
   struct Batch {
+    std::string bytes;
     std::deque<Held> records;
-    std::vector<std::size_t> open;  // its splits that have not ended
-    std::uint64_t bytes = 0;
+    std::vector<std::size_t> open;   // its splits that have not ended
     Outcome<bool> has_next = false;  // whether records follow, or why none can be read
   };
 
@@ -174,37 +171,37 @@ class Replay {
     while (true) {
       auto record = reader_.next(&problem_->graph());
       batch.has_next = record ? Outcome<bool>(record.value() != nullptr) : record.rejection();
-      if (!batch.has_next || !batch.has_next.value() || !hold(std::move(*record.value()), batch)) return batch;
+      if (!batch.has_next || !batch.has_next.value() || !hold(*record.value(), batch)) return batch;
     }
   }
 
   // False where no more is to be held.
-  bool hold(Record&& record, Batch& batch) {
+  bool hold(const Record& record, Batch& batch) {
     auto& records = batch.records;
-    const std::size_t at = records.size();
-    const RecordType type = record.type;
-    batch.bytes += bytes_of(record) + sizeof(Held) - sizeof(Record);
-    records.push_back({std::move(record), allowed_after(reader_.bytes_read())});
-    if (is_split(type)) batch.open.push_back(at);
-    if (type == RecordType::next && !batch.open.empty()) {
+    const std::size_t at = records.size(), begin = batch.bytes.size();
+    batch.bytes += reader_.encoded();
+    records.push_back({begin, batch.bytes.size(), record.number, record.offset, allowed_after(reader_.bytes_read())});
+    if (is_split(record.type)) batch.open.push_back(at);
+    if (record.type == RecordType::next && !batch.open.empty()) {
       Held& split = records[batch.open.back()];
       split.next = split.next == 0 ? at : std::numeric_limits<std::size_t>::max();  // two of them are refused in their turn
     }
-    if (type == RecordType::done && !batch.open.empty()) {
+    if (record.type == RecordType::done && !batch.open.empty()) {
       Held& split = records[batch.open.back()];
       if (0 < split.next && split.next < at) split.done = at;
       batch.open.pop_back();
     }
-    return batch.bytes < limits_.shared_bytes && type != RecordType::witness;
+    return batch.bytes.size() + sizeof(Held) * records.size() < limits_.shared_bytes && record.type != RecordType::witness;
   }
 
   // By all threads. What they do not accept this one replays once more in turn: its answer counts.
   Outcome<Done> replay_batch() {
     if (now_.records.empty() || replay_at_once()) return Done{};
     all_.session.leave_team();
+    ++all_.statistics.again;
     for (const Held& held : now_.records) {
       allow(held.allowed);
-      if (auto accepted = step(held.record, all_); !accepted) return accepted;
+      if (auto accepted = decode_and_step(held, all_); !accepted) return accepted;
     }
     return Done{};
   }
@@ -262,7 +259,7 @@ class Replay {
       return meet(*task.open.back().right);
     }
     const double left = task.part.session.work_left();
-    if (!step(held.record, task.part)) return fail();
+    if (!decode_and_step(held, task.part)) return fail();
     if (ends_left) close(task);
     if (held.done > 0) task.open.push_back({task.at, task.part.session.depth(), nullptr});
     return took(task, left - task.part.session.work_left());
@@ -292,7 +289,8 @@ class Replay {
       if (!(static_cast<double>(split.done - split.next) * row_work_ >= limits_.shared_work)) continue;
       auto branch = task.part.session.right_branch(open.depth);
       if (!branch) continue;  // refused in its turn
-      open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}}, split.next + 1, split.done, &task);
+      open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}, task.part.decoder.right_branch(open.depth)},
+                                          split.next + 1, split.done, &task);
       std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
       if (team_->give(job)) continue;
       open.right.reset();
@@ -327,6 +325,13 @@ class Replay {
       place += ", group " + std::to_string(part.session.group()) + ", depth " + std::to_string(part.session.depth());
     why.place = why.place.empty() ? place : place + ": " + why.place;
     return why;
+  }
+
+  Outcome<Done> decode_and_step(const Held& held, Part& part) const {
+    const Cursor place(std::string_view(now_.bytes).substr(held.begin, held.end - held.begin), held.offset);
+    const Record* record = part.decoder.at(place, held.number, &problem_->graph());
+    if (part.decoder.cursor.fault()) return *part.decoder.cursor.fault();
+    return step(*record, part);
   }
 
   static Outcome<Done> step(const Record& record, Part& part) {

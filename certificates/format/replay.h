@@ -3,7 +3,7 @@
 // Decoding is untrusted: whatever the file says, only the kernel's rules make the theorem, and the theorem speaks about
 // the statement of `problem`. Memory is the stack of open branches, not the length of the proof. With several threads parts of the
 // certificate are held as well, the branches of whose splits are replayed at once. The answer is the same to the letter, and so are the
-// statistics but for seconds: what the threads do not accept together, one of them replays again.
+// statistics but for the last two: what the threads do not accept together, one of them replays again.
 //
 // Rejections of the reader have codes certificate.*; those of the kernel keep their code, with the step in front of
 // their place.
@@ -26,6 +26,7 @@ struct ReplayStatistics {
   double budget = 0;          // of what they may have taken
   std::uint64_t memory = 0;   // bytes that the boxes of open branches could have come to
   double helper_seconds = 0;  // CPU time of other threads than the calling one
+  std::uint64_t again = 0;    // parts of the certificate that the threads did not accept together: one replayed them once more
 
   // Of another part of the certificate.
   void add(const ReplayStatistics& part) {

@@ -111,7 +111,9 @@ inline Verdict replay_file(const std::string& path, const std::shared_ptr<const 
                            const certificate::ReplayLimits& limits = {}) {
   auto reader = certificate::Reader::open(path);
   if (!reader) return {false, reader.rejection().code, reader.rejection().kind, reader.rejection().place};
-  auto theorem = certificate::replay(*reader.value(), problem, nullptr, limits);
+  certificate::ReplayStatistics statistics;
+  auto theorem = certificate::replay(*reader.value(), problem, &statistics, limits);
+  CHECK((!theorem || statistics.again == 0));
   if (!theorem) return {false, theorem.rejection().code, theorem.rejection().kind, theorem.rejection().place};
   return {true, theorem.value().to_text(), {}, ""};
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "certificates/format/decoder.h"
 #include "certificates/replay/session.h"
 #include "certificates/search/search.h"
 #include "tests/certificates/format_problems.h"
@@ -44,6 +45,7 @@ TEST_CASE("several threads answer and count the same") {
   for (const std::size_t threads : {2, 4, 8}) {
     REQUIRE(answer_with(threads) == "accepted");
     check_same(alone);
+    CHECK(statistics.again == 0);
   }
   // Where the limits are met, several threads stop at the same step, whatever the halves took before. What is allowed stands there at once, half of it, or all of it comes with the bytes.
   const double bytes = static_cast<double>(std::filesystem::file_size(file.path()));
@@ -67,6 +69,31 @@ TEST_CASE("several threads answer and count the same") {
   }
   CHECK(declined > 20);
   CHECK(declined < 33);  // of 36
+}
+
+TEST_CASE("a right branch is decoded with what was in force at its split") {
+  const auto problem = two_groups();
+  const auto decode = [&](certificate::Decoder& decoder, std::initializer_list<int> record) {
+    const std::string bytes(record.begin(), record.end());
+    decoder.at(certificate::Cursor(bytes), 1, &problem->graph());
+    return decoder.cursor.fault() ? decoder.cursor.fault()->code : std::string("read");
+  };
+  certificate::Decoder left;
+  CHECK(decode(left, {6, 0, 0}) == "read");  // define_hints 0
+  for (int depth = 1; depth <= 3; ++depth) {
+    CHECK(decode(left, {10, 0, 0}) == "read");     // split at element 0 of the input
+    CHECK(decode(left, {6, depth, 0}) == "read");  // define_hints
+    CHECK(decode(left, {6, depth, 0}) != "read");  // twice
+  }
+  certificate::Decoder right = left.right_branch(2);
+  CHECK(decode(right, {8, 1, 1, 2, 1, 1}) == "read");  // conclude_with hints 1, multipliers of two splits
+  CHECK(decode(right, {8, 1, 1, 3, 1, 1}) != "read");  // of three
+  CHECK(decode(right, {8, 1, 2, 0}) != "read");        // hints of the left branch
+  CHECK(decode(right, {6, 2, 0}) == "read");           // define_hints with the same number
+  CHECK(decode(right, {14}) == "read");                // done
+  CHECK(decode(right, {8, 1, 2, 0}) != "read");
+  CHECK(decode(right, {8, 1, 1, 0}) == "read");
+  CHECK(decode(left, {8, 1, 3, 3, 1, 1}) == "read");  // the left branch goes on as it was
 }
 
 // Two convolutions of [1, 1, 26, 26].

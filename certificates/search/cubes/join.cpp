@@ -3,7 +3,6 @@
 #include "certificates/search/cubes/join.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -71,58 +70,35 @@ struct Place {
   }
 };
 
-// A certificate from which records are moved as they are.
-class Source {
- public:
-  Source(std::unique_ptr<Reader> reader, const std::string& path) : reader_(std::move(reader)), file_(path, std::ios::binary) {}
-  Outcome<certificate::Record*> next(const Graph& graph) { return reader_->next(&graph); }
-
-  // False where the file no longer has the bytes that the reader saw.
-  [[nodiscard]] bool copy(const certificate::Record& record, Writer& writer) {
-    switch (record.type) {
-      case RecordType::begin_group:
-        writer.begin_group(record.group);
-        return true;
-      case RecordType::end_group:
-        writer.end_group();
-        return true;
-      case RecordType::split_zero:
-      case RecordType::split_f32:
-      case RecordType::split_f64:
-        writer.split(record.node, record.element, record.threshold);
-        return true;
-      case RecordType::next:
-        writer.next();
-        return true;
-      case RecordType::done:
-        writer.done();
-        return true;
-      case RecordType::witness:
-        writer.witness(record.witness);
-        return true;
-      default:
-        return copy_bytes(record, writer);
+// The record that the reader returned last.
+void copy(const Reader& reader, const certificate::Record& record, Writer& writer) {
+  switch (record.type) {
+    case RecordType::begin_group:
+      return writer.begin_group(record.group);
+    case RecordType::end_group:
+      return writer.end_group();
+    case RecordType::split_zero:
+    case RecordType::split_f32:
+    case RecordType::split_f64:
+      return writer.split(record.node, record.element, record.threshold);
+    case RecordType::next:
+      return writer.next();
+    case RecordType::done:
+      return writer.done();
+    case RecordType::witness:
+      return writer.witness(record.witness);
+    default: {
+      Fragment step;
+      step.copy(reader.encoded());
+      writer.append(step);
     }
   }
+}
 
- private:
-  bool copy_bytes(const certificate::Record& record, Writer& writer) {
-    std::string bytes(record.bytes, '\0');
-    file_.seekg(static_cast<std::streamoff>(record.offset));
-    if (!file_.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return false;
-    Fragment step;
-    step.copy(bytes);
-    writer.append(step);
-    return true;
-  }
-  std::unique_ptr<Reader> reader_;
-  std::ifstream file_;
-};
-
-Outcome<Source> open(const std::string& path) {
+Outcome<std::unique_ptr<Reader>> open(const std::string& path) {
   auto reader = Reader::open(path);
   if (!reader) return in(path, reader.rejection());
-  return Source(std::move(reader).value(), path);
+  return reader;
 }
 
 class Join {
@@ -133,8 +109,8 @@ class Join {
   // Which cube each part is of; every part is read to its end.
   Outcome<Done> sort(const std::vector<std::string>& parts) {
     for (const std::string& path : parts) {
-      auto reader = Reader::open(path);
-      if (!reader) return in(path, reader.rejection());
+      auto reader = open(path);
+      if (!reader) return reader.rejection();
       const auto cube = std::ranges::find(cubes_, reader.value()->header().digest, &Cube::digest);
       if (cube == cubes_.end())
         return fault("join.foreign", path, "a part of one of these cubes", "one of cube " + kernel::to_hex(reader.value()->header().digest),
@@ -175,11 +151,11 @@ class Join {
       for (; cube < cubes_.size() && cubes_[cube].after == read; ++cube) {
         if (auto written = write_part(*part_of_[cube], place); !written) return written;
       }
-      const auto next = source.value().next(problem_.graph());
+      const auto next = source.value()->next(&problem_.graph());
       if (!next) return in(root, next.rejection());
       if (next.value() == nullptr) break;
       if (!place.go(*next.value())) return misplaced(root, *next.value());
-      if (!source.value().copy(*next.value(), writer_)) return changed(root);
+      copy(*source.value(), *next.value(), writer_);
     }
     if (cube < cubes_.size())
       return fault("join.structure", root, "records up to each cube", "an end before " + cubes_[cube].name,
@@ -190,9 +166,6 @@ class Join {
   [[nodiscard]] std::vector<JoinedPart> joined() { return std::move(joined_); }
 
  private:
-  static Rejection changed(const std::string& path) {
-    return fault("join.changed", path, "a file that stays as it is", "one that was written meanwhile", "merge again");
-  }
   static Rejection misplaced(const std::string& path, const certificate::Record& record) {
     return fault("join.structure", path, "records in the order that certificates/FORMAT.md gives",
                  std::string(certificate::to_string(record.type)) + " as record " + std::to_string(record.number), "solve the cube again");
@@ -206,11 +179,11 @@ class Join {
     Place place;
     bool arrived = false;
     while (true) {
-      const auto next = source.value().next(problem_.graph());
+      const auto next = source.value()->next(&problem_.graph());
       if (!next) return in(path, next.rejection());
       if (next.value() == nullptr) break;
       if (!place.go(*next.value())) return misplaced(path, *next.value());
-      if (arrived && place.is_inside(branch) && !source.value().copy(*next.value(), writer_)) return changed(path);
+      if (arrived && place.is_inside(branch)) copy(*source.value(), *next.value(), writer_);
       arrived = arrived || place == branch;
     }
     if (!arrived) return fault("join.structure", path, "the splits that lead to its cube", "others", "solve the cube again");

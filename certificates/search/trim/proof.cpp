@@ -3,7 +3,6 @@
 #include "certificates/search/trim/proof.h"
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "certificates/format/format.h"
@@ -26,8 +25,7 @@ Rejection misshapen(std::string required, std::string found) {
 
 class ProofReader {
  public:
-  ProofReader(std::unique_ptr<certificate::Reader> reader, std::ifstream file, const Graph& graph)
-      : reader_(std::move(reader)), file_(std::move(file)), graph_(graph) {}
+  ProofReader(std::unique_ptr<certificate::Reader> reader, const Graph& graph) : reader_(std::move(reader)), graph_(graph) {}
 
   Outcome<std::vector<ProofGroup>> read() {
     std::vector<ProofGroup> groups;
@@ -74,11 +72,7 @@ class ProofReader {
             return misshapen("fewer splits one behind the other", "more than " + std::to_string(kMostSplits));
           break;
         default: {
-          ProofStep step{record, std::string(record.bytes, '\0')};
-          file_.seekg(static_cast<std::streamoff>(record.offset));
-          if (!file_.read(step.bytes.data(), static_cast<std::streamsize>(step.bytes.size())))
-            return misshapen("a file that stays as it is", "one that was written meanwhile");
-          open.back().end->steps.push_back(std::move(step));
+          open.back().end->steps.push_back({record, std::string(reader_->encoded())});
         }
       }
     }
@@ -91,7 +85,6 @@ class ProofReader {
   };
 
   std::unique_ptr<certificate::Reader> reader_;
-  std::ifstream file_;
   const Graph& graph_;
 };
 
@@ -119,7 +112,7 @@ Outcome<std::vector<ProofGroup>> read_proof(const std::string& path, const kerne
     return misshapen("a certificate of at most " + std::to_string(kMostBytes) + " bytes", std::to_string(bytes) + " bytes");
   auto reader = certificate::Reader::open(path);
   if (!reader) return reader.rejection();
-  return ProofReader(std::move(reader).value(), std::ifstream(path, std::ios::binary), problem.graph()).read();
+  return ProofReader(std::move(reader).value(), problem.graph()).read();
 }
 
 void write_proof(const std::vector<ProofGroup>& groups, certificate::Writer& writer) {

@@ -73,15 +73,21 @@ class Cursor {
     return 0;
   }
 
-  std::uint8_t byte() { return static_cast<std::uint8_t>(little_endian(1)); }
-  float f32() { return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(4))); }
-  double f64() { return std::bit_cast<double>(little_endian(8)); }
+  std::uint8_t byte() {
+    if (at_ < bytes_.size()) return static_cast<std::uint8_t>(bytes_[at_++]);
+    take(1);
+    return 0;
+  }
+  float f32() { return std::bit_cast<float>(static_cast<std::uint32_t>(little_endian<4>())); }
+  double f64() { return std::bit_cast<double>(little_endian<8>()); }
 
  private:
-  std::uint64_t little_endian(std::uint64_t size) {
-    const std::string_view taken = take(size);
+  template <std::size_t kSize>
+  std::uint64_t little_endian() {
+    const std::string_view taken = take(kSize);
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < taken.size(); ++i) value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(taken[i])) << (8 * i);
+    if (taken.size() == kSize)
+      for (std::size_t i = 0; i < kSize; ++i) value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(taken[i])) << (8 * i);
     return value;
   }
 

@@ -1,5 +1,6 @@
 // Decoder: the records of a frame (FORMAT.md section 2). What it makes of one depends on the hints and cuts that those before it
-// left in force. Internal to the reader, and to replay, whose threads decode what stands in their branches. Copies are cheap.
+// left in force. Internal to the reader, and to replay, whose threads decode what stands in their branches. Copies are cheap. One that
+// skims leaves arrays empty, and what is wrong in them to whoever decodes the record again.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +22,10 @@ class Decoder {
   Cursor cursor;  // over the payload of the current frame
 
   // Decodes one record, which is valid until the next call; cursor.fault() says whether it is well-formed.
-  const Record* next(const Graph* graph) {
+  const Record* next(const Graph* graph, bool skims = false) {
     const std::uint64_t number = record_.number;
     graph_ = graph;
+    skims_ = skims;
     record_ = Record{};
     record_.number = number + 1;
     record_.offset = cursor.offset();
@@ -256,7 +258,7 @@ class Decoder {
   }
 
   void slopes(kernel::Slopes kernel::Hints::*side) {
-    for (std::uint64_t left = cursor.count(3); left > 0 && !cursor.fault(); --left) {
+    for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
       const NodeId id = node();
       auto& arrays = record_.hints.*side;
       if (!arrays.empty() && id <= arrays.rbegin()->first)
@@ -267,8 +269,9 @@ class Decoder {
   }
 
   std::vector<float> floats(std::uint64_t count) {
-    std::vector<float> values(count);
-    for (float& value : values) value = cursor.f32();
+    Cursor numbers(cursor.take(sizeof(float) * count));
+    std::vector<float> values(skims_ ? 0 : count);
+    for (float& value : values) value = numbers.f32();
     if (std::ranges::any_of(values, [](float value) { return std::isnan(value); })) cursor.fail("certificate.value", "no NaN", "NaN");
     return values;
   }
@@ -277,7 +280,7 @@ class Decoder {
   std::vector<float> node_array(NodeId id, auto&& base_of) {
     const std::uint64_t size = elements(id);
     std::vector<float> values = array(size, base_of);
-    if (graph_ != nullptr && values.size() != size)
+    if (!skims_ && graph_ != nullptr && values.size() != size)
       cursor.fail("certificate.hint", std::to_string(size) + " values for node " + std::to_string(id), std::to_string(values.size()));
     return values;
   }
@@ -290,24 +293,23 @@ class Decoder {
     if (count == 0 || cursor.fault() || !has_room_for(count)) return {};
     const std::uint8_t kind = cursor.byte();
     if (kind >= static_cast<std::uint8_t>(ArrayKind::list_u8)) return list(kind, count, base_of);
-    std::vector<float> values(count, 0.0f);
-    std::uint8_t bits = 0;
-    const float fill = kind == static_cast<std::uint8_t>(ArrayKind::fill) ? cursor.f32() : 0.0f;
-    for (std::size_t i = 0; i < count && !cursor.fault(); ++i) {
-      switch (static_cast<ArrayKind>(kind)) {
-        case ArrayKind::fill:
-          values[i] = fill;
-          break;
-        case ArrayKind::bits:
-          bits = i % 8 == 0 ? cursor.byte() : static_cast<std::uint8_t>(bits >> 1);
-          values[i] = static_cast<float>(bits & 1);
-          break;
-        case ArrayKind::u8:
-          values[i] = static_cast<float>(cursor.byte()) / 128.0f;
-          break;
-        default:
-          values[i] = cursor.f32();
-      }
+    const std::string_view bytes = cursor.take(bytes_of(static_cast<ArrayKind>(kind), count));
+    if (skims_ || cursor.fault()) return {};
+    std::vector<float> values(count);
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+    Cursor numbers(bytes);
+    switch (static_cast<ArrayKind>(kind)) {
+      case ArrayKind::fill:
+        std::ranges::fill(values, numbers.f32());
+        break;
+      case ArrayKind::bits:
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(byte(i / 8) >> (i % 8) & 1);
+        break;
+      case ArrayKind::u8:
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(byte(i)) / 128.0f;
+        break;
+      default:
+        for (float& value : values) value = numbers.f32();
     }
     return finite(std::move(values));
   }
@@ -317,11 +319,11 @@ class Decoder {
     const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
     const Definition* definition = base > 0 ? find(base - 1) : nullptr;
     const std::span<const float> start = definition != nullptr ? base_of(*definition->hints) : std::span<const float>();
-    if (base > 0 && start.size() != count)
+    if (!skims_ && base > 0 && start.size() != count)
       cursor.fail("certificate.hint", "hints in force with this array in this length", "hints " + std::to_string(base - 1) + " have none");
     if (cursor.fault()) return {};
-    std::vector<float> values(count, 0.0f);
-    std::ranges::copy(start, values.begin());
+    std::vector<float> values(start.begin(), start.end());
+    values.resize(skims_ ? 0 : count);
     std::uint64_t index = 0;
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
       const std::uint64_t gap = cursor.varint();
@@ -329,9 +331,16 @@ class Decoder {
         cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
       if (cursor.fault()) return {};
       index += gap;
-      values[index] = kind == static_cast<std::uint8_t>(ArrayKind::list_u8) ? static_cast<float>(cursor.byte()) / 128.0f : cursor.f32();
+      const float value = kind == static_cast<std::uint8_t>(ArrayKind::list_u8) ? static_cast<float>(cursor.byte()) / 128.0f : cursor.f32();
+      if (!skims_) values[index] = value;
     }
     return finite(std::move(values));
+  }
+
+  // Of what an array that is no list has for its values.
+  static std::uint64_t bytes_of(ArrayKind kind, std::uint64_t count) {
+    if (kind == ArrayKind::bits || kind == ArrayKind::u8) return kind == ArrayKind::u8 ? count : (count + 7) / 8;
+    return sizeof(float) * (kind == ArrayKind::fill ? 1 : count);
   }
 
   std::vector<float> finite(std::vector<float> values) {
@@ -355,7 +364,7 @@ class Decoder {
   void witness() {
     std::uint64_t digits = 0;
     record_.witness.case_index = cursor.varint32();
-    for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left) {
+    for (std::uint64_t left = cursor.count(1); left > 0 && !cursor.fault(); --left) {
       const std::uint64_t length = cursor.count(1);
       if (!(length <= kMaxRationalBytes))
         return cursor.fail("certificate.length", "a number of at most 20000 characters", std::to_string(length));
@@ -370,6 +379,7 @@ class Decoder {
 
   Record record_;
   const Graph* graph_ = nullptr;
+  bool skims_ = false;
   static constexpr std::uint64_t kValuesPerNode = 20;  // so much memory as the slopes of a node take beside their values
   std::size_t depth_ = 0;                              // open splits, as far as the records say
   std::size_t literals_ = 0;                           // of the leaf that is being read, from its tree

@@ -121,7 +121,7 @@ Outcome<Done> Reader::check_end() {
 
 std::string_view Reader::encoded() const { return decoder_->encoded(); }
 
-Outcome<const Record*> Reader::next(const Graph* graph) {
+Outcome<const Record*> Reader::next(const Graph* graph, bool skims) {
   while (decoder_->cursor.at_end()) {
     const auto type = read_frame();
     if (!type) return type.rejection();
@@ -131,8 +131,8 @@ Outcome<const Record*> Reader::next(const Graph* graph) {
     }
     ++frames_;
   }
-  const Record* record = decoder_->next(graph);
-  if (decoder_->cursor.fault()) return *decoder_->cursor.fault();
+  const Record* record = decoder_->next(graph, skims);
+  if (!skims && decoder_->cursor.fault()) return *decoder_->cursor.fault();
   return record;
 }
 

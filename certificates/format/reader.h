@@ -57,7 +57,8 @@ class Reader {
   [[nodiscard]] const Header& header() const { return header_; }
   // The next record, or null after the end frame, which must be the last thing in the file. With a graph, node numbers and
   // array lengths must fit it. The record is valid until the next call.
-  Outcome<const Record*> next(const Graph* graph);
+  // Skimmed, it has no arrays, and may be malformed: its bytes, or what is left of the frame, are to be decoded again.
+  Outcome<const Record*> next(const Graph* graph, bool skims = false);
   // What stands in the file for the record that next() returned last; valid as long as that is.
   [[nodiscard]] std::string_view encoded() const;
   [[nodiscard]] std::uint64_t bytes_read() const { return position_; }

@@ -169,7 +169,7 @@ class Replay {
   Batch read() {
     Batch batch;
     while (true) {
-      auto record = reader_.next(&problem_->graph());
+      auto record = reader_.next(&problem_->graph(), true);
       batch.has_next = record ? Outcome<bool>(record.value() != nullptr) : record.rejection();
       if (!batch.has_next || !batch.has_next.value() || !hold(*record.value(), batch)) return batch;
     }

@@ -44,7 +44,7 @@ struct ReplayLimits {
   // With more threads than one: each may hold as much memory, and so may what the records that are replayed at once, of so many bytes, began with
   // (while as many bytes are read ahead); the right branch of a split among them is given away where it is estimated to take so many multiply-adds.
   std::size_t threads = 1;
-  std::uint64_t shared_bytes = std::uint64_t{32} << 20;
+  std::uint64_t shared_bytes = std::uint64_t{8} << 20;
   double shared_work = 2e4;
 };
 

@@ -49,7 +49,7 @@ class Decoder {
     return next(graph);
   }
 
-  // For the right branch of the innermost split but `depth` - 1 of those that are open; this one is in its left branch.
+  // What the right branch of an open split begins with, of the one at `depth` - 1; this one is in its left branch.
   [[nodiscard]] Decoder right_branch(std::size_t depth) const {
     Decoder right = *this;
     right.forget(depth);

@@ -40,7 +40,7 @@ class Decoder {
   }
 
   // What stands in the file for that record.
-  [[nodiscard]] std::string_view encoded() const { return cursor.since(record_.offset).substr(0, record_.bytes); }
+  [[nodiscard]] std::string_view encoded() const { return cursor.since(record_.offset); }
 
   // One that stands elsewhere in the file.
   const Record* at(const Cursor& place, std::uint64_t number, const Graph* graph) {
@@ -200,8 +200,7 @@ class Decoder {
     record_.round_to_float = (flags & kRoundToFloat) != 0;
     if (record_.selection.kind > kernel::Selection::Kind::mask) return cursor.fail("certificate.value", "a known selection (0..2)", "3");
     if (record_.selection.kind == kernel::Selection::Kind::mask) {
-      for (const float value : node_array(record_.node, [](const kernel::Hints&) { return std::span<const float>(); }))
-        record_.selection.mask.push_back(value != 0.0f);
+      for (const float value : node_array(record_.node, no_base)) record_.selection.mask.push_back(value != 0.0f);
     }
     hints(flags & ~(3 << kSelectionShift | kHasClaims | kRoundToFloat));
     if (by_cases) return tree();
@@ -221,7 +220,7 @@ class Decoder {
         if (code >> 33 != 0) return cursor.fail("certificate.value", "a case position below 2^32", std::to_string(code >> 1));
         entry.position = static_cast<std::uint32_t>(code >> 1);
         const std::uint64_t left = kMaxMultipliers - std::min(record_.values, kMaxMultipliers);
-        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), [](const kernel::Hints&) { return std::span<const float>(); });
+        if ((code & 1) != 0) entry.rows = array(std::min(kMaxCases, left), no_base);
       }
       record_.cases.push_back(std::move(entry));
     }
@@ -284,6 +283,9 @@ class Decoder {
       cursor.fail("certificate.hint", std::to_string(size) + " values for node " + std::to_string(id), std::to_string(values.size()));
     return values;
   }
+
+  // For an array that no defined hints have.
+  static std::span<const float> no_base(const kernel::Hints&) { return {}; }
 
   // An array of at most `limit` elements; base_of(hints) is the same array of defined hints, or empty.
   std::vector<float> array(std::uint64_t limit, auto&& base_of) {

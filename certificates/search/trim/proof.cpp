@@ -71,9 +71,8 @@ class ProofReader {
           if (++open.back().splits > kMostSplits)
             return misshapen("fewer splits one behind the other", "more than " + std::to_string(kMostSplits));
           break;
-        default: {
+        default:
           open.back().end->steps.push_back({record, std::string(reader_->encoded())});
-        }
       }
     }
   }

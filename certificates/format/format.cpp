@@ -7,16 +7,23 @@
 namespace assay::certificate {
 namespace {
 
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    table[i] = i;
-    for (int bit = 0; bit < 8; ++bit) table[i] = (table[i] >> 1) ^ ((table[i] & 1) != 0 ? 0x82F63B78u : 0u);
+constexpr std::size_t kSlices = 8;  // bytes that the checksum takes at once
+using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
+
+// [k][b]: the remainder of byte b with k bytes of zeros behind it.
+constexpr Tables make_tables() {
+  Tables tables{};
+  for (std::size_t k = 0; k < kSlices; ++k) {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t& remainder = tables[k][i];
+      remainder = k > 0 ? tables[k - 1][i] : i;
+      for (int bit = 0; bit < 8; ++bit) remainder = (remainder >> 1) ^ ((remainder & 1) != 0 ? 0x82F63B78u : 0u);
+    }
   }
-  return table;
+  return tables;
 }
 
-constexpr std::array<std::uint32_t, 256> kTable = make_table();
+constexpr Tables kTables = make_tables();
 constexpr std::array<const char*, kRecordTypes + 1> kNames{
     "?",     "begin_group", "end_group", "sweep", "box",  "tighten", "define_hints",     "conclude", "conclude_with", "empty",
     "split", "split",       "split",     "next",  "done", "witness", "tighten_by_cases", "cut",      "boxes"};
@@ -25,7 +32,15 @@ constexpr std::array<const char*, kRecordTypes + 1> kNames{
 
 std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes) {
   crc = ~crc;
-  for (const char byte : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
+  for (; bytes.size() >= kSlices; bytes.remove_prefix(kSlices)) {
+    std::uint32_t next = 0;
+    for (std::size_t k = 0; k < kSlices; ++k) {
+      const std::uint32_t before = k < 4 ? crc >> 8 * k : 0;
+      next ^= kTables[kSlices - 1 - k][(before ^ static_cast<std::uint8_t>(bytes[k])) & 0xFF];
+    }
+    crc = next;
+  }
+  for (const char byte : bytes) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
   return ~crc;
 }
 

@@ -217,7 +217,26 @@ void put_cases(std::string& out, std::span<const CaseMultipliers> cases) {
 
 }  // namespace
 
+void Fragment::may_end_frame() {
+  const std::size_t last = frame_ends_.empty() ? 0 : frame_ends_.back();
+  if (bytes_.size() - last >= kFrameTarget) frame_ends_.push_back(bytes_.size());
+}
+
+void Fragment::copy(std::string_view record) {
+  may_end_frame();
+  bytes_ += record;
+  ++records_;
+}
+
+void Fragment::append(const Fragment& more) {
+  may_end_frame();
+  for (const std::size_t end : more.frame_ends_) frame_ends_.push_back(bytes_.size() + end);
+  bytes_ += more.bytes_;
+  records_ += more.records_;
+}
+
 void Fragment::begin(RecordType type) {
+  may_end_frame();
   put_byte(bytes_, static_cast<std::uint64_t>(type));
   ++records_;
 }

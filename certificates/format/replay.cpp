@@ -106,6 +106,7 @@ class Replay {
     std::uint64_t number = 0, offset = 0;  // of the record
     double allowed = 0, work = 0;          // multiply-adds: that all steps up to this one may take, that it took
     std::size_t next = 0, done = 0;
+    std::optional<NodeId> by_cases;  // the node of which it bounds named elements, by cases of nodes before it
   };
 
   struct Helps {  // as long as a thread has a job, also where what stands before that throws
@@ -181,6 +182,9 @@ class Replay {
     const std::size_t at = records.size(), begin = batch.bytes.size();
     batch.bytes += reader_.encoded();
     records.push_back({begin, batch.bytes.size(), record.number, record.offset, allowed_after(reader_.bytes_read())});
+    const auto is_before = [&](const kernel::CaseStep& step) { return !step.split || step.split->node < record.node; };
+    const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != kernel::Selection::Kind::unstable;
+    if (names && std::ranges::all_of(record.tree, is_before)) records[at].by_cases = record.node;
     if (is_split(record.type)) batch.open.push_back(at);
     if (record.type == RecordType::next && !batch.open.empty()) {
       Held& split = records[batch.open.back()];
@@ -253,6 +257,7 @@ class Replay {
   Task* advance(Task& task) {
     if (team_->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
+    if (held.by_cases && team_->idle() > 0 && task.part.session.is_at_root()) return bound_by_cases(task);
     const bool ends_left = !task.open.empty() && now_.records[task.open.back().split].next == task.at;
     if (ends_left && task.open.back().right) {
       task.part.session.leave_left();
@@ -263,6 +268,33 @@ class Replay {
     if (ends_left) close(task);
     if (held.done > 0) task.open.push_back({task.at, task.part.session.depth(), nullptr});
     return took(task, left - task.part.session.work_left());
+  }
+
+  // All steps from here on that bound elements of one node by cases, at the root: none of them looks at that node's box, so that each thread takes
+  // some of them.
+  Task* bound_by_cases(Task& task) {
+    std::size_t end = task.at;
+    while (end < task.end && now_.records[end].by_cases == now_.records[task.at].by_cases) ++end;
+    const std::size_t threads = std::min(team_->idle() + 1, end - task.at);
+    std::vector<Part> twins;
+    for (std::size_t k = 1; k < threads; ++k) twins.push_back({task.part.session.twin(), {}, {}, task.part.decoder});
+    std::atomic<std::size_t> next = task.at;
+    team_->run(threads, [&](std::size_t k) {
+      Part& part = k == 0 ? task.part : twins[k - 1];
+      for (std::size_t at = next++; at < end && !has_failed_; at = next++) {
+        double& work = now_.records[at].work;
+        work = part.session.work_left();
+        if (!decode_and_step(now_.records[at], part)) fail();
+        work -= part.session.work_left();
+        if (!(left_.fetch_sub(work) >= work)) fail();
+      }
+    });
+    task.at = end;
+    for (const Part& twin : twins) {
+      if (!task.part.session.meet(twin.session)) return fail();
+      task.part.statistics.add(twin.statistics);
+    }
+    return &task;
   }
 
   // A branch of the split has ended. Where it is the second one, this thread goes on with the task behind it.

@@ -118,10 +118,16 @@ void Writer::begin_group(std::size_t group) {
 
 void Writer::append(const Fragment& steps) {
   demand(state_->in_group, "steps outside a group");
-  if (state_->records.size() + steps.byte_size() > kMaxFrameBytes) state_->flush_records();
-  state_->records += steps.bytes();
+  std::size_t begin = 0;
+  const auto put_to = [&](std::size_t end) {
+    if (state_->records.size() + (end - begin) > kMaxFrameBytes) state_->flush_records();
+    state_->records.append(steps.bytes(), begin, end - begin);
+    state_->ended_record();
+    begin = end;
+  };
+  for (const std::size_t end : steps.frame_ends()) put_to(end);
+  put_to(steps.byte_size());
   state_->record_count += steps.records();
-  state_->ended_record();
 }
 
 void Writer::split(NodeId node, std::uint32_t element, double threshold) {

@@ -41,12 +41,14 @@ class Fragment {
   // Says that an enclosing branch defines these hints: arrays of this fragment may then be written as differences.
   void refer_to(std::uint32_t id, std::shared_ptr<const kernel::Hints> hints);
   // A record of another certificate about the same graph, as it is; hints that it refers to are in force wherever this fragment goes.
-  void copy(std::string_view record) { bytes_ += record, ++records_; }
+  void copy(std::string_view record);
   // Steps that refer to no hints by id, behind these.
-  void append(const Fragment& more) { bytes_ += more.bytes_, records_ += more.records_; }
+  void append(const Fragment& more);
   [[nodiscard]] std::size_t byte_size() const { return bytes_.size(); }
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  // Where a record begins before which a frame may end, ascending: one for each that is full.
+  [[nodiscard]] const std::vector<std::size_t>& frame_ends() const { return frame_ends_; }
 
  private:
   struct Definition {
@@ -54,10 +56,12 @@ class Fragment {
     std::shared_ptr<const kernel::Hints> hints;
     std::shared_ptr<const Definition> previous;
   };
+  void may_end_frame();
   void begin(RecordType type);
   void put_selection(const kernel::Selection& selection);
   void put_tree(std::span<const kernel::CaseStep> tree);
   std::string bytes_;
+  std::vector<std::size_t> frame_ends_;
   std::uint64_t records_ = 0;
   std::shared_ptr<const Definition> known_;  // newest first; values share it, so copies stay cheap
   friend class HintEncoder;

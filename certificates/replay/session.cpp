@@ -256,6 +256,19 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
   return right;
 }
 
+Session Session::twin() const {
+  Session other(*this, *work_);
+  other.levels_ = levels_;
+  other.levels_[0].scope.spend_from(other.work_);
+  return other;
+}
+
+Outcome<Done> Session::meet(const Session& twin) {
+  if (auto spent = spend(twin.given_ - *twin.work_); !spent) return spent;
+  most_memory_ = std::max(most_memory_, twin.most_memory_);
+  return levels_[0].scope.meet(twin.scope());
+}
+
 Session::Found Session::end_branch() {
   Found found{std::move(levels_.back().closed), given_ - *work_, most_memory_};
   levels_.clear();

@@ -386,5 +386,38 @@ TEST_CASE("a writer reports where it cannot write") {
 TEST_CASE("checksums are CRC-32C") {
   CHECK(certificate::crc32c(0, "123456789") == 0xE3069283u);
   CHECK(certificate::crc32c(certificate::crc32c(0, "1234"), "56789") == 0xE3069283u);
-  CHECK(certificate::crc32c(0, std::string(32, '\0')) == 0x8A9136AAu);
+  CHECK(certificate::crc32c(0, std::string(32, '\0')) == 0x8A9136AAu);  // this and the two below: RFC 3720, B.4
+  std::string rising;
+  for (char byte = 0; byte < 32; ++byte) rising += byte;
+  CHECK(certificate::crc32c(0, rising) == 0x46DD794Eu);
+  CHECK(certificate::crc32c(0, std::string(rising.rbegin(), rising.rend())) == 0x113FDB5Cu);
+  for (std::size_t at = 0; at <= 32; ++at)
+    CHECK(certificate::crc32c(certificate::crc32c(0, rising.substr(0, at)), rising.substr(at)) == 0x46DD794Eu);
+}
+
+TEST_CASE("long branches fill frames of their own") {
+  const auto problem = two_groups();
+  const auto long_branch = [](int steps) {
+    certificate::Fragment branch;
+    const Claims claims{std::vector<float>(500, 0.25F), std::vector<float>(500, 0.5F)};
+    for (int k = 0; k < steps; ++k) branch.tighten(4, {Selection::Kind::all, {}}, {}, &claims, false);
+    return branch;
+  };
+  certificate::Fragment root = long_branch(70);
+  root.append(long_branch(70));
+  CHECK(root.frame_ends().size() == 8);  // every 17th step of 4 kilobytes
+  const TemporaryFile file;
+  auto writer = certificate::Writer::open(file.path(), *problem);
+  REQUIRE(writer.ok());
+  writer.value()->begin_group(0);
+  writer.value()->append(root);
+  writer.value()->end_group();
+  REQUIRE(writer.value()->finish().ok());
+  auto reader = certificate::Reader::open(file.path());
+  REQUIRE(reader.ok());
+  std::string steps;
+  for (auto record = reader.value()->next(nullptr); record.ok() && record.value() != nullptr; record = reader.value()->next(nullptr))
+    if (record.value()->type == RecordType::tighten) steps += reader.value()->encoded();
+  CHECK(steps == root.bytes());
+  CHECK(reader.value()->frames() == 9);
 }

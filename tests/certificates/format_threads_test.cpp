@@ -1,11 +1,12 @@
 // What several threads replay is what one replays. That they accept the same, replay_bytes() compares in every test of certificates.
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <filesystem>
 
 #include "certificates/format/decoder.h"
 #include "certificates/replay/session.h"
 #include "certificates/search/search.h"
-#include "tests/certificates/format_problems.h"
+#include "tests/certificates/format_proof.h"
 #include "tests/certificates/search_graphs.h"
 
 using namespace assay;
@@ -69,6 +70,63 @@ TEST_CASE("several threads answer and count the same") {
   }
   CHECK(declined > 20);
   CHECK(declined < 33);  // of 36
+}
+
+// Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the 30th of these steps.
+enum class Odd : std::uint8_t { none, own_node, unstable, constant, length };
+void write_cases(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem, Odd odd) {
+  const NodeId first = problem->pre_activations()[0], second = problem->pre_activations()[1];
+  certificate::Fragment root;
+  root.boxes(0);
+  for (std::uint32_t element = 0; element < 64; ++element) {
+    kernel::Selection selection{kernel::Selection::Kind::mask, std::vector<bool>(64, false)};
+    selection.mask[element] = true;
+    std::vector<kernel::CaseStep> tree{{kernel::Literal{first, element, false, 0.0}, {}}, {{}, {}}, {{}, {}}};
+    if (element == 30 && odd == Odd::own_node) tree[0].split = kernel::Literal{second, element, false, 0.0};
+    if (element >= 30 && odd == Odd::unstable) selection = {kernel::Selection::Kind::unstable, {}};
+    if (element == 30 && odd == Odd::constant) tree[0].split->node = first - 1;
+    if (element == 30 && odd == Odd::length) selection.mask.pop_back();
+    root.tighten_by_cases(second, selection, tree, true);
+  }
+  root.conclude(kFirst, {});
+  auto writer = certificate::Writer::open(path, *problem);
+  REQUIRE(writer.ok());
+  writer.value()->begin_group(0);
+  writer.value()->append(root);
+  writer.value()->end_group();
+  REQUIRE(writer.value()->finish().ok());
+}
+
+TEST_CASE("several threads bound the elements of a node by cases as one does") {
+  const TemporaryFile file;
+  const auto problem = search_test::open(
+      search_test::random_network({6, 64, 64, 1}, 5),
+      {search_test::make_case(6, Rational(-1), Rational(1), {search_test::output_row({{0, Rational(1)}}, Rational(-1000))})});
+  const auto [odd, expected] = GENERATE(table<Odd, std::string>({{Odd::none, "accepted"},
+                                                                 {Odd::own_node, "accepted"},
+                                                                 {Odd::unstable, "accepted"},
+                                                                 {Odd::constant, "assume.S1"},
+                                                                 {Odd::length, "certificate.hint"}}));
+  write_cases(file.path(), problem, odd);
+  certificate::ReplayStatistics statistics;
+  certificate::ReplayLimits limits;
+  const std::string answer = answer_of(file.path(), problem, limits, statistics);
+  const certificate::ReplayStatistics alone = statistics;
+  CHECK_THAT(answer, Catch::Matchers::ContainsSubstring(expected));
+  for (const double part : {1.0, 0.5, 0.0}) {
+    limits.work = std::floor(part * alone.work);
+    limits.threads = 1;
+    const std::string by_one = answer_of(file.path(), problem, limits, statistics);
+    CHECK((by_one == answer) == (part == 1));
+    for (const std::size_t threads : {2, 4, 8}) {
+      limits.threads = threads;
+      CHECK(answer_of(file.path(), problem, limits, statistics) == by_one);
+      CHECK(statistics.again == (by_one == "accepted" ? 0 : 1));
+      if (part == 1) CHECK(statistics.work == alone.work);
+      if (part == 1) CHECK(statistics.steps == alone.steps);
+    }
+  }
+  CHECK(alone.steps > 30);
 }
 
 TEST_CASE("a right branch is decoded with what was in force at its split") {

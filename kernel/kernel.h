@@ -319,15 +319,14 @@ class Scope {
   static Outcome<std::vector<Interval>> outputs_of_executions(const std::shared_ptr<const Problem>& problem, const Witness& witness);
   struct Targets;
   struct Bound;
-  [[nodiscard]] std::vector<Literal> weighted_literals(const Hints& hints) const;
-  struct WeightedCuts;
-  [[nodiscard]] WeightedCuts weighted_cuts(const Hints& hints) const;
-  [[nodiscard]] NodeId top(NodeId start, const Hints& hints) const;
+  struct Weighted;
+  [[nodiscard]] Weighted weighted(const Hints& hints) const;
   [[nodiscard]] Rejection not_boxed(const char* code, NodeId node) const;
   [[nodiscard]] std::shared_ptr<const LinearBounds> linear_bounds(NodeId node, const Hints& hints) const;
   using LinesByNode = std::vector<std::optional<std::shared_ptr<const LinearBounds>>>;  // none: not asked for yet; null: stop at the box
   template <class Rows>
-  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, LinesByNode& bounds_by_node) const;
+  [[nodiscard]] bool walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
+                          LinesByNode& bounds_by_node) const;
   [[nodiscard]] Outcome<std::vector<Bound>> back_substitute(const Targets& targets, const Hints& hints, Diagnosis* diagnosis = nullptr,
                                                             LinesByNode* derived = nullptr) const;
   [[nodiscard]] double settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,

@@ -106,7 +106,7 @@ class Replay {
     std::uint64_t number = 0, offset = 0;  // of the record
     double allowed = 0, work = 0;          // multiply-adds: that all steps up to this one may take, that it took
     std::size_t next = 0, done = 0;
-    std::optional<NodeId> by_cases;  // the node of which it bounds named elements, by cases of nodes before it
+    std::optional<NodeId> by_cases = std::nullopt;  // the node of which it bounds named elements, by cases of nodes before it
   };
 
   struct Helps {  // as long as a thread has a job, also where what stands before that throws

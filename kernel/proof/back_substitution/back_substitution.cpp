@@ -74,28 +74,26 @@ std::optional<LeastPoint> least_point(const Ball& ball, std::span<const double> 
   return LeastPoint{found.least, std::move(found.place)};
 }
 
-// The literals that have a multiplier.
-std::vector<Literal> Scope::weighted_literals(const Hints& hints) const {
-  if (hints.beta.empty()) return {};
-  std::vector<Literal> result = literals();
-  result.resize(std::min(result.size(), hints.beta.size()));
-  return result;
-}
-
-// The terms of the cuts that have a multiplier, times it, by falling node, and the same of their bounds. Products of floats are exact in double.
-struct Scope::WeightedCuts {
+// What a step's hints weigh. Products of floats are exact in double.
+struct Scope::Weighted {
   struct Term {
     NodeId node;
     std::uint32_t element;
     double coefficient;
   };
-  std::vector<Term> terms;
-  std::vector<double> constants;
-  double work = 0;  // of one row: the terms, and every element of their nodes
+  std::vector<Literal> literals;  // as many of the context's as have a multiplier
+  std::vector<Term> terms;        // of the cuts that have one, times it, by falling node
+  std::vector<double> constants;  // the same of their bounds
+  NodeId highest = 0;             // that a weighted literal or cut speaks of
+  double work = 0;                // of one row: the terms, and every element of their nodes
 };
 
-Scope::WeightedCuts Scope::weighted_cuts(const Hints& hints) const {
-  WeightedCuts result;
+Scope::Weighted Scope::weighted(const Hints& hints) const {
+  Weighted result;
+  if (!hints.beta.empty()) result.literals = literals();
+  result.literals.resize(std::min(result.literals.size(), hints.beta.size()));
+  for (std::size_t i = 0; i < result.literals.size(); ++i)
+    if (hints.beta[i] > 0) result.highest = std::max(result.highest, result.literals[i].node);
   for (std::size_t k = 0; k < std::min(cuts().size(), hints.cuts.size()); ++k) {
     const double m = hints.cuts[k];
     if (!(m > 0)) continue;
@@ -103,39 +101,32 @@ Scope::WeightedCuts Scope::weighted_cuts(const Hints& hints) const {
       result.terms.push_back({term.node, term.element, m * static_cast<double>(term.coefficient)});
     result.constants.push_back(m * static_cast<double>(cuts()[k]->bound));
   }
-  std::ranges::stable_sort(result.terms, std::greater(), &WeightedCuts::Term::node);
+  std::ranges::stable_sort(result.terms, std::greater(), &Weighted::Term::node);
   for (std::size_t k = 0; k < result.terms.size(); ++k) {
     const NodeId node = result.terms[k].node;
     const bool is_new = k == 0 || node != result.terms[k - 1].node;
     result.work += 1 + (is_new ? static_cast<double>(problem_->graph().size(node)) + problem_->network_->idle_work_[node] : 0);
   }
+  if (!result.terms.empty()) result.highest = std::max(result.highest, result.terms.front().node);
   return result;
-}
-
-// The highest node that an entry, or a weighted literal or cut speaks of.
-NodeId Scope::top(NodeId start, const Hints& hints) const {
-  const std::vector<Literal> context = weighted_literals(hints);
-  for (std::size_t i = 0; i < context.size(); ++i) start = hints.beta[i] > 0 ? std::max(start, context[i].node) : start;
-  const WeightedCuts cuts = weighted_cuts(hints);
-  return cuts.terms.empty() ? start : std::max(start, cuts.terms.front().node);
 }
 
 // The blocks of all nodes from `start` down are consumed one by one, with linear bounds that are derived where they are met first. False: a premise
 // is missing.
 template <class Rows>
-bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, LinesByNode& bounds_by_node) const {
-  const std::vector<Literal> context = weighted_literals(hints);
-  const WeightedCuts cuts = weighted_cuts(hints);
+bool Scope::walk(Rows& rows, std::size_t count, NodeId start, const Hints& hints, const Weighted& weighted,
+                 LinesByNode& bounds_by_node) const {
+  const std::vector<Literal>& context = weighted.literals;
   for (std::size_t row = 0; row < count; ++row)
-    for (const double constant : cuts.constants) rows.add_constant(row, constant);
-  auto term = cuts.terms.begin();
+    for (const double constant : weighted.constants) rows.add_constant(row, constant);
+  auto term = weighted.terms.begin();
   std::vector<double> slopes, errors;  // of a node's elements
   for (NodeId node = start + 1; node-- > 0;) {
-    if (term != cuts.terms.end() && term->node == node) {
+    if (term != weighted.terms.end() && term->node == node) {
       if (!boxes_[node]) return false;
       slopes.assign(problem_->graph().size(node), 0.0);
       errors.assign(slopes.size(), 0.0);
-      for (; term != cuts.terms.end() && term->node == node; ++term) {
+      for (; term != weighted.terms.end() && term->node == node; ++term) {
         double& slope = slopes[term->element];
         const bool is_first = slope == 0;
         slope -= term->coefficient;
@@ -219,11 +210,12 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
   }
   if (!usable(hints.beta)) return reject("hints.beta", "literal multipliers", "finite and >= 0", "a negative or non-finite one");
   if (!usable(hints.cuts)) return reject("hints.cuts", "multipliers of cuts", "finite and >= 0", "a negative or non-finite one");
-  const NodeId start = top(targets.start, hints);
+  const Weighted weighted = this->weighted(hints);
+  const NodeId start = std::max(targets.start, weighted.highest);
   // The linear bounds on the way cost about as much as a row.
-  double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted_cuts(hints).work,
+  double extra = static_cast<double>(hints.beta.size()) * start + static_cast<double>(hints.cuts.size()) + weighted.work,
          owed = 0;  // of one row beside its way; of all rows where they start
-  for (const Literal& literal : weighted_literals(hints)) extra += problem_->network_->idle_work_[literal.node];
+  for (const Literal& literal : weighted.literals) extra += problem_->network_->idle_work_[literal.node];
   for (const Targets::Entry& e : targets.entries) owed += problem_->network_->idle_work_[e.node];
   const double row_work = problem_->row_work(start) + extra;
   const bool windows = targets.windows;  // rows that pay for what they touched, tile by tile, and for one row more in each
@@ -248,7 +240,7 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
     for (; entry != targets.entries.end() && entry->row < first + count; ++entry) {
       rows.add(entry->row - first, entry->node, entry->element, entry->coefficient, entry->error);
     }
-    if (!walk(rows, count, start, hints, bounds_by_node)) return false;
+    if (!walk(rows, count, start, hints, weighted, bounds_by_node)) return false;
     if constexpr (std::is_same_v<Rows, FilterRows>) touched = static_cast<double>(rows.work()) + static_cast<double>(count) * extra;
     for (std::size_t row = 0; row < count; ++row) {
       if (diagnosis != nullptr) diagnosis->input_coefficients.push_back(rows.input_coefficients(row));
@@ -275,8 +267,9 @@ Outcome<std::vector<Scope::Bound>> Scope::back_substitute(const Targets& targets
 double Scope::settled(const Targets& targets, std::size_t row, const Hints& hints, const Bound& bound, double required,
                       std::uint64_t& budget) const {
   if (!(bound.error_bound > 0 && add_up(bound.estimate, bound.error_bound) >= required)) return bound.lower;
-  const NodeId start = top(targets.start, hints);
-  const double cost = problem_->row_work(start) + weighted_cuts(hints).work;
+  const Weighted weighted = this->weighted(hints);
+  const NodeId start = std::max(targets.start, weighted.highest);
+  const double cost = problem_->row_work(start) + weighted.work;
   if (!(cost <= static_cast<double>(budget)) || !spend(kExactWork * cost)) return bound.lower;
   budget -= static_cast<std::uint64_t>(cost);
   ExactRows rows(problem_->graph(), boxes_, 1);
@@ -284,7 +277,7 @@ double Scope::settled(const Targets& targets, std::size_t row, const Hints& hint
     if (e.row == row) rows.add(0, e.node, e.element, e.coefficient, e.error);
   }
   LinesByNode bounds_by_node(start + 1);
-  return walk(rows, 1, start, hints, bounds_by_node) ? rows.lower(0) : bound.lower;
+  return walk(rows, 1, start, hints, weighted, bounds_by_node) ? rows.lower(0) : bound.lower;
 }
 
 }  // namespace assay::kernel

@@ -105,21 +105,28 @@ ErrorBound line_error_bound(const Relaxation& r, const std::vector<std::vector<d
     std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
     std::size_t most = 1;
     for (const std::uint32_t i : part.index) most = std::max(most, ++uses[i]);
-    std::size_t longest = 0;
-    for (std::size_t j = 0; j < size; ++j) {
-      longest = std::max(longest, part.last(j) - part.first(j));
-      for (std::size_t k = part.first(j); k < part.last(j); ++k) {
-        const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
-        if (slope > 0) error_bound.per_element[j] += terms(most) * slope * x[p][part.element(k)];
+    const double factor = terms(most);
+    const auto error_of = [&](std::size_t k, std::size_t element) {
+      const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
+      return slope > 0 ? factor * slope * x[p][element] : 0.0;
+    };
+    std::size_t longest = 1;
+    if (part.index.empty() && part.start.empty()) {
+      for (std::size_t j = 0; j < size; ++j) error_bound.per_element[j] += error_of(j, j);
+    } else {
+      longest = 0;
+      for (std::size_t j = 0; j < size; ++j) {
+        longest = std::max(longest, part.last(j) - part.first(j));
+        for (std::size_t k = part.first(j); k < part.last(j); ++k) error_bound.per_element[j] += error_of(k, part.element(k));
       }
     }
     products += longest;
     error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
   }
-  const double least = kUnderflow * static_cast<double>(products + 1);
+  const double least = kUnderflow * static_cast<double>(products + 1), factor = terms(size);
   for (std::size_t j = 0; j < size; ++j) {
     const double intercept = std::max(std::fabs(r.lower_intercept[j]), std::fabs(r.upper_intercept[j]));
-    error_bound.per_element[j] = (error_bound.per_element[j] + terms(size) * intercept) * kInflate + least;
+    error_bound.per_element[j] = (error_bound.per_element[j] + factor * intercept) * kInflate + least;
   }
   return error_bound;
 }

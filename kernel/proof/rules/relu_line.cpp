@@ -21,14 +21,10 @@
 namespace assay::kernel {
 namespace {
 
-double upper_intercept(double slope, double l, double u) {
-  return std::max(sub_up(std::max(l, 0.0), mul_down(slope, l)), sub_up(std::max(u, 0.0), mul_down(slope, u)));
-}
+// With l < 0 < u.
+double upper_intercept(double slope, double l, double u) { return std::max(-mul_down(slope, l), sub_up(u, mul_down(slope, u))); }
 
-double lower_intercept(double slope, double l, double u) {
-  const double ends = std::min(sub_down(std::max(l, 0.0), mul_up(slope, l)), sub_down(std::max(u, 0.0), mul_up(slope, u)));
-  return l < 0 && u > 0 ? std::min(ends, 0.0) : ends;
-}
+double lower_intercept(double slope, double l, double u) { return std::min({-mul_up(slope, l), sub_down(u, mul_up(slope, u)), 0.0}); }
 
 }  // namespace
 

@@ -158,7 +158,7 @@ class Replay {
   }
 
   Outcome<Done> replay_by_team() {
-    ahead_ = read();
+    ahead_ = read(limits_.shared_bytes / 8);  // so that all threads have work soon
     while (true) {
       now_ = std::exchange(ahead_, {});
       if (auto accepted = replay_batch(); !accepted) return accepted;
@@ -167,17 +167,17 @@ class Replay {
     }
   }
 
-  Batch read() {
+  Batch read(std::uint64_t bytes) {
     Batch batch;
     while (true) {
       auto record = reader_.next(&problem_->graph(), true);
       batch.has_next = record ? Outcome<bool>(record.value() != nullptr) : record.rejection();
-      if (!batch.has_next || !batch.has_next.value() || !hold(*record.value(), batch)) return batch;
+      if (!batch.has_next || !batch.has_next.value() || !hold(*record.value(), batch, bytes)) return batch;
     }
   }
 
   // False where no more is to be held.
-  bool hold(const Record& record, Batch& batch) {
+  bool hold(const Record& record, Batch& batch, std::uint64_t bytes) {
     auto& records = batch.records;
     const std::size_t at = records.size(), begin = batch.bytes.size();
     batch.bytes += reader_.encoded();
@@ -195,7 +195,7 @@ class Replay {
       if (0 < split.next && split.next < at) split.done = at;
       batch.open.pop_back();
     }
-    return batch.bytes.size() + sizeof(Held) * records.size() < limits_.shared_bytes && record.type != RecordType::witness;
+    return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;
   }
 
   // By all threads. What they do not accept this one replays once more in turn: its answer counts.
@@ -222,7 +222,7 @@ class Replay {
     if (!team_->give(job)) job();
     {
       const Helps in_the_end{*team_};
-      if (now_.has_next && now_.has_next.value()) ahead_ = read();
+      if (now_.has_next && now_.has_next.value()) ahead_ = read(limits_.shared_bytes);
     }
     for (const Held& held : now_.records) {
       spent += held.work;

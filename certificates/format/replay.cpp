@@ -25,7 +25,8 @@
 namespace assay::certificate {
 namespace {
 
-constexpr double kWorkAtOnce = 1e6;  // multiply-adds that a thread takes before the others learn of them
+constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before the others learn of them
+constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
 // replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
@@ -158,7 +159,7 @@ class Replay {
   }
 
   Outcome<Done> replay_by_team() {
-    ahead_ = read(limits_.shared_bytes / 8);  // so that all threads have work soon
+    ahead_ = read(limits_.shared_bytes / kFirstBatch);
     while (true) {
       now_ = std::exchange(ahead_, {});
       if (auto accepted = replay_batch(); !accepted) return accepted;
@@ -257,7 +258,7 @@ class Replay {
   Task* advance(Task& task) {
     if (team_->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
-    if (held.by_cases && team_->idle() > 0 && task.part.session.is_at_root()) return bound_by_cases(task);
+    if (held.by_cases && team_->idle() > 0 && task.part.session.may_have_twins()) return bound_by_cases(task);
     const bool ends_left = !task.open.empty() && now_.records[task.open.back().split].next == task.at;
     if (ends_left && task.open.back().right) {
       task.part.session.leave_left();
@@ -282,11 +283,10 @@ class Replay {
     team_->run(threads, [&](std::size_t k) {
       Part& part = k == 0 ? task.part : twins[k - 1];
       for (std::size_t at = next++; at < end && !has_failed_; at = next++) {
-        double& work = now_.records[at].work;
-        work = part.session.work_left();
+        const double left = part.session.work_left();
         if (!decode_and_step(now_.records[at], part)) fail();
-        work -= part.session.work_left();
-        if (!(left_.fetch_sub(work) >= work)) fail();
+        now_.records[at].work = left - part.session.work_left();
+        if (!pay(now_.records[at].work)) fail();
       }
     });
     task.at = end;
@@ -340,9 +340,10 @@ class Replay {
     now_.records[task.at++].work = work;
     task.owed += work;
     if (task.owed < kWorkAtOnce) return &task;
-    const double owed = std::exchange(task.owed, 0);
-    return left_.fetch_sub(owed) >= owed ? &task : fail();
+    return pay(std::exchange(task.owed, 0)) ? &task : fail();
   }
+
+  [[nodiscard]] bool pay(double work) { return left_.fetch_sub(work) >= work; }
 
   Task* fail() {
     has_failed_ = true;

@@ -62,8 +62,9 @@ class Session {
   // The left branch of a split has ended and its right one has not: what holds on the left is of no use until next(Found).
   void leave_left() { levels_.back().scope = levels_[levels_.size() - 2].scope; }
   Outcome<Done> next(Found right);
-  // For steps at the root of a group that do not need each other's facts: a session for another thread, whose facts and work this one then takes.
-  [[nodiscard]] bool is_at_root() const { return in_group() && depth() == 0 && scope().cuts().empty(); }  // where no cut is, either
+  // At the root of a group, where no cut is in force, for steps that do not need each other's facts: a session for another thread, whose facts and
+  // work this one then takes.
+  [[nodiscard]] bool may_have_twins() const { return in_group() && depth() == 0 && scope().cuts().empty(); }
   [[nodiscard]] Session twin() const;
   Outcome<Done> meet(const Session& twin);
   void leave_team() { team_ = nullptr; }

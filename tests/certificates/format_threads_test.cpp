@@ -72,7 +72,7 @@ TEST_CASE("several threads answer and count the same") {
   CHECK(declined < 33);  // of 36
 }
 
-// Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the 30th of these steps.
+// Bounds of each element of the second relu's operand in both halves of a split, then a conclusion. `odd` changes the step of element 30, or all from it on.
 enum class Odd : std::uint8_t { none, own_node, unstable, constant, length };
 void write_cases(const std::string& path, const std::shared_ptr<const kernel::Problem>& problem, Odd odd) {
   const NodeId first = problem->pre_activations()[0], second = problem->pre_activations()[1];

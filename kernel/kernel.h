@@ -302,10 +302,10 @@ class Scope {
   [[nodiscard]] Outcome<Done> spend(double work) const;
 
   // Linear bounds that were derived so far, but for those that the other scope has as well, are derived again where they are needed.
-  void forget_linear_bounds(const Scope& but) {
-    for (std::size_t i = 0; i < linear_bounds_.size(); ++i)
-      if (linear_bounds_[i] != but.linear_bounds_[i]) linear_bounds_[i] = nullptr;
-  }
+  void forget_linear_bounds(const Scope& but);
+
+  // The same facts in memory that no other scope has, but for those that share `copies`: for another thread.
+  void separate(std::map<std::shared_ptr<const void>, std::shared_ptr<const void>>& copies);
 
   // Steps on this scope and its copies are declined (code "kernel.stopped"), within milliseconds of work, while `stop` says true.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }

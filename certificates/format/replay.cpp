@@ -323,7 +323,10 @@ class Replay {
       if (!branch) continue;  // refused in its turn
       open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}, task.part.decoder.right_branch(open.depth)},
                                           split.next + 1, split.done, &task);
-      std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
+      std::packaged_task<void()> job([this, right = open.right.get()] {
+        right->part.session.separate();
+        go(right);
+      });
       if (team_->give(job)) continue;
       open.right.reset();
       return;

@@ -3,6 +3,7 @@
 #include "certificates/replay/session.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -254,6 +255,11 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
   right.left_out_ = depth + 1 - right.levels_.size();
   for (Level& one : right.levels_) one.scope.spend_from(right.work_);
   return right;
+}
+
+void Session::separate() {
+  std::map<std::shared_ptr<const void>, std::shared_ptr<const void>> copies;
+  for (Level& level : levels_) level.scope.separate(copies);
 }
 
 Session Session::twin() const {

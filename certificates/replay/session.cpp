@@ -18,7 +18,7 @@ std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(Cut::Term) * term
 // Bounds are worth another thread where they take so many multiply-adds, and each thread has so many elements: rows that go through the network
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
-constexpr std::size_t kElementsOfThread = 64;
+constexpr std::size_t kElementsOfThread = 16;
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};

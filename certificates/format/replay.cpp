@@ -240,6 +240,7 @@ class Replay {
 
   // Replays a task, and then what it lets go on.
   void go(Task* task) try {
+    if (task->left != nullptr) task->part.session.separate();
     while (task != nullptr && !has_failed_) {
       if (task->at < task->end) {
         task = advance(*task);
@@ -323,10 +324,7 @@ class Replay {
       if (!branch) continue;  // refused in its turn
       open.right = std::make_unique<Task>(Part{std::move(branch).value(), {}, {}, task.part.decoder.right_branch(open.depth)},
                                           split.next + 1, split.done, &task);
-      std::packaged_task<void()> job([this, right = open.right.get()] {
-        right->part.session.separate();
-        go(right);
-      });
+      std::packaged_task<void()> job([this, right = open.right.get()] { go(right); });
       if (team_->give(job)) continue;
       open.right.reset();
       return;

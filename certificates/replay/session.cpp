@@ -3,7 +3,6 @@
 #include "certificates/replay/session.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -258,7 +257,7 @@ Outcome<Session> Session::right_branch(std::size_t depth) const {
 }
 
 void Session::separate() {
-  std::map<std::shared_ptr<const void>, std::shared_ptr<const void>> copies;
+  Scope::Copies copies;
   for (Level& level : levels_) level.scope.separate(copies);
 }
 

@@ -120,7 +120,7 @@ Outcome<Done> Scope::meet(const Scope& other) {
 
 // A fact is what it was, wherever it lies. What is copied stays alive beside its copy, so that no other fact comes to have its address. Linear
 // bounds are used where they were derived on the very boxes of the scope, and so get the copies of these.
-void Scope::separate(std::map<std::shared_ptr<const void>, std::shared_ptr<const void>>& copies) {
+void Scope::separate(Copies& copies) {
   const auto separate = [&]<class Fact>(const auto& self, std::shared_ptr<const Fact>& fact) -> void {
     if (fact == nullptr) return;
     auto& copy = copies[fact];

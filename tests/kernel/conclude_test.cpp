@@ -124,7 +124,7 @@ TEST_CASE("separate: the same facts in memory of their own, shared by scopes tha
   derive_all(child, *problem);                                     // but the input's, which both share
   REQUIRE(child.tighten(y, {Selection::Kind::all, {}}, {}).ok());  // and linear bounds of relu, on its operand's box
   Scope own_parent = parent, own = child;
-  std::map<std::shared_ptr<const void>, std::shared_ptr<const void>> copies;
+  Scope::Copies copies;
   own_parent.separate(copies);
   own.separate(copies);
   for (const NodeId node : problem->active_nodes()) {

@@ -45,7 +45,10 @@ S element(const Node& node, const S& x, const S& otherwise) {
 }
 
 // Ops that on() and about() spell out, which is faster than to ask their denotation.
-bool is_direct(Op op) { return op == Op::exp || op == Op::log || op == Op::sqrt || op == Op::sigmoid || op == Op::tanh || op == Op::mul; }
+bool is_direct(Op op) {
+  constexpr std::array kDirect{Op::exp, Op::log, Op::sqrt, Op::sigmoid, Op::tanh, Op::sin, Op::cos, Op::mul};
+  return std::ranges::find(kDirect, op) != kDirect.end();
+}
 
 // About f(p) and f'(p) of a direct op, by the C library.
 struct About {
@@ -55,6 +58,8 @@ About about(Op op, double p) {
   if (op == Op::mul) return {p * p, 2 * p};
   if (op == Op::sqrt) return {std::sqrt(p), 0.5 / std::sqrt(p)};
   if (op == Op::log) return {std::log(p), 1 / p};
+  if (op == Op::sin) return {std::sin(p), std::cos(p)};
+  if (op == Op::cos) return {std::cos(p), -std::sin(p)};
   const double e = std::exp(op == Op::exp ? p : op == Op::tanh ? -2 * std::fabs(p) : -std::fabs(p)), bell = e / ((1 + e) * (1 + e));
   if (op == Op::exp) return {e, e};
   return op == Op::tanh ? About{std::tanh(p), 4 * bell} : About{(p < 0 ? e : 1) / (1 + e), bell};
@@ -211,6 +216,10 @@ Dual<Interval> UnaryFunction::on(const Dual<Interval>& x) const {
       return sigmoid(x);
     case Op::tanh:
       return tanh(x);
+    case Op::sin:
+      return sin(x);
+    case Op::cos:
+      return cos(x);
     case Op::mul:
       return square(x);
     default:

@@ -45,8 +45,17 @@ class Cursor {
     return bytes_.substr(at_ - count, count);
   }
 
+  // Varints, each with so many bytes behind it.
+  void skip_listed(std::uint64_t count, std::uint64_t bytes_each) {
+    std::uint64_t at = at_;
+    for (; count > 0 && at < bytes_.size(); --count, at += 1 + bytes_each)
+      while (at < bytes_.size() && static_cast<std::uint8_t>(bytes_[at]) >= 128) ++at;
+    take(count > 0 ? remaining() + 1 : at - at_);
+  }
+
   // LEB128 in its shortest form.
   std::uint64_t varint() {
+    if (at_ < bytes_.size() && static_cast<std::uint8_t>(bytes_[at_]) < 128) return byte();  // most of them
     std::uint64_t value = 0;
     for (int shift = 0; shift < 70; shift += 7) {
       const std::uint64_t read = byte();

@@ -302,7 +302,7 @@ class Decoder {
     Cursor numbers(bytes);
     switch (static_cast<ArrayKind>(kind)) {
       case ArrayKind::fill:
-        std::ranges::fill(values, numbers.f32());
+        std::ranges::fill(values, finite(numbers));
         break;
       case ArrayKind::bits:
         for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(byte(i / 8) >> (i % 8) & 1);
@@ -311,21 +311,23 @@ class Decoder {
         for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(byte(i)) / 128.0f;
         break;
       default:
-        for (float& value : values) value = numbers.f32();
+        for (float& value : values) value = finite(numbers);
     }
-    return finite(std::move(values));
+    return values;
   }
 
   std::vector<float> list(std::uint8_t kind, std::uint64_t count, auto&& base_of) {
     if (kind >= kArrayKinds) cursor.fail("certificate.hint", "a known array encoding (0..5)", std::to_string(kind));
     const std::uint64_t base = cursor.varint();  // 0: zeros, else id + 1
+    const bool in_bytes = kind == static_cast<std::uint8_t>(ArrayKind::list_u8);
+    if (skims_) return cursor.skip_listed(cursor.count(2), in_bytes ? 1 : sizeof(float)), std::vector<float>();
     const Definition* definition = base > 0 ? find(base - 1) : nullptr;
     const std::span<const float> start = definition != nullptr ? base_of(*definition->hints) : std::span<const float>();
-    if (!skims_ && base > 0 && start.size() != count)
+    if (base > 0 && start.size() != count)
       cursor.fail("certificate.hint", "hints in force with this array in this length", "hints " + std::to_string(base - 1) + " have none");
     if (cursor.fault()) return {};
     std::vector<float> values(start.begin(), start.end());
-    values.resize(skims_ ? 0 : count);
+    values.resize(count);
     std::uint64_t index = 0;
     for (std::uint64_t left = cursor.count(2); left > 0 && !cursor.fault(); --left, ++index) {
       const std::uint64_t gap = cursor.varint();
@@ -333,10 +335,9 @@ class Decoder {
         cursor.fail("certificate.hint", "listed elements below " + std::to_string(count), "one beyond");
       if (cursor.fault()) return {};
       index += gap;
-      const float value = kind == static_cast<std::uint8_t>(ArrayKind::list_u8) ? static_cast<float>(cursor.byte()) / 128.0f : cursor.f32();
-      if (!skims_) values[index] = value;
+      values[index] = in_bytes ? static_cast<float>(cursor.byte()) / 128.0f : finite(cursor);
     }
-    return finite(std::move(values));
+    return values;
   }
 
   // Of what an array that is no list has for its values.
@@ -345,10 +346,10 @@ class Decoder {
     return sizeof(float) * (kind == ArrayKind::fill ? 1 : count);
   }
 
-  std::vector<float> finite(std::vector<float> values) {
-    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
-      cursor.fail("certificate.hint", "finite hints", "NaN or an infinity");
-    return values;
+  float finite(Cursor& numbers) {
+    const float value = numbers.f32();
+    if (!std::isfinite(value)) cursor.fail("certificate.hint", "finite hints", "NaN or an infinity");
+    return value;
   }
 
   // For the arrays of this record, and of all definitions in force with one that it adds.

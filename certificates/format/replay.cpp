@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <deque>
 #include <future>
 #include <limits>
 #include <optional>
@@ -27,6 +26,7 @@ namespace {
 
 constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before the others learn of them
 constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
 // replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.
@@ -103,11 +103,11 @@ class Replay {
 
   // A record that was read ahead; of a split that ends within what was read, where its branches end.
   struct Held {
-    std::size_t begin = 0, end = 0;        // in the bytes of the batch
-    std::uint64_t number = 0, offset = 0;  // of the record
-    double allowed = 0, work = 0;          // multiply-adds: that all steps up to this one may take, that it took
-    std::size_t next = 0, done = 0;
-    std::optional<NodeId> by_cases = std::nullopt;  // the node of which it bounds named elements, by cases of nodes before it
+    std::uint64_t offset = 0;          // of the record
+    double allowed = 0, work = 0;      // multiply-adds: that all steps up to this one may take, that it took
+    std::uint32_t begin = 0;           // in the bytes of the batch
+    std::uint32_t next = 0, done = 0;  // in its records
+    NodeId by_cases = kNone;           // the node of which it bounds named elements, by cases of nodes before it
   };
 
   struct Helps {  // as long as a thread has a job, also where what stands before that throws
@@ -117,7 +117,8 @@ class Replay {
 
   struct Batch {
     std::string bytes;
-    std::deque<Held> records;
+    std::vector<Held> records;
+    std::uint64_t first = 0;         // number of its first record
     std::vector<std::size_t> open;   // its splits that have not ended
     Outcome<bool> has_next = false;  // whether records follow, or why none can be read
   };
@@ -181,19 +182,20 @@ class Replay {
   bool hold(const Record& record, Batch& batch, std::uint64_t bytes) {
     auto& records = batch.records;
     const std::size_t at = records.size(), begin = batch.bytes.size();
+    if (records.empty()) batch.first = record.number;
     batch.bytes += reader_.encoded();
-    records.push_back({begin, batch.bytes.size(), record.number, record.offset, allowed_after(reader_.bytes_read())});
+    records.push_back({record.offset, allowed_after(reader_.bytes_read()), 0, static_cast<std::uint32_t>(begin)});
     const auto is_before = [&](const kernel::CaseStep& step) { return !step.split || step.split->node < record.node; };
     const bool names = record.type == RecordType::tighten_by_cases && record.selection.kind != kernel::Selection::Kind::unstable;
     if (names && std::ranges::all_of(record.tree, is_before)) records[at].by_cases = record.node;
     if (is_split(record.type)) batch.open.push_back(at);
     if (record.type == RecordType::next && !batch.open.empty()) {
       Held& split = records[batch.open.back()];
-      split.next = split.next == 0 ? at : std::numeric_limits<std::size_t>::max();  // two of them are refused in their turn
+      split.next = split.next == 0 ? static_cast<std::uint32_t>(at) : kNone;  // two of them are refused in their turn
     }
     if (record.type == RecordType::done && !batch.open.empty()) {
       Held& split = records[batch.open.back()];
-      if (0 < split.next && split.next < at) split.done = at;
+      if (0 < split.next && split.next < at) split.done = static_cast<std::uint32_t>(at);
       batch.open.pop_back();
     }
     return batch.bytes.size() + sizeof(Held) * records.size() < bytes && record.type != RecordType::witness;
@@ -204,9 +206,9 @@ class Replay {
     if (now_.records.empty() || replay_at_once()) return Done{};
     all_.session.leave_team();
     ++all_.statistics.again;
-    for (const Held& held : now_.records) {
-      allow(held.allowed);
-      if (auto accepted = decode_and_step(held, all_); !accepted) return accepted;
+    for (std::size_t at = 0; at < now_.records.size(); ++at) {
+      allow(now_.records[at].allowed);
+      if (auto accepted = decode_and_step(at, all_); !accepted) return accepted;
     }
     return Done{};
   }
@@ -259,14 +261,14 @@ class Replay {
   Task* advance(Task& task) {
     if (team_->idle() > 0) share(task);
     const Held& held = now_.records[task.at];
-    if (held.by_cases && team_->idle() > 0 && task.part.session.may_have_twins()) return bound_by_cases(task);
+    if (held.by_cases != kNone && team_->idle() > 0 && task.part.session.may_have_twins()) return bound_by_cases(task);
     const bool ends_left = !task.open.empty() && now_.records[task.open.back().split].next == task.at;
     if (ends_left && task.open.back().right) {
       task.part.session.leave_left();
       return meet(*task.open.back().right);
     }
     const double left = task.part.session.work_left();
-    if (!decode_and_step(held, task.part)) return fail();
+    if (!decode_and_step(task.at, task.part)) return fail();
     if (ends_left) close(task);
     if (held.done > 0) task.open.push_back({task.at, task.part.session.depth(), nullptr});
     return took(task, left - task.part.session.work_left());
@@ -285,7 +287,7 @@ class Replay {
       Part& part = k == 0 ? task.part : twins[k - 1];
       for (std::size_t at = next++; at < end && !has_failed_; at = next++) {
         const double left = part.session.work_left();
-        if (!decode_and_step(now_.records[at], part)) fail();
+        if (!decode_and_step(at, part)) fail();
         now_.records[at].work = left - part.session.work_left();
         if (!pay(now_.records[at].work)) fail();
       }
@@ -361,9 +363,11 @@ class Replay {
     return why;
   }
 
-  Outcome<Done> decode_and_step(const Held& held, Part& part) const {
-    const Cursor place(std::string_view(now_.bytes).substr(held.begin, held.end - held.begin), held.offset);
-    const Record* record = part.decoder.at(place, held.number, &problem_->graph());
+  Outcome<Done> decode_and_step(std::size_t at, Part& part) const {
+    const Held& held = now_.records[at];
+    const std::size_t end = at + 1 < now_.records.size() ? now_.records[at + 1].begin : now_.bytes.size();
+    const Cursor place(std::string_view(now_.bytes).substr(held.begin, end - held.begin), held.offset);
+    const Record* record = part.decoder.at(place, now_.first + at, &problem_->graph());
     if (part.decoder.cursor.fault()) return *part.decoder.cursor.fault();
     return step(*record, part);
   }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kWorkAtOnce = 1e6;       // multiply-adds that a thread takes before the others learn of them
 constexpr std::uint64_t kFirstBatch = 8;  // the part of a batch that is read before the other threads begin
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();  // no record, no node
 
 // A certificate about executions speaks about every point of the box, and steps that bound errors as well bound without them: its steps may be
 // replayed over the reals. Its digest is then that of the same graph and property under its own semantics, which may have several names.

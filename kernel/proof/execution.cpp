@@ -179,7 +179,7 @@ std::vector<double> Network::rounding_as_written(NodeId id, const Boxes& boxes,
   if (executions::computes_exactly(node, model)) return {};
   const AffineForm* form = own_form(id);
   std::vector<std::vector<double>> x;
-  for (std::size_t p = 0; form != nullptr && p < form->parts.size(); ++p) x.push_back(magnitudes(*boxes[form->parts[p].operand]));
+  if (form != nullptr) x = operand_magnitudes(form->parts, boxes);
   std::vector<double> held;  // magnitudes_of(*form, x), once
   const auto sizes = [&]() -> const std::vector<double>& {
     if (!held.empty()) return held;

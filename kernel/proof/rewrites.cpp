@@ -99,9 +99,7 @@ std::optional<executions::Formula> Network::formula_of(NodeId id, const Boxes& b
   if (form == nullptr) {
     size = executions::sums_of_magnitudes(node, semantics_, pointers_to(values));
   } else {
-    std::vector<std::vector<double>> x;
-    for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes[part.operand]));
-    for (const double one : magnitudes_of(*form, x)) size->values.emplace_back(one);
+    for (const double one : magnitudes_of(*form, operand_magnitudes(form->parts, boxes))) size->values.emplace_back(one);
   }
   if (!size) return std::nullopt;
   const double terms = form != nullptr ? terms_of(*form) : executions::most_terms(node, values[0]);

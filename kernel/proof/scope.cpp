@@ -231,8 +231,7 @@ Outcome<Done> Scope::propagate_box(NodeId node) try {
     if (auto found = find_rounding(node, nullptr, &sizes); !found) return found;
     std::vector<double> rounding = step_rounding(node);
     if (!error_bounds_[node] || error_bounds_[node]->rounding != rounding) {
-      std::vector<std::vector<double>> x;
-      for (const AffineForm::Part& part : form->parts) x.push_back(magnitudes(*boxes_[part.operand]));
+      const auto x = operand_magnitudes(form->parts, boxes_);
       if (!sizes) sizes = std::make_shared<Sizes>(affine_sizes(*form, x));
       own_error_bounds_.resize(error_bounds_.size());
       own_error_bounds_[node] = std::make_shared<ErrorBound>(affine_error_bound(*form, x, std::move(sizes), std::move(rounding)));

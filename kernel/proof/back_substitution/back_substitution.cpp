@@ -190,10 +190,8 @@ std::shared_ptr<const LinearBounds> Scope::linear_bounds(NodeId node, const Hint
     relaxation->lower_intercept[i] = sub_down(relaxation->lower_intercept[i], (*rounding_[node])[i]);
     relaxation->upper_intercept[i] = add_up(relaxation->upper_intercept[i], (*rounding_[node])[i]);
   }
-  std::vector<std::vector<double>> x;
-  for (const Relaxation::Part& part : relaxation->parts) x.push_back(magnitudes(*boxes_[part.operand]));
-  result->error_bound = line_error_bound(*relaxation, x);
-  if (problem_->options().exact) result->grid = grid_line(*relaxation, x);
+  result->error_bound = line_error_bound(*relaxation, boxes_);
+  if (problem_->options().exact) result->grid = grid_line(*relaxation, operand_magnitudes(relaxation->parts, boxes_));
   result->relaxation = *std::move(relaxation);
   return result;
 }

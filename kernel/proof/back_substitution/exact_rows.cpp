@@ -43,12 +43,6 @@ Scaled scaled(double finite) {
   return {static_cast<Int128>(std::ldexp(fraction, 53)), exponent - 53};
 }
 
-std::vector<std::vector<double>> operand_magnitudes(const auto& parts, const Boxes& boxes) {
-  std::vector<std::vector<double>> x;
-  for (const auto& part : parts) x.push_back(magnitudes(*boxes[part.operand]));
-  return x;
-}
-
 }  // namespace
 
 ExactRows::ExactRows(const Graph& graph, const Boxes& boxes, std::size_t rows)

@@ -96,19 +96,19 @@ ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vec
   return error_bound;
 }
 
-ErrorBound line_error_bound(const Relaxation& r, const std::vector<std::vector<double>>& x) {
+ErrorBound line_error_bound(const Relaxation& r, const Boxes& boxes) {
   const std::size_t size = r.lower_intercept.size();
   ErrorBound error_bound{std::vector<double>(size, 0.0), kUnderflow * static_cast<double>(size)};
   std::size_t products = 0;  // of one element
-  for (std::size_t p = 0; p < r.parts.size(); ++p) {
-    const Relaxation::Part& part = r.parts[p];
-    std::vector<std::size_t> uses(part.index.empty() ? 0 : x[p].size(), 0);
+  for (const Relaxation::Part& part : r.parts) {
+    const std::vector<double> x = magnitudes(*boxes[part.operand]);
+    std::vector<std::size_t> uses(part.index.empty() ? 0 : x.size(), 0);
     std::size_t most = 1;
     for (const std::uint32_t i : part.index) most = std::max(most, ++uses[i]);
     const double factor = terms(most);
     const auto error_of = [&](std::size_t k, std::size_t element) {
       const double slope = std::max(std::fabs(part.lower[k]), std::fabs(part.upper[k]));
-      return slope > 0 ? factor * slope * x[p][element] : 0.0;
+      return slope > 0 ? factor * slope * x[element] : 0.0;
     };
     std::size_t longest = 1;
     if (part.index.empty() && part.start.empty()) {
@@ -121,7 +121,7 @@ ErrorBound line_error_bound(const Relaxation& r, const std::vector<std::vector<d
       }
     }
     products += longest;
-    error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x[p]) + 1);
+    error_bound.absolute += kUnderflow * static_cast<double>(most) * (sum_of(x) + 1);
   }
   const double least = kUnderflow * static_cast<double>(products + 1), factor = terms(size);
   for (std::size_t j = 0; j < size; ++j) {
@@ -252,7 +252,8 @@ void FilterRows::merge(NodeId node, Block fresh) {
   }
   const std::size_t count = to.count(graph_.size(node));
   work_ += 2 * rows_ * count;
-  std::vector<double> magnitude(count);
+  std::vector<double>& magnitude = magnitudes_;
+  magnitude.resize(count);
   for (std::size_t i = 0; i < count; ++i) magnitude[i] = magnitude_at(*boxes_[node], to.element(i));
   for (std::size_t row = 0; row < rows_; ++row) {
     poll(count);
@@ -286,7 +287,7 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
   if (a.elements && step.form->parts.size() > rows_) a = spread(rows_, a, nullptr, step.form->bias.size());
   for (const AffineForm::Part& part : step.form->parts) {
     if (part.map->is_identity()) {
-      merge(part.operand, a);
+      merge(part.operand, &part == &step.form->parts.back() ? std::exchange(a, {}) : a);
       continue;
     }
     Block fresh = take();

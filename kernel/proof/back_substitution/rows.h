@@ -55,9 +55,15 @@ struct LinearBounds {
 // The error bound of one affine form for operands of the given magnitudes (one vector per part), whose sizes are given; covers apply and transpose.
 [[nodiscard]] ErrorBound affine_error_bound(const AffineForm& form, const std::vector<std::vector<double>>& x,
                                             std::shared_ptr<const Sizes> sizes, std::vector<double> rounding);
-[[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const std::vector<std::vector<double>>& x);
 
 using Boxes = std::vector<std::shared_ptr<const Box>>;  // by node id; null = not derived
+// Those of the parts' operands.
+[[nodiscard]] std::vector<std::vector<double>> operand_magnitudes(const auto& parts, const Boxes& boxes) {
+  std::vector<std::vector<double>> x;
+  for (const auto& part : parts) x.push_back(magnitudes(*boxes[part.operand]));
+  return x;
+}
+[[nodiscard]] ErrorBound line_error_bound(const Relaxation& relaxation, const Boxes& boxes);
 
 class FilterRows {
  public:
@@ -96,7 +102,8 @@ class FilterRows {
   std::size_t open_ = 0;               // blocks that have values
   std::size_t work_ = 0;
   std::vector<double> constant_, error_bound_;
-  std::vector<RowSums> sums_;  // of the node at hand
+  std::vector<RowSums> sums_;       // of the node at hand
+  std::vector<double> magnitudes_;  // the same
   bool keep_inputs_;
   std::vector<std::vector<double>> inputs_;  // by node, of all elements
 };

@@ -87,23 +87,29 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
                                         const Choices& choices) {
   const Box &a = *boxes[0], &b = *boxes[1];
   if (!is_float(node.dtype) || node.operands[0] == node.operands[1] || !all_finite(a) || !all_finite(b)) return std::nullopt;
-  Shape a_shape = graph.node(node.operands[0]).shape, b_shape = graph.node(node.operands[1]).shape;
   const bool is_mul = node.op == Op::mul;  // then each element is a product of matrices of one element, and the batch is the shape
-  if (is_mul) a_shape.insert(a_shape.end(), 2, 1);
-  if (is_mul) b_shape.insert(b_shape.end(), 2, 1);
-  if (a_shape.size() == 1) a_shape.insert(a_shape.begin(), 1);
-  if (b_shape.size() == 1) b_shape.push_back(1);
-  const auto m = static_cast<std::size_t>(a_shape[a_shape.size() - 2]), count = static_cast<std::size_t>(a_shape.back());
-  const auto n = static_cast<std::size_t>(b_shape.back());
+  Shape batch_a = graph.node(node.operands[0]).shape, batch_b = graph.node(node.operands[1]).shape, batch;
+  std::size_t m = 1, n = 1, count = 1;
+  if (!is_mul) {
+    if (batch_a.size() == 1) batch_a.insert(batch_a.begin(), 1);
+    if (batch_b.size() == 1) batch_b.push_back(1);
+    m = static_cast<std::size_t>(batch_a[batch_a.size() - 2]);
+    count = static_cast<std::size_t>(batch_a.back());
+    n = static_cast<std::size_t>(batch_b.back());
+    batch_a.resize(batch_a.size() - 2);
+    batch_b.resize(batch_b.size() - 2);
+  }
   const std::size_t size = element_count(node.shape);
   if (size == 0 || count == 0 || size > kMostTerms / count) return std::nullopt;
-  const Shape batch_a(a_shape.begin(), a_shape.end() - 2), batch_b(b_shape.begin(), b_shape.end() - 2);
-  Shape batch;
   demand(broadcast(batch_a, batch_b, batch), "a product whose batches do not fit");
   ops::Walk at_a(batch, ops::broadcast_strides(batch_a, batch)), at_b(batch, ops::broadcast_strides(batch_b, batch));
 
-  Relaxation result{{{node.operands[0], {}, {}, {}, {0}}, {node.operands[1], {}, {}, {}, {0}}}, result_box.lo, result_box.hi};
-  for (Relaxation::Part& part : result.parts) {
+  Relaxation result{std::vector<Relaxation::Part>(2), result_box.lo, result_box.hi};
+  for (std::size_t which : {0, 1}) {
+    Relaxation::Part& part = result.parts[which];
+    part.operand = node.operands[which];
+    part.start.reserve(size + 1);
+    part.start.push_back(0);
     part.index.reserve(size * count);
     for (std::vector<double>* side : {&part.lower, &part.upper}) side->reserve(size * count);
   }

@@ -252,9 +252,8 @@ void FilterRows::merge(NodeId node, Block fresh) {
   }
   const std::size_t count = to.count(graph_.size(node));
   work_ += 2 * rows_ * count;
-  std::vector<double>& magnitude = magnitudes_;
-  magnitude.resize(count);
-  for (std::size_t i = 0; i < count; ++i) magnitude[i] = magnitude_at(*boxes_[node], to.element(i));
+  magnitudes_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) magnitudes_[i] = magnitude_at(*boxes_[node], to.element(i));
   for (std::size_t row = 0; row < rows_; ++row) {
     poll(count);
     double* a = to.values.data() + row * count;
@@ -262,7 +261,7 @@ void FilterRows::merge(NodeId node, Block fresh) {
     double error = 0;
     for (std::size_t i = 0; i < count; ++i) {
       a[i] += b[i];
-      if (a[i] != 0) error += std::fabs(a[i]) * magnitude[i];
+      if (a[i] != 0) error += std::fabs(a[i]) * magnitudes_[i];
     }
     error_bound_[row] += 2 * kUnit * error * kInflate;
   }
@@ -294,7 +293,7 @@ void FilterRows::through_affine(NodeId node, const LinearStep& step) {
     work_ += rows_ * part.map->transpose_block(rows_, a, fresh);
     merge(part.operand, std::move(fresh));
   }
-  spare_.push_back(std::move(a));
+  if (!a.values.empty()) spare_.push_back(std::move(a));
 }
 
 void FilterRows::through_relaxation(NodeId node, const LinearBounds& line) {

@@ -21,7 +21,7 @@ def interrupt(code):
     to end well. -> the programs `assay` that it had started"""
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    time.sleep(2.5)
+    time.sleep(1)
     started = children(process.pid)
     asked = time.time()
     process.send_signal(signal.SIGINT)

@@ -39,6 +39,7 @@ constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its
 constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
 constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
 constexpr double kTrialShare = 0.02;      // of the time left, the same
+constexpr double kMuchMore = 2;           // times as much of the tree
 constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
 constexpr double kBetweenTurns = 0.5;     // seconds of bounds, where the attack has no thread of its own
 
@@ -317,13 +318,14 @@ class Search {
     return done;
   }
 
-  Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until) {
+  Outcome<GroupResult> branch(RootBounds& root, const std::vector<std::uint32_t>& open, Deadline until, Trial trial = {}) {
     const auto begin = Clock::now();
     const kernel::Scope& scope = root.scope();
     BranchingOptions options = BranchingOptions::of(options_, until);
     options.root_is_refined = root.complete();
     options.open_leaves = leaves_wanted(scope.group());
     options.careful = careful_.value_or(false);
+    options.trial = trial;
     if (side_attack_) options.between_nodes = [this] { side_attack_->take_turn(); };
     const bool relu = splits_activations(scope);
     if (relu) options.go_on_if_nearly_closed(deadline_);
@@ -349,22 +351,25 @@ class Search {
     return result;
   }
 
-  // Whether careful splits pay is seen on the first case: either way for a moment, then the one that closed more of its tree.
+  // Whether careful splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
+  // comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
   Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until) {
-    double most = -1;
-    bool better = true;
-    for (const bool careful : {true, false}) {
-      careful_ = careful;
-      auto branched = branch(root, {position}, std::min(until, Deadline::in(std::max(kFirstTrial, kTrialShare * remaining()))));
-      if (!branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached()) {
-        careful_.reset();
-        return branched;
-      }
-      const double closed = branched.value().unfinished ? branched.value().unfinished->closed_share : 0;
-      if (closed > most) better = careful;
-      most = std::max(most, closed);
+    const double seconds = std::max(kFirstTrial, kTrialShare * remaining());
+    const auto is_over = [&](const Outcome<GroupResult>& branched) {
+      return !branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached();
+    };
+    const bool likelier = std::ranges::none_of(problem_->pre_activations(), [&](NodeId node) { return problem_->together(node) > 1; });
+    careful_ = !likelier;
+    auto first = branch(root, {position}, std::min(until, Deadline::in(seconds)));
+    if (is_over(first)) {
+      careful_.reset();
+      return first;
     }
-    careful_ = better;
+    const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
+    careful_ = likelier;
+    auto second = branch(root, {position}, until, trial);
+    if (is_over(second)) return second;
+    careful_ = !likelier;
     return branch(root, {position}, until);
   }
 

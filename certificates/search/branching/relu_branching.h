@@ -24,9 +24,16 @@ namespace assay::search {
 
 constexpr double kNearlyClosed = 0.75;
 
+// A tree of which less is closed at its end goes no further.
+struct Trial {
+  Deadline end;
+  double least_closed = 0;
+};
+
 struct BranchingOptions {
   Deadline deadline;
   Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
+  Trial trial;     // the same, by another share
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer

@@ -34,11 +34,10 @@ struct Verified {
 [[nodiscard]] Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
                                    certificate::Writer* writer = nullptr);
 
-// Of an undecided search: how long its branching goes on if the rest of the tree closes as what is closed did. Nothing where nothing is.
-[[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished, const search::Statistics& statistics) {
-  const double closed = unfinished.closed_share;
-  if (!(closed > 0 && statistics.branching_seconds > 0)) return std::nullopt;
-  return statistics.branching_seconds * (1 - closed) / closed;
+// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing does.
+[[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished) {
+  if (!(unfinished.pace > 0)) return std::nullopt;
+  return (1 - unfinished.closed_share) / unfinished.pace;
 }
 
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.

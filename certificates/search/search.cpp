@@ -391,8 +391,10 @@ class Search {
       if (!one.refutation) {
         for (std::size_t k = 0; one.unfinished && k + 1 < open.size(); ++k)
           one.unfinished->cases.push_back({cases[open[k]], bounds[cases[open[k]]]});
-        if (one.unfinished)
+        if (one.unfinished) {
           one.unfinished->closed_share = (count - static_cast<double>(open.size()) + one.unfinished->closed_share) / count;
+          one.unfinished->pace /= count;
+        }
         return branched;
       }
       if (auto merged = merge_into(refutation, *std::move(one.refutation)); !merged) return merged.rejection();

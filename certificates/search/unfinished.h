@@ -1,10 +1,12 @@
 // What a search leaves that ends without an answer: how much of its tree is closed, and how far each case is from being refuted.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace assay::search {
@@ -16,6 +18,7 @@ struct Unfinished {
         0;  // of the margin by which the case misses being reached, wherever the tree is open; at most 0, minus infinity without one
   };
   double closed_share = 0;  // of the tree, where each split halves what it splits
+  double pace = 0;          // the share that was closed a second, lately; 0: none, or not known
   std::vector<Left> cases;  // of one group, in the statement's order; other groups may be open as a whole
 };
 
@@ -38,6 +41,24 @@ class Frontier {
  private:
   double open_ = 0;
   std::map<std::uint32_t, double> least_;
+};
+
+// How fast a tree closes. What is left of one is its harder part, for which what was closed last speaks best.
+class Pace {
+ public:
+  [[nodiscard]] bool is_due(double seconds) const { return seconds >= kLater * last_.seconds; }
+  void note(double seconds, double closed_share) { before_ = std::exchange(last_, {seconds, closed_share}); }
+  // Over the last third or half of the time, where notes were taken as they were due.
+  [[nodiscard]] double at(double seconds, double closed_share) const {
+    return std::max(0.0, (closed_share - before_.closed_share) / (seconds - before_.seconds));
+  }
+
+ private:
+  static constexpr double kLater = 1.4;
+  struct Moment {
+    double seconds = 0, closed_share = 0;
+  };
+  Moment before_, last_;
 };
 
 }  // namespace assay::search

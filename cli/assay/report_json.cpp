@@ -181,9 +181,9 @@ Json progress_json(const search::Progress& progress) {
       {"phase", progress.phase}, {"closed", progress.closed}, {"open", progress.open}, {"worst_bound", double_json(progress.worst_bound)}};
 }
 
-Json unfinished_json(const search::Unfinished& unfinished, const search::Statistics& statistics) {
+Json unfinished_json(const search::Unfinished& unfinished) {
   Json json{{"closed_share", double_json(unfinished.closed_share)}, {"cases", Json::array()}};
-  const auto left = queries::seconds_left(unfinished, statistics);
+  const auto left = queries::seconds_left(unfinished);
   json["seconds_left"] = left ? Json(*left) : Json(nullptr);
   for (const search::Unfinished::Left& one : unfinished.cases)
     json["cases"].push_back({{"case", one.case_index}, {"bound", double_json(one.bound)}});
@@ -266,7 +266,7 @@ std::string to_json(const VerifyReport& report) {
     json["notes"] = report.notes;
   }
   if (report.progress) json["progress"] = progress_json(*report.progress);
-  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished, report.statistics);
+  if (report.unfinished) json["unfinished"] = unfinished_json(*report.unfinished);
   if (report.scaled) json["scaled"] = scaled_json(*report.scaled, report.proof);
   if (report.theorem) json["theorem"] = theorem_json(*report.theorem, report.options == nullptr ? "" : report.options->statement);
   if (report.float_run) json["float32"] = float_json(*report.float_run);

@@ -125,14 +125,14 @@ void print_answer(const VerifyReport& report, const Loaded& loaded) {
   std::fflush(stdout);
 }
 
-// "closed: 43.2 % of the tree, at this pace about 12 s more; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
-std::string left_text(const search::Unfinished& unfinished, const search::Statistics& statistics) {
+// "closed: 43.2 % of the tree, at the latest pace about 12 s more; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
+std::string left_text(const search::Unfinished& unfinished) {
   constexpr std::size_t kMost = 8;
   std::array<char, 80> piece{};
   (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * unfinished.closed_share);
   std::string text = piece.data();
-  if (const auto left = queries::seconds_left(unfinished, statistics)) {
-    (void)std::snprintf(piece.data(), piece.size(), ", at this pace about %.2g s more", *left);
+  if (const auto left = queries::seconds_left(unfinished)) {
+    (void)std::snprintf(piece.data(), piece.size(), ", at the latest pace about %.2g s more", *left);
     text += piece.data();
   }
   text += "; open:";
@@ -146,7 +146,7 @@ std::string left_text(const search::Unfinished& unfinished, const search::Statis
 
 void print_summary(const VerifyReport& report, const VerifyOptions& options) {
   std::fprintf(stderr, "%s\n", sentence(report).c_str());
-  if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished, report.statistics).c_str());
+  if (report.unfinished) std::fprintf(stderr, "%s\n", left_text(*report.unfinished).c_str());
   if (report.scaled) std::fputs(scaled_text(*report.scaled, report.proof).c_str(), stderr);
   const bool full = is_full(options.statement);
   if (report.theorem)

@@ -84,8 +84,8 @@ class Result:
     """The answer to a property, with what it rests on.
 
     `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
-    the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes as that did, and `open_cases` has the smallest
-    bound of each case that is open.
+    the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes at the pace of the last part, and
+    `open_cases` has the smallest bound of each case that is open.
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
@@ -168,7 +168,7 @@ class Result:
         """Of neither: what is open, in words."""
         if self.closed_share is None:
             return ""
-        pace = "" if self.seconds_left is None else f", at this pace about {self.seconds_left:.2g} s more"
+        pace = "" if self.seconds_left is None else f", at the latest pace about {self.seconds_left:.2g} s more"
         cases = [f"case {case} (bound {bound:.4g})" for case, bound in self.open_cases.items()]
         return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; open: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
 

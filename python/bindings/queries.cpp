@@ -179,7 +179,7 @@ nb::dict verify(const Text& model, const Text& property, const MaybeText& certif
     for (const search::Unfinished::Left& one : left->cases) cases[nb::int_(one.case_index)] = one.bound;
     dict["closed_share"] = left->closed_share;
     dict["open_cases"] = cases;
-    const auto seconds = queries::seconds_left(*left, searched.verified.statistics);
+    const auto seconds = queries::seconds_left(*left);
     dict["seconds_left"] = seconds ? nb::object(nb::float_(*seconds)) : nb::none();
   }
   dict["notes"] = to_list(searched.loaded.notes());

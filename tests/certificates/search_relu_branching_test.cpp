@@ -181,6 +181,29 @@ TEST_CASE("a tree that is to pause goes on where little of it is open", "[search
   CHECK(refuted > 1);
 }
 
+TEST_CASE("a trial ends a tree of which too little is closed, and is asked once", "[search][branching]") {
+  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  const Network network(problem);
+  const DualGraph graph(network);
+  BranchingOptions options;
+  options.threads = 1;
+  for (const double least : {0.0, 1.0}) {
+    std::uint64_t batches = 0;
+    options.trial = {};
+    options.between_nodes = [&] {
+      if (++batches == 2) options.trial = {Deadline::in(0), least};
+      if (batches == 3) options.trial.least_closed = 1;  // too late
+    };
+    const Run run = branch(graph, options);
+    CHECK(run.result.refutation.has_value() == (least == 0));
+    CHECK((batches > 3) == (least == 0));
+    if (least == 0) continue;
+    CHECK(run.result.reason == "time");
+    REQUIRE(run.result.unfinished.has_value());
+    CHECK(run.result.unfinished->closed_share < 1);
+  }
+}
+
 TEST_CASE("deadline, stop request and memory limit end the search with a reason", "[search][branching]") {
   const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
   const Network network(problem);
@@ -270,9 +293,23 @@ TEST_CASE("what a branch and bound leaves open shrinks as it goes on", "[search]
     CHECK(left.closed_share < 1);
     CHECK_FALSE(left.cases.empty());
     for (const Unfinished::Left& one : left.cases) CHECK(one.bound <= 0);
+    CHECK((left.pace > 0) == (left.closed_share > 0));
     before = left.closed_share;
   }
   CHECK(before > 0);
+}
+
+TEST_CASE("the pace of a tree is that of the last third to half of its time", "[search][branching]") {
+  Pace pace;
+  CHECK(pace.at(2, 0.5) == 0.25);
+  double closed = 0, seconds = 0;
+  for (int k = 1; k <= 1000; ++k) {  // half as fast from 30 s on
+    seconds = 0.1 * k;
+    closed += seconds <= 30 ? 0.002 : 0.001;
+    if (pace.is_due(seconds)) pace.note(seconds, closed);
+  }
+  CHECK_THAT(pace.at(seconds, closed), Catch::Matchers::WithinRel(0.01, 1e-9));
+  CHECK(pace.at(seconds, 0) == 0);  // a tree that began anew
 }
 
 }  // namespace assay::search

@@ -121,6 +121,7 @@ class Branching {
   void finish(std::string reason);
   void leave(Worker& worker);
   [[nodiscard]] Unfinished unfinished() const;
+  [[nodiscard]] double closed_share() const { return unfinished().closed_share - share_in_work_; }
   [[nodiscard]] bool has_to_pause();
   void report(double seconds) const;
   [[nodiscard]] bool is_root(const Treated& treated) const { return treated.node.record == tree_->root(); }
@@ -146,8 +147,9 @@ class Branching {
   double share_in_work_ = 0;  // of the tree, as Unfinished counts
   bool finished_ = false;
   bool restart_ = false;
-  bool left_open_ = false;        // as many leaves as were asked for
-  bool is_tried_ = false;         // the trial has ended
+  bool left_open_ = false;  // as many leaves as were asked for
+  bool is_tried_ = false;   // the trial has ended
+  Pace pace_;
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
   double increment_ = 1;

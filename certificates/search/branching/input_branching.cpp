@@ -35,7 +35,7 @@ struct Branch {
   std::optional<kernel::Scope> scope;  // context and inherited facts; dropped after processing
   std::size_t depth = 0;
   bool in_region = false;                                                     // the split that led here was one of a relu
-  bool is_done = false;                                                       // closed, or split
+  std::atomic<bool> is_done = false;                                          // closed, or split
   std::map<std::uint32_t, std::shared_ptr<const DualParameters>> parameters;  // of the branch above, by case position
   std::shared_ptr<const std::vector<Unfinished::Left>> left;  // cases that are open here; until they are bounded, in the branch above
   std::optional<ProbedBox> probed;                            // what the branch above found here, where branches are probed
@@ -69,14 +69,18 @@ class Engine {
   }
 
   GroupResult run() {
+    const auto start = Clock::now();
     {
       std::vector<std::jthread> workers;
       for (std::size_t i = 0; i < under_way_.size(); ++i) workers.emplace_back([this, i] { work_within_memory(i); });
-      report();
+      report(start);
     }
     statistics_.nodes += nodes_;
     statistics_.leaves += leaves_;
-    if (!result_.refutation && !result_.witness) result_.unfinished = unfinished();
+    if (!result_.refutation && !result_.witness) {
+      result_.unfinished = unfinished();
+      result_.unfinished->pace = pace_.at(seconds_since(start), result_.unfinished->closed_share);
+    }
     if (left_open_ && !result_.refutation && !result_.witness) find_leaves();
     if (!result_.refutation && !result_.witness && result_.reason.empty()) result_.reason = "input splitting ended without an answer";
     return std::move(result_);
@@ -84,13 +88,10 @@ class Engine {
 
  private:
   void find_leaves() {
-    const auto add = [&](const Branch& branch) {
+    for_each_open([&](const Branch& branch) {
       OpenLeaf& leaf = result_.leaves.emplace_back(OpenLeaf{branch.tree_node, worst_bound(branch), {}});
       for (const std::uint32_t index : problem_.group_cases(group_)) leaf.cases.push_back(index);
-    };
-    for (const std::shared_ptr<Branch>& branch : queue_) add(*branch);
-    for (const std::shared_ptr<Branch>& branch : under_way_)
-      if (branch && !branch->is_done) add(*branch);
+    });
   }
 
   // Before its own bounds are known, those of the branch above.
@@ -112,17 +113,21 @@ class Engine {
     }
   }
 
-  // Of the branches that wait, and of those that were under way. Once the workers have ended.
+  // Of the branches that wait, and of those that are under way. mutex_ held, or the workers have ended.
+  void for_each_open(auto&& use) const {
+    for (const std::shared_ptr<Branch>& branch : queue_) use(*branch);
+    for (const std::shared_ptr<Branch>& branch : under_way_)
+      if (branch && !branch->is_done) use(*branch);
+  }
+
+  // Once the workers have ended.
   [[nodiscard]] Unfinished unfinished() const {
     Frontier frontier;
-    const auto add = [&](const Branch& branch) {
+    for_each_open([&](const Branch& branch) {
       frontier.add(branch.depth);
       if (branch.left == nullptr) return;
       for (const Unfinished::Left& one : *branch.left) frontier.add_case(one.case_index, one.bound);
-    };
-    for (const std::shared_ptr<Branch>& branch : queue_) add(*branch);
-    for (const std::shared_ptr<Branch>& branch : under_way_)
-      if (branch && !branch->is_done) add(*branch);
+    });
     return frontier.unfinished();
   }
 
@@ -133,17 +138,20 @@ class Engine {
     return std::make_shared<const std::vector<Unfinished::Left>>(std::move(left));
   }
 
-  void report() {
-    const auto start = Clock::now();
+  void report(Clock::time_point start) {
     std::unique_lock lock(mutex_);
     while (!finished_) {
       ended_.wait_until(lock, std::min(Clock::now() + std::chrono::milliseconds(100), limit_.deadline.moment()));
       if (!finished_ && limit_.reached()) give_up(out_of_time());
       if (options_.memory_limit_bytes != 0 && result_.tree->byte_size() + 200 * result_.tree->size() > options_.memory_limit_bytes)
         give_up("out of memory");
-      if (options_.on_progress) {
-        options_.on_progress({seconds_since(start), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
+      if (const double seconds = seconds_since(start); pace_.is_due(seconds)) {
+        Frontier frontier;
+        for_each_open([&](const Branch& branch) { frontier.add(branch.depth); });
+        pace_.note(seconds, frontier.unfinished().closed_share);
       }
+      if (options_.on_progress)
+        options_.on_progress({seconds_since(start), "input splitting", leaves_.load(), queue_.size(), worst_.load()});
     }
     halt_ = true;  // also sweeps that are under way
   }
@@ -477,6 +485,7 @@ class Engine {
   GroupResult result_;
   std::atomic<std::uint64_t> nodes_ = 0, leaves_ = 0;
   std::atomic<double> worst_ = 0;
+  Pace pace_;
 };
 
 }  // namespace

@@ -54,15 +54,14 @@ Unfinished Branching::unfinished() const {
 
 // Once, when a trial ends, by what it has closed. Between pause and deadline the share that has to be closed grows to all of it: what is left to the end shrinks as evenly, or it is not waited for.
 bool Branching::has_to_pause() {
-  const auto closed = [&] { return unfinished().closed_share - share_in_work_; };
   if (!is_tried_ && options_.trial.end.has_passed()) {
     is_tried_ = true;
-    if (closed() < options_.trial.least_closed) return true;
+    if (closed_share() < options_.trial.least_closed) return true;
   }
   if (!options_.pause.has_passed()) return false;
   const double over = -options_.pause.seconds_left(), left = std::max(options_.deadline.seconds_left(), 0.0);
   const double wanted = kNearlyClosed + (1 - kNearlyClosed) * over / (over + left);
-  return closed() < wanted;
+  return closed_share() < wanted;
 }
 
 }  // namespace assay::search

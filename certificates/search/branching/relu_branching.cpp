@@ -321,6 +321,7 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   std::unique_lock lock(mutex_);
   while (!finished_ && !(open_.empty() && in_work_ == 0)) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));
+    if (const double seconds = seconds_since(start); pace_.is_due(seconds)) pace_.note(seconds, closed_share());
     lock.unlock();
     report(seconds_since(start));
     lock.lock();
@@ -343,7 +344,10 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   result.witness = std::move(witness_);
   if (left_open_ && !result.refutation && !result.witness) result.leaves = open_leaves();
   result.tree = tree_->take_proof();
-  if (!result.refutation && !result.witness) result.unfinished = unfinished();
+  if (!result.refutation && !result.witness) {
+    result.unfinished = unfinished();
+    result.unfinished->pace = pace_.at(seconds_since(start), result.unfinished->closed_share);
+  }
   if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;
   return result;
 }

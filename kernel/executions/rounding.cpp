@@ -23,8 +23,7 @@ namespace {
 // Operands broadcast to the result, one element after the other.
 Values combined(const Call& call, const std::function<Computed(std::span<const Computed>)>& f) {
   std::vector<ops::Walk> walks;
-  for (const Array<Interval>* operand : call.operands)
-    walks.emplace_back(call.node.shape, ops::broadcast_strides(operand->shape, call.node.shape));
+  for (const Array<Interval>* operand : call.operands) walks.push_back(ops::Walk::over(operand->shape, call.node.shape));
   Values result, x(call.operands.size());
   for (std::size_t i = 0; i < element_count(call.node.shape); ++i) {
     for (std::size_t k = 0; k < walks.size(); ++k) {

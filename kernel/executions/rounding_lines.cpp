@@ -90,7 +90,7 @@ Values softmaxes(const Call& call) {
                                                   : std::vector{call.get<SoftmaxAttributes>().axis};
   std::vector<Interval> mask;
   if (masked) {
-    ops::Walk at(call.node.shape, ops::broadcast_strides(call.operand(1).shape, call.node.shape));
+    ops::Walk at = ops::Walk::over(call.operand(1).shape, call.node.shape);
     for (std::size_t i = 0; i < y.size(); ++i, at.next()) mask.push_back(call.operand(1).values[at.offset()]);
   }
   const auto lines = lines_of(call.operand(0).shape, axes);

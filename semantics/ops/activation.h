@@ -204,7 +204,7 @@ template <class S>
 Array<S> parametric_relu(const Node& node, const Array<S>& x, const Array<S>& slopes) {
   const S zero = number<S>(0);
   Array<S> y{node.shape, {}};
-  Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));
+  Walk at = Walk::over(slopes.shape, node.shape);
   for (const S& value : x.values) {
     // Piece by piece over sets: each operand enters each piece once.
     y.values.push_back(select(less(value, zero), S(slopes.values[at.offset()] * min(value, zero)), S(max(value, zero))));
@@ -215,7 +215,7 @@ Array<S> parametric_relu(const Node& node, const Array<S>& x, const Array<S>& sl
 static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Array<Dual<Interval>>& x, const Array<Dual<Interval>>& slopes) {
   const Dual<Interval> zero;
   Array<Dual<Interval>> y = parametric_relu<Dual<Interval>>(node, x, slopes);
-  Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));
+  Walk at = Walk::over(slopes.shape, node.shape);
   for (std::size_t i = 0; i < x.values.size(); ++i, at.next()) {  // the tangent of the continuous form, which has one at 0
     const Dual<Interval> sum = max(x.values[i], zero) + slopes.values[at.offset()] * min(x.values[i], zero);
     y.values[i] = Dual<Interval>(y.values[i].value(), sum.tangent());
@@ -227,7 +227,7 @@ static inline Array<Dual<Interval>> parametric_relu(const Node& node, const Arra
 static inline Array<Symbolic> parametric_relu(const Node& node, const Array<Symbolic>& x, const Array<Symbolic>& slopes) {
   if (x.values.empty() || !has_steps(x)) return parametric_relu<Symbolic>(node, x, slopes);
   Array<Symbolic> y = x;
-  Walk at(node.shape, broadcast_strides(slopes.shape, node.shape));
+  Walk at = Walk::over(slopes.shape, node.shape);
   for (std::size_t i = 0; i < x.values.size(); ++i, at.next())
     y.values[i] += (slopes.values[at.offset()] - Symbolic(1.0)) * min(x.values[i], Symbolic(0.0));
   return y;

@@ -26,7 +26,7 @@ Array<S> combine(const Node& node, const Array<S>& a, const Array<S>& b, const F
   Array<S> y{node.shape, {}};
   const std::size_t count = element_count(node.shape);
   y.values.reserve(count);
-  Walk at_a(node.shape, broadcast_strides(a.shape, node.shape)), at_b(node.shape, broadcast_strides(b.shape, node.shape));
+  Walk at_a = Walk::over(a.shape, node.shape), at_b = Walk::over(b.shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, at_a.next(), at_b.next()) y.values.push_back(f(a.values[at_a.offset()], b.values[at_b.offset()]));
   return y;
 }

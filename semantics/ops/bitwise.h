@@ -93,8 +93,8 @@ Outcome<Array<S>> denote(const Node& node, Operands<S> operands) {
     Array<S> y{node.shape, {}};
     const std::size_t count = element_count(node.shape);
     y.values.reserve(count);
-    Walk first(node.shape, broadcast_strides(operands[0]->shape, node.shape));
-    Walk second(node.shape, broadcast_strides(operands[1]->shape, node.shape));
+    Walk first = Walk::over(operands[0]->shape, node.shape);
+    Walk second = Walk::over(operands[1]->shape, node.shape);
     for (std::size_t i = 0; i < count; ++i, first.next(), second.next()) {
       const S &a = operands[0]->values[first.offset()], &b = operands[1]->values[second.offset()];
       if (!has_bits(a) || !has_bits(b)) return no_function(node, ScalarTraits<S>::name);

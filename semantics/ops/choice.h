@@ -29,8 +29,8 @@ Array<S> combine(const Node& node, Operands<S> operands, const F& f) {
   Array<S> y{node.shape, {}};
   const std::size_t count = element_count(node.shape);
   y.values.reserve(count);
-  Walk first(node.shape, broadcast_strides(operands[0]->shape, node.shape));
-  Walk second(node.shape, broadcast_strides(operands[1]->shape, node.shape));
+  Walk first = Walk::over(operands[0]->shape, node.shape);
+  Walk second = Walk::over(operands[1]->shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, first.next(), second.next()) {
     y.values.push_back(f(operands[0]->values[first.offset()], operands[1]->values[second.offset()]));
   }
@@ -42,9 +42,8 @@ Array<S> where(const Node& node, Operands<S> operands) {
   Array<S> y{node.shape, {}};
   const std::size_t count = element_count(node.shape);
   y.values.reserve(count);
-  Walk at_condition(node.shape, broadcast_strides(operands[0]->shape, node.shape));
-  Walk at_a(node.shape, broadcast_strides(operands[1]->shape, node.shape)),
-      at_b(node.shape, broadcast_strides(operands[2]->shape, node.shape));
+  Walk at_condition = Walk::over(operands[0]->shape, node.shape);
+  Walk at_a = Walk::over(operands[1]->shape, node.shape), at_b = Walk::over(operands[2]->shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, at_condition.next(), at_a.next(), at_b.next()) {
     y.values.push_back(
         select(operands[0]->values[at_condition.offset()], operands[1]->values[at_a.offset()], operands[2]->values[at_b.offset()]));

@@ -18,7 +18,7 @@ std::vector<std::vector<std::uint32_t>> reduction_groups(const Shape& x, const s
 
 std::vector<std::uint32_t> broadcast_elements(const Shape& from, const Shape& to) {
   std::vector<std::uint32_t> elements(element_count(to));
-  Walk at(to, broadcast_strides(from, to));
+  Walk at = Walk::over(from, to);
   for (std::uint32_t& element : elements) {
     element = static_cast<std::uint32_t>(at.offset());
     at.next();

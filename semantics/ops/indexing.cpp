@@ -36,6 +36,13 @@ Shape reduction_strides(const Shape& x, const std::vector<std::int64_t>& axes) {
 Walk::Walk(Shape extents, Shape strides, std::int64_t start)
     : extents_(std::move(extents)), strides_(std::move(strides)), index_(extents_.size(), 0), offset_(start) {}
 
+Walk Walk::over(const Shape& from, const Shape& to) {
+  if (from != to) return {to, broadcast_strides(from, to)};
+  Walk walk({}, {});
+  walk.step_ = 1;
+  return walk;
+}
+
 Window::Window(const WindowAttributes& attributes, const Shape& operand, const Shape& result)
     : attributes_(attributes),
       operand_(operand.begin() + 2, operand.end()),

@@ -33,7 +33,7 @@ struct Gate {
 template <class S>
 std::vector<Gate> gates(const Node& node, const Array<S>& mask) {
   std::vector<Gate> result;
-  Walk at(node.shape, broadcast_strides(mask.shape, node.shape));
+  Walk at = Walk::over(mask.shape, node.shape);
   for (std::size_t i = 0; i < element_count(node.shape); ++i, at.next()) {
     const Order order = compare(ScalarTraits<S>::from_double(0), mask.values[at.offset()]);
     result.push_back({order.may_be_less, order.may_be_equal});

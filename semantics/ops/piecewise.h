@@ -43,10 +43,10 @@ Array<S> fold(const Node& node, Operands<S> operands, const F& f) {
   Array<S> y{node.shape, {}};
   const std::size_t count = element_count(node.shape);
   y.values.reserve(count);
-  Walk first(node.shape, broadcast_strides(operands[0]->shape, node.shape));
+  Walk first = Walk::over(operands[0]->shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, first.next()) y.values.push_back(operands[0]->values[first.offset()]);
   for (const Array<S>* operand : operands.subspan(1)) {
-    Walk at(node.shape, broadcast_strides(operand->shape, node.shape));
+    Walk at = Walk::over(operand->shape, node.shape);
     for (std::size_t i = 0; i < count; ++i, at.next()) y.values[i] = f(y.values[i], operand->values[at.offset()]);
   }
   return y;

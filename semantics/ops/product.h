@@ -74,7 +74,7 @@ Array<S> gemm(const Node& node, Operands<S> operands) {
   for (S& value : y.values) value = alpha * value;
   if (operands.size() < 3) return y;
   const S beta = ScalarTraits<S>::from_double(attributes.beta);
-  Walk at_c(node.shape, broadcast_strides(operands[2]->shape, node.shape));
+  Walk at_c = Walk::over(operands[2]->shape, node.shape);
   for (std::size_t i = 0; i < y.values.size(); ++i, at_c.next()) y.values[i] += beta * operands[2]->values[at_c.offset()];
   return y;
 }
@@ -90,7 +90,7 @@ Array<S> matmul(const Node& node, Operands<S> operands) {
   const Shape batch_a(of_a.begin(), of_a.end() - 2), batch_b(of_b.begin(), of_b.end() - 2);
   Shape batch;
   demand(broadcast(batch_a, batch_b, batch), "matmul: S3");
-  Walk at_a(batch, broadcast_strides(batch_a, batch)), at_b(batch, broadcast_strides(batch_b, batch));
+  Walk at_a = Walk::over(batch_a, batch), at_b = Walk::over(batch_b, batch);
   Array<S> y{node.shape, std::vector<S>(element_count(node.shape))};
   const std::size_t products = element_count(batch);
   for (std::size_t p = 0; p < products; ++p, at_a.next(), at_b.next()) {

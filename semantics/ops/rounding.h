@@ -71,7 +71,7 @@ Outcome<Array<S>> remainders(const Node& node, const Array<S>& x, const Array<S>
   Array<S> result{node.shape, {}};
   const std::size_t count = element_count(node.shape);
   result.values.reserve(count);
-  Walk at_x(node.shape, broadcast_strides(x.shape, node.shape)), at_y(node.shape, broadcast_strides(y.shape, node.shape));
+  Walk at_x = Walk::over(x.shape, node.shape), at_y = Walk::over(y.shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, at_x.next(), at_y.next()) {
     const S& divisor = y.values[at_y.offset()];
     if (!ScalarTraits<S>::may_divide_by(divisor)) return domain_fault(node, i, "divisor != 0", "0");

@@ -92,7 +92,7 @@ template <class S>
 Outcome<Array<S>> general_power(const Node& node, const Array<S>& x, const Array<S>& y) {
   Array<S> result{node.shape, {}};
   const std::size_t count = element_count(node.shape);
-  Walk at_x(node.shape, broadcast_strides(x.shape, node.shape)), at_y(node.shape, broadcast_strides(y.shape, node.shape));
+  Walk at_x = Walk::over(x.shape, node.shape), at_y = Walk::over(y.shape, node.shape);
   for (std::size_t i = 0; i < count; ++i, at_x.next(), at_y.next()) {
     const S &base = x.values[at_x.offset()], &exponent = y.values[at_y.offset()];
     result.values.push_back(raised(base, exponent));

@@ -131,7 +131,7 @@ Image image_of_take(const Call& call) {
 
 std::vector<FloatSet> combined(const Call& call, const std::function<FloatSet(std::span<const FloatSet>)>& f) {
   std::vector<ops::Walk> walks;
-  for (const Sets* sets : call.operands) walks.emplace_back(call.node.shape, ops::broadcast_strides(sets->shape, call.node.shape));
+  for (const Sets* sets : call.operands) walks.push_back(ops::Walk::over(sets->shape, call.node.shape));
   const std::size_t count = element_count(call.node.shape);
   std::vector<FloatSet> result, elements(call.operands.size());
   result.reserve(count);

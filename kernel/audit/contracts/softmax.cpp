@@ -130,7 +130,7 @@ std::vector<std::int64_t> axes_of(const Call& call) {
 // The mask's element for each element of x.
 std::vector<FloatSet> spread_mask(const Call& call) {
   std::vector<FloatSet> result;
-  ops::Walk at(call.node.shape, ops::broadcast_strides(call.operand(1).shape, call.node.shape));
+  ops::Walk at = ops::Walk::over(call.operand(1).shape, call.node.shape);
   for (std::size_t i = 0; i < call.operand(0).values.size(); ++i, at.next()) result.push_back(call.operand(1).values[at.offset()]);
   return result;
 }

@@ -102,7 +102,7 @@ std::optional<Relaxation> product_plane(const Graph& graph, const Node& node, st
   const std::size_t size = element_count(node.shape);
   if (size == 0 || count == 0 || size > kMostTerms / count) return std::nullopt;
   demand(broadcast(batch_a, batch_b, batch), "a product whose batches do not fit");
-  ops::Walk at_a(batch, ops::broadcast_strides(batch_a, batch)), at_b(batch, ops::broadcast_strides(batch_b, batch));
+  ops::Walk at_a = ops::Walk::over(batch_a, batch), at_b = ops::Walk::over(batch_b, batch);
 
   Relaxation result{std::vector<Relaxation::Part>(2), result_box.lo, result_box.hi};
   for (std::size_t which : {0, 1}) {

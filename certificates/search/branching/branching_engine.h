@@ -148,7 +148,7 @@ class Branching {
   bool finished_ = false;
   bool restart_ = false;
   bool left_open_ = false;  // as many leaves as were asked for
-  bool is_tried_ = false;   // the trial has ended
+  bool is_tried_ = false;   // options_.trial has ended
   Pace pace_;
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most

@@ -52,7 +52,8 @@ Unfinished Branching::unfinished() const {
   return frontier.unfinished();
 }
 
-// Once, when a trial ends, by what it has closed. Between pause and deadline the share that has to be closed grows to all of it: what is left to the end shrinks as evenly, or it is not waited for.
+// When a trial ends, once, by what it has closed. Between pause and deadline the share that has to be closed grows to all of it: what is left to
+// the end shrinks as evenly, or it is not waited for.
 bool Branching::has_to_pause() {
   if (!is_tried_ && options_.trial.end.has_passed()) {
     is_tried_ = true;

@@ -24,7 +24,7 @@ namespace assay::search {
 
 constexpr double kNearlyClosed = 0.75;
 
-// A tree of which less is closed at its end goes no further.
+// A tree of which less is closed by then goes no further.
 struct Trial {
   Deadline end;
   double least_closed = 0;
@@ -33,7 +33,7 @@ struct Trial {
 struct BranchingOptions {
   Deadline deadline;
   Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
-  Trial trial;     // the same, by another share
+  Trial trial;     // it may end here, too
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer

@@ -27,7 +27,7 @@ void give_back(void* block, std::size_t size) { size <= kPair ? std::free(block)
 }  // namespace
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wsized-deallocation"  // without a size, tcmalloc's own look a block up
+#pragma GCC diagnostic ignored "-Wsized-deallocation"  // those without a size stay tcmalloc's, which look the block up
 #endif
 void* operator new(std::size_t size) { return take(size); }
 void* operator new[](std::size_t size) { return take(size); }

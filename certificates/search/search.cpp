@@ -39,6 +39,7 @@ constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its
 constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
 constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
 constexpr double kTrialShare = 0.02;      // of the time left, the same
+constexpr double kLongestTrial = 5;       // seconds
 constexpr double kMuchMore = 2;           // times as much of the tree
 constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
 constexpr double kBetweenTurns = 0.5;     // seconds of bounds, where the attack has no thread of its own
@@ -354,7 +355,7 @@ class Search {
   // Whether careful splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
   // comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
   Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until) {
-    const double seconds = std::max(kFirstTrial, kTrialShare * remaining());
+    const double seconds = std::clamp(kTrialShare * remaining(), kFirstTrial, kLongestTrial);
     const auto is_over = [&](const Outcome<GroupResult>& branched) {
       return !branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached();
     };
@@ -368,7 +369,7 @@ class Search {
     const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
     careful_ = likelier;
     auto second = branch(root, {position}, until, trial);
-    if (is_over(second)) return second;
+    if (is_over(second) || !second.value().trial_failed) return second;
     careful_ = !likelier;
     return branch(root, {position}, until);
   }

@@ -46,9 +46,11 @@ class Frontier {
 // How fast a tree closes. What is left of one is its harder part, for which what was closed last speaks best.
 class Pace {
  public:
+  // Anew, with nothing closed.
+  void begin(double seconds) { before_ = last_ = {seconds, 0}; }
   [[nodiscard]] bool is_due(double seconds) const { return seconds >= kLater * last_.seconds; }
   void note(double seconds, double closed_share) { before_ = std::exchange(last_, {seconds, closed_share}); }
-  // Over the last third or half of the time, where notes were taken as they were due.
+  // Over the last third to half of the time, where notes were taken as they were due.
   [[nodiscard]] double at(double seconds, double closed_share) const {
     return std::max(0.0, (closed_share - before_.closed_share) / (seconds - before_.seconds));
   }

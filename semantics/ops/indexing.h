@@ -23,7 +23,7 @@ namespace assay::ops {
 class Walk {
  public:
   Walk(Shape extents, Shape strides, std::int64_t start = 0);
-  // Of an operand of shape `from` the elements that the indices of `to` read, to which it broadcasts; of equal shapes one after the other.
+  // Visits the elements of an operand of shape `from` that the indices of `to` read, to which it broadcasts; once, it does not begin anew.
   [[nodiscard]] static Walk over(const Shape& from, const Shape& to);
   [[nodiscard]] std::size_t offset() const { return static_cast<std::size_t>(offset_); }
   void next() {
@@ -38,7 +38,7 @@ class Walk {
 
  private:
   Shape extents_, strides_, index_;
-  std::int64_t offset_, step_ = 0;  // step_: 1 without axes
+  std::int64_t offset_, step_ = 0;  // step_: 1 where both shapes are equal, without axes
 };
 
 // A kernel position and the operand position that it meets, both row-major over the spatial axes.

@@ -88,7 +88,7 @@ class Branching {
   bool pop(Worker& worker);
   void choose_hardest();
   [[nodiscard]] std::vector<OpenLeaf> open_leaves() const;
-  void push(std::vector<OpenNode> nodes);
+  void push(std::vector<OpenNode> children, Worker& worker);
   void load(Treated& treated) const;
   void evaluate(Worker& worker);
   void evaluate_by_ascent(Worker& worker, std::span<const Target> targets);
@@ -148,7 +148,7 @@ class Branching {
   bool finished_ = false;
   bool restart_ = false;
   bool left_open_ = false;  // as many leaves as were asked for
-  bool is_tried_ = false;   // options_.trial has ended
+  bool is_tried_ = false, trial_failed_ = false;
   Pace pace_;
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most

@@ -151,7 +151,7 @@ void Branching::choose_and_split(Worker& worker) {
     blind_splits_ += blind;
     learning_ = !relaxation_ && splits_ >= 20 && static_cast<double>(blind_splits_) > kBlindShare * static_cast<double>(splits_);
   }
-  push(std::move(children));
+  push(std::move(children), worker);
 }
 
 // As shares of what the case lacked.

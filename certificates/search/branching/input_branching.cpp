@@ -77,12 +77,11 @@ class Engine {
     }
     statistics_.nodes += nodes_;
     statistics_.leaves += leaves_;
-    if (!result_.refutation && !result_.witness) {
-      result_.unfinished = unfinished();
-      result_.unfinished->pace = pace_.at(seconds_since(start), result_.unfinished->closed_share);
-    }
-    if (left_open_ && !result_.refutation && !result_.witness) find_leaves();
-    if (!result_.refutation && !result_.witness && result_.reason.empty()) result_.reason = "input splitting ended without an answer";
+    if (result_.refutation || result_.witness) return std::move(result_);
+    result_.unfinished = unfinished();
+    result_.unfinished->pace = pace_.at(seconds_since(start), result_.unfinished->closed_share);
+    if (left_open_) find_leaves();
+    if (result_.reason.empty()) result_.reason = "input splitting ended without an answer";
     return std::move(result_);
   }
 

@@ -68,9 +68,13 @@ bool Branching::pop(Worker& worker) {
   return true;
 }
 
-void Branching::push(std::vector<OpenNode> nodes) {
+// The children take the batch's place at once: shares of the tree are read in between.
+void Branching::push(std::vector<OpenNode> children, Worker& worker) {
   const std::lock_guard lock(mutex_);
-  for (OpenNode& node : nodes) open_.push_back(std::move(node));
+  for (OpenNode& node : children) open_.push_back(std::move(node));
+  in_work_ -= worker.batch.size();
+  share_in_work_ -= worker.share;
+  worker.batch.clear();
   // An open node holds at most its own slopes, its scope's changed boxes and some words.
   const std::uint64_t node_bytes = graph_.slot_count() * 20 + 2000;
   if (options_.memory_limit_bytes > 0 && open_.size() * node_bytes + tree_->byte_size() > options_.memory_limit_bytes && !finished_) {
@@ -272,9 +276,6 @@ void Branching::work_with(Worker& worker) {
     }
     choose_and_split(worker);
     const std::lock_guard lock(mutex_);
-    in_work_ -= worker.batch.size();
-    share_in_work_ -= worker.share;
-    worker.batch.clear();
     if (learning_ && round_leaves_ >= round_limit_ && !finished_) restart_ = finished_ = true;
     changed_.notify_all();
   }
@@ -308,6 +309,7 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   share_in_work_ = 0;
   round_leaves_ = 0;
   finished_ = restart_ = halt_ = false;
+  pace_.begin(seconds_since(start));
   std::vector<std::jthread> threads;
   for (int k = 0; k < std::max(1, options_.threads); ++k) {
     threads.emplace_back([this] {
@@ -321,7 +323,7 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   std::unique_lock lock(mutex_);
   while (!finished_ && !(open_.empty() && in_work_ == 0)) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));
-    if (const double seconds = seconds_since(start); pace_.is_due(seconds)) pace_.note(seconds, closed_share());
+    if (const double seconds = seconds_since(start); !finished_ && pace_.is_due(seconds)) pace_.note(seconds, closed_share());
     lock.unlock();
     report(seconds_since(start));
     lock.lock();
@@ -344,11 +346,11 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   result.witness = std::move(witness_);
   if (left_open_ && !result.refutation && !result.witness) result.leaves = open_leaves();
   result.tree = tree_->take_proof();
-  if (!result.refutation && !result.witness) {
-    result.unfinished = unfinished();
-    result.unfinished->pace = pace_.at(seconds_since(start), result.unfinished->closed_share);
-  }
-  if (!result.refutation && !result.witness) result.reason = reason_.empty() ? "search ended without an answer" : reason_;
+  if (result.refutation || result.witness) return result;
+  result.unfinished = unfinished();
+  result.unfinished->pace = pace_.at(seconds_since(start), result.unfinished->closed_share);
+  result.trial_failed = trial_failed_;
+  result.reason = reason_.empty() ? "search ended without an answer" : reason_;
   return result;
 }
 

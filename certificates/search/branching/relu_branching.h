@@ -33,7 +33,7 @@ struct Trial {
 struct BranchingOptions {
   Deadline deadline;
   Deadline pause;  // relu_branching() ends here where less than kNearlyClosed of its tree is closed, and later where that falls behind
-  Trial trial;     // it may end here, too
+  Trial trial;     // relu_branching() may end here, too
   int threads = 2;
   std::uint64_t most_nodes = 0;          // 0 = any number
   std::size_t open_leaves = 0;           // ends with so many, the hardest having been split first; 0 = goes on to the answer
@@ -76,6 +76,7 @@ struct GroupResult {
   std::string reason;                    // neither: what ran out
   std::optional<Unfinished> unfinished;  // neither: what is open
   bool by_programs = false;              // linear programs bounded nodes, and chose splits
+  bool trial_failed = false;             // neither: the trial ended it
   std::vector<OpenLeaf> leaves;          // neither, where open_leaves ended it
 };
 

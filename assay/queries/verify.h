@@ -34,7 +34,7 @@ struct Verified {
 [[nodiscard]] Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
                                    certificate::Writer* writer = nullptr);
 
-// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing does.
+// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is.
 [[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished) {
   if (!(unfinished.pace > 0)) return std::nullopt;
   return (1 - unfinished.closed_share) / unfinished.pace;

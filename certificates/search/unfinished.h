@@ -18,7 +18,7 @@ struct Unfinished {
         0;  // of the margin by which the case misses being reached, wherever the tree is open; at most 0, minus infinity without one
   };
   double closed_share = 0;  // of the tree, where each split halves what it splits
-  double pace = 0;          // the share that was closed a second, lately; 0: none, or not known
+  double pace = 0;          // the share that was closed a second, lately; 0: nothing is closed
   std::vector<Left> cases;  // of one group, in the statement's order; other groups may be open as a whole
 };
 
@@ -47,12 +47,13 @@ class Frontier {
 class Pace {
  public:
   // Anew, with nothing closed.
-  void begin(double seconds) { before_ = last_ = {seconds, 0}; }
+  void begin(double seconds) { start_ = before_ = last_ = {seconds, 0}; }
   [[nodiscard]] bool is_due(double seconds) const { return seconds >= kLater * last_.seconds; }
   void note(double seconds, double closed_share) { before_ = std::exchange(last_, {seconds, closed_share}); }
-  // Over the last third to half of the time, where notes were taken as they were due.
+  // Over the last third to half of the time, where notes were taken as they were due; over all of it, where nothing was closed lately.
   [[nodiscard]] double at(double seconds, double closed_share) const {
-    return std::max(0.0, (closed_share - before_.closed_share) / (seconds - before_.seconds));
+    const Moment& from = closed_share > before_.closed_share ? before_ : start_;
+    return std::max(0.0, (closed_share - from.closed_share) / (seconds - from.seconds));
   }
 
  private:
@@ -60,7 +61,7 @@ class Pace {
   struct Moment {
     double seconds = 0, closed_share = 0;
   };
-  Moment before_, last_;
+  Moment start_, before_, last_;
 };
 
 }  // namespace assay::search

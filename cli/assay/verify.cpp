@@ -128,11 +128,10 @@ void print_answer(const VerifyReport& report, const Loaded& loaded) {
 // "closed: 43.2 % of the tree, at the latest pace about 12 s more; open: case 0 (bound -0.0123), case 5 (bound -0.4)"
 std::string left_text(const search::Unfinished& unfinished) {
   constexpr std::size_t kMost = 8;
-  constexpr double kFar = 1e6;  // seconds: nobody waits for that
   std::array<char, 80> piece{};
   (void)std::snprintf(piece.data(), piece.size(), "closed: %.3g %% of the tree", 100 * unfinished.closed_share);
   std::string text = piece.data();
-  if (const auto left = queries::seconds_left(unfinished); left && *left < kFar) {
+  if (const auto left = queries::seconds_left(unfinished)) {
     (void)std::snprintf(piece.data(), piece.size(), ", at the latest pace about %.2g s more", *left);
     text += piece.data();
   }

@@ -168,9 +168,7 @@ class Result:
         """Of neither: what is open, in words."""
         if self.closed_share is None:
             return ""
-        far = 1e6  # seconds: nobody waits for that
-        left = self.seconds_left
-        pace = f", at the latest pace about {left:.2g} s more" if left is not None and left < far else ""
+        pace = "" if self.seconds_left is None else f", at the latest pace about {self.seconds_left:.2g} s more"
         cases = [f"case {case} (bound {bound:.4g})" for case, bound in self.open_cases.items()]
         return f"closed: {100 * self.closed_share:.3g} % of the tree{pace}; open: {', '.join(cases[:8])}{f' and {len(cases) - 8} more' if len(cases) > 8 else ''}"
 

@@ -48,6 +48,13 @@ std::shared_ptr<const kernel::Problem> threshold_problem(const Graph& graph, std
   return open(graph, std::move(list));
 }
 
+// A property of a small network that a tree of some nodes refutes.
+struct Refutable {
+  std::shared_ptr<const kernel::Problem> problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
+  Network network{problem};
+  DualGraph graph{network};
+};
+
 }  // namespace
 
 TEST_CASE("an unreachable threshold is refuted, and the written tree replays", "[search][branching]") {
@@ -151,14 +158,12 @@ TEST_CASE("only the cases asked for are refuted", "[search][branching]") {
 }
 
 TEST_CASE("a tree that is to pause goes on where little of it is open", "[search][branching]") {
-  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
-  const Network network(problem);
-  const DualGraph graph(network);
+  const Refutable net;
   std::uint64_t batches = 0, paused = 0, refuted = 0;
   BranchingOptions options;
   options.threads = 1;
   options.between_nodes = [&] { ++batches; };
-  REQUIRE(branch(graph, options).result.refutation.has_value());
+  REQUIRE(branch(net.graph, options).result.refutation.has_value());
   REQUIRE(batches > 5);
   for (std::uint64_t pause_at = 1; pause_at <= batches; ++pause_at) {
     std::uint64_t at = 0;
@@ -166,7 +171,7 @@ TEST_CASE("a tree that is to pause goes on where little of it is open", "[search
     options.between_nodes = [&] {
       if (++at == pause_at) options.pause = Deadline::in(0);
     };
-    const Run run = branch(graph, options);
+    const Run run = branch(net.graph, options);
     if (run.result.refutation) {
       ++refuted;
       continue;
@@ -182,9 +187,7 @@ TEST_CASE("a tree that is to pause goes on where little of it is open", "[search
 }
 
 TEST_CASE("a trial ends a tree of which too little is closed, and is asked once", "[search][branching]") {
-  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
-  const Network network(problem);
-  const DualGraph graph(network);
+  const Refutable net;
   BranchingOptions options;
   options.threads = 1;
   for (const double least : {0.0, 1.0}) {
@@ -194,7 +197,7 @@ TEST_CASE("a trial ends a tree of which too little is closed, and is asked once"
       if (++batches == 2) options.trial = {Deadline::in(0), least};
       if (batches == 3) options.trial.least_closed = 1;  // too late
     };
-    const Run run = branch(graph, options);
+    const Run run = branch(net.graph, options);
     CHECK(run.result.refutation.has_value() == (least == 0));
     CHECK((batches > 3) == (least == 0));
     if (least == 0) continue;
@@ -205,18 +208,16 @@ TEST_CASE("a trial ends a tree of which too little is closed, and is asked once"
 }
 
 TEST_CASE("deadline, stop request and memory limit end the search with a reason", "[search][branching]") {
-  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
-  const Network network(problem);
-  const DualGraph graph(network);
+  const Refutable net;
   BranchingOptions late;
   late.deadline = Deadline::in(0);
-  CHECK(branch(graph, late).result.reason == "time");
+  CHECK(branch(net.graph, late).result.reason == "time");
   std::stop_source source;
   source.request_stop();
-  CHECK(branch(graph, {}, source.get_token()).result.reason == "time");
+  CHECK(branch(net.graph, {}, source.get_token()).result.reason == "time");
   BranchingOptions small;
   small.memory_limit_bytes = 1;
-  CHECK(branch(graph, small).result.reason == "memory");
+  CHECK(branch(net.graph, small).result.reason == "memory");
 }
 
 // Sixteen inputs are too many to split, and of functions other than relu nothing else was.
@@ -272,20 +273,18 @@ TEST_CASE("a network with an op without lines is declined", "[search][branching]
 }
 
 TEST_CASE("what a branch and bound leaves open shrinks as it goes on", "[search][branching]") {
-  const auto problem = threshold_problem(random_network({4, 12, 10, 3}, 7), 4, 0.2, 3);
-  const Network network(problem);
-  const DualGraph graph(network);
+  const Refutable net;
   BranchingOptions options;
   options.threads = 1;
   options.deadline = Deadline::in(120);
-  const Run whole = branch(graph, options);
+  const Run whole = branch(net.graph, options);
   REQUIRE(whole.result.refutation.has_value());
   CHECK_FALSE(whole.result.unfinished);
   REQUIRE(whole.statistics.nodes > 8);
   double before = -1;
   for (std::uint64_t most = 1; most < whole.statistics.nodes / 2; most *= 2) {
     options.most_nodes = most;
-    const Run part = branch(graph, options);
+    const Run part = branch(net.graph, options);
     if (part.result.refutation) break;  // a last batch beyond the limit
     REQUIRE(part.result.unfinished);
     const Unfinished& left = *part.result.unfinished;
@@ -293,7 +292,7 @@ TEST_CASE("what a branch and bound leaves open shrinks as it goes on", "[search]
     CHECK(left.closed_share < 1);
     CHECK_FALSE(left.cases.empty());
     for (const Unfinished::Left& one : left.cases) CHECK(one.bound <= 0);
-    CHECK((left.pace == 0 || left.closed_share > 0));
+    CHECK((left.pace > 0) == (left.closed_share > 0));
     before = left.closed_share;
   }
   CHECK(before > 0);
@@ -309,6 +308,7 @@ TEST_CASE("the pace of a tree is that of the last third to half of its time", "[
     if (pace.is_due(seconds)) pace.note(seconds, closed);
   }
   CHECK_THAT(pace.at(seconds, closed), Catch::Matchers::WithinRel(0.01, 1e-9));
+  CHECK(pace.at(200, 0.2) == 0.001);  // nothing lately
   CHECK(pace.at(seconds, 0) == 0);
   pace.begin(seconds);  // a tree that began anew
   CHECK(pace.at(seconds, 0) == 0);

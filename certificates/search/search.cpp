@@ -359,18 +359,19 @@ class Search {
     const auto is_over = [&](const Outcome<GroupResult>& branched) {
       return !branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached();
     };
-    const bool likelier = std::ranges::none_of(problem_->pre_activations(), [&](NodeId node) { return problem_->together(node) > 1; });
-    careful_ = !likelier;
+    const bool care_is_likelier =
+        std::ranges::none_of(problem_->pre_activations(), [&](NodeId node) { return problem_->together(node) > 1; });
+    careful_ = !care_is_likelier;
     auto first = branch(root, {position}, std::min(until, Deadline::in(seconds)));
     if (is_over(first)) {
       careful_.reset();
       return first;
     }
     const Trial trial{Deadline::in(seconds), first.value().unfinished ? first.value().unfinished->closed_share / kMuchMore : 0};
-    careful_ = likelier;
+    careful_ = care_is_likelier;
     auto second = branch(root, {position}, until, trial);
     if (is_over(second) || !second.value().trial_failed) return second;
-    careful_ = !likelier;
+    careful_ = !care_is_likelier;
     return branch(root, {position}, until);
   }
 

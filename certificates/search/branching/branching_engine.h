@@ -147,9 +147,7 @@ class Branching {
   double share_in_work_ = 0;  // of the tree, as Unfinished counts
   bool finished_ = false;
   bool restart_ = false;
-  bool left_open_ = false;  // as many leaves as were asked for
-  bool is_tried_ = false, trial_failed_ = false;
-  Pace pace_;
+  bool left_open_ = false;        // as many leaves as were asked for
   bool learning_ = false;         // splits without a visible gain abound: conflicts steer the choice
   std::vector<double> activity_;  // by slot: how often its literal was needed to close a leaf, the newest most
   double increment_ = 1;
@@ -166,6 +164,8 @@ class Branching {
   std::optional<kernel::Theorem> witness_;
   std::uint64_t nodes_ = 0, leaves_ = 0;
   std::unique_ptr<BranchTree> tree_;
+  std::optional<bool> trial_failed_;  // none: not judged yet
+  Pace pace_;
 };
 
 struct Branching::Worker {

@@ -52,13 +52,12 @@ Unfinished Branching::unfinished() const {
   return frontier.unfinished();
 }
 
-// A trial is judged once, when it has ended, by what it has closed. Between pause and deadline the share that has to be closed grows to all of it: what is left to
-// the end shrinks as evenly, or it is not waited for.
+// A trial is judged once, when it has ended, by what it has closed. Between pause and deadline the share that has to be closed grows to all of
+// it: what is left to the end shrinks as evenly, or it is not waited for.
 bool Branching::has_to_pause() {
-  if (!is_tried_ && options_.trial.end.has_passed()) {
-    is_tried_ = true;
+  if (!trial_failed_ && options_.trial.end.has_passed()) {
     trial_failed_ = closed_share() < options_.trial.least_closed;
-    if (trial_failed_) return true;
+    if (*trial_failed_) return true;
   }
   if (!options_.pause.has_passed()) return false;
   const double over = -options_.pause.seconds_left(), left = std::max(options_.deadline.seconds_left(), 0.0);

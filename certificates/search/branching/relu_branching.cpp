@@ -323,9 +323,10 @@ void Branching::run_round(std::span<const std::uint32_t> positions, Clock::time_
   std::unique_lock lock(mutex_);
   while (!finished_ && !(open_.empty() && in_work_ == 0)) {
     changed_.wait_for(lock, std::chrono::milliseconds(100));
-    if (const double seconds = seconds_since(start); !finished_ && pace_.is_due(seconds)) pace_.note(seconds, closed_share());
+    const double seconds = seconds_since(start);
+    if (!finished_ && pace_.is_due(seconds)) pace_.note(seconds, closed_share());
     lock.unlock();
-    report(seconds_since(start));
+    report(seconds);
     lock.lock();
   }
   halt_ = true;
@@ -349,7 +350,7 @@ Outcome<GroupResult> Branching::run(std::span<const std::uint32_t> positions) {
   if (result.refutation || result.witness) return result;
   result.unfinished = unfinished();
   result.unfinished->pace = pace_.at(seconds_since(start), result.unfinished->closed_share);
-  result.trial_failed = trial_failed_;
+  result.trial_failed = trial_failed_.value_or(false);
   result.reason = reason_.empty() ? "search ended without an answer" : reason_;
   return result;
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._results import Bounds as Bounds, Check as Check, Enclosures as Enclosures, Finding as Finding, NodeBounds as NodeBounds
     from ._results import Result as Result, Statement as Statement
     from ._robust import Run as Run, robust as robust
-    from ._gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck
+    from ._gradcheck import GradcheckError as GradcheckError, GradcheckWarning as GradcheckWarning, gradcheck as gradcheck
     from .errors import Error as Error, InternalError as InternalError, MalformedInput as MalformedInput, Rejected as Rejected
     from .errors import Undecided as Undecided, Unsupported as Unsupported, UsageError as UsageError
 
@@ -31,7 +31,7 @@ _HOMES = {
     **dict.fromkeys(("Box", "Robust", "Linear"), "_properties"),
     **dict.fromkeys(("Result", "Check", "Bounds", "NodeBounds", "Finding", "Statement", "Enclosures"), "_results"),
     **dict.fromkeys(("Error", "UsageError", "MalformedInput", "Unsupported", "Undecided", "Rejected", "InternalError"), "errors"),
-    "robust": "_robust", "Run": "_robust", "gradcheck": "_gradcheck", "GradcheckError": "_gradcheck", "compare": "onnxruntime"}
+    "robust": "_robust", "Run": "_robust", "gradcheck": "_gradcheck", "GradcheckError": "_gradcheck", "GradcheckWarning": "_gradcheck", "compare": "onnxruntime"}
 _MODULES = ("errors", "testing", "ops", "torch", "onnxruntime", "pytest_plugin")
 
 __all__ = [*_HOMES, *_MODULES]

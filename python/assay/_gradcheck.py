@@ -1,14 +1,20 @@
 """Decides whether gradients of PyTorch functions are right, in float32 as they run, without finite differences."""
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping, Sequence
+import contextlib
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
 from torch.autograd import forward_ad
 
 from . import _arguments
+from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of
 from .errors import Rejected, UsageError, wrong
-from .torch import Refused, Report, judge, record
+from .torch import Recorder, Refused, Report, judge, record
+from .torch.branches import EQUAL, Branch
+from .torch.outside import moved_between
 
 
 class GradcheckError(Rejected, AssertionError):
@@ -19,58 +25,14 @@ class GradcheckError(Rejected, AssertionError):
         self.report = report
 
 
-DRAWS = 24  # of inputs that are given as shapes
+class GradcheckWarning(UserWarning):
+    """A gradient is right, but not of all that the function does: a value was detached, or no input lay on one side of a threshold."""
 
 
-def tensors_of(inputs: Any, scale: float) -> list[Any]:
-    """The inputs; what is a shape is drawn, with this scale."""
-    given = list(inputs) if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]
-    return [(torch.randn(tuple(one)) * scale).requires_grad_() if is_shape(one) else one for one in given]
-
-
-def is_shape(one: Any) -> bool:
-    return isinstance(one, torch.Size) or isinstance(one, (tuple, list)) and all(isinstance(n, int) and not isinstance(n, bool) for n in one)
-
-
-def recorded(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor], second: bool) -> Report:
-    """One forward pass, and one backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients."""
-    named = dict(params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
-    inside = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in inputs]
-    wanted = [one for one in [*inside, *params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
-    if not wanted:
-        raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
-    with record(named) as run:
-        found = function(*inside)
-        ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor) and y.requires_grad]
-        if not ends:
-            raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient")
-        drawn = [torch.randn(real_of(y).shape, dtype=real_of(y).dtype).requires_grad_(second) for y in ends]
-        known = list(wanted)
-        if second:
-            wanted += [run.input(f"cotangent {i}", one) for i, one in enumerate(drawn)]
-        total = torch.stack([(real_of(y) * one).sum() for y, one in zip(ends, drawn)]).sum()
-        slopes = [g for g in torch.autograd.grad(total, known, allow_unused=True, create_graph=second) if g is not None and g.requires_grad]
-        if second and not slopes:
-            raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
-        if second:
-            torch.autograd.grad(torch.stack([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]).sum(), wanted, allow_unused=True)
-    if second:  # what a Function saved of its own is not meant to stop a second derivative
-        run.cut -= run.inside
-    return judge(run)
-
-
-def recorded_forward(function: Callable[..., Any], inputs: Sequence[Any], params: Mapping[str, torch.Tensor]) -> Report:
-    """One forward pass, along random tangents of all inputs that require a gradient."""
-    plain = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
-    named = dict(params) | {f"input {i}": one for i, one in enumerate(plain) if isinstance(one, torch.Tensor)}
-    with record(named) as run, forward_ad.dual_level():
-        moving = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
-        duals = [forward_ad.make_dual(one, torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
-        found = function(*duals)
-        ends = [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
-        for y in ends:
-            forward_ad.unpack_dual(y)
-    return judge(run)
+MOST_JUDGED = 8  # draws whose gradients are judged beside the first, to reach branches
+# What torch.autograd.gradcheck and gradgradcheck take for their differences; it means nothing here.
+OF_DIFFERENCES = {"eps", "atol", "rtol", "nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_batched_forward_grad",
+                  "check_backward_ad", "fast_mode", "masked", "gen_non_contig_grad_outputs", "check_fwd_over_rev", "check_rev_over_rev"}
 
 
 def real_of(y: torch.Tensor) -> torch.Tensor:
@@ -78,45 +40,230 @@ def real_of(y: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(y) if y.is_complex() else y
 
 
+def ends_of(found: Any) -> list[torch.Tensor]:
+    return [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
+
+
+@dataclass
+class Trials:
+    """Runs of one function with one set of parameters, recorded and judged."""
+
+    function: Callable[..., Any]
+    params: Mapping[str, torch.Tensor]
+    second: bool
+    forward: bool
+    options: Sequence[str]
+    seen: dict[tuple[int, str], set[str]] = field(default_factory=dict)  # sides of branches, in draws whose gradients are right
+    last: Recorder | None = None
+
+    def names(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
+        return dict(self.params) | {f"input {i}": one for i, one in enumerate(inputs) if isinstance(one, torch.Tensor) and one.is_leaf}
+
+    def judged(self, inputs: Sequence[Any]) -> Report:
+        """The report of one draw: its constants are looked at, too, whether they depend on the inputs."""
+        start = States()
+        run = self.recorded(inputs, {})
+        end = States()
+        influences = self.influences(run, inputs, start)
+        if influences is None or influences:
+            start.restore()
+            run = self.recorded(inputs, influences)
+        end.restore()
+        self.last = run
+        report = judge(run, "gradcheck", *self.options)
+        if self.forward and report.passed:
+            report = judge(self.recorded_forward(inputs), "gradcheck", *self.options)
+        if report.passed:
+            for key, one in self.keyed(run):
+                self.seen.setdefault(key, set()).update(one.sides)
+        return report
+
+    def recorded(self, given: Sequence[Any], moved: dict[int, str] | None) -> Recorder:
+        """One forward pass, and one backward pass from random cotangents of all results; if second, one more from random cotangents of the gradients."""
+        inputs = [one if not isinstance(one, torch.Tensor) or one.is_leaf else one.detach().requires_grad_(one.requires_grad) for one in given]
+        wanted = [one for one in [*inputs, *self.params.values()] if isinstance(one, torch.Tensor) and one.requires_grad]
+        if not wanted:
+            raise UsageError("nothing to check", where="inputs", why="no input and no parameter requires a gradient", advice="call requires_grad_() on those that are meant")
+        with record(self.names(given)) as run:
+            run.moved = moved
+            ends = [y for y in ends_of(self.function(*inputs)) if y.requires_grad and y.numel()]
+            if not ends:
+                raise UsageError("nothing to check", where="func", why="no result of the function depends on what requires a gradient",
+                                 advice="return a tensor that was computed from the inputs, neither under no_grad nor through detach")
+            drawn = [torch.randn(real_of(y).shape, dtype=real_of(y).dtype).requires_grad_(self.second) for y in ends]
+            known = list(wanted)
+            if self.second:
+                wanted += [run.input(f"cotangent {i}", one) for i, one in enumerate(drawn)]
+            total = torch.stack([(real_of(y) * one).sum() for y, one in zip(ends, drawn)]).sum()
+            found = torch.autograd.grad(total, known, allow_unused=True, create_graph=self.second)
+            if all(g is None or not g.numel() for g in found):
+                raise UsageError("nothing to check", where="func", why="no result of the function depends on an input or a parameter that was given",
+                                 advice="give what it depends on as an input, or by params=")
+            slopes = [g for g in found if g is not None and g.requires_grad]
+            if self.second and not slopes:
+                raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
+            if self.second:
+                torch.autograd.grad(torch.stack([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]).sum(), wanted, allow_unused=True)
+        if self.second:  # what a Function saved of its own is not meant to stop a second derivative
+            run.cut -= run.inside
+        return run
+
+    def recorded_forward(self, inputs: Sequence[Any]) -> Recorder:
+        """One forward pass, along random tangents of all inputs that require a gradient."""
+        plain = [one.detach().clone() if isinstance(one, torch.Tensor) else one for one in inputs]
+        with record(self.names(plain)) as run, forward_ad.dual_level():
+            moving = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
+            duals = [forward_ad.make_dual(one, torch.randn_like(one)) if moves else one for one, moves in zip(plain, moving)]
+            for y in ends_of(self.function(*duals)):
+                forward_ad.unpack_dual(y)
+        return run
+
+    def alone(self, inputs: Sequence[Any]) -> Recorder:
+        """The function by itself."""
+        with record(self.names(inputs)) as run:
+            run.moved = {}
+            self.function(*inputs)
+        return run
+
+    def influences(self, run: Recorder, inputs: Sequence[Any], start: States) -> dict[int, str] | None:
+        """Operations whose constants depend on the inputs: they are others where the inputs are. None: that could not be told."""
+        differs = [isinstance(one, torch.Tensor) and one.requires_grad for one in inputs]
+        for share in MOVES:
+            start.restore()
+            try:
+                with self.moved_params(share):
+                    other = self.alone([moved(one, share).requires_grad_() if moves else one for one, moves in zip(inputs, differs)])
+                count = min(len(run.entries), len(other.entries))
+                if not all(one.constants == then.constants for one, then in zip(run.entries, other.entries)):
+                    start.restore()
+                    again = self.alone(inputs)
+                    if found := moved_between(run, other, again):
+                        return found
+            except Exception:  # of the function's own: it may not take other inputs
+                continue
+            if [one.op for one in run.entries[:count]] == [one.op for one in other.entries[:count]]:
+                return {}
+        return None if run.left else {}
+
+    @contextlib.contextmanager
+    def moved_params(self, share: float) -> Iterator[None]:
+        """Parameters hold other numbers for a while."""
+        known = {name: one.data for name, one in self.params.items() if one.requires_grad}
+        try:
+            for name, data in known.items():
+                self.params[name].data = moved(data, share)
+            yield
+        finally:
+            for name, data in known.items():
+                self.params[name].data = data
+
+    # Branches.
+
+    @staticmethod
+    def keyed(run: Recorder) -> Iterator[tuple[tuple[int, str], Branch]]:
+        """Branches by what they are in all runs."""
+        for i, one in enumerate(run.branches):
+            yield (i, one.name), one
+
+    def open_branches(self) -> list[tuple[tuple[int, str], Branch]]:
+        """Branches of the last run, one side of which was not reached by a draw that passed."""
+        return [(key, one) for key, one in self.keyed(self.last) if not set(one.wanted) <= self.seen.get(key, set())] if self.last is not None else []
+
+    def explore(self, inputs: Any, given: Sequence[Any], report: Report) -> Report:
+        """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes."""
+        tried, base = 0, self.last
+        for key, branch in self.open_branches():
+            def is_at(fresh: Sequence[Any], key: tuple[int, str] = key) -> Branch | None:
+                try:
+                    return dict(self.keyed(self.alone(fresh))).get(key)
+                except Exception:  # of the function's own: it may not take such inputs
+                    return None
+            for fresh in reaching(inputs, given, branch, is_at):
+                if tried == MOST_JUDGED or set(branch.wanted) <= self.seen.get(key, set()):
+                    break
+                tried += 1
+                with contextlib.suppress(UsageError, Refused):
+                    found = self.judged(fresh)
+                    if found.failed:
+                        return found
+                    if found.passed and not report.passed:
+                        report, base = found, self.last
+        self.last = base
+        return report
+
+    def tell_unreached(self, report: Report, is_drawn: bool) -> None:
+        """Which sides no input reached. Of a Function's own nothing tells what its backward does there: where inputs are drawn that is undecided."""
+        assert self.last is not None
+        left = [(one, side) for key, one in self.open_branches() for side in one.wanted if side not in self.seen.get(key, set())]
+        unsure = [f"{one.name}, {side} it" for one, side in left if side != EQUAL and self.last.in_own(one)]
+        report.tell("unreached", [f"{one.name}, {side} it" for one, side in left if side != EQUAL] if is_drawn else unsure)
+        for what in unsure if is_drawn else []:
+            report.add("gradient.unreached", what, f"no input lay where the Function takes another branch ({what}); give inputs that do, or shapes of more elements")
+
+
 def is_dead(report: Report) -> bool:
     return any(one["rule"] == "gradient.dead" for one in report.findings)
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, torch.Tensor] | Iterable[torch.Tensor] | None = None,
-              raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, **_: Any) -> bool:
+              raise_exception: bool = True, seed: int | None = 0, check_grad_grad: bool = False, check_forward_ad: bool = False, kinks: str = "any",
+              allow_dead: bool = False, most_undecided: float | None = None, **differences: Any) -> bool:
     """Whether the gradients of `func` at `inputs` are its derivatives; as `torch.autograd.gradcheck`, but in float32 and without a step size.
 
-    `inputs` are tensors, taken as they are, or shapes, which are drawn (again, at several scales, until no cotangent is 0 everywhere).
+    `inputs` are tensors, taken as they are, or shapes, which are drawn: again, at several scales, until no cotangent is 0 everywhere, and so that
+    operands lie on both sides of the thresholds that the function compares them with. Where a side stays without elements a GradcheckWarning
+    says so; a custom Function's makes the report undecided.
     `params` are tensors that the function reads besides, as those of a module. What `torch.autograd.gradcheck` takes for its differences
     (`eps`, `atol`, `rtol`, `fast_mode`, ...) is accepted and means nothing. A result that is undecided is not right: it raises, too.
+    `kinks`, `allow_dead` and `most_undecided` are the options of `assay gradcheck`.
 
     With `check_grad_grad` the gradients are differentiated once more, as `torch.autograd.gradgradcheck` does, and both passes are judged.
     With `check_forward_ad` the function is also run in forward mode, along random tangents of its inputs (parameters stay where they are),
     and the tangents that it gives are judged.
+    The function is run several times: at inputs that are moved a little, too, which shows numbers that leave the graph and come back.
     """
     _arguments.function("func", func)
+    if unknown := sorted(set(differences) - OF_DIFFERENCES):
+        raise UsageError(f"no option is named '{unknown[0]}'", where="gradcheck", advice="see help(assay.gradcheck)")
+    if kinks not in ("any", "pytorch"):
+        raise wrong("kinks", "'any' or 'pytorch'", kinks)
     if params is not None and (not isinstance(params, Iterable) or isinstance(params, torch.Tensor)):
         raise wrong("params", "tensors, or tensors by name", params)
     params = params if isinstance(params, Mapping) else [] if params is None else list(params)
     if not all(isinstance(one, torch.Tensor) for one in (params.values() if isinstance(params, Mapping) else params)):
         raise wrong("params", "tensors, or tensors by name", params)
     named = params if isinstance(params, Mapping) else {f"parameter {i}": one for i, one in enumerate(params)}
-    drawn = any(is_shape(one) for one in (inputs if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]))
+    if most_undecided is not None and (isinstance(most_undecided, bool) or not isinstance(most_undecided, (int, float)) or not 0 <= most_undecided <= 1):
+        raise wrong("most_undecided", "a share from 0 to 1", most_undecided)
+    options = ["--kinks", kinks, *(["--allow-dead"] if _arguments.flag("allow_dead", allow_dead) else []),
+               *([] if most_undecided is None else ["--most-undecided", str(most_undecided)])]
     with torch.random.fork_rng(enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        for draw in range(DRAWS if drawn else 1):
-            given = tensors_of(inputs, 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2))
-            report = recorded(func, given, named, check_grad_grad)
-            if check_forward_ad and report.passed:
-                report = recorded_forward(func, given, named)
-            if report.failed or not is_dead(report):
-                break
+        report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options), inputs, allow_dead)
     if report.passed:
+        for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):
+            if names:
+                warnings.warn(f"{what}: {'; '.join(names)}", GradcheckWarning, stacklevel=2)
         return True
     if raise_exception:
         raise GradcheckError(report.text or "no report", report)
     return False
 
 
-__all__ = ["GradcheckError", "Refused", "gradcheck"]
+def tried(trials: Trials, inputs: Any, allow_dead: bool) -> Report:
+    """The report of the draws: of the first one that fails, else of the first one without dead cotangents."""
+    is_drawn = any(is_shape(one) for one in listed(inputs))
+    for draw in range(DRAWS if is_drawn else 1):
+        given = tensors_of(inputs, draw)
+        report = trials.judged(given)
+        if report.failed or allow_dead or not is_dead(report):
+            break
+    if is_drawn and (report.passed or not report.failed and is_dead(report)):
+        report = trials.explore(inputs, given, report)
+    if report.passed:
+        trials.tell_unreached(report, is_drawn)
+    return report
+
+
+__all__ = ["GradcheckError", "Refused", "GradcheckWarning", "gradcheck"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 torch = pytest.importorskip("torch", reason="the recorder needs the package torch")
-from torch_programs import FAIL, OPAQUE, PASS, PROGRAMS, REFUSED  # noqa: E402
+from torch_programs import CUT, FAIL, OPAQUE, PASS, PROGRAMS, REFUSED  # noqa: E402
 from torch_runs import recorder, summary  # noqa: E402
 
 
@@ -17,9 +17,11 @@ def test_program(name, expected, message, build):
             recorder.step(parameters, loss)
         return
     report = recorder.step(parameters, loss)
-    assert report.exit_code == {PASS: 0, FAIL: 1, OPAQUE: 3}[expected], summary(report)
+    assert report.exit_code == {PASS: 0, FAIL: 1, OPAQUE: 3, CUT: 3}[expected], summary(report)
     assert message in report.text, report.text
-    assert expected != OPAQUE or any(one["rule"] == "audit.opaque" for one in report.findings)
+    rule = {OPAQUE: "audit.opaque", CUT: "gradient.detached"}.get(expected)
+    assert rule is None or any(one["rule"] == rule for one in report.findings)
+    assert expected != CUT or recorder.step(parameters, loss, detached=True).passed
 
 
 def test_names_are_of_one_program_each():

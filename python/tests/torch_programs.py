@@ -5,7 +5,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-PASS, FAIL, OPAQUE, REFUSED = "passes", "fails", "is undecided", "is refused"
+PASS, FAIL, OPAQUE, REFUSED, CUT = "passes", "fails", "is undecided", "is refused", "is cut off"
 PROGRAMS = []  # name, expected, part of the message, builder of (model or parameters, loss)
 
 
@@ -233,7 +233,8 @@ formula("matrix and vector", lambda a, b: torch.mv(a, b) * torch.dot(b, b), (3, 
 
 formula("detach", lambda a: a * a.detach(), (3, 3))
 formula("detached data", lambda a: a * a.data, (3, 3))
-formula("a stopped target", lambda a, b: (a.tanh() - b.exp().detach()) ** 2, (3,), (3,))
+formula("a stopped target", lambda a, b: (a.tanh() - b.exp().detach()) ** 2 * b, (3,), (3,))
+formula("a target all of whose gradient is stopped", lambda a, b: (a.tanh() - b.exp().detach()) ** 2, (3,), (3,), expected=CUT, message="'b' has no gradient")
 
 
 formula("a part under no_grad", lambda a: a / without(lambda: a.abs().amax()), (4, 3))
@@ -246,6 +247,16 @@ formula("in place on a view", lambda a: (lambda h: (h[0].mul_(2), h)[1])(a * 1),
 formula("written behind the recorder's back", lambda a: (lambda h: (h.detach().numpy().__setitem__(0, 9.0), h * 2)[1])(a * 1), (4,), expected=REFUSED, message="written where")
 formula("an operation without a rule", lambda a: torch.linalg.inv(a + 5 * torch.eye(3)), (3, 3), expected=OPAQUE, message="aten.linalg_inv")
 formula("running sums", lambda a: a.cumsum(0), (4,))
+formula("running products", lambda a: a.cumprod(1), (3, 4))
+formula("running products with zeros", lambda a: (a * torch.tensor([1.0, 0.0, 2.0, 0.0])).cumprod(0) + a, (4,))
+formula("the opposite of a mask", lambda a: torch.where(~(a > 0) & ~torch.tensor([True, False, True]), a, 2 * a), (4, 3))
+formula("the opposite of places", lambda a: a[~torch.tensor([-1, -3])] * 2, (4, 3))
+formula("smoothed labels", lambda a: F.cross_entropy(a, torch.tensor([0, 2]), label_smoothing=0.1), (2, 4))
+formula("random slopes in evaluation", lambda a: F.rrelu(a), (4, 3))
+formula("random slopes in evaluation, of its own", lambda a: F.rrelu(a, 0.1, 0.3) * a, (4, 3))
+formula("a number times another's conjugate", lambda a, b: torch.view_as_real(torch.view_as_complex(a) * torch.view_as_complex(b).conj()), (3, 2), (3, 2))
+formula("a copy of a conjugate", lambda a, b: torch.view_as_real(torch.view_as_complex(a).conj().clone() * torch.view_as_complex(b)), (3, 2), (3, 2))
+formula("a sum of conjugates", lambda a, b: torch.view_as_real(torch.view_as_complex(a).conj() + torch.view_as_complex(b).conj()), (3, 2), (3, 2))
 formula("checkpointing", lambda a: torch.utils.checkpoint.checkpoint(lambda x: x.tanh().exp(), a * 1, use_reentrant=False), (4,))
 
 

@@ -8,6 +8,7 @@ import torch.autograd
 from torch.autograd.function import BackwardCFunction
 from torch.nn.modules import module as hooks
 
+from .compiled import Guards
 from .joins import Claim, Joins, Pass, Product
 from .memory import Refused
 from .nodes import PLACES, TRUTHS
@@ -15,6 +16,7 @@ from .values import Region
 
 FLAT = ("sign", "floor", "ceil", "round")  # the derivative is 0 by convention: no product is claimed
 FLOWING = ("NativeGroupNormBackward0",)  # whose products, where they can be differentiated, go through the statistics
+LARGEST = float(torch.finfo(torch.float32).max)
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
@@ -29,6 +31,7 @@ class Recorder(Joins):
         self.keeps_fused, self.unfused = keeps_fused, list[bool]()
         self.handles: list[Any] = []
         self.engine: Any = None
+        self.guards = Guards()
 
     def __enter__(self) -> "Recorder":
         def enter(one: Any, *_: Any) -> None:
@@ -43,12 +46,14 @@ class Recorder(Joins):
         self.handles = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
         self.engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
         torch.autograd._engine_run_backward = self.run_backward  # type: ignore[attr-defined, assignment]
+        self.guards.__enter__()
         super().__enter__()  # type: ignore[no-untyped-call]
         self.watch_forward()
         return self
 
     def __exit__(self, *error: Any) -> Any:
         self.unwatch_forward(*error)
+        self.guards.close()
         for one in self.handles:
             one.remove()
         torch.autograd._engine_run_backward = self.engine  # type: ignore[attr-defined]
@@ -143,11 +148,13 @@ class Recorder(Joins):
         if not flows or region is not None and (not is_own and all(is_flat(region, y) for y, _ in flows)):
             return None
         is_whole = bool(joined) or region is not None and len(flows) == 1 and flows[0][0] in region.results
-        if region is None or number in self.broken or not is_whole or not self.reads(region, sources, wanted):
+        if region is None or number in self.broken or region.suspect or not is_whole or not self.reads(region, sources, wanted):
             return self.break_at(node, region, sources, wanted, flows)
         found = [(v, self.value(g)) for v, g in zip(sources, wanted) if v is not None and g is not None]
         self.passes[-1].broken += [(v, bar) for v, bar in found if v in region.apart]
         found = [(v, bar) for v, bar in found if v not in region.apart]
+        if is_own and isinstance(node, BackwardCFunction):
+            self.unbend(region, [bar for _, bar in found])
         if region.statistics is not None and not self.passes[-1].creates:  # a second derivative goes through the product as a whole
             if self.staged(region, region.statistics, flows[0], found):
                 return None
@@ -204,6 +211,27 @@ class Recorder(Joins):
         self.products.append(Product(region, 0, y_bar, cotangents))
         return True
 
+    def unbend(self, region: Region, bars: list[int]) -> None:
+        """The kernel of softplus takes large elements as they are. A Function's backward may do so, or not: its region is what the backward says."""
+        if region.is_double or "softplus" not in {node["op"] for node in region.nodes}:  # in float32 the two are equal from 17 on
+            return
+        needed, compared = set(bars), set[float]()
+        for one in reversed(self.regions):
+            if one is region:
+                break
+            if needed.intersection(one.results):
+                needed.update(one.operands)
+                if any(node["op"] in ("less", "less_equal") for node in one.nodes):
+                    compared.update(node["data"][0] for node in one.nodes if node["op"] == "constant" and len(node["data"]) == 1)
+        count = len(region.operands)
+        for node in region.nodes:
+            if node["op"] != "where" or any(i < count for i in (node["operands"][0], node["operands"][2])):
+                continue
+            condition, soft = (region.nodes[node["operands"][i] - count] for i in (0, 2))
+            bound = region.nodes[condition["operands"][0] - count] if condition["op"] == "less" and condition["operands"][0] >= count else None
+            if bound is not None and bound["op"] == "constant" and soft["op"] in ("softplus", "div") and bound["data"][0] >= 17 and not compared.intersection(bound["data"]):
+                bound["data"] = [LARGEST]
+
     @staticmethod
     def reads(region: Region, sources: list[int | None], out: Any) -> bool:
         """Whether each cotangent is of an operand of the region."""
@@ -250,7 +278,8 @@ class Recorder(Joins):
             values.append(self.memory.add(fresh[i], None, f"given by {node.name()}"))
             one.broken.append((v, values[-1]))
         if values and not (region is not None and node._sequence_nr() in self.broken):
-            self.opaque.append((f"product of {node.name()}", values))
+            why = f", which reads a number that left the graph: {region.suspect}" if region is not None and region.suspect else ""
+            self.opaque.append((f"product of {node.name()}{why}", values))
         return tuple(fresh)
 
     # What a pass claims.
@@ -270,6 +299,7 @@ class Recorder(Joins):
             self.detour(region, y, one)
         output, seed = self.joined_ends(one)
         self.claims.append(Claim(output, seed, one.of))
+        self.live, self.numbers = [], set()
 
     # A torch.autograd.Function: one region, whose results are all that its forward operations gave. They run without gradients, before
     # another node is made.
@@ -286,6 +316,7 @@ class Recorder(Joins):
                 end += 1
             arguments = [v for v in (self.source(*edge) for edge in node.next_functions) if v is not None]
             self.made[number] = self.fused(type(node).__name__.removesuffix("Backward"), inside[0], end, arguments)
+            self.own.append(self.made[number])
         region = self.made[number]
         if region is not None and known.get(None) in region.results:
             known[number] = known.pop(None)
@@ -321,6 +352,7 @@ class Recorder(Joins):
         results = [v for one in regions for v in one.results]
         full = ".".join(filter(None, [regions[0].name.rpartition(".")[0], name]))
         fused = Region(full, regions[0].is_double, operands, results, nodes, [number[v] for v in results])
+        fused.suspect = next((one.suspect for one in regions if one.suspect), "")
         self.regions[start:end] = [fused]
         moves = {number[v] for v in arguments if v in number}
         for i, node in enumerate(nodes, len(operands)):

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from .memory import Refused
 from .nodes import operand
+from .outside import WAYS_OUT, arriving
 from .recorder import Tape
 
 STOPS = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # type: ignore[attr-defined]  # what they give has no tangent
@@ -39,9 +40,17 @@ class Watch(TorchFunctionMode):
         self.run = run
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if forward_ad._current_level < 0:
-            return function(*args, **(kwargs or {}))
-        return self.run.called(function, args, kwargs or {})
+        if function in WAYS_OUT:
+            left = self.run.asked(function, args)
+            found = function(*args, **(kwargs or {}))
+            return found if left is None or left.by == "float" else self.run.marked_numbers(found, str(left))
+        self.run.arriving.append(arriving(args, kwargs) if self.run.live else "")
+        try:
+            if forward_ad._current_level < 0:
+                return function(*args, **(kwargs or {}))
+            return self.run.called(function, args, kwargs or {})
+        finally:
+            self.run.arriving.pop()
 
 
 class Moving(Tape):

@@ -1,19 +1,21 @@
 """Recordings as traces, and what the gates say about them."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable, Collection, Mapping
 
 import torch
 
 from .._programs import gate
 from .._trace import Trace
-from ..errors import wrong
+from ..errors import UsageError, wrong
 from .backward import Recorder
 from .memory import Value, bits
 from .nodes import HALVES
+from .outside import cut_off, cuts_of
 from .values import Region
 
+MOST_NAMES = 20  # that the text of a report lists
 FLOATS = "accumulator=any_order moments=one_or_two_pass"
 FLUSHES = "flush_operands=yes flush_results=yes"
 # What PyTorch's CPU kernels are declared to do (docs/contracts/execution-models.md); its attention keeps running maxima; doubles with SLEEF's functions.
@@ -68,12 +70,33 @@ def trace_of(run: Recorder) -> Trace:
 
 @dataclass
 class Report:
-    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided, 4: no trace."""
+    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided, 4: no trace.
+
+    `left`: tensors whose numbers the program asked for, how and where. `detached`: values on the way to an output that `detach`, `data` or
+    `no_grad` cut off. `unreached`: sides of thresholds on which no element lay.
+    """
 
     exit_code: int
     json: dict[str, Any]
     text: str
     trace: bytes
+    left: list[str] = field(default_factory=list)
+    detached: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
+
+    def add(self, rule: str, case: str, message: str) -> None:
+        """One more finding, by which the run is undecided."""
+        self.exit_code = self.exit_code or 3
+        self.json["verdict"] = "undecided" if self.exit_code == 3 else self.json.get("verdict")
+        self.json.setdefault("cases", []).append({"name": case, "findings": [{"kind": "undecided", "rule": rule, "message": message}]})
+        self.text += f"undecided  {case}\n  {rule}: {message}\n"
+
+    def tell(self, what: str, names: list[str]) -> None:
+        """What every report says of the run, and is no finding."""
+        if names:
+            self.json[what] = getattr(self, what)[:] + names
+            getattr(self, what).extend(names)
+            self.text += f"{what}: {'; '.join(names[:MOST_NAMES])}{f'; and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''}\n"
 
     @property
     def passed(self) -> bool:
@@ -106,23 +129,37 @@ class Report:
         return (counts["vacuous"] + counts["unsupported"] + undecided) / total if total else 1.0
 
 
-def judge(run: Recorder, verb: str = "gradcheck", *options: str) -> Report:
-    """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated."""
+def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
+    """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated.
+
+    A tensor that has no gradient, since `detach` or `no_grad` cuts all its ways to the output, makes the report undecided, unless `detached` names it, or is True.
+    """
     if not isinstance(run, Recorder):
         raise wrong("run", "what assay.torch.record gave", run)
     if verb not in ("gradcheck", "audit") or not all(isinstance(one, str) for one in options):
         raise wrong("verb", "'gradcheck' or 'audit', and options of the program as texts", (verb, *options))
+    if not isinstance(detached, bool) and (isinstance(detached, str) or not all(isinstance(one, str) for one in detached)):
+        raise wrong("detached", "True, or names of tensors", detached)
+    if not run.regions and not run.opaque:
+        raise UsageError("nothing to judge", where="run", why="no operation was recorded", advice="run the model inside of `with assay.torch.record(...)`")
+    cut = cut_off(run)
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
     code, report, text = gate(verb, trace, *options)
-    return Report(code, report, text, trace)
+    found = Report(code, report, text, trace)
+    found.tell("left", [str(one) for one in run.left])
+    found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
+    for name in cut:
+        if detached is False or detached is not True and name not in detached:
+            found.add("gradient.detached", f"gradient of '{name}'", f"'{name}' has no gradient: what depends on it is cut off by detach, data or no_grad on every way to the output")
+    return found
 
 
 def step(model: torch.nn.Module | Mapping[str, torch.Tensor], loss: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer | None = None,
-         *options: str) -> Report:
+         *options: str, detached: bool | Collection[str] = ()) -> Report:
     """Records one training step, `loss().backward()` and the optimizer's step, and judges it."""
     with Recorder(model) as run:
         loss().backward()
         if optimizer is not None:
             optimizer.step()
-    return judge(run, "gradcheck", *options)
+    return judge(run, "gradcheck", *options, detached=detached)

@@ -178,6 +178,7 @@ class Joins(Moving):
     def zero(self, tensor: torch.Tensor) -> int:
         n, like = Nodes([tensor]), torch.zeros_like(tensor)
         value = self.memory.add(like, None, "no gradient")
+        self.zeros.add(value)
         self.append("no gradient", [], [n.expand(n.constant(0.0, n.dtype), list(self.memory.values[value].tensor.shape))], [value])
         return value
 

@@ -8,12 +8,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from .branches import Branching
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
+from .outside import BORN
 from .rules_layout import replaced
 from .stored_steps import MOST_STEPS, row_sum, row_sums
-from .values import Region, Values, taken
+from .values import Region, taken
 
 # The same tensor again, memory that nobody wrote, or numbers for Python.
 TRANSPARENT = {"detach", "lift_fresh", "lift", "_local_scalar_dense", "equal", "is_nonzero", "item", "is_same_size", "sym_size", "sym_numel", "dim", "size", "resize",
@@ -49,7 +51,7 @@ def differs(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-class Tape(Values):
+class Tape(Branching):
     """Writes down each operation, as it runs."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -62,9 +64,14 @@ class Tape(Values):
             if writes and tensors:
                 self.memory.overwrite(tensors[0])
             found = function(*args, **kwargs)
+            if op in BORN:
+                self.bear(found)
             return found.zero_() if op in EMPTY and found.layout == torch.strided else found
-        if op == "rrelu_with_noise" and args[4]:
+        if op == "clone" and torch.is_grad_enabled() and tensors[0].requires_grad and (tensors[0].is_conj() or tensors[0].is_neg()):
+            return self.run_resolving(function, args, kwargs)
+        if op == "rrelu_with_noise" and (args[4] if len(args) > 4 else kwargs.get("training", False)):
             return self.run_drawing(function, args, kwargs)
+        writes = [] if op == "rrelu_with_noise" else writes  # in evaluation it draws nothing
         if op == "_amp_foreach_non_finite_check_and_unscale":
             return self.run_unscaling(*args)
         if op == "_amp_update_scale":
@@ -112,6 +119,15 @@ class Tape(Values):
             TorchDispatchMode.__exit__(self, None, None, None)  # type: ignore[no-untyped-call]
         return scale
 
+    def run_resolving(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A copy of what is conjugate or negative by a bit: the program's own, which has a node, or one that an operation makes for itself."""
+        source = self.value(args[0])
+        found = function(*args, **kwargs)
+        self.memory.bind(found, None, source)
+        found._assay_has_history = True
+        self.copies[int(torch._C._autograd._get_sequence_nr() - 1)] = source
+        return found
+
     def run_drawing(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A leaky relu with random slopes, which it writes into its second argument."""
         number = self.number(list(args[:2]))
@@ -125,7 +141,7 @@ class Tape(Values):
 
     def number(self, tensors: list[torch.Tensor]) -> int | None:
         """The number of the node that autograd made for the operation."""
-        if not torch.is_grad_enabled() or not any(one.requires_grad for one in tensors):
+        if not torch.is_grad_enabled() or not any(one.requires_grad or hasattr(one, "_assay_has_history") for one in tensors):
             return None
         number = int(torch._C._autograd._get_sequence_nr() - 1)
         if number in self.made and self.waiting:  # the operation ran another one, which has a node of its own, before itself
@@ -135,7 +151,8 @@ class Tape(Values):
         return number
 
     def run(self, function: Any, op: str, args: Any, kwargs: Any, tensors: list[torch.Tensor], writes: list[str]) -> Any:
-        target = tensors[0] if writes and tensors and args and args[0] is tensors[0] else None
+        is_first = bool(writes) and writes[0] == function._schema.arguments[0].name
+        target = tensors[0] if is_first and tensors and args and args[0] is tensors[0] else None
         out = kwargs.get("out") if writes == ["out"] else None
         if isinstance(out, torch.Tensor) and out.numel():
             target, kwargs = out, {key: one for key, one in kwargs.items() if key != "out"}
@@ -148,12 +165,19 @@ class Tape(Values):
         for ref, value in zip(refs, values):
             ref.is_fixed = value is not None and self.memory.values[value].is_fixed
             ref.tensor = self.memory.values[value].tensor if value is not None and not ref.is_complex else ref.tensor
+        why = self.note_entry(op, tree_flatten((args, kwargs))[0], list(zip(tensors, values)))
+        branches = self.note_branches(op, args, kwargs, values)
         number = self.number(tensors)
         hidden = self.hidden_writes(op, args)
         returned = function(*args, **kwargs, **({"out": out} if target is not None and target is out else {}))
         results = [one if isinstance(one, torch.Tensor) and one.numel() else None for one in listed(returned)]
         call = Call(function, op, number, target, base, [(r, v) for r, v in zip(refs, values) if v is not None], hidden)
+        before = len(self.regions), len(self.memory.values)
         self.settle(call, tensors, refs, args, kwargs, results)
+        if why:
+            self.blame(why, *before, number)
+        for one in branches:
+            one.result = self.regions[-1].results[0] if len(self.regions) > before[0] else None
         return returned
 
     def settle(self, call: Call, tensors: list[torch.Tensor], refs: list[Ref], args: Any, kwargs: Any, results: list[torch.Tensor | None]) -> None:

@@ -269,6 +269,15 @@ def bitwise(op: str) -> Rule:
     return rule
 
 
+def inverted(n: Nodes, x: Ref) -> Ref:
+    """Each bit the other one: of a whole number with a sign, -1 - x."""
+    if x.dtype == torch.bool:
+        return n("logical_not", x)
+    if x.dtype not in (torch.int64, torch.int32):
+        raise Unknown(f"the bits of {x.dtype}")
+    return n("sub", n.constant(-1, x.dtype), x)
+
+
 def logical(op: str) -> Rule:
     return lambda n, a, b: n(op, n.cast(a, torch.bool), n.cast(b, torch.bool))
 
@@ -292,7 +301,7 @@ BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lam
     "eq": compared("equal"), "ne": compared("equal", negate=True), "lt": compared("less"), "le": compared("less_equal"),
     "gt": compared("less", swap=True), "ge": compared("less_equal", swap=True), "polar": polar, "isnan": special("is_nan"), "isinf": special("is_inf"),
     "logical_and": logical("logical_and"), "logical_or": logical("logical_or"), "logical_xor": logical("logical_xor"),
-    "logical_not": lambda n, x: n("logical_not", n.cast(x, torch.bool)), "bitwise_and": bitwise("and"), "bitwise_or": bitwise("or"),
+    "logical_not": lambda n, x: n("logical_not", n.cast(x, torch.bool)), "bitwise_not": inverted, "bitwise_and": bitwise("and"), "bitwise_or": bitwise("or"),
     "bitwise_xor": bitwise("xor"), "where": where, "masked_fill": lambda n, x, mask, value: where(n, mask, value, x), "lerp": lerp,
     "addcmul": product_added("mul"), "addcdiv": product_added("div"), "xlogy": xlogy, "logaddexp": logaddexp, "_to_copy": conversion,
     "to": conversion, "_conj": lambda n, x: n.pair(n.part(x, 0), n("neg", n.part(x, 1))) if x.is_complex else n.like(x),

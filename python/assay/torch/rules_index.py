@@ -109,9 +109,11 @@ def put_at(n: Nodes, x: Ref, places: torch.Tensor, values: Ref, accumulate: bool
 
 def scatter(accumulate: bool) -> Rule:
     """Values written, or added, along an axis where the index says."""
-    def rule(n: Nodes, x: Ref, axis: int, index: Ref, source: Value, **_: Any) -> Ref:
+    def rule(n: Nodes, x: Ref, axis: int, index: Ref, source: Value, **more: Any) -> Ref:
         axis %= max(x.rank, 1)
         source = source if isinstance(source, Ref) else n.constant(source, x.dtype)
+        if x.dtype == torch.bool and not is_fixed(index):  # truth values are added as 0 and 1
+            return n.cast(rule(n, n.cast(x, torch.int32), axis, index, n.cast(source, torch.int32), **more), torch.bool)
         values = n.expand(source, index.shape) if source.rank == 0 else \
             n("slice", source, starts=[0] * x.rank, steps=[1] * x.rank, extents=index.shape)
         if is_fixed(index):

@@ -136,15 +136,21 @@ def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: floa
 
 
 def softplus(n: Nodes, x: Ref, beta: float = 1, threshold: float = 20) -> Ref:
-    if beta == 1:
-        return n("softplus", x)
-    factor = n.constant(beta, n.dtype)
-    return n("div", n("softplus", n("mul", x, factor)), factor)
+    inner = x if beta == 1 else n("mul", x, n.constant(beta, n.dtype))
+    soft = n("softplus", x) if beta == 1 else n("div", n("softplus", inner), n.constant(beta, n.dtype))
+    return n("where", n("less", n.constant(threshold, n.dtype), inner), x, soft) if is_past(x, beta, threshold) else soft
+
+
+def is_past(x: Ref, beta: float, threshold: float) -> bool:
+    """Whether an element is so large that the kernel takes it as it is."""
+    return x.tensor is not None and bool((x.tensor.detach() * beta > threshold).any())
 
 
 def softplus_backward(n: Nodes, g: Ref, x: Ref, beta: float, threshold: float) -> Ref:
-    z = n("exp", x if beta == 1 else n("mul", x, n.constant(beta, n.dtype)))
-    return n("div", n("mul", g, z), n("add", z, 1.0))
+    inner = x if beta == 1 else n("mul", x, n.constant(beta, n.dtype))
+    z = n("exp", inner)
+    slope = n("div", n("mul", g, z), n("add", z, 1.0))
+    return n("where", n("less", n.constant(threshold, n.dtype), inner), g, slope) if is_past(x, beta, threshold) else slope
 
 
 def threshold_backward(n: Nodes, g: Ref, y: Ref, threshold: float) -> Ref:
@@ -185,7 +191,7 @@ def multi_margin_backward(n: Nodes, g: Ref, x: Ref, target: Ref, p: int, margin:
 
 def rrelu(n: Nodes, x: Ref, slopes: Ref, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any) -> Ref:
     """The slopes of the elements are 1 where they are positive."""
-    return n("mul", x, slopes) if training else n("leaky_relu", x, slope=n.rounded((lower + upper) / 2))
+    return n("mul", x, slopes) if training else n("where", positive(n, x), x, n("mul", x, n.constant((lower + upper) / 2, n.dtype)))
 
 
 def rrelu_backward(n: Nodes, g: Ref, x: Ref, slopes: Ref, lower: float, upper: float, training: bool, is_result: bool) -> Ref:
@@ -193,7 +199,7 @@ def rrelu_backward(n: Nodes, g: Ref, x: Ref, slopes: Ref, lower: float, upper: f
 
 
 def leaky_relu_backward(n: Nodes, g: Ref, x: Ref, slope: float, _: bool) -> Ref:
-    return n("where", positive(n, x), g, n("mul", g, n.rounded(slope)))
+    return n("where", positive(n, x), g, n("mul", g, n.constant(slope, n.dtype)))
 
 
 def inside(lo: float, hi: float) -> Rule:

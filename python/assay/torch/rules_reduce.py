@@ -27,21 +27,26 @@ def reduced(op: str) -> Rule:
     return rule
 
 
+def ordinal(n: Nodes, x: Ref) -> Ref:
+    """Truth values as the numbers 0 and 1."""
+    return n.cast(x, torch.int32) if x.dtype == torch.bool else x
+
+
 def extremum(op: str, place: str) -> Rule:
     """The greatest (least) element; along an axis with its place."""
     def rule(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False) -> Any:
         if axis is None or x.rank == 0:
-            return n.reduce(op, x, list(range(x.rank)), False)
-        axis %= x.rank
-        return [n.reduce(op, x, [axis], keep_dims), n(place, x, axis=axis, keep_dims=keep_dims)]
+            return n.cast(n.reduce(op, ordinal(n, x), list(range(x.rank)), False), x.dtype)
+        axis, y = axis % x.rank, ordinal(n, x)
+        return [n.cast(n.reduce(op, y, [axis], keep_dims), x.dtype), n(place, y, axis=axis, keep_dims=keep_dims)]
     return rule
 
 
 def place_of_extremum(op: str) -> Rule:
     def rule(n: Nodes, x: Ref, axis: int | None = None, keep_dims: bool = False) -> Ref:
         if axis is None:
-            return n.reshape(n(op, n.reshape(x, [counted(x.shape)]), axis=0, keep_dims=False), n.shape)
-        return n(op, x, axis=axis % x.rank, keep_dims=keep_dims)
+            return n.reshape(n(op, n.reshape(ordinal(n, x), [counted(x.shape)]), axis=0, keep_dims=False), n.shape)
+        return n(op, ordinal(n, x), axis=axis % x.rank, keep_dims=keep_dims)
     return rule
 
 

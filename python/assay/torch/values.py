@@ -30,6 +30,7 @@ class Region:
     statistics: "Region | None" = None  # a normalisation's, which gives what this region reads
     whole: int | None = None  # the value that holds all real results, where they had cotangents at once
     real: list[int] = field(default_factory=list)  # these results
+    suspect: str = ""  # which number that left the graph it reads, perhaps
     storing: str = ""  # which steps its kernel stores in 16 bits: a suffix of a model
 
 
@@ -54,6 +55,7 @@ class Values(TorchDispatchMode):
         self.broken: set[int] = set()  # nodes in which something opaque ran
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
         self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
+        self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
         self.modules: list[str] = []
         self.trained: dict[str, torch.Tensor] = {}
@@ -148,6 +150,8 @@ class Values(TorchDispatchMode):
             self.made.setdefault(history, next((one for one in reversed(self.regions) if known[history] in one.results), None))
         if history in known:
             return known[history]
+        if history in self.copies and history not in self.made:
+            return self.copied(tensor, history)
         if node is not None and known and self.in_backward():
             return max(known.values())
         if node is not None:
@@ -158,6 +162,13 @@ class Values(TorchDispatchMode):
         if history == LEAF or self.in_backward() or None in known:
             return known.get(None, latest)
         return self.detached(tensor, latest)
+
+    def copied(self, tensor: torch.Tensor, history: int) -> int:
+        """The same numbers with another history."""
+        source, ref = self.copies[history], operand(tensor)
+        value = self.memory.add(tensor, history, self.label("clone"))
+        self.made[history] = self.append("clone", [(ref, source)], [ref], [value])
+        return value
 
     def unseen(self, tensor: torch.Tensor, history: Any, name: str) -> int:
         """A result of something that ran where nobody could look."""

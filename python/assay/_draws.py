@@ -1,0 +1,104 @@
+"""Inputs of a function that is to be differentiated: drawn, moved a little, and drawn again so that they reach both sides of its branches."""
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, Callable, Iterator, Sequence
+
+import numpy
+import torch
+
+from .torch.branches import ABOVE, BELOW, EQUAL, Branch
+
+DRAWS = 24  # of inputs that are given as shapes
+MOVES = (2.0**-10, 2.0**-16)  # by which shares inputs are moved, to see which constants depend on them
+TRIES = 6  # of inputs that are to reach one side of a branch
+
+
+def is_shape(one: Any) -> bool:
+    return isinstance(one, torch.Size) or isinstance(one, (tuple, list)) and all(isinstance(n, int) and not isinstance(n, bool) for n in one)
+
+
+def listed(inputs: Any) -> list[Any]:
+    return list(inputs) if isinstance(inputs, (tuple, list)) and not is_shape(inputs) else [inputs]
+
+
+def tensors_of(inputs: Any, draw: int) -> list[Any]:
+    """The inputs; what is a shape is drawn, each time at another scale."""
+    scale = 2.0 ** ((draw + 1) // 2 * (-1) ** draw / 2)
+    return [(torch.randn(tuple(one)) * scale).requires_grad_() if is_shape(one) else one for one in listed(inputs)]
+
+
+class States:
+    """Where the generators of random numbers of PyTorch, NumPy and Python are."""
+
+    def __init__(self) -> None:
+        self.of_torch, self.of_numpy, self.of_python = torch.random.get_rng_state(), numpy.random.get_state(), random.getstate()
+
+    def restore(self) -> None:
+        torch.random.set_rng_state(self.of_torch)
+        numpy.random.set_state(self.of_numpy)
+        random.setstate(self.of_python)
+
+
+def moved(tensor: torch.Tensor, share: float) -> torch.Tensor:
+    """A tensor a little nearer to 0 in each element; what is 0 moves away."""
+    plain = tensor.detach()
+    factor = 1 - share * (0.5 + 0.5 * torch.arange(plain.numel(), dtype=torch.float64).reshape(plain.shape).remainder(7) / 7)
+    return torch.where(plain == 0, torch.full_like(plain, share), plain * factor.to(plain.real.dtype))
+
+
+def factors(branch: Branch) -> list[float]:
+    """By what inputs are multiplied so that an operand may come to the side of its threshold that is missing."""
+    if branch.threshold is None or branch.threshold == 0 or branch.missing == [EQUAL]:
+        return [4.0, 0.25, -1.0]
+    t, least, most = branch.threshold, branch.lowest, branch.highest
+    end = most if ABOVE in branch.missing else least
+    grows = (ABOVE in branch.missing) == (t > 0)
+    ratio = abs(t / end) if end else 4.0
+    return [1.5 * ratio, 3 * ratio, -1.5 * ratio] if grows else [0.7 * ratio, 0.25 * ratio, -0.5 * ratio]
+
+
+def reaching(inputs: Any, given: Sequence[Any], branch: Branch, is_at: Callable[[Sequence[Any]], Branch | None]) -> Iterator[list[Any]]:
+    """Inputs that lie on a side of a branch on which no element lay: `is_at` runs the function and says where its operand lies now.
+
+    Who takes no more of them is content. Else the next ones are nearer to those that did not reach it.
+    """
+    ties = branch.missing == [EQUAL]
+    for parts in (1, 2):  # all elements; half of them
+        now, total, short = branch, 1.0, 1.0
+        for attempt in range(TRIES):
+            total = max(-2.0**60, min(2.0**60, total * factors(now)[attempt % 3 if parts == 2 else 0]))
+            fresh = scaled(inputs, given, 1.0 if ties else total, parts == 2, attempt % 2 == 1, ties)
+            found = is_at(fresh)
+            if found is None:
+                break
+            if set(branch.missing) <= set(found.missing):
+                now, short = found, total
+                continue
+            yield fresh
+            for _ in range(2):
+                total = math.copysign(math.sqrt(abs(short * total)), total)
+                fresh = scaled(inputs, given, total, parts == 2, attempt % 2 == 1, ties)
+                found = is_at(fresh)
+                if found is not None and not set(branch.missing) <= set(found.missing):
+                    yield fresh
+                else:
+                    short, total = total, total * total / short
+            break
+
+
+def scaled(inputs: Any, given: Sequence[Any], factor: float, is_half: bool, by_rows: bool, is_rounded: bool) -> list[Any]:
+    """What was drawn times a factor, or a random half of its elements, or of its rows."""
+    fresh = list(given)
+    for i, what in enumerate(listed(inputs)):
+        if is_shape(what):
+            one = given[i].detach()
+            one = (one * 2).round() / 2 if is_rounded else one
+            shape = one.shape[:1] + (1,) * (one.dim() - 1) if by_rows else one.shape
+            chosen = torch.rand(shape) < 0.5 if is_half else torch.ones(shape, dtype=torch.bool)
+            fresh[i] = torch.where(chosen, one * factor, one).requires_grad_()
+    return fresh
+
+
+__all__ = ["ABOVE", "BELOW", "DRAWS", "MOVES", "States", "factors", "is_shape", "listed", "moved", "reaching", "tensors_of"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 import decimal
 import fractions
 import math
+import operator
 import os
 from typing import Any, Callable, Iterable, Mapping
 
-from .errors import wrong
+from .errors import UsageError, wrong
 
 MOST_DEPTH = 32  # nested lists
 
@@ -47,47 +48,68 @@ def flag(where: str, value: object) -> bool:
 
 
 def whole(where: str, value: object, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    try:  # integers of NumPy, too
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except Exception:  # whatever a stranger's __index__ raises
+        number = least - 1
+    if not least <= number <= most:
         raise wrong(where, f"a whole number from {least} to {most}", value)
-    return value
+    return int(number)
 
 
 def seconds(where: str, value: object) -> float:
     """None is 0: no limit."""
     if value is None:
         return 0.0
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise wrong(where, "seconds above 0, or None", value)
-    return float(value)
+    try:
+        number = 0.0 if isinstance(value, (bool, str)) else float(exact(where, value))
+    except (UsageError, OverflowError):
+        number = 0.0
+    if number > 0:
+        return number
+    raise wrong(where, "seconds above 0, or None", value)
 
 
 def exact(where: str, value: object) -> fractions.Fraction:
-    """The number itself: floats are the binary numbers that they are, texts the decimals that they spell."""
+    """The number itself: floats are the binary numbers that they are, texts the decimals or quotients ("2/255") that they spell."""
+    value = plain(where, value)
     try:
         if isinstance(value, (bool, int, float, decimal.Decimal, fractions.Fraction)):
             return fractions.Fraction(value)
         if isinstance(value, str) and len(value) <= 1200:
-            spelled = decimal.Decimal(value)
-            if spelled.is_finite() and abs(spelled.adjusted()) <= 400:
-                return fractions.Fraction(spelled)
-    except (ValueError, OverflowError, ArithmeticError):  # infinities, NaN, texts without a number
+            above, slash, below = value.partition("/")
+            return _spelled(above) / _spelled(below) if slash else _spelled(above)
+    except (ValueError, OverflowError, ArithmeticError):  # infinities, NaN, texts without a number, quotients by zero
         pass
     raise wrong(where, "a finite number", value)
 
 
-def flat(where: str, value: object) -> tuple[list[fractions.Fraction], tuple[int, ...]]:
-    """The elements of an array, row-major, and its shape: NumPy and torch arrays, nested lists, numbers."""
+def _spelled(text: str) -> fractions.Fraction:
+    number = decimal.Decimal(text)
+    if not number.is_finite() or abs(number.adjusted()) > 400:
+        raise ValueError(text)
+    return fractions.Fraction(number)
+
+
+def plain(where: str, value: object) -> object:
+    """Arrays and numbers of NumPy, torch and others as lists and numbers of Python; anything else as it is."""
+    if isinstance(value, (int, float, str, bytes, list, tuple)):
+        return value.item() if type(value).__module__ == "numpy" else value  # type: ignore[union-attr]
     try:
         if hasattr(value, "detach"):
             value = value.detach()
-        if hasattr(value, "tolist") and not isinstance(value, (str, bytes)):
-            value = value.tolist()
+        return value.tolist() if hasattr(value, "tolist") else value
     except Exception as error:  # whatever a stranger's array raises
         raise wrong(where, f"an array ({error})", value) from None
+
+
+def flat(where: str, value: object) -> tuple[list[fractions.Fraction], tuple[int, ...]]:
+    """The elements of an array, row-major, and its shape: NumPy and torch arrays, numbers, and nested lists of any of these."""
     return _flat(where, value, MOST_DEPTH)
 
 
 def _flat(where: str, value: object, depth: int) -> tuple[list[fractions.Fraction], tuple[int, ...]]:
+    value = plain(where, value)
     if not isinstance(value, (list, tuple)):
         return [exact(where, value)], ()
     if depth == 0:
@@ -103,16 +125,23 @@ def _flat(where: str, value: object, depth: int) -> tuple[list[fractions.Fractio
     return elements, (len(value), *(inner.pop() if inner else ()))
 
 
-def decimal_of(where: str, value: fractions.Fraction) -> str:
-    """Its decimal digits, all of them."""
+def undecimal(value: fractions.Fraction) -> int:
+    """The least factor that makes it a number with a finite decimal expansion."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest
+
+
+def decimal_of(value: fractions.Fraction) -> str:
+    """The decimal digits of a number that has finitely many, all of them."""
     twos = fives = 0
     rest = value.denominator
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        raise wrong(where, "a number with a finite decimal expansion", value)
     places = max(twos, fives)
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     number = digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}"

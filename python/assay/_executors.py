@@ -1,132 +1,260 @@
 """Runs on many machines: a data set in parts, each decided by whichever worker takes it, and joined by the process that asked.
 
-A worker needs this package and nothing else: model and data come with the task unless the same files are where it runs. What it sends back is
-a run of its own, with certificates; nothing of it counts that `assay check` would not accept. A part whose worker dies is given to another one, a part
-that comes twice counts once, and what a part leaves out the process that asked decides itself.
+A worker needs this package and nothing else: files are named by the digest of their content, and travel to workers that do not have them. What a worker
+sends back is a run of its own, with certificates; nothing of it counts that `assay check` would not accept. A part whose worker dies is given to
+another one, a part that comes twice counts once, and what a part leaves out the process that asked decides itself. When that process stops waiting,
+or is gone, workers stop what they do for it.
 """
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import hashlib
+import itertools
 import json
+import logging
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import threading
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, NamedTuple, Optional
 
 from . import _programs, errors
 
 RETRIES = 3  # of a part, before the run ends without it
+FIRST_WAIT, LONGER = 1.0, 4.0  # seconds before the first of them, and how much longer the wait before the next one is
 PATIENCE = 3.0  # times the longest part so far without any news: then the open parts are given out once more
 LEAST_PATIENCE = 30.0  # seconds
+WAIT_FOR_WORKERS = 300.0  # seconds, while a cluster has none
+POLL = 0.2  # seconds between a worker's looks at whether anybody waits for it
 SENT = ("run.json", "results.jsonl", "certificates.pack")
 
-Files = dict[str, tuple[str, bytes]]  # by name: SHA-256, content
-
-_running: set[subprocess.Popen[str]] = set()
-_lock = threading.Lock()
+_log = logging.getLogger("assay")
+_digests: dict[tuple[str, int, int, int], str] = {}  # by path, inode, size and time of change
 
 
 class PartFailed(RuntimeError):
     """What a worker says of a part that it could not do."""
 
 
-def files_of(paths: list[str]) -> Files:
-    files: Files = {}
-    for path in paths:
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                content = file.read()
-            files[path] = (hashlib.sha256(content).hexdigest(), content)
-    return files
-
-
-def _placed(path: str, files: Files, folder: str) -> str:
-    """Where a worker finds a file: at the same place, if what is there is the same, else a copy of what was sent."""
-    if path not in files:
-        return path
-    digest, content = files[path]
+def _digest_at(path: str) -> Optional[str]:
+    """Of the content; None where there is no such file."""
     try:
-        with open(path, "rb") as file:
-            if hashlib.sha256(file.read()).hexdigest() == digest:
-                return path
+        state = os.stat(path)
+        key = (path, state.st_ino, state.st_size, state.st_mtime_ns)
+        if key not in _digests:
+            with open(path, "rb") as file:
+                _digests[key] = hashlib.sha256(file.read()).hexdigest()
+        return _digests[key]
     except OSError:
-        pass
-    copy = os.path.join(folder, f"{digest[:16]}-{os.path.basename(path)}")
-    with open(copy, "wb") as out:
-        out.write(content)
-    return copy
+        return None
 
 
-def do_part(words: list[str], files: Files, part: str) -> dict[str, bytes]:
-    """On a worker: the files of the part's own run, and how long it took."""
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
-        placed = [_placed(word, files, folder) for word in words]
-        run = os.path.join(folder, "run")
-        command = [_programs.program(), *placed, "--part", part, "--run", run, "--pack", "--quiet"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-            with _lock:
-                _running.add(process)
+def file_of(word: str) -> str:
+    """The file that a word of the command line names: FILE, FILE:NAME, or what is stored as FILE.gz."""
+    for path in (word, word.rpartition(":")[0], word + ".gz"):
+        if os.path.isfile(path):
+            return path
+    return ""
+
+
+class Leash(NamedTuple):
+    """Held by the process that waits for parts: where it lets go, or is gone, workers of its machine stop."""
+
+    machine: str
+    process: int
+    born: str  # of that process
+    folder: str
+
+    def is_slack(self) -> bool:
+        if self.machine != _machine() or (os.path.isdir(self.folder) and _born(self.process) == self.born):
+            return False
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return True
+
+
+def _born(process: int) -> str:
+    """When a process began, on the machine's clock; nothing where it has ended."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+            words = file.read().rpartition(") ")[2].split()
+        return "" if words[0] in "ZX" else words[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _machine() -> str:
+    """Tells machines, and containers of one, apart."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return " ".join([file.read().strip(), os.readlink("/proc/self/ns/pid"), os.readlink("/proc/self/ns/mnt")])
+    except OSError:
+        return f"process {os.getpid()}"
+
+
+def _is_cancelled() -> Callable[[], bool]:
+    """For a task of Dask: whether it was cancelled since, which its thread is not told."""
+    try:
+        worker = sys.modules["distributed"].get_worker()
+        key = worker.get_current_task()
+    except (KeyError, ValueError, AttributeError):
+        return lambda: False
+
+    def look() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state in ("cancelled", "released", "forgotten")
+    return look
+
+
+@contextlib.contextmanager
+def _outlived(process: int, folder: str) -> Iterator[None]:
+    """Should this process be killed, a shell that waits for its end ends the program, too, and removes the folder."""
+    script = 'read -r _ || { kill -KILL "$1"; sleep 0.1; rm -rf "$2"; }'
+    guard: Optional[subprocess.Popen[bytes]] = None
+    with contextlib.suppress(OSError):
+        guard = subprocess.Popen(["/bin/sh", "-c", script, "assay-part", str(process), folder], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield
+    finally:
+        if guard is not None:
+            guard.communicate(b"\n")
+
+
+def _ran(command: list[str], folder: str, is_dropped: Callable[[], bool]) -> tuple[int, str]:
+    """Exit code, and what stands on stderr."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            with _outlived(process.pid, folder):
+                while True:
+                    try:
+                        _, trouble = process.communicate(timeout=POLL)
+                        return process.returncode, trouble
+                    except subprocess.TimeoutExpired:
+                        if is_dropped():
+                            raise PartFailed("nobody waits for this part any more") from None
+        except BaseException:
+            process.send_signal(signal.SIGINT)
             try:
-                _, trouble = process.communicate()
-            finally:
-                with _lock:
-                    _running.discard(process)
-        if process.returncode != 0:
-            raise PartFailed(f"part {part} ended with {process.returncode}: {trouble[-500:]}")
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+
+
+def _placed(digests: dict[str, str], contents: tuple[bytes, ...], folder: str) -> Optional[dict[str, str]]:
+    """Where a worker finds each file: at the same place, if what is there is the same, else a copy of what was sent. None where one was not sent."""
+    places = {}
+    for (path, digest), content in itertools.zip_longest(digests.items(), contents):
+        places[path] = path
+        if _digest_at(path) == digest:
+            continue
+        if content is None:
+            return None
+        places[path] = os.path.join(folder, f"{digest[:16]}-{os.path.basename(path)}")
+        with open(places[path], "wb") as out:
+            out.write(content)
+    return places
+
+
+def do_part(words: list[str], digests: dict[str, str], part: str, leash: Leash, *contents: bytes) -> dict[str, bytes]:
+    """On a worker: the files of the part's own run, and how long it took; nothing where it needs the contents of files that are not sent along."""
+    start, is_cancelled = time.monotonic(), _is_cancelled()
+    if leash.is_slack():
+        raise PartFailed("nobody waits for this part any more")
+    folder = tempfile.mkdtemp(prefix="assay-part-")
+    try:
+        places = _placed(digests, contents, folder)
+        if places is None:
+            return {}
+        run, report = os.path.join(folder, "run"), os.path.join(folder, "report.json")
+        command = [_programs.program(), *(_word(word, places) for word in words), "--part", part, "--run", run, "--pack", "--quiet", f"--json={report}"]
+        code, trouble = _ran(command, folder, lambda: leash.is_slack() or is_cancelled())
+        if code != 0:
+            raise _programs.refusal(words[0], code, report, trouble, places) or PartFailed(f"the program ended with {code}: {trouble.strip()[-500:]}")
         sent: dict[str, bytes] = {"seconds": repr(time.monotonic() - start).encode()}
         for name in SENT:
             with open(os.path.join(run, name), "rb") as content:
                 sent[name] = content.read()
         return sent
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _word(word: str, places: dict[str, str]) -> str:
+    """A word of the command line, with the place of a file in place of its path."""
+    for path, place in places.items():
+        if word in (path, path[:-len(".gz")] if path.endswith(".gz") else path):
+            return place
+        if word.startswith(path + ":"):
+            return place + word[len(path):]
+    return word
 
 
 class _Ray(concurrent.futures.Executor):
-    def __init__(self) -> None:
-        import ray
+    def __init__(self, ray: Any) -> None:
         if not ray.is_initialized():
             ray.init(include_dashboard=False, log_to_driver=False)
-        self._ray = ray
+        self._ray, self._references = ray, []  # type: Any, list[Any]
         self._task = ray.remote(max_retries=0)(do_part)  # what is lost is given out again here
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> concurrent.futures.Future[Any]:
-        future: concurrent.futures.Future[Any] = self._task.remote(*args).future()
+        self._references.append(self._task.remote(*args))
+        future: concurrent.futures.Future[Any] = self._references[-1].future()
         return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        for reference in self._references:
+            with contextlib.suppress(Exception):  # what has ended cannot be cancelled
+                self._ray.cancel(reference)
+        self._references.clear()
 
 
 class Workers:
-    """An executor, how files reach its workers, and into how many parts work is cut for it."""
+    """An executor, how contents of files reach its workers, and into how many parts work is cut for it."""
 
     def __init__(self, executor: Any) -> None:
-        self.put: Callable[[Files], Any] = lambda files: files
-        self.parts, self.own = 32, False
+        self.put: Callable[[dict[str, bytes]], dict[str, Any]] = lambda contents: contents  # by digest
+        self.count: Callable[[], Optional[int]] = lambda: None  # workers, where that is known
+        self.close: Callable[[], None] = lambda: None  # once nobody waits for anything
+        self.parts = 32
         if isinstance(executor, int) and not isinstance(executor, bool) and 1 <= executor <= 1024:
-            self.executor: concurrent.futures.Executor = concurrent.futures.ThreadPoolExecutor(executor)
-            self.parts, self.own = 4 * executor, True
+            threads = concurrent.futures.ThreadPoolExecutor(executor)
+            self.executor: concurrent.futures.Executor = threads
+            self.parts, self.close = 4 * executor, threads.shutdown
         elif executor == "ray":
-            self.executor = _Ray()
-            import ray
-            self.put = ray.put
+            try:
+                import ray
+            except ImportError as error:
+                raise errors.wrong("executor", f"a Ray that can be imported ({error})", executor, advice="pip install ray") from None
+            self.executor = tasks = _Ray(ray)
+            self.put = lambda contents: {digest: ray.put(content) for digest, content in contents.items()}
+            self.close = tasks.shutdown
         elif hasattr(executor, "get_executor") and hasattr(executor, "scatter"):  # a client of Dask
-            self.executor = executor.get_executor(pure=False)
-            self.put = lambda files: executor.scatter(files, broadcast=True, hash=False)
+            self.executor = of_dask = executor.get_executor(pure=False)
+            self.put = lambda contents: _scattered(executor, contents)
+            self.count = lambda: _worker_count(executor)
+            self.close = lambda: of_dask.shutdown(wait=False)
         elif isinstance(executor, concurrent.futures.Executor):
             self.executor = executor
         else:
             raise errors.wrong("executor", "a number of processes, an executor of concurrent.futures, a client of Dask, or 'ray'", executor)
 
-    def close(self, interrupted: bool) -> None:
-        if self.own and interrupted:
-            with _lock:
-                for process in _running:
-                    process.send_signal(signal.SIGINT)
-        if self.own:
-            self.executor.shutdown(wait=not interrupted, cancel_futures=True)
+
+def _scattered(client: Any, contents: dict[str, bytes]) -> dict[str, Any]:
+    """By the digest, so that what a client left there is what it is called."""
+    kept = client.scatter({f"assay-{digest}": content for digest, content in contents.items()}, broadcast=True)
+    return {digest: kept[f"assay-{digest}"] for digest in contents}
+
+
+def _worker_count(client: Any) -> Optional[int]:
+    try:
+        return len(client.scheduler_info()["workers"])
+    except Exception:  # what is wrong with the client the parts will tell
+        return None
 
 
 class Parts:
@@ -194,44 +322,136 @@ class Parts:
         self.waiting = []
 
 
-def run_parts(parts: Parts, workers: Workers, paths: list[str]) -> dict[str, str]:
-    """Until every part is joined or has failed too often. -> why, by part, for those that did."""
-    failures: dict[str, list[str]] = {name: [] for name in parts.open}
-    of_future: dict[concurrent.futures.Future[Any], str] = {}
-    longest, news, again = 0.0, time.monotonic(), False
-    files = workers.put(files_of(paths))
+def _reason(broken: BaseException) -> str:
+    """One sentence about a part that did not come, whoever says so."""
+    chain: list[BaseException] = []
+    while broken is not None and broken not in chain:
+        chain.append(broken)
+        broken = broken.__cause__ or broken.__context__  # type: ignore[assignment]
+    text = "; ".join(str(one) for one in chain)
+    if "No module named 'assay" in text:
+        return "a worker has no package 'assay': install the wheel of this version where the workers run"
+    first = chain[0]
+    if isinstance(first, concurrent.futures.CancelledError):
+        return "the worker, or what had been sent to it, was lost, or somebody cancelled the part"
+    if isinstance(first, (TimeoutError, concurrent.futures.TimeoutError)):
+        return f"no worker answered in time{f' ({first})' if str(first) else ''}"
+    if isinstance(first, concurrent.futures.BrokenExecutor):
+        return f"a process of the pool died, and the pool takes nothing any more: {first}"
+    told = str(first).strip()
+    return (told if isinstance(first, PartFailed) and told else f"{type(first).__name__}{f': {told}' if told else ', without a word'}")[:700]
 
-    def submit(name: str) -> None:
+
+class _Round:
+    """The parts of one run that are given out: until every part has come or has failed too often."""
+
+    def __init__(self, parts: Parts, workers: Workers, words: list[str]) -> None:
+        self.parts, self.workers = parts, workers
+        self.digests = {path: digest for path in filter(None, map(file_of, words)) if (digest := _digest_at(path)) is not None}
+        self.sent: Optional[dict[str, Any]] = None  # contents, or what stands for them, once a worker asked for them
+        self.sends = False
+        self.failures: dict[str, list[str]] = {name: [] for name in parts.open}
+        self.due = {name: 0.0 for name in parts.names if name in parts.open}  # when to give it out
+        self.of_future: dict[concurrent.futures.Future[Any], str] = {}
+        self.longest, self.again, self.told = 0.0, False, ""
+        self.news = self.alone_since = time.monotonic()
+        self.leash = Leash(_machine(), os.getpid(), _born(os.getpid()), tempfile.mkdtemp(prefix="assay-call-"))
+
+    def is_open(self, name: str) -> bool:
+        return name in self.parts.open and len(self.failures[name]) <= RETRIES
+
+    def run(self) -> dict[str, str]:
         try:
-            of_future[workers.executor.submit(do_part, parts.words, files, name)] = name
-        except Exception as broken:  # an executor whose worker died may take nothing any more
-            failures[name] += [f"{type(broken).__name__}: {broken}"] * (RETRIES + 1)
+            while any(map(self.is_open, self.parts.open)):
+                self.give_out()
+                self.collect()
+                self.look_for_workers()
+        finally:
+            shutil.rmtree(self.leash.folder, ignore_errors=True)
+            for future in self.of_future:
+                future.cancel()
+        self.parts.join_waiting()
+        return {name: self.failures[name][-1] for name in self.parts.open}
 
-    def is_hopeless(name: str) -> bool:
-        return len(failures[name]) > RETRIES
+    def give_out(self) -> None:
+        now = time.monotonic()
+        if self.longest > 0 and not self.again and now - self.news > max(LEAST_PATIENCE, PATIENCE * self.longest):
+            self.again = True  # once for each silence: the first to come back counts
+            self.due.update({name: now for name in self.parts.open})
+        for name in [name for name, when in self.due.items() if when <= now]:
+            del self.due[name]
+            if self.is_open(name):
+                self.submit(name)
 
-    for name in parts.names:
-        if name in parts.open:
-            submit(name)
-    while any(not is_hopeless(name) for name in parts.open):
-        done, _ = concurrent.futures.wait(of_future, timeout=1.0, return_when=concurrent.futures.FIRST_COMPLETED)
+    def submit(self, name: str) -> None:
+        try:
+            if self.sends and self.sent is None:
+                self.sent = self.workers.put(self.contents())
+            contents = () if self.sent is None else tuple(self.sent[digest] for digest in self.digests.values())
+            self.of_future[self.workers.executor.submit(do_part, self.parts.words, self.digests, name, self.leash, *contents)] = name
+        except (Exception, concurrent.futures.CancelledError) as broken:  # an executor whose worker died may take nothing any more
+            self.fail(name, broken)
+
+    def contents(self) -> dict[str, bytes]:
+        found = {}
+        for path, digest in self.digests.items():
+            with open(path, "rb") as file:
+                found[digest] = file.read()
+            if hashlib.sha256(found[digest]).hexdigest() != digest:
+                raise errors.MalformedInput("a file changed while parts of the run were given out", where=path, code="python.executor",
+                                            advice="leave it alone until the run has ended, and start again")
+        return found
+
+    def collect(self) -> None:
+        wait = min([1.0, *(max(when - time.monotonic(), 0.0) for when in self.due.values())])
+        if not self.of_future:
+            time.sleep(wait)
+            return
+        done, _ = concurrent.futures.wait(self.of_future, timeout=wait, return_when=concurrent.futures.FIRST_COMPLETED)
         for future in done:
-            name = of_future.pop(future)
-            if name not in parts.open:
+            name = self.of_future.pop(future)
+            if name not in self.parts.open:
                 continue
             try:
                 sent = future.result()
-                parts.take(name, sent)
-                longest, news, again = max(longest, float(sent["seconds"])), time.monotonic(), False
+                if not sent:  # the worker has other files, or none
+                    self.sends, self.due[name] = True, 0.0
+                    continue
+                self.parts.take(name, sent)
+                self.longest, self.news, self.again = max(self.longest, float(sent["seconds"])), time.monotonic(), False
             except (Exception, concurrent.futures.CancelledError) as broken:
-                failures[name].append(f"{type(broken).__name__}: {broken}"[:700])
-                if not is_hopeless(name):
-                    submit(name)
-        if longest > 0 and not again and time.monotonic() - news > max(LEAST_PATIENCE, PATIENCE * longest):
-            again = True  # once for each silence: the first to come back counts
-            for name in sorted(parts.open):
-                submit(name)
-    for future in of_future:
-        future.cancel()
-    parts.join_waiting()
-    return {name: failures[name][-1] for name in parts.open}
+                self.fail(name, broken)
+
+    def fail(self, name: str, broken: BaseException) -> None:
+        if isinstance(broken, errors.Error) and not isinstance(broken, (errors.Undecided, errors.InternalError)):
+            raise broken  # of the model, the data or an argument: other workers would say the same
+        reason = _reason(broken)
+        self.failures[name].append(reason)
+        self.sent = None  # it may be lost with a worker
+        if isinstance(broken, concurrent.futures.BrokenExecutor) or "after shutdown" in reason:
+            self.failures[name] += [reason] * RETRIES
+        if not self.is_open(name):
+            return
+        wait = FIRST_WAIT * LONGER ** (len(self.failures[name]) - 1)
+        self.due[name] = time.monotonic() + wait
+        self.tell(f"part {name} is given out again in {wait:.3g} s: {reason}", reason)
+
+    def tell(self, text: str, key: str) -> None:
+        if key != self.told:
+            _log.warning("%s", text)
+        self.told = key
+
+    def look_for_workers(self) -> None:
+        now = time.monotonic()
+        if now - self.news < 5 or self.workers.count() != 0:
+            self.alone_since = now
+            return
+        self.tell("the cluster has no worker: waiting for one", "no worker")
+        if now - self.alone_since > WAIT_FOR_WORKERS:
+            raise errors.Undecided("no part could be done", where="executor", why=f"the cluster has had no worker for {now - self.alone_since:.0f} s",
+                                   advice="start workers, and go on with resume=True where the run has a folder", code="python.executor")
+
+
+def run_parts(parts: Parts, workers: Workers, paths: list[str]) -> dict[str, str]:
+    """Until every part is joined or has failed too often. -> why, by part, for those that did."""
+    return _Round(parts, workers, paths).run()

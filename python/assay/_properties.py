@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import fractions
 import math
-import operator
 from typing import Any, Iterable, Optional, Sequence, Union
 
 from . import _arguments as arguments
@@ -15,7 +14,8 @@ Tensors = Sequence[tuple[str, str, tuple[int, ...]]]  # name, dtype, shape
 class Box:
     """The points between `lo` and `hi`, or within `radius` of `center` in every coordinate.
 
-    Numbers are exact: a float is the binary number that it is, a text such as "0.1" the decimal that it spells. `radius`, `lo` and `hi` are
+    Numbers are exact: a float is the binary number that it is, a text such as "0.1" or "2/255" the number that it spells; fractions and decimals
+    are numbers, too. `radius`, `lo` and `hi` are
     arrays or single numbers. `clip` cuts the box off, for example at (0, 1). `input` names the model's input where it has several.
     """
 
@@ -53,11 +53,7 @@ class Robust:
     """The output with this position stays the largest: every other one is smaller."""
 
     def __init__(self, label: int) -> None:
-        try:  # integers of NumPy and torch too
-            position = label if isinstance(label, bool) else operator.index(label)
-        except Exception:  # whatever a stranger's __index__ raises
-            raise wrong("Robust(label)", "a whole number", label) from None
-        self.label = arguments.whole("Robust(label)", position, 0, 2**62)
+        self.label = arguments.whole("Robust(label)", label, 0, 2**62)
 
     def __repr__(self) -> str:
         return f"Robust({self.label})"
@@ -71,7 +67,8 @@ class Robust:
 class Linear:
     """Each row of `rows` times the outputs is at most `at_most`, and at least `at_least`.
 
-    `rows` is a matrix with a column per output, or one row; the bounds are numbers, or one per row.
+    `rows` is a matrix with a column per output, or one row: an array, a list of arrays, lists of numbers as those of `Box`; the bounds are numbers, or
+    one per row.
     """
 
     def __init__(self, rows: Any, *, at_most: Any = None, at_least: Any = None) -> None:
@@ -97,12 +94,17 @@ class Linear:
     def unsafe(self, outputs: int) -> list[str]:
         if len(self.rows[0]) != outputs:
             raise wrong("Linear(rows)", f"{outputs} columns, the number of outputs", f"{len(self.rows[0])}")
-        return [f"({word} {self._sum(row)} {arguments.decimal_of('Linear', bound)})" for word, bounds in self.bounds
-                for row, bound in zip(self.rows, bounds)]
+        return [self._compared(word, row, bound) for word, bounds in self.bounds for row, bound in zip(self.rows, bounds)]
+
+    @staticmethod
+    def _compared(word: str, row: list[fractions.Fraction], bound: fractions.Fraction) -> str:
+        """VNN-LIB has decimals only: numbers that are none, such as 1/3, become some by a factor of the whole comparison."""
+        factor = math.lcm(*map(arguments.undecimal, [*row, bound]))
+        return f"({word} {Linear._sum([factor * c for c in row])} {arguments.decimal_of(factor * bound)})"
 
     @staticmethod
     def _sum(row: list[fractions.Fraction]) -> str:
-        terms = [f"(* {arguments.decimal_of('Linear(rows)', c)} Y_{j})" for j, c in enumerate(row) if c != 0]
+        terms = [f"(* {arguments.decimal_of(c)} Y_{j})" for j, c in enumerate(row) if c != 0]
         return "0" if not terms else terms[0] if len(terms) == 1 else f"(+ {' '.join(terms)})"
 
 
@@ -124,12 +126,18 @@ def vnnlib(parts: Iterable[Part], inputs: Tensors, outputs: Tensors) -> str:
         box = _box_of(boxes, name, len(inputs))
         arguments.fits(f"Box of input '{name}'", box.shape, shape)
         for lo, hi in zip(box.lo, box.hi):
-            lines += [f"(assert (>= X_{at} {arguments.decimal_of('Box', lo)}))", f"(assert (<= X_{at} {arguments.decimal_of('Box', hi)}))"]
+            lines += [_bounded(">=", at, lo), _bounded("<=", at, hi)]
             at += 1
     unsafe = [f"(and {one})" for part in meant for one in part.unsafe(width)]
     if not unsafe:
         raise wrong("property", "something that can fail", "one output alone, which is always the largest")
     return "\n".join([*lines, f"(assert (or {' '.join(unsafe)}))"]) + "\n"
+
+
+def _bounded(word: str, at: int, bound: fractions.Fraction) -> str:
+    factor = arguments.undecimal(bound)
+    variable = f"X_{at}" if factor == 1 else f"(* {factor} X_{at})"
+    return f"(assert ({word} {variable} {arguments.decimal_of(factor * bound)}))"
 
 
 def _box_of(boxes: list[Box], name: str, inputs: int) -> Box:

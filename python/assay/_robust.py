@@ -1,6 +1,8 @@
 """Certified accuracy of a data set: `assay robust` on arrays or files, and what is in the folder of a run."""
 from __future__ import annotations
 
+import contextlib
+import decimal
 import fractions
 import html
 import json
@@ -15,7 +17,7 @@ from typing import Any, Iterable, Optional, Union
 from . import _arguments as arguments
 from . import _executors, _inputs, _programs, errors
 
-Number = Union[int, float, str, fractions.Fraction]
+Number = Union[int, float, str, fractions.Fraction, decimal.Decimal]
 
 
 class Run:
@@ -88,41 +90,47 @@ def robust(model: Any, data: Any, labels: Any = None, *, eps: Union[Number, Iter
     of Dask, or "ray". Workers need this package only; one that is lost costs the time of its part.
     """
     kept = tempfile.TemporaryDirectory(prefix="assay-run-") if run is None else None
-    folder = kept.name if kept is not None else os.path.abspath(arguments.path("run", run))
-    os.makedirs(folder, exist_ok=True)
-    words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
-    words += ["--eps", _numbers("eps", eps), "--timeout", repr(arguments.seconds("timeout", timeout))]
-    words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics), "--norm", arguments.text("norm", norm)]
-    words += ["--first", str(arguments.whole("first", first, 0, 2**62)), "--every", str(arguments.whole("every", every, 1, 10**9))]
-    if labels is not None:
-        words += ["--labels", _labels(labels, folder)]
-    for name, value in (("clip", clip), ("scale", scale), ("mean", mean), ("std", std), ("largest", largest)):
-        if value is not None:
-            words.append(f"--{name}={_numbers(name, value)}")
-    words += ["--each"] if arguments.flag("each", each) else []
-    here = ["--run", folder, "--jobs", _jobs(jobs), "--quiet"]
-    if executor is not None:
-        _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts, arguments.flag("resume", resume))
-        resume = True  # what nobody sent is decided here
-    return Run(folder, _asked(words + here + (["--resume"] if arguments.flag("resume", resume) else [])), kept)
+    with contextlib.ExitStack() as undone:
+        if kept is not None:
+            undone.callback(kept.cleanup)  # at once: a traceback may hold on to it for long
+        folder = kept.name if kept is not None else os.path.abspath(arguments.path("run", run))
+        os.makedirs(folder, exist_ok=True)
+        words = ["robust", _model(model, example_inputs, folder), _data(data, folder)]
+        words += ["--eps", _numbers("eps", eps), "--timeout", repr(arguments.seconds("timeout", timeout))]
+        words += ["--seed", str(arguments.whole("seed", seed, 0, 2**64 - 1)), "--semantics", arguments.text("semantics", semantics), "--norm", arguments.text("norm", norm)]
+        words += ["--first", str(arguments.whole("first", first, 0, 2**62)), "--every", str(arguments.whole("every", every, 1, 10**9))]
+        if labels is not None:
+            words += ["--labels", _labels(labels, folder)]
+        for name, value in (("clip", clip), ("scale", scale), ("mean", mean), ("std", std), ("largest", largest)):
+            if value is not None:
+                words.append(f"--{name}={_numbers(name, value)}")
+        words += ["--each"] if arguments.flag("each", each) else []
+        here = ["--run", folder, "--jobs", _jobs(jobs), "--quiet"]
+        if executor is not None:
+            _elsewhere(words + ["--jobs", _jobs(1 if jobs is None else jobs)], folder, executor, parts, arguments.flag("resume", resume))
+            resume = True  # what nobody sent is decided here
+        summary = _asked(words + here + (["--resume"] if arguments.flag("resume", resume) else []))
+        undone.pop_all()
+    return Run(folder, summary, kept)
 
 
 def _elsewhere(words: list[str], folder: str, executor: Any, parts: Optional[int], resume: bool) -> None:
     if os.path.exists(os.path.join(folder, "run.json")) and not resume:
         raise errors.MalformedInput("a run is there already", where=folder, why="go on with it by resume=True, or name another folder", code="store.exists")
+    if not all(os.path.exists(word) or _executors.file_of(word) for word in words[1:3]):
+        return  # the program says what is missing
     workers = _executors.Workers(executor)
     count = workers.parts if parts is None else arguments.whole("parts", parts, 1, 10**6)
     open_parts = _executors.Parts(words, folder, count, lambda come: (_asked(["gather", folder, *come]), None)[1])
     paths = [words[1], words[2], *(words[k + 1] for k, word in enumerate(words) if word == "--labels")]
-    interrupted = True
     try:
         lost = _executors.run_parts(open_parts, workers, paths)
-        interrupted = False
     finally:
-        workers.close(interrupted)
+        workers.close()
     if lost:
         name, why = sorted(lost.items())[0]
-        raise errors.Undecided(f"{len(lost)} of {len(open_parts.names)} parts could not be done", where=f"part {name}", why=why, code="python.executor")
+        raise errors.Undecided(f"{len(lost)} of {len(open_parts.names)} parts could not be done", where=f"part {name}", why=why, code="python.executor",
+                               advice="resume=True goes on with a run that has a folder")
 
 
 def _jobs(jobs: Optional[int]) -> str:
@@ -133,8 +141,9 @@ def _number(where: str, value: Any) -> str:
     """As the command line reads it: exactly what a text spells, a fraction, or the shortest decimal of a float."""
     if isinstance(value, str):
         return arguments.text(where, value)
-    if isinstance(value, fractions.Fraction):
-        return f"{value.numerator}/{value.denominator}"
+    if isinstance(value, (fractions.Fraction, decimal.Decimal)):
+        exact = arguments.exact(where, value)
+        return f"{exact.numerator}/{exact.denominator}"
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -143,7 +152,7 @@ def _number(where: str, value: Any) -> str:
 
 
 def _numbers(where: str, value: Any) -> str:
-    if isinstance(value, (str, int, float, fractions.Fraction)) or getattr(value, "shape", None) == ():
+    if isinstance(value, (str, int, float, fractions.Fraction, decimal.Decimal)) or getattr(value, "shape", None) == ():
         return _number(where, value)
     try:
         return ",".join(_number(where, one) for one in value)
@@ -221,14 +230,12 @@ def _asked(words: list[str]) -> dict[str, Any]:
                 process.send_signal(signal.SIGINT)
                 process.wait()
                 raise
-        if process.returncode == 2:
-            raise errors.UsageError("wrong argument", where=f"assay {words[0]}", why=trouble.strip().split("\n")[0], code="python.argument")
+        if refusal := _programs.refusal(words[0], process.returncode, report, trouble, {}):
+            raise refusal
         if not os.path.exists(report):
             raise errors.InternalError(f"assay {words[0]} gave no report", why=trouble[-2000:], code="python.robust")
         with open(report, encoding="utf-8") as file:
             found: dict[str, Any] = json.load(file)
-    if "rejection" in found:
-        raise errors.from_rejection({"kind": "malformed", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})
     if found.get("why"):
         raise errors.Undecided("undecided", where=f"assay {words[0]}", why=found["why"], code="python.robust")
     return found

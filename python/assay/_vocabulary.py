@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import numbers
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Mapping
 
@@ -113,6 +114,8 @@ def _plain(value: Any, what: str) -> Any:
         return [_plain(one, what) for one in value]
     if isinstance(value, numbers.Integral):
         return int(value)
+    if isinstance(value, Decimal):
+        value = Fraction(value) if value.is_finite() else float(value)
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, numbers.Real):

@@ -13,6 +13,7 @@ NumPy's words for the common ones. Numbers take the element type of what they me
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
@@ -102,6 +103,12 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Value:
 def _literal(expression: _expression.Expression, value: Any, dtype: str) -> Value:
     import numpy as np
 
+    if isinstance(value, (Fraction, Decimal)):
+        number = np.asarray(float(value), dtype)
+        if Fraction(number.item()) != value:
+            raise UsageError("wrong argument", where="a constant", why=f"required: a number of {dtype}, found: {value}", code="python.argument",
+                             advice="give the nearest such number, which is the one that a kernel multiplies by")
+        value = number.item()
     if isinstance(value, (bool, int, float)):
         result = expression.constant(bits_of(np.asarray(value, dtype)), Value)
     else:
@@ -151,7 +158,7 @@ def clip(x: Value, lo: float = -math.inf, hi: float = math.inf) -> Value:
 
 def pow(x: Value, exponent: Any) -> Value:
     """A number or fraction is the exact exponent of `pow`; anything else the second operand of `power`."""
-    if isinstance(exponent, (int, float, Fraction)):
+    if isinstance(exponent, (int, float, Fraction, Decimal)):
         return apply("pow", x, exponent=exponent)
     return apply("power", x, exponent)
 

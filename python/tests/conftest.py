@@ -1,4 +1,5 @@
 """What the tests share: the repository's examples, small networks written byte by byte, and Ctrl-C."""
+import os
 import pathlib
 import signal
 import struct
@@ -16,31 +17,31 @@ DIGITS = ROOT / "examples" / "digits"
 GLIBC = "binary32 math=glibc-2.36"
 
 
-def interrupt(code):
-    """Sends Ctrl-C to a program in the midst of its work, which it begins with "ready"; within a second it has to say "interrupted" and when, and
+def interrupt(code, within=1, **environment):
+    """Sends Ctrl-C to a program in the midst of its work, which it begins with "ready"; soon it has to say "interrupted" and when, and
     to end well. -> the programs `assay` that it had started"""
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
     assert process.stdout.readline() == "ready\n"
     time.sleep(1)
-    started = children(process.pid)
+    started = [program for parent in [process.pid, *children(process.pid, "python")] for program in children(parent)]
     asked = time.time()
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     words = said.split()
     assert words[0] == "interrupted" and process.returncode == 0, said
-    assert float(words[1]) - asked < 1, said
+    assert float(words[1]) - asked < within, said
     return started
 
 
-def children(parent):
-    """The programs `assay` that a process started."""
+def children(parent, program="assay"):
+    """The programs of a name that a process started."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
             name, _, rest = (entry / "stat").read_text().partition(") ") if entry.name.isdigit() else ("", "", "")
         except OSError:
             continue
-        if name.endswith("(assay") and int(rest.split()[1]) == parent:
+        if name.partition("(")[2].startswith(program) and int(rest.split()[1]) == parent:
             found.append(int(entry.name))
     return found
 

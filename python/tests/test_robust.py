@@ -1,5 +1,6 @@
 """robust: arrays and files, counts, the check and the page of a run."""
 import shutil
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -19,11 +20,12 @@ def images():
 
 def test_arrays_and_files_are_the_same_run(digits, images):
     x, y = images
-    by_file = assay.robust(digits, DATA, eps=["0.02", 0.05, Fraction(1, 10)], clip=(0, 1), first=20)
+    by_file = assay.robust(digits, DATA, eps=["0.02", 0.05, Fraction(1, 10)], clip=(Fraction(0), Decimal(1)), first=20, timeout=Decimal(60))
+    by_decimal = assay.robust(digits, DATA, eps=(Decimal("0.02"), Decimal("5e-2"), "0.1"), clip=(0, 1), first=20)
     by_array = assay.robust(digits, x[:20], y[:20], eps=("0.02", "0.05", "1/10"), clip=(0, 1))
     by_list = assay.robust(digits.read_bytes(), x[:20].tolist(), y[:20].tolist(), eps=("0.02", "0.05", "1/10"), clip=("0", "1"), jobs=1)
     table = lambda run: {(one["item"], Fraction(one["eps"])): (one["answer"], one.get("statement")) for one in run.results}
-    assert len(table(by_file)) == 60 and table(by_file) == table(by_array) == table(by_list)
+    assert len(table(by_file)) == 60 and table(by_file) == table(by_array) == table(by_list) == table(by_decimal)
     assert by_file.complete and sum(by_file.counts["0.02"].values()) == 20
     assert by_file.certified_accuracy(0.02) == by_file.counts["0.02"]["certified"] / 20 >= by_file.certified_accuracy("0.1")
     assert by_list.check()["verdict"] == by_array.check(exact=True)["verdict"] == "accepted"

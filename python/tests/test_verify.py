@@ -7,6 +7,7 @@ import subprocess
 import textwrap
 import threading
 import time
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -102,8 +103,41 @@ def test_numbers_are_exact(digits):
     assert "X_0 in [0.1, 0.1]\n" in assay.statement(digits, [assay.Box(["0.1"] * 64, 0), assay.Robust(0)]).text
     clipped = assay.Box(["0.95"] * 64, "0.125", clip=(0, 1))
     assert clipped.hi[0] == 1 and clipped.lo[0] == Fraction(33, 40)
-    with pytest.raises(assay.UsageError, match="finite decimal expansion"):
-        assay.verify(digits, [assay.Box([Fraction(1, 3)] * 64, 0), assay.Robust(0)])
+    third = assay.statement(digits, [assay.Box([Fraction(1, 3)] * 64, "2/255"), assay.Linear([Fraction(1, 7)] * 10, at_most=Fraction(5, 3))]).text
+    assert "X_0 in [83/255, 29/85]\n" in third and "<" in third
+
+
+def statement_of(digits, *parts):
+    return assay.statement(digits, list(parts)).digests["statement"]
+
+
+def test_numbers_of_every_kind_are_the_same_numbers(digits):
+    numpy = pytest.importorskip("numpy")
+    grey, middle = [0.5] * 64, statement_of(digits, assay.Box([0.5] * 64, "1/8"), assay.Robust(0))
+    half = [numpy.full(64, 0.5, numpy.float32), numpy.full((1, 64), 0.5), [numpy.float32(0.5)] * 64, [Fraction(1, 2)] * 64, [Decimal("0.5")] * 64, ["1/2"] * 64, ["5e-1"] * 64]
+    radii = [0.125, "1/8", "0.125", ".25/2", Fraction(1, 8), Decimal("0.125"), numpy.float16(0.125), numpy.array(0.125), [numpy.float64(0.125)] * 64]
+    assert {statement_of(digits, assay.Box(center, "1/8"), assay.Robust(0)) for center in half} == {middle}
+    assert {statement_of(digits, assay.Box(grey, radius), assay.Robust(numpy.int64(0))) for radius in radii} == {middle}
+    ends = {statement_of(digits, assay.Box(lo=[lo] * 64, hi=hi), assay.Robust(0)) for lo, hi in (("3/8", "5/8"), (Fraction(3, 8), Decimal("0.625")), (0.375, 0.625))}
+    assert ends == {middle}
+    rows = numpy.eye(10)[:3] - numpy.eye(10)[3:6]
+    box = assay.Box(grey, "1/8")
+    linear = statement_of(digits, box, assay.Linear(rows.tolist(), at_most=[1, 2, 3]))
+    for same in (rows, list(rows), [list(row) for row in rows], tuple(rows.astype(numpy.float32)), [[Fraction(c) for c in row] for row in rows], rows.astype(int)):
+        for bounds in ([1, 2, 3], numpy.arange(1, 4), ["1", Decimal(2), Fraction(3)]):
+            assert statement_of(digits, box, assay.Linear(same, at_most=bounds)) == linear
+    for wrong in ([rows[0], rows[1][:9]], [rows, rows[0]], "1/0", [["1/x"] * 10], [float("nan")] * 10, [Decimal("inf")] * 10, numpy.array(["a"] * 10), "1/2/3"):
+        with pytest.raises(assay.UsageError):
+            statement_of(digits, box, assay.Linear(wrong, at_most=1))
+
+
+def test_bounds_that_no_decimal_is_are_exact(digits):
+    """1/3 and 2/255 stand in the statement as they are: proofs and points are about these very numbers."""
+    box = [assay.Box([Fraction(1, 3)] * 64, "2/255", clip=("1/7", Decimal("0.9")))]
+    box[0].lo[0], box[0].hi[0] = Fraction(1, 3), Fraction(1, 3)
+    result = assay.verify(digits, box + [assay.Linear([Fraction(1, 3)] * 10, at_most=Fraction(-10**6, 7))])
+    assert result.answer == "sat" and result.exact_witness["image"][0] == Fraction(1, 3) and result.check()
+    assert all(Fraction(83, 255) <= value <= Fraction(29, 85) for value in result.exact_witness["image"])
 
 
 def test_semantics(digits, eight):

@@ -174,7 +174,7 @@ def do_part(words: list[str], digests: dict[str, str], part: str, leash: Leash, 
         command = [_programs.program(), *(_word(word, places) for word in words), "--part", part, "--run", run, "--pack", "--quiet", f"--json={report}"]
         code, trouble = _ran(command, folder, lambda: leash.is_slack() or is_cancelled())
         if code != 0:
-            raise _programs.refusal(words[0], code, report, trouble, places) or PartFailed(f"the program ended with {code}: {trouble.strip()[-500:]}")
+            raise errors.of_program(words[0], code, report, trouble, places) or PartFailed(f"the program ended with {code}: {trouble.strip()[-500:]}")
         sent: dict[str, bytes] = {"seconds": repr(time.monotonic() - start).encode()}
         for name in SENT:
             with open(os.path.join(run, name), "rb") as content:

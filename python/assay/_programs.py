@@ -7,9 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Mapping, Optional
-
-from . import errors
+from typing import Any
 
 
 def program(name: str = "assay") -> str:
@@ -30,25 +28,6 @@ def program(name: str = "assay") -> str:
 def is_script(path: str) -> bool:
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
-
-
-def refusal(verb: str, code: int, report: str, trouble: str, places: Mapping[str, str]) -> Optional[errors.Error]:
-    """The exception for a program's wrong argument or rejection, with the paths that the caller knows in place of those it was given."""
-    found: dict[str, Any] = {}
-    if os.path.exists(report):
-        with open(report, encoding="utf-8") as text:
-            found = json.load(text)
-    if code != 2 and "rejection" not in found:
-        return None
-
-    def told(text: str) -> str:
-        for path, place in places.items():
-            text = text.replace(place, path)
-        return text
-    if code == 2:
-        return errors.UsageError("wrong argument", where=f"assay {verb}", why=told(trouble.strip().split("\n")[0]), code="python.argument")
-    blank = {"kind": "malformed", "code": "", "place": "", "required": "", "found": "", "advice": ""}
-    return errors.from_rejection({key: told(str(value)) for key, value in {**blank, **found["rejection"]}.items()})
 
 
 def gate(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:

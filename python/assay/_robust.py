@@ -230,7 +230,7 @@ def _asked(words: list[str]) -> dict[str, Any]:
                 process.send_signal(signal.SIGINT)
                 process.wait()
                 raise
-        if refusal := _programs.refusal(words[0], process.returncode, report, trouble, {}):
+        if refusal := errors.of_program(words[0], process.returncode, report, trouble, {}):
             raise refusal
         if not os.path.exists(report):
             raise errors.InternalError(f"assay {words[0]} gave no report", why=trouble[-2000:], code="python.robust")

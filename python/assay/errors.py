@@ -1,7 +1,9 @@
 """What goes wrong, as exceptions: each says what, where, why, and what to do about it."""
 from __future__ import annotations
 
-from typing import Any, Mapping
+import json
+import os
+from typing import Any, Mapping, Optional
 
 
 class Error(Exception):
@@ -56,6 +58,25 @@ def from_rejection(why: Mapping[str, str]) -> Error:
         kind, what = UsageError, "wrong argument"
     reason = ", ".join(part for part in (why["required"] and f"required: {why['required']}", why["found"] and f"found: {why['found']}") if part)
     return kind(what, where=why["place"], why=reason, advice=why["advice"], code=why["code"])
+
+
+def of_program(verb: str, code: int, report: str, trouble: str, places: Mapping[str, str]) -> Optional[Error]:
+    """The exception for a program's wrong argument or rejection, with the paths that the caller knows in place of those it was given."""
+    found: dict[str, Any] = {}
+    if os.path.exists(report):
+        with open(report, encoding="utf-8") as text:
+            found = json.load(text)
+    if code != 2 and "rejection" not in found:
+        return None
+
+    def told(text: str) -> str:
+        for path, place in places.items():
+            text = text.replace(place, path)
+        return text
+    if code == 2:
+        return UsageError("wrong argument", where=f"assay {verb}", why=told(trouble.strip().split("\n")[0]), code="python.argument")
+    blank = {"kind": "malformed", "code": "", "place": "", "required": "", "found": "", "advice": ""}
+    return from_rejection({key: told(str(value)) for key, value in {**blank, **found["rejection"]}.items()})
 
 
 def wrong(where: str, required: str, found: object, advice: str = "") -> UsageError:

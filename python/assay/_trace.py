@@ -11,6 +11,12 @@ CODES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16
          "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
 
 
+def spelled(node: dict[str, Any]) -> dict[str, Any]:
+    """Infinities among a node's attributes by name: they are no numbers of JSON."""
+    ends = {key: str(one) for key, one in node.get("attributes", {}).items() if isinstance(one, float) and one - one != 0}
+    return node | {"attributes": node["attributes"] | ends} if ends else node
+
+
 class Trace:
     """Tensors bit for bit, and how they hang together. Every tensor is given, or the result of one region.
 
@@ -52,7 +58,7 @@ class Trace:
     def region(self, name: str, model: str, operands: list[str], results: list[str], nodes: list[dict[str, Any]],
                outputs: list[int] | None = None) -> int:
         """Adds what ran as one; gives its number. Without `outputs` the last nodes are the results."""
-        region: dict[str, Any] = {"name": name, "model": model, "operands": operands, "results": results, "nodes": nodes}
+        region: dict[str, Any] = {"name": name, "model": model, "operands": operands, "results": results, "nodes": [spelled(one) for one in nodes]}
         if outputs is not None:
             region["outputs"] = outputs
         self.regions.append(region)

@@ -11,7 +11,7 @@ from torch_runs import step, summary  # noqa: E402
 
 # What ends undecided, and by which operation; nothing of it is accused, and nothing of it passes.
 OPAQUE = {
-    "Embedding, padding": "embedding", "EmbeddingBag, max": "_embedding_bag", "FractionalMaxPool2d": "fractional_max_pool2d",
+    "EmbeddingBag, max": "_embedding_bag", "FractionalMaxPool2d": "fractional_max_pool2d",
     "MultiLabelMarginLoss": "multilabel_margin_loss", "CTCLoss": "_ctc_loss",
 }
 WRONG = {"CrossMapLRN2d"}  # its gradient is not its derivative: torch.autograd.gradcheck says so, too

@@ -168,6 +168,39 @@ def test_conversions_between_float32_and_float64() -> None:
     assert report.passed and report.counts["unsupported"] == 0, summary(report)
 
 
+class Inner(torch.autograd.Function):
+    """A Function whose backward differentiates, as those of implicit layers and adjoint equations do."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return torch.tanh(x * w)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = (one.detach().requires_grad_() for one in ctx.saved_tensors)
+        with torch.enable_grad():
+            slopes = torch.autograd.grad(torch.tanh(x * w), (x, w), g)
+        return slopes[0] * Inner.factor, slopes[1]
+
+
+def test_passes_inside_of_passes() -> None:
+    for factor, passes in ((1.0, True), (1.5, False)):
+        Inner.factor = factor
+        a, b = leaf(3, 4), leaf(3, 4)
+        report = judged({"a": a, "b": b}, lambda: weighted(Inner.apply(a * 2, b)).backward())
+        assert (report.passed, report.failed) == (passes, not passes), summary(report)
+
+
+def test_a_checkpoint_that_adds_to_gradients_by_itself_is_refused() -> None:
+    net, a = torch.nn.Linear(4, 2), leaf(3, 4)
+    with pytest.raises(recorder.Refused, match="use_reentrant=False"), recorder.record(net):
+        weighted(torch.utils.checkpoint.checkpoint(lambda x: net(x).tanh(), a, use_reentrant=True)).backward()
+    assert judged({"a": a}, lambda: weighted(a.sin()).backward()).passed
+
+
 def test_transformations_of_functions_are_refused() -> None:
     with pytest.raises(recorder.Refused, match="torch.func"), recorder.record():
         torch.func.grad(lambda z: (z**3).sum())(torch.randn(3))

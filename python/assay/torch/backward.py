@@ -62,6 +62,10 @@ class Recorder(Joins):
     # One pass.
 
     def run_backward(self, outputs: Any, seeds: Any, keep_graph: Any, create_graph: Any, inputs: Any, *rest: Any, **kwargs: Any) -> Any:
+        if self.in_backward():  # a formula of a node's, which is computed in this way: its operations are what counts
+            if not inputs:
+                raise Refused("a backward pass inside of a backward pass, which adds to the gradients of parameters: of a checkpoint, use use_reentrant=False")
+            return self.engine(outputs, seeds, keep_graph, create_graph, inputs, *rest, **kwargs)
         with self.aside():
             fresh = tuple(None if one is None else one.clone() for one in seeds)
         if create_graph:  # a second derivative goes through the seeds that the program gave
@@ -97,7 +101,7 @@ class Recorder(Joins):
     def leaf_hooks(self, node: Any) -> list[Any]:
         def arrives(given: Any) -> None:
             with self.aside():
-                if given[0] is not None:
+                if given[0] is not None and given[0].numel():
                     self.passes[-1].of[self.value(node.variable)] = self.value(given[0])
         return [node.register_prehook(arrives)]
 
@@ -107,8 +111,8 @@ class Recorder(Joins):
         def before(given: Any) -> Any:
             joined.clear()
             with self.aside():
-                arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None})
-            flows = [i for i, g in enumerate(given) if g is not None]
+                arrived.update({i: self.value(g) for i, g in enumerate(given) if g is not None and g.numel()})
+            flows = [i for i, g in enumerate(given) if g is not None and g.numel()]
             region = self.made.get(node._sequence_nr())
             if region is None or not flows:
                 return None

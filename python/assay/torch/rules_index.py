@@ -88,7 +88,11 @@ def put(n: Nodes, x: Ref, indices: list[Ref | None], values: Ref, accumulate: bo
     rest = x.shape[len(axes):]
     rows = n.reshape(n.expand(values, [*place.shape, *rest]), [counted(place.shape), counted(rest)])
     hit = n("equal", n.constant(list(range(extent)), place.dtype), n.reshape(place, [counted(place.shape), 1]))
-    total = n.reshape(n("gemm", n.cast(hit, n.dtype), rows, transpose_a=True), x.shape)
+    if n.dtype.is_floating_point:
+        total = n.reshape(n("gemm", n.cast(hit, n.dtype), rows, transpose_a=True), x.shape)
+    else:
+        each = n("where", n.reshape(hit, [*hit.shape, 1]), n.reshape(rows, [rows.shape[0], 1, rows.shape[1]]), n.constant(0, x.dtype), dtype=x.dtype)
+        total = n.reshape(n.reduce("reduce_sum", each, [0], False), x.shape)
     if accumulate:
         return n("add", x, total)
     touched = n.reduce("reduce_max", n.cast(hit, torch.int32), [0], False)
@@ -156,9 +160,14 @@ def index_copy(n: Nodes, x: Ref, axis: int, index: Ref, source: Value) -> Ref:
 
 
 def embedding(n: Nodes, weight: Ref, index: Ref, padding: int = -1, *_: Any) -> Ref:
-    if padding >= 0:
-        raise Meaningless("an embedding with a padding index, whose gradient is not the derivative")
     rows, width = counted(index.shape), weight.shape[1]
+    if padding >= 0 and is_fixed(index) and index.tensor is not None and weight.tensor is not None and bool((index.tensor == padding).any()):
+        n.given.append(Ref([width], weight.dtype, weight.tensor[padding]))  # a row without history
+        found = n("gather", weight, axis=0, indices=index.tensor.flatten().tolist(), index_shape=[rows])
+        hit = n.constant(index.tensor.reshape(-1, 1) == padding, torch.bool)
+        return n.reshape(n("where", hit, n.given[-1], found), n.shape)
+    if padding >= 0 and not is_fixed(index):
+        raise Meaningless("an embedding with a padding index, at places that real numbers decide: its gradient is not the derivative")
     if is_fixed(index):
         assert index.tensor is not None
         return n.reshape(n("gather", weight, axis=0, indices=index.tensor.flatten().tolist(), index_shape=[rows]), n.shape)

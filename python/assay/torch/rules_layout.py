@@ -1,6 +1,7 @@
 """What ATen operations mean that move elements, and those that move them back."""
 from __future__ import annotations
 
+import math
 from typing import Any, Callable
 
 import torch
@@ -102,6 +103,10 @@ def constant_pad(n: Nodes, x: Ref, pad: list[int], value: float = 0.0) -> Ref:
     before, after = [0] * x.rank, [0] * x.rank
     for i in range(len(pad) // 2):
         before[rank - 1 - i], after[rank - 1 - i] = pad[2 * i], pad[2 * i + 1]
+    if not math.isfinite(value):
+        y = n("pad", x, before=before, after=after, value=0.0)
+        lies = torch.nn.functional.pad(torch.ones(x.shape, dtype=torch.bool), pad)
+        return n("where", n.constant(lies, torch.bool), y, n.constant(value, x.dtype), dtype=x.dtype)
     y = n("pad", x, before=before, after=after, value=n.rounded(value))
     return complexly(y) if x.is_complex else y
 

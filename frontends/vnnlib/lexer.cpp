@@ -1,5 +1,6 @@
 #include "frontends/vnnlib/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,13 +12,16 @@ constexpr std::size_t kShownCharacters = 40;  // of a token, in a message
 constexpr std::array<bool, 256> make_word_table() {
   std::array<bool, 256> table{};
   for (std::size_t c = 0x21; c <= 0x7e; ++c) table[c] = true;
-  for (const unsigned char c : {'(', ')', '[', ']', ',', ';', '"'}) table[c] = false;
+  for (const unsigned char c : {'(', ')', '[', ']', ',', ';', '"', '|'}) table[c] = false;
   return table;
 }
 
 constexpr std::array<bool, 256> kIsWord = make_word_table();
 
 bool is_word(char c) { return kIsWord[static_cast<unsigned char>(c)]; }
+
+// SMT-LIB's line-breaking characters: a comment ends at either.
+bool is_break(char c) { return c == '\n' || c == '\r'; }
 
 std::string hexadecimal(unsigned char byte) {
   static constexpr const char* kDigits = "0123456789abcdef";
@@ -30,7 +34,9 @@ std::string describe(const Token& token) {
   if (token.kind == Token::Kind::end) return "the end of the file";
   if (token.kind == Token::Kind::stray) {
     const char c = token.text.front();
-    return c == '"' ? "a quote that is never closed" : "the byte " + hexadecimal(static_cast<unsigned char>(c));
+    if (c == '|') return "a quoted symbol, |...|";
+    if (c == '"') return token.text.size() == 1 ? "a quote that is never closed" : "quotes with a backslash or a doubled quote in them";
+    return "the byte " + hexadecimal(static_cast<unsigned char>(c));
   }
   std::string shown(token.text.substr(0, kShownCharacters));
   for (char& c : shown) c = c >= 0x20 && c <= 0x7e ? c : '?';
@@ -40,6 +46,8 @@ std::string describe(const Token& token) {
 std::string advice_on(const Token& found, std::string otherwise) {
   if (found.kind == Token::Kind::end) return "the file is cut off or a parenthesis is not closed";
   if (found.kind != Token::Kind::stray) return otherwise;
+  if (found.text.front() == '|') return "write the name without the bars";
+  if (found.text.size() > 1) return "readers differ on what these mean: rename the tensor, or declare all of them without ONNX names";
   return found.text.front() == '"' ? "close the quote on its line"
                                    : "a property is plain ASCII text: is this another file, or saved in another encoding?";
 }
@@ -56,14 +64,13 @@ Token Lexer::take() {
 
 void Lexer::skip_blank() {
   for (; cursor_ != end_; ++cursor_) {
-    if (*cursor_ == ';') {
-      while (cursor_ != end_ && *cursor_ != '\n') ++cursor_;
-      if (cursor_ == end_) return;
-    }
-    if (*cursor_ == '\n') {
+    if (*cursor_ == ';') cursor_ = std::find_if(cursor_, end_, is_break);
+    if (cursor_ == end_) return;
+    const bool is_first_of_two = *cursor_ == '\r' && cursor_ + 1 != end_ && cursor_[1] == '\n';
+    if (is_break(*cursor_) && !is_first_of_two) {
       ++line_;
       line_start_ = cursor_ + 1;
-    } else if (*cursor_ != ' ' && *cursor_ != '\t' && *cursor_ != '\r') {
+    } else if (*cursor_ != ' ' && *cursor_ != '\t' && !is_first_of_two) {
       return;
     }
   }
@@ -87,34 +94,16 @@ void Lexer::advance() {
     return;
   }
   ++cursor_;
-  Token::Kind kind = Token::Kind::stray;
-  switch (*from) {
-    case '(':
-      kind = Token::Kind::open;
-      break;
-    case ')':
-      kind = Token::Kind::close;
-      break;
-    case '[':
-      kind = Token::Kind::open_bracket;
-      break;
-    case ']':
-      kind = Token::Kind::close_bracket;
-      break;
-    case ',':
-      kind = Token::Kind::comma;
-      break;
-    default:
-      break;
-  }
   if (*from != '"') {
-    current_ = token(kind, from, cursor_);
+    constexpr std::string_view kPunctuation = "()[],";  // in the order of Token::Kind
+    const std::size_t which = kPunctuation.find(*from);
+    current_ = token(which == std::string_view::npos ? Token::Kind::stray : static_cast<Token::Kind>(which), from, cursor_);
     return;
   }
-  const char* close = cursor_;
-  while (close != end_ && *close != '"' && *close != '\n') close += *close == '\\' && close + 1 != end_ ? 2 : 1;
-  if (close == end_ || *close != '"') {
-    current_ = token(Token::Kind::stray, from, cursor_);
+  const char* const close = std::find_if(cursor_, end_, [](char c) { return c == '"' || c == '\\' || is_break(c); });
+  const bool is_closed = close != end_ && !is_break(*close);
+  if (!is_closed || *close == '\\' || (close + 1 != end_ && close[1] == '"')) {
+    current_ = token(Token::Kind::stray, from, is_closed ? close + 1 : cursor_);
     return;
   }
   current_ = token(Token::Kind::quoted, from, close);

@@ -27,7 +27,9 @@ struct Token {
 // What to do about a token that may not stand where it was found: advice of its own for the end of the file and for bytes that are no text.
 [[nodiscard]] std::string advice_on(const Token& found, std::string otherwise);
 
-// Reads token by token; comments run from ';' to the end of the line. The source must outlive the lexer.
+// Reads token by token, by the white space and the comments of SMT-LIB: a comment runs from ';' to the next line feed or carriage return.
+// Text that SMT-LIB and other readers of VNN-LIB take apart differently is stray: |symbols|, and quotes with \ or "" in them.
+// The source must outlive the lexer.
 class Lexer {
  public:
   explicit Lexer(std::string_view source);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """twin_test.py [BIN]: tests of tools/twin that need no binary: enclosures, lines, digests that are written in the documents, refusals. With BIN,
 `assay-check` has to accept the same steps."""
+import gzip
 import math
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -213,6 +215,30 @@ def test_example_of_the_format(folder):
     assert check(str(model), str(property_), str(certificate))[:2] == ("declined", 4)
 
 
+def test_layout(folder):
+    """White space and comments of SMT-LIB change nothing of a property, for the twin and for assay-check, in plain and packed files."""
+    model, certificate, rng = folder / "m.onnx", folder / "c.assay", random.Random(5)
+    model.write_bytes(two_equal_neurons())
+    certificate.write_bytes(bytes.fromhex(EXAMPLE))
+
+    def blank():
+        comment = ";" + "".join(chr(rng.choice([*range(10), 11, 12, *range(14, 256)])) for _ in range(rng.randint(0, 9)))
+        return "".join(rng.choice([" ", "\t", "\n", "\r", "\r\n", comment + "\r", comment + "\n", comment + "\r\n"]) for _ in range(rng.randint(1, 3)))
+
+    for round_ in range(200 if not BIN else 40):
+        text = re.sub(r"\s+|(?=[()])", lambda _: blank(), PROPERTY).encode("latin-1")
+        property_ = folder / ("p.vnnlib.gz" if round_ % 2 else "p.vnnlib")
+        property_.write_bytes(gzip.compress(text) if round_ % 2 else text)
+        assert check(str(model), str(property_), str(certificate))[:2] == ("accepted", 0), text
+        if BIN:
+            told = subprocess.run([f"{BIN[0]}/assay-check", model, property_, certificate], capture_output=True, text=True)
+            assert told.returncode == 0, (text, told)
+    for text in ("|X_0|", "X\x0b_0", "X_0\x85", '"X_0"'):
+        property_ = folder / "p.vnnlib"
+        property_.write_bytes(PROPERTY.replace("X_0 1", text + " 1").encode("latin-1"))
+        assert check(str(model), str(property_), str(certificate))[:2] == ("declined", 4), text
+
+
 if __name__ == "__main__":
     test_enclosures()
     test_extremes()
@@ -221,4 +247,5 @@ if __name__ == "__main__":
         test_example_of_the_format(Path(name))
         test_steps(Path(name))
         test_cuts(Path(name))
-    print("twin: enclosures, extremes, slopes, the example of FORMAT.md, steps, cuts")
+        test_layout(Path(name))
+    print("twin: enclosures, extremes, slopes, the example of FORMAT.md, steps, cuts, layout")

@@ -6,7 +6,9 @@ from fractions import Fraction
 from graph import FLOATS, Node, indices_of
 from wire import Declined, Malformed, read_bytes, require
 
-TOKEN = re.compile(r';[^\n]*|([()]|"[^"]*"|\[[^\]()";]*\]|[^\s()\[\];"]+(?:\[[^\]()";]*\])?)|\S')
+# SMT-LIB's white space and comments. What other readers take apart differently is no token: |symbols|, \ and "" in quotes, other bytes.
+WORD, BLANK = r"[!#-'*+\-.-:<-Z\\^-{}~]+", " \t\r\n"
+TOKEN = re.compile(rf'[{BLANK}]+|;[^\r\n]*|([()]|"[^"\\\r\n]*"(?!")|(?:{WORD})?\[[ \t\r\n0-9,]*\]|{WORD})|.', re.DOTALL)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$")
 VERSION_2 = re.compile(r"<?2\.\d+>?")
 COMPARISONS = ("<=", ">=", "<", ">", "=", "==", "!=")
@@ -14,9 +16,10 @@ COMPARISONS = ("<=", ">=", "<", ">", "=", "==", "!=")
 
 def forms_of(source):
     """The lists that parentheses make, of words: JSON with other brackets."""
-    tokens = [token[1] or token[0] for token in TOKEN.finditer(source) if token[0][0] != ";"]
+    tokens = [token[1] or token[0] for token in TOKEN.finditer(source) if token[0][0] not in ";" + BLANK]
     require(all(TOKEN.fullmatch(token)[1] for token in tokens), Malformed, "vnnlib.syntax", "characters that are no token")
-    text = "".join({"(": "[", ")": "],"}.get(token) or json.dumps(re.sub(r"\s", "", token)) + "," for token in tokens)
+    joined = (token if token[0] == '"' else re.sub(rf"[{BLANK}]*([\[\],])[{BLANK}]*", r"\1", token) for token in tokens)
+    text = "".join({"(": "[", ")": "],"}.get(token) or json.dumps(token) + "," for token in joined)
     return json.loads(f"[{text}]".replace(",]", "]"))
 
 
@@ -28,7 +31,7 @@ class Property:
         self.elements = [[(side, t, e) for t, (_, _, shape) in enumerate(tensors) for e, _ in enumerate(indices_of(shape))]
                          for side, tensors in enumerate(self.sides)]
         old = {f"{letter}_{i}": variable for letter, elements in zip("XY", self.elements) for i, variable in enumerate(elements)}
-        forms = forms_of(read_bytes(path).decode("utf-8"))
+        forms = forms_of(read_bytes(path).decode("latin-1"))
         new = forms and forms[0][:1] == ["vnnlib-version"]
         if new:
             require(VERSION_2.fullmatch(forms[0][1]) and len(forms) > 1, Malformed, "vnnlib.version", str(forms[0]))
@@ -58,7 +61,7 @@ class Property:
             require(form[0] in ("declare-input", "declare-output"), Declined, "vnnlib.unknown_command", str(form)[:60])
             side, (name, kind, extents), onnx = form[0] == "declare-output", form[1:4], form[4:]
             require(not onnx or onnx[:-1] in ([], [":onnx"]) and onnx[-1][0] == '"', Declined, "vnnlib.syntax", str(form))
-            names = [tensor[0].decode() for tensor in self.sides[side]]
+            names = [tensor[0].decode("latin-1") for tensor in self.sides[side]]
             places[side].append((names.index(onnx[-1][1:-1]) if onnx else len(places[side]), bool(onnx)))
             tensor = places[side][-1][0]
             _, dtype, shape = self.sides[side][tensor]

@@ -40,6 +40,12 @@ def real_of(y: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(y) if y.is_complex() else y
 
 
+def total_of(sums: list[torch.Tensor]) -> torch.Tensor:
+    """Their sum, in the widest of their types."""
+    kinds = {one.dtype for one in sums}
+    return torch.stack(sums if len(kinds) == 1 else [one.double() for one in sums]).sum()
+
+
 def ends_of(found: Any) -> list[torch.Tensor]:
     return [y for y in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(y, torch.Tensor)]
 
@@ -94,7 +100,7 @@ class Trials:
             known = list(wanted)
             if self.second:
                 wanted += [run.input(f"cotangent {i}", one) for i, one in enumerate(drawn)]
-            total = torch.stack([(real_of(y) * one).sum() for y, one in zip(ends, drawn)]).sum()
+            total = total_of([(real_of(y) * one).sum() for y, one in zip(ends, drawn)])
             found = torch.autograd.grad(total, known, allow_unused=True, create_graph=self.second)
             if all(g is None or not g.numel() for g in found):
                 raise UsageError("nothing to check", where="func", why="no result of the function depends on an input or a parameter that was given",
@@ -103,7 +109,7 @@ class Trials:
             if self.second and not slopes:
                 raise UsageError("nothing to check", where="check_grad_grad", why="the backward pass of the function cannot be differentiated")
             if self.second:
-                torch.autograd.grad(torch.stack([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]).sum(), wanted, allow_unused=True)
+                torch.autograd.grad(total_of([(real_of(g) * torch.randn(real_of(g).shape, dtype=real_of(g).dtype)).sum() for g in slopes]), wanted, allow_unused=True)
         if self.second:  # what a Function saved of its own is not meant to stop a second derivative
             run.cut -= run.inside
         return run

@@ -84,6 +84,14 @@ def test_functions_at_numbers_of_all_sizes(name: str) -> None:
     assert name == "atanh" or not recorder.judge(run).failed
 
 
+def test_roots_of_doubles() -> None:
+    """MKL's are not the nearest numbers."""
+    torch.manual_seed(3)
+    a = (torch.rand(400, dtype=torch.float64) + 0.5).requires_grad_()
+    report = judged({"a": a}, lambda: (a.sqrt() * 3 + a.pow(0.5)).sum().backward())
+    assert not report.failed and report.counts["vacuous"] == 0, summary(report)
+
+
 def test_a_second_derivative_is_told() -> None:
     torch.manual_seed(3)
     def body(function: Any) -> None:

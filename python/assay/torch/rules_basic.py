@@ -164,6 +164,12 @@ def filled(n: Nodes, value: Value) -> Ref:
     return n.expand(n.cast(value, n.dtype), n.shape)
 
 
+def root(n: Nodes, x: Ref) -> Ref:
+    """The square root; in float64 MKL computes it, which need not give the nearest number."""
+    y = n("sqrt", n.cast(x, n.dtype))
+    return n.loose(y) if n.dtype == torch.float64 else y
+
+
 def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     """x^r, by the op for constant exponents where it is one."""
     if isinstance(x, Ref) and x.is_complex:
@@ -178,7 +184,7 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if exponent == 0:
         return n.expand(n.constant(1.0, n.dtype), n.shape)
     if exponent == 0.5:
-        return n("sqrt", x)
+        return root(n, x)
     if exponent == -0.5:
         return n("reciprocal", n("sqrt", x))
     if exponent == 3 and n.is_half:
@@ -287,7 +293,7 @@ FUNCTIONS = ("neg", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "
 FULL = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
 BASIC: dict[str, Rule] = {name: unary(name) for name in FUNCTIONS} | {name: (lambda n, *_, value=value, **__: filled(n, value))
                                                                        for name, value in FULL.items()} | {
-    "sgn": direction, "abs": size, "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
+    "sqrt": root, "sgn": direction, "abs": size, "trunc": truncated, "frac": frac, "rsqrt": lambda n, x: n("reciprocal", n("sqrt", n.cast(x, n.dtype))),
     "square": lambda n, x: n("mul", x, x), "log2": logarithm(2.0), "log10": logarithm(10.0),
     "erfc": lambda n, x: one_minus(n, n("erf", x)), "log1p": log1p,
     "expm1": lambda n, x: n("sub", n("exp", x), 1.0), "exp2": lambda n, x: n("exp", n("mul", x, n.log_of_2(n.dtype))),

@@ -34,6 +34,10 @@ class Bits:
             return (np.frombuffer(self.data, "<u2").astype("<u4") << 16).view("<f4").reshape(self.shape)
         return np.frombuffer(self.data, np.dtype(self.dtype).newbyteorder("<")).reshape(self.shape)
 
+    def carrier(self) -> numpy.ndarray[Any, Any]:
+        """The elements bit for bit: of bfloat16, which NumPy has not, their bits as uint16."""
+        return Bits("uint16", self.shape, self.data).numpy() if self.dtype == "bfloat16" else self.numpy()
+
     def widened(self) -> Bits:
         """float16 and bfloat16 as float32, without loss; every other type as it is."""
         if self.dtype not in ("float16", "bfloat16"):

@@ -5,6 +5,7 @@ The one place that runs the audit: what judges in another way replaces `judge`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, Callable, Sequence
 
 from assay import _programs
@@ -61,10 +62,19 @@ def judge(checks: Sequence[Check], *options: str) -> Report:
     if "cases" not in found:
         raise Refused(text.strip() or f"assay audit ended with status {status}")
     cases: list[Case] = [case_of(one) for one in found["cases"]]
-    for case, check in zip(cases, checks):
-        if case.op != "trace":  # the finding about a trace that is no run has no region
-            case.name = check.name
+    for index, (case, check) in enumerate(zip(cases, checks)):
+        if case.op == "trace":  # the finding about a trace that is no run has no region
+            continue
+        case.name = check.name
+        if len(checks) > 1:
+            _without_mark(case, re.compile(rf"(?<![\w.]){index} (?=[xy]\d*\b)"))
     return Report(cases, text=text, troubles=list(found.get("troubles", [])))
+
+
+def _without_mark(case: Case, mark: re.Pattern[str]) -> None:
+    """Tensors under the names that they have in a trace of this check alone."""
+    for one in case.findings:
+        one.subject, one.message, one.details = mark.sub("", one.subject), mark.sub("", one.message), [mark.sub("", line) for line in one.details]
 
 
 def announce(checks: Sequence[Check], report: Report) -> None:

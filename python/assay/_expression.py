@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 from assay import _shapes
 from assay._arrays import Bits
-from assay._vocabulary import attributes_of, leading
+from assay._vocabulary import attributes_of, completed, leading
 
 Node = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Expression:
 
     def apply(self, op: str, operands: Sequence[Value], attributes: dict[str, Any], kind: type[Value] = Value) -> Value:
         rank = len(operands[leading(op, len(operands))].shape) if operands else 0
-        plain = attributes_of(op, attributes, rank)
+        plain = completed(op, attributes_of(op, attributes, rank))
         dtype, shape = _shapes.result_of(op, [one.dtype for one in operands], [one.shape for one in operands], plain)
         node: Node = {"op": op, "operands": [one.key for one in operands]}
         if plain:

@@ -12,17 +12,26 @@ from torch.autograd import forward_ad
 from . import _arguments
 from ._draws import DRAWS, MOVES, States, is_shape, listed, moved, reaching, tensors_of
 from .errors import Rejected, UsageError, wrong
-from .torch import Recorder, Refused, Report, judge, record
+from .torch import Recorder, Refused, Report, record
 from .torch.branches import EQUAL, Branch
+from .torch.gates import announce, judged
 from .torch.outside import moved_between
 
 
 class GradcheckError(Rejected, AssertionError):
-    """A gradient is wrong, or could not be decided. `report` is what the gate found."""
+    """A gradient is wrong (`failed`), or could not be decided (`undecided`). The text opens with the finding; `report` is what the gate found."""
 
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
+
+    @property
+    def failed(self) -> bool:
+        return self.report.failed
+
+    @property
+    def undecided(self) -> bool:
+        return self.report.undecided
 
 
 class GradcheckWarning(UserWarning):
@@ -76,9 +85,9 @@ class Trials:
             run = self.recorded(inputs, influences)
         end.restore()
         self.last = run
-        report = judge(run, "gradcheck", *self.options)
+        report = judged(run, "gradcheck", *self.options)
         if self.forward and report.passed:
-            report = judge(self.recorded_forward(inputs), "gradcheck", *self.options)
+            report = judged(self.recorded_forward(inputs), "gradcheck", *self.options)
         if report.passed:
             for key, one in self.keyed(run):
                 self.seen.setdefault(key, set()).update(one.sides)
@@ -253,7 +262,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
                 warnings.warn(f"{what}: {'; '.join(names)}", GradcheckWarning, stacklevel=2)
         return True
     if raise_exception:
-        raise GradcheckError(report.text or "no report", report)
+        raise GradcheckError(f"{report.headline}\n{report.findings_text}".rstrip(), report)
     return False
 
 

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from typing import Any
 
+RUN = "the recorded run"  # what messages call the file that a trace is handed over in
+
 
 def program(name: str = "assay") -> str:
     """The path of a program: $ASSAY_PROGRAMS/NAME, the package's own, or the one on the PATH.
@@ -40,5 +42,23 @@ def gate(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], s
         found: dict[str, Any] = {}
         if os.path.exists(report):
             with open(report, encoding="utf-8") as text:
-                found = json.load(text)
-        return done.returncode, found, done.stdout + done.stderr
+                found = json.loads(text.read().replace(path, RUN))
+        return done.returncode, found, (done.stdout + done.stderr).replace(path, RUN)
+
+
+def judgement(verb: str, trace: bytes, *options: str) -> tuple[int, dict[str, Any], str]:
+    """The same, where it is a verdict: 0, 1 or 3. Anything else raises an exception with the reason."""
+    status, found, text = gate(verb, trace, *options)
+    if status in (0, 1, 3) and ("cases" in found or status == 3):
+        return status, found, text
+    from .errors import InternalError, UsageError, from_rejection
+
+    if "rejection" in found:
+        raise from_rejection({"kind": "malformed", "code": "", "place": "", "required": "", "found": "", "advice": "", **found["rejection"]})
+    last = text.strip().splitlines()[-1:] or ["it said nothing"]
+    if status == 2:
+        raise UsageError("wrong option", where=f"assay {verb}", why=last[0], code="python.option")
+    if status == -2 or status == 130:
+        raise KeyboardInterrupt
+    raise InternalError(f"the program ended without a verdict, with status {status}", where=f"assay {verb}", why=last[0],
+                        advice="report it with this recording: assay.torch.trace_of(run).to_bytes()", code="python.program")

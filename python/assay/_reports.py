@@ -27,6 +27,12 @@ class Finding:
     first: Mapping[str, Any] | None = None  # the first element that is outside, and the worst
     worst: Mapping[str, Any] | None = None
     failed_at: Sequence[int] = ()  # the failed elements, row-major, or the first 65,536 of them
+    opening: str = ""  # what the message says, in a reader's words
+
+    @property
+    def headline(self) -> str:
+        """What is wrong, in one line."""
+        return self.opening or self.message
 
     @property
     def text(self) -> str:
@@ -47,8 +53,9 @@ class Case:
     unsupported: int = 0
     head_room_used: float = 0.0
     findings: list[Finding] = dataclasses.field(default_factory=list)
-    file: str = ""  # where the check stands
+    file: str = ""  # where the kernel or the Function stands; else where the check does
     line: int = 1
+    kind: str = ""  # of a probe on operands that are dense in memory: "integers", "special values", ...
 
     @property
     def judged(self) -> int:
@@ -59,13 +66,53 @@ class Case:
 def case_of(found: Mapping[str, Any]) -> Case:
     """From the program's JSON."""
     findings = [Finding(one["kind"], one["rule"], one["subject"], one["message"], list(one["details"]), one["elements"], one["waiver"],
-                        one.get("first"), one.get("worst"), one.get("failed_at", ())) for one in found["findings"]]
+                        one.get("first"), one.get("worst"), one.get("failed_at", ()), one.get("opening", "")) for one in found["findings"]]
     return Case(found["name"], found["op"], found["model"], found["passed"], found["failed"], found["vacuous"], found["unsupported"],
                 found["head_room_used"], findings)
 
 
-@dataclasses.dataclass
-class Report:
+WORDS = ("passed", "failed", "vacuous", "unsupported")
+
+
+class Judged:
+    """What reports of `assay.testing` and of `assay.torch` have in common: `verdict`, `counts`, and what both say in words."""
+
+    verdict: str
+    counts: dict[str, int]
+
+    def count(self, what: str) -> int:
+        """Elements of all cases: "passed", "failed", "vacuous", "unsupported"."""
+        return self.counts[what]
+
+    @property
+    def passed(self) -> bool:
+        """Every element was judged and is within its contract; waived findings apart."""
+        return self.verdict.startswith("passed")
+
+    @property
+    def failed(self) -> bool:
+        """Something is wrong. What could not be decided has not failed."""
+        return self.verdict == "failed"
+
+    @property
+    def undecided(self) -> bool:
+        """Neither passed nor failed: too much is vacuous, or something has no contract."""
+        return not self.passed and not self.failed
+
+    def summary(self) -> str:
+        """The last line of a gate."""
+        cases = len(self._cases())
+        return f"{self.verdict}: {cases} case{'' if cases == 1 else 's'}, " + ", ".join(f"{self.counts[word]} {word}" for word in WORDS)
+
+    def _cases(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.summary()}>"
+
+
+@dataclasses.dataclass(repr=False)
+class Report(Judged):
     """Cases, and the word that they come to."""
 
     cases: list[Case]
@@ -75,9 +122,13 @@ class Report:
     most_undecided: float = 0.01  # share of elements that may be vacuous
     declined: list[tuple[str, str]] = dataclasses.field(default_factory=list)  # probes that the kernel would not run, and why
 
-    def count(self, what: str) -> int:
-        """Elements of all cases: "passed", "failed", "vacuous", "unsupported"."""
-        return sum(int(getattr(case, what)) for case in self.cases)
+    @property
+    def counts(self) -> dict[str, int]:  # type: ignore[override]
+        """Elements of all cases that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
+        return {word: sum(int(getattr(case, word)) for case in self.cases) for word in WORDS}
+
+    def _cases(self) -> Sequence[Case]:
+        return self.cases
 
     @property
     def findings(self) -> list[Finding]:
@@ -90,8 +141,8 @@ class Report:
         return [finding for finding in self.findings if finding.kind == "fail" and not finding.waiver]
 
     @property
-    def verdict(self) -> str:
-        """"failed", "undecided" (unsupported, or nothing was judged), "vacuous" or "passed"."""
+    def verdict(self) -> str:  # type: ignore[override]
+        """"failed", "undecided" (unsupported, or nothing was judged), "vacuous", "passed with waivers" or "passed"."""
         if self.failures or self.troubles:
             return "failed"
         open_kinds = {finding.kind for finding in self.findings if not finding.waiver}
@@ -100,23 +151,19 @@ class Report:
         undecided = {finding.rule for finding in self.findings if finding.kind == "undecided" and not finding.waiver}
         if undecided - {VACUOUS}:
             return "undecided"
-        share = self.count("vacuous") / max(sum(case.judged for case in self.cases), 1)
-        return "vacuous" if undecided or share > self.most_undecided else "passed"
+        if undecided or self.is_vacuous():
+            return "vacuous"
+        return "passed with waivers" if any(finding.waiver for finding in self.findings) else "passed"
 
-    @property
-    def passed(self) -> bool:
-        """Every element was judged and is within its contract."""
-        return self.verdict == "passed"
+    def is_vacuous(self) -> bool:
+        """Whether the share of vacuous elements is too large; those of waived findings do not count."""
+        waived = sum(finding.elements for finding in self.findings if finding.waiver and finding.rule == VACUOUS)
+        return self.count("vacuous") - waived > self.most_undecided * max(sum(case.judged for case in self.cases), 1)
 
     @property
     def head_room_used(self) -> float:
         """The largest share of its allowance that an element used."""
         return max((case.head_room_used for case in self.cases), default=0.0)
-
-    def summary(self) -> str:
-        """The last line of a gate."""
-        counts = ", ".join(f"{self.count(word)} {word}" for word in ("passed", "failed", "vacuous", "unsupported"))
-        return f"{self.verdict}: {len(self.cases)} case{'' if len(self.cases) == 1 else 's'}, {counts}"
 
     def junit(self) -> str:
         """JUnit XML, one test case per case."""
@@ -125,9 +172,10 @@ class Report:
         suites = ElementTree.Element("testsuites", counts)
         suite = ElementTree.SubElement(suites, "testsuite", {"name": self.title, **counts})
         for case in self.cases:
-            one = ElementTree.SubElement(suite, "testcase", {"classname": f"assay.{case.op}", "name": _printable(case.name)})
+            place = {"file": case.file, "line": str(case.line)} if case.file else {}
+            one = ElementTree.SubElement(suite, "testcase", {"classname": _printable(f"assay.{case.op}"), "name": _printable(case.name), **place})
             for finding in _open(case):
-                inside = ElementTree.SubElement(one, "failure", {"message": _printable(finding.message), "type": finding.rule})
+                inside = ElementTree.SubElement(one, "failure", {"message": _printable(finding.headline), "type": finding.rule})
                 inside.text = _printable(finding.text)
         ElementTree.indent(suites)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
@@ -156,7 +204,7 @@ def _result(case: Case, finding: Finding, root: str) -> dict[str, Any]:
     uri = os.path.relpath(case.file, root) if case.file and root else case.file or "unknown"
     result: dict[str, Any] = {
         "ruleId": finding.rule, "level": "error" if finding.kind == "fail" and not finding.waiver else "warning",
-        "message": {"text": "\n".join([finding.message, *finding.details])},
+        "message": {"text": "\n".join([finding.message, *finding.details] if not finding.opening else [finding.opening, *finding.details, finding.message])},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri.replace(os.sep, "/")}, "region": {"startLine": case.line}},
                        "logicalLocations": [{"name": finding.subject, "fullyQualifiedName": f"{case.name} / {finding.subject}"}]}],
         "partialFingerprints": {"assay/v1": f"{finding.rule}/{case.op}/{case.model}"}}

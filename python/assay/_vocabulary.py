@@ -64,6 +64,27 @@ class Row:
 
 
 ROWS = {row[0]: Row(row[0], row[1], row[2], tuple(row[3].split()), row[4]) for row in _ROWS}
+# What an attribute is where nothing else is said: ONNX's default and PyTorch's, where these agree. `...`: it means nothing for the operation, or follows
+# from the operands. Attributes that stand in neither have to be given.
+_WINDOWS: dict[str, Any] = {"strides": 1, "dilations": 1, "pads_begin": 0, "pads_end": 0}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "elu": {"alpha": 1, "beta": ...}, "celu": {"alpha": 1, "beta": ...}, "silu": {"alpha": 1, "beta": ...}, "thresholded_relu": {"alpha": 1, "beta": ...},
+    "selu": {"alpha": 1.67326319217681884765625, "beta": 1.05070102214813232421875}, "leaky_relu": {"slope": 0.01}, "gelu": {"tanh_form": False},
+    "gemm": {"alpha": 1, "beta": 1, "transpose_a": False, "transpose_b": False}, "batch_norm": {"epsilon": 1e-5},
+    "is_inf": {"positive": True, "negative": True}, "mod": {"truncated": False}, "masked_softmax": {"empty_is_zero": False},
+    "arg_max": {"last": False}, "arg_min": {"last": False},
+    "cumsum": {"exclusive": False, "reverse": False}, "cumprod": {"exclusive": False, "reverse": False},
+    "local_response": {"alpha": 1e-4, "beta": 0.75, "bias": 1}, "normalise": {"form": "centered"}, "pad": {"value": 0}, "clip": {"lo": "-inf", "hi": "inf"},
+    "conv": {**_WINDOWS, "groups": 1, **dict.fromkeys(("kernel", "output_padding", "count_include_pad", "ceil_mode"), ...)},
+    "conv_transpose": {**_WINDOWS, "groups": 1, "output_padding": 0, **dict.fromkeys(("kernel", "count_include_pad", "ceil_mode"), ...)},
+    "max_pool": {**_WINDOWS, "ceil_mode": False, **dict.fromkeys(("output_padding", "groups", "count_include_pad"), ...)},
+    "avg_pool": {**_WINDOWS, "ceil_mode": False, **dict.fromkeys(("output_padding", "groups"), ...)},
+}
+# Attributes without which an operation is none, in words.
+_REQUIRED = {"axis": ("the axis along which it goes", "-1"), "axes": ("the axes over which it goes", "[-1]"), "factor": ("the number to multiply by", "2"),
+             "exponent": ("the exponent", "2"), "to": ("an element type", "'float64'"), "epsilon": ("what is added under the root", "1e-5"),
+             "count": ("how many elements of each line it gives", "1")}
+_REALS = frozenset("value factor alpha beta slope lo hi epsilon bias".split())  # of type float64; the exponent of pow is any fraction
 # One axis, or several.
 _ALIASES = {"axis": "axes", "axes": "axis", "keepdims": "keep_dims", "eps": "epsilon", "dtype": "to"}
 
@@ -90,12 +111,46 @@ def attributes_of(name: str, given: Mapping[str, Any], rank: int) -> dict[str, A
             raise WrongAttributes(f"{name} has no attribute '{key}'" + (" beside it" if word in found else "")
                                   + f"; it has {', '.join(row.attributes) or 'none'}")
         found[word] = _plain(value, f"{name}: attribute '{key}'")
+        if word in _REALS:
+            found[word] = _real(found[word], f"{name}: attribute '{key}'")
     if "axes" in found and name != "permute":
         axes = found["axes"] if isinstance(found["axes"], list) else [found["axes"]]
         found["axes"] = [_axis(axis, rank, name) for axis in axes]
     if "axis" in found:
         found["axis"] = _axis(found["axis"], rank, name)
     return found
+
+
+def completed(name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a call, with the defaults; WrongAttributes asks for one that the operation does not go without."""
+    for word in row_of(name).attributes:
+        if word in _REQUIRED and word not in attributes and word not in DEFAULTS.get(name, {}):
+            meaning, example = _REQUIRED[word]
+            raise WrongAttributes(f"{name} needs the attribute '{word}', {meaning}: for example {word}={example}")
+    return {**(DEFAULTS[name] if name in ("selu", "clip") else {}), **attributes}  # a trace has the other defaults of its own
+
+
+def is_default(name: str, word: str, value: Any) -> bool:
+    """Whether a call with this value does not spell it out; lists have one entry per axis."""
+    default = DEFAULTS.get(name, {}).get(word)
+    if default is None or default is ...:
+        return default is ...
+    return all(float(one) == float(default) for one in (value if isinstance(value, (list, tuple)) else [value]))
+
+
+def _real(value: Any, what: str) -> Any:
+    """A number that a float64 holds: a text or a fraction is one exactly, or none."""
+    if isinstance(value, (bool, list)):
+        raise WrongAttributes(f"{what} is {value!r}; a number is meant")
+    if not isinstance(value, str) or value in ("inf", "-inf"):
+        return value
+    try:
+        exact = Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise WrongAttributes(f"{what} is '{value}'; a number is meant") from None
+    if Fraction(float(exact)) != exact:
+        raise WrongAttributes(f"{what} is a float64, and none is {value}: give the float64 that the kernel has, such as {float(exact)!r}")
+    return float(exact)
 
 
 def _axis(axis: Any, rank: int, name: str) -> int:

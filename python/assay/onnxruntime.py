@@ -12,7 +12,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, Union
 
-from assay import _arguments, _models, _onnx_models, _programs
+from assay import _arguments, _checks, _models, _onnx_models, _programs
 from assay._arrays import Bits, bits_of
 from assay._onnx_models import Imported
 from assay._reports import Case, Report, case_of
@@ -136,7 +136,9 @@ class Recording:
         if "cases" not in found:
             raise UsageError(text.strip() or f"assay audit ended with status {status}")
         cases: list[Case] = [case_of(one) for one in found["cases"]]
-        return Report(cases, text.replace(path, "the model"), f"assay, {self.runner}", list(found.get("troubles", [])))
+        report = Report(cases, text.replace(path, "the model"), f"assay, {self.runner}", list(found.get("troubles", [])))
+        _checks.announce([], report)
+        return report
 
 
 def record(model: Any, inputs: Arrays, providers: Sequence[Any] | None = None, optimization_level: str = "all", *, intermediates: bool = True,

@@ -15,7 +15,7 @@ import dataclasses
 import os
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generator, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -72,7 +72,10 @@ class Gate:
         return self.check(audit_kernel(op, kernel, **{**options, "raises": False}))
 
     def check(self, report: Report, *, allow_vacuous: bool = False) -> Report:
-        """Any other report."""
+        """Any other report, those of assay.torch included."""
+        if hasattr(report, "as_cases"):  # of assay.torch: the program has decided
+            passed, report = report.passed, report.as_cases()
+            report.most_undecided = 1.0 if passed else report.most_undecided
         self.reports.append(report)
         self._allowed.append(allow_vacuous)
         return report
@@ -110,6 +113,7 @@ class Session:
         self.config, self.entries = config, list[_Entry]()
         self.troubles: list[str] = []
         self.current: pytest.Item | None = None
+        self.waivers = _waivers_of(self.option("waivers"))
 
     def option(self, name: str) -> Any:
         """An option of this plugin."""
@@ -142,26 +146,17 @@ class Session:
         return result
 
     def listen(self, checks: Sequence[Check], report: Report) -> None:
-        """Called by assay.testing after each check, before it raises."""
+        """Called after each check, before it raises. Whether the waivers are right is said at the end of the session."""
         item = self.current
         file, line = _place(item)
         for case in report.cases:
-            case.file, case.line = file, line
-        if self.option("waivers") and report.failures:
-            self._waive(checks, report)
+            if not case.file:
+                case.file, case.line = file, line
+        if self.waivers:
+            from assay import _waivers
+
+            _waivers.apply(report, self.waivers)
         self.entries.append(_Entry(item.nodeid if item else "", list(checks), report))
-
-    def _waive(self, checks: Sequence[Check], report: Report) -> None:
-        """Marks the findings that the waivers cover; whether the waivers are right is said at the end of the session."""
-        from assay._checks import judge
-
-        if not checks:
-            return
-        waived = {(case.name, finding.rule): finding.waiver for case in judge(checks, "--waivers", self.option("waivers")).cases
-                  for finding in case.findings}
-        for case in report.cases:
-            for finding in case.findings:
-                finding.waiver = waived.get((case.name, finding.rule), "")
 
     def _compare(self, item: pytest.Function, file: str) -> None:
         """The marker's comparison."""
@@ -202,16 +197,17 @@ class Session:
 
     def _conclude(self) -> None:
         """Waivers that have expired or cover nothing, and operations that use more than the baseline says."""
+        from assay import _waivers
         from assay._checks import judge
 
         checks = _judgeable(self.entries)
-        if not checks:
+        if not self.entries or (self.option("baseline") and not checks):
             self.troubles.append("--assay-waivers and --assay-baseline, and nothing was checked")
             return
-        options = ["--waivers", self.option("waivers")] if self.option("waivers") else []
+        if self.option("waivers"):
+            self.troubles += _waivers.troubles(self.waivers, {finding.waiver for entry in self.entries for finding in entry.report.findings})
         if self.option("baseline"):
-            options += ["--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")]
-        self.troubles += judge(checks, *options).troubles
+            self.troubles += judge(checks, "--write-baseline" if self.option("write_baseline") else "--baseline", self.option("baseline")).troubles
 
     def _write(self) -> None:
         from assay._reports import merged
@@ -233,8 +229,28 @@ class Session:
         used = max((entry.report.head_room_used for entry in self.entries), default=0.0)
         terminalreporter.section("assay")
         terminalreporter.line(f"{len(self.entries)} checks, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
+        for line in dict.fromkeys(self._waived()):
+            terminalreporter.line(line, yellow=True)
         for trouble in self.troubles:
             terminalreporter.line(trouble, red=True)
+
+    def _waived(self) -> Iterator[str]:
+        """The findings that pass for a while, each with the last day of its waiver."""
+        waivers = {one.id: one for one in self.waivers}
+        for entry in self.entries:
+            for finding in entry.report.findings:
+                if finding.waiver:
+                    yield f"{waivers[finding.waiver].words}: {finding.rule}: {finding.headline} ({entry.test})"
+
+
+def _waivers_of(path: str | None) -> list[Any]:
+    from assay import _waivers
+    from assay.errors import MalformedInput
+
+    try:
+        return list(_waivers.read(path)) if path else []
+    except MalformedInput as why:
+        raise pytest.UsageError(f"--assay-waivers: {why}") from None
 
 
 def _judgeable(entries: Sequence[_Entry]) -> list[Check]:

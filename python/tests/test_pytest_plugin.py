@@ -1,6 +1,7 @@
 """The pytest plugin, the pre-commit hooks, and the example for GitHub Actions."""
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -91,6 +92,100 @@ def test_waivers_that_have_expired_or_cover_nothing_fail(run, pytester, change, 
     result = run(RIGHT + (WRONG if words == "expired" else ""), waivers(pytester, {**WAIVER, **change}))
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*W1*"])
+
+
+KERNELS = """
+import assay, torch
+from assay.testing import audit_kernel, within_contract
+
+def off(x):  # line 4
+    return -x + np.float32(0.5)
+
+class Half(torch.autograd.Function):  # line 7
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+def half(x):  # line 17
+    return Half.apply(x)
+"""
+CALLS = """
+from kernels_and_functions import *
+def test_gradcheck(): assay.gradcheck(half, [(4, 3)])
+def test_judge():
+    with assay.torch.record() as run:
+        Half.apply(torch.ones(3, requires_grad=True)).sum().backward()
+    assert assay.torch.judge(run).passed
+def test_audit_kernel(): audit_kernel("neg", off, blocks=False, strided=False)
+def test_within(): assert within_contract("neg", [x], x).passed
+"""
+
+
+@pytest.fixture
+def functions(pytester):
+    if importlib.util.find_spec("torch") is None:  # importing it here would load it again for each test
+        pytest.skip("no torch")
+    pytester.makepyfile(kernels_and_functions=TESTS + KERNELS)
+
+
+def test_files_have_gradients_and_kernels_where_they_stand(run, functions, pytester):
+    run(CALLS, "--assay-junit=a.xml", "--assay-sarif=a.sarif").assert_outcomes(failed=4)
+    lines = (pytester.path / "kernels_and_functions.py").read_text().splitlines()
+    found = {}
+    for case in ElementTree.parse(pytester.path / "a.xml").iter("testcase"):
+        if case.find("failure") is not None:
+            name = case.get("name").partition("::")[2].partition(":")[0]
+            found.setdefault(name, set()).add((pathlib.Path(case.get("file")).name, int(case.get("line")), case.find("failure").get("type")))
+    assert set(found) == {"test_gradcheck", "test_judge", "test_audit_kernel", "test_within"}
+    half = lines.index("class Half(torch.autograd.Function):  # line 7") + 1
+    assert found["test_gradcheck"] == found["test_judge"] == {("kernels_and_functions.py", half, "gradient.product")}
+    assert found["test_audit_kernel"] == {("kernels_and_functions.py", lines.index("def off(x):  # line 4") + 1, "contract.neg")}
+    assert {place[0] for place in found["test_within"]} == {"test_one.py"}
+    results = json.loads((pytester.path / "a.sarif").read_text())["runs"][0]["results"]
+    places = {(one["ruleId"], one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for one in results}
+    assert ("gradient.product", "kernels_and_functions.py") in places and ("contract.neg", "test_one.py") in places
+
+
+@pytest.mark.parametrize("narrow", [{}, {"op": "Half"}, {"op": "vjp of mul"}, {"tensor": "input 0"}])
+def test_waivers_cover_what_findings_of_gradients_print(run, functions, pytester, narrow):
+    calls = CALLS.partition("def test_judge")[0]
+    waiver = {**WAIVER, "rule": "gradient.product", "expires": "2999-03-31", "reason": "issue 311", **narrow}
+    result = run(calls, waivers(pytester, waiver))
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*waived by W1 (us, until 2999-03-31): issue 311: gradient.product: the cotangent of 'input 0'*half the derivative*"])
+    other = run(calls, waivers(pytester, {**waiver, "op": "Third"}))
+    other.assert_outcomes(failed=1)
+    other.stdout.fnmatch_lines(["*waiver W1 covers nothing*"])
+
+
+def test_waivers_cover_findings_of_kernels(run, pytester):
+    test = "from assay.testing import audit_kernel\n" \
+           "def test_kernel(): assert audit_kernel('neg', lambda x: np.negative(x, out=x), blocks=False).verdict == 'passed with waivers'\n"
+    run(test, waivers(pytester, {**WAIVER, "rule": "probe.operand", "op": "neg"})).assert_outcomes(passed=1)
+    run(test, waivers(pytester, {**WAIVER, "rule": "probe.guard"})).assert_outcomes(failed=1)
+
+
+def test_waivers_that_are_incomplete_are_refused(run, pytester):
+    result = run(RIGHT, waivers(pytester, {**WAIVER, "expires": "soon"}))
+    result.stderr.fnmatch_lines(["*--assay-waivers: a waiver is incomplete*"])
+
+
+def test_a_gate_takes_reports_of_recorded_runs(run, functions, pytester):
+    result = run("""
+from kernels_and_functions import *
+def test_all(assay_gate):
+    with assay.torch.record() as run:
+        Half.apply(torch.ones(3, requires_grad=True)).sum().backward()
+    assert not assay_gate.check(assay.torch.judge(run)).passed
+""")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*1 of 1 checks are no pass*", "*gradient.product*"])
 
 
 def test_baselines_of_a_session(run, pytester):

@@ -31,7 +31,7 @@ WRONG = [
     ("reduce_sum", kernels.reduce_into_empty, {}, "leaves elements of its result unwritten"),
     ("softmax", kernels.softmax_in_place, {}, "writes into its operands"),
     ("matmul", kernels.matmul_unsteady, {}, "gives another result from the same operands"),
-    ("softmax", kernels.softmax_other_axis, {}, "computes the reference with along axis 0"),
+    ("softmax", kernels.softmax_other_axis, {}, "computes the reference along axis 0"),
     ("gemm", kernels.linear_untransposed, WEIGHT, "with operand 1 read as if it lay transposed"),
     ("normalise", kernels.layer_norm_epsilon_outside, CENTERED, "with epsilon outside the root"),
     ("normalise", kernels.layer_norm_of_sample, CENTERED, "with the variance of a sample"),

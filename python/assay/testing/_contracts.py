@@ -8,7 +8,7 @@ from assay import _models, _shapes, ops
 from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import Report
-from assay._vocabulary import attributes_of, leading, row_of
+from assay._vocabulary import attributes_of, completed, leading, row_of
 from assay.errors import UsageError, wrong
 
 
@@ -75,7 +75,7 @@ def demand(report: Report, *, allow_vacuous: bool = False) -> None:
     """Raises what the report's verdict asks for."""
     __tracebackhide__ = True
     verdict = report.verdict
-    if verdict == "passed" or (verdict == "vacuous" and allow_vacuous):
+    if report.passed or (verdict == "vacuous" and allow_vacuous):
         return
     if verdict == "failed":
         raise ContractViolation(explanation(report), report)
@@ -108,7 +108,7 @@ def _of_operation(op: str, operands: list[Bits], results: list[Bits], attributes
     row_of(op)
     if not operands:
         raise _shapes.Misfit(f"{op} needs inputs")
-    plain = attributes_of(op, attributes, len(operands[leading(op, len(operands))].shape))
+    plain = completed(op, attributes_of(op, attributes, len(operands[leading(op, len(operands))].shape)))
     _shapes.result_of(op, [one.widened().dtype for one in operands], [one.shape for one in operands], plain)  # or what does not fit
     node: dict[str, Any] = {"op": op, "operands": list(range(len(operands)))}
     if plain:

@@ -3,27 +3,34 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import inspect
 import re
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from assay import _arguments
+from assay import _arguments, _source
 from assay._arrays import Bits, UnsupportedArray, bits_of
 from assay._checks import Check, announce, judge
 from assay._reports import VACUOUS, Case, Finding, Report
 from assay._shapes import INTEGERS
+from assay._vocabulary import DEFAULTS, ROWS
 from assay.errors import UsageError
 from assay.testing._contracts import ContractViolation, NotDecided, spelled
-from assay.testing._memory import Buffer, Library, NumPy, Output, Placed, Torch, is_poison
-from assay.testing._plans import Probe, probes
+from assay.testing._memory import Buffer, Library, NumPy, Output, Placed, Torch, carrier_of, is_poison, plain
+from assay.testing._plans import Probe, planned
+from assay.testing._references import probes_of
 
 # What the probes themselves find, in words.
 RULES = {"probe.unwritten": "leaves elements of its result unwritten", "probe.operand": "writes into its operands",
          "probe.guard": "writes outside of its result", "probe.unsteady": "gives another result from the same operands",
          "probe.shape": "gives a result of another type or shape"}
-_MOST_VACUOUS = 0.05  # probes go where contracts say little
+# The share of elements of a kind of ordinary probes that may be vacuous. The other kinds, and layouts, which repeat values, do not count: kinks,
+# cancellation and the ends of the range are where contracts say little whatever a kernel does.
+_MOST_VACUOUS, _ORDINARY = 0.25, ("integers", "dense", "sparse", "one hot")
+_OUTSIDE = "gives values outside of its contract"
+_AS_DENSE = "reads operands as if they were dense in memory"
 _PART, _ENOUGH = 100, 60  # probes that are judged at once; failing ones after which no further part is judged
 # As the program explains a failure by a fault of its bank.
 _EXPLANATION = re.compile(r"the result (?:equals the reference (.*?)(?:, bit for bit)?|is what the reference (.*) may give)")
@@ -33,13 +40,29 @@ class Declined(Exception):
     """Raised by a kernel that does not take what a probe asks for; the probe does not count."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class KernelReport(Report):
-    """What came of a plan; `faults` are the words for it, the most frequent first, with the number of probes."""
+    """What came of a plan; `faults` are the words for it, with the number of probes: what the kernel does beside computing, then the fault that explains
+    most failing probes; where none does, that values are outside of their contract comes before faults that explain few."""
 
     faults: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     probes: int = 0
     left: int = 0  # probes that were not judged because enough others fail
+
+    @functools.cached_property
+    def vacuous_shares(self) -> dict[str, float]:
+        """Of each kind of probe the share of elements whose sets say nothing; of operands that are dense in memory."""
+        sums: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
+        for case in self.cases:
+            if case.kind:
+                sums[case.kind][0] += case.vacuous
+                sums[case.kind][1] += case.judged
+        return {kind: vacuous / judged for kind, (vacuous, judged) in sums.items() if judged}
+
+    def is_vacuous(self) -> bool:
+        """Whether the contract says too little on ordinary probes; on all, where a plan has no ordinary ones."""
+        shares = {kind: share for kind, share in self.vacuous_shares.items() if kind in _ORDINARY}
+        return any(share > self.most_undecided for share in shares.values()) if shares else super().is_vacuous()
 
     def summary(self) -> str:
         """The verdict with its counts."""
@@ -47,36 +70,65 @@ class KernelReport(Report):
         return f"{super().summary()}; {self.probes} probes{more}"
 
 
-def audit_kernel(op: str, kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
-                 plan: Sequence[Probe] | None = None, out: bool = False, arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu",
-                 dtype: str = "float32", seed: int = 1, blocks: bool = True, strided: bool = True, repeats: int = 2,
-                 raises: bool = True) -> KernelReport:
+def audit_kernel(op: str | Callable[..., Any], kernel: Callable[..., Any], *, attributes: Mapping[str, Any] | None = None, model: str | None = None,
+                 like: str | Sequence[Sequence[int]] | None = None, plan: Sequence[Probe] | None = None, out: bool = False,
+                 arrays: str | Callable[[Any], Any] = "numpy", device: str = "cpu", dtype: str = "float32", seed: int = 1, blocks: bool = True,
+                 strided: bool = True, repeats: int = 2, raises: bool = True) -> KernelReport:
     """Runs a kernel through the probe plan of an operation and judges all it gives by the operation's contract.
+
+    `op` is the name of an operation, of a composite region ("attention", "layer norm backward", ...), or a function in the words of `assay.ops`, which
+    borrows the probes of the operation `like`, or gets probes of the shapes in `like`, one for each operand.
 
     The kernel is called as `kernel(*operands, **attributes)` and returns its result, or, with `out=True`, as `kernel(*operands, out=array, **attributes)`:
     the output is then poisoned and lies between guard zones. `attributes` pins attributes (a kernel that softmaxes over the last axis:
-    `attributes={"axis": -1}`); pinned ones are handed over only if the kernel has parameters of their names. Operands lie between guard zones, in several
+    `attributes={"axis": -1}`); pinned ones are handed over only if the kernel has parameters of their names, and one that has a default in ONNX and PyTorch
+    (`alpha` of elu) is pinned to it where the kernel has no parameter. A `plan` made by `probes` has its own. Operands lie between guard zones, in several
     layouts unless `strided=False`; each probe runs `repeats` times, on memory that is poisoned differently. `arrays` is "numpy", "torch" (on
-    `device`) or a function that makes an array of a NumPy one (`jax.numpy.asarray`). A kernel that raises declines the probe.
+    `device`) or a function that makes an array of a NumPy one (`jax.numpy.asarray`). `dtype` may be "float16" or "bfloat16": results are then judged as
+    stored in it. A kernel that raises declines the probe.
 
-    Raises ContractViolation with the faults by name, NotDecided where every probe was declined or more than 5 % of the elements are vacuous;
-    with `raises=False` only the report says so.
+    Raises ContractViolation with the faults by name, NotDecided where every probe was declined or more than a quarter of the elements of a kind of
+    ordinary probes are vacuous; with `raises=False` only the report says so.
     """
     __tracebackhide__ = True
-    _arguments.text("op", op), _arguments.function("kernel", kernel), _arguments.whole("repeats", repeats, 1, 1000)
-    wanted = list(plan) if plan is not None else probes(op, attributes=attributes, dtype=dtype, seed=seed, blocks=blocks, strided=strided)
+    _arguments.function("kernel", kernel), _arguments.whole("repeats", repeats, 1, 1000)
+    call = _Call(kernel, frozenset(attributes or ()), out)
+    if callable(op):
+        if plan is None and like is None:
+            raise UsageError("an expression borrows its probes", where="like", advice="like='softmax', or a list of shapes, one for each operand")
+        wanted = list(plan) if plan is not None else probes_of(op, like, attributes, dtype, seed, blocks, strided)
+        op = str(getattr(op, "__name__", "expression"))
+    else:
+        _arguments.text("op", op)
+        wanted = list(plan) if plan is not None else planned(op, attributes, call.silent(op, attributes), dtype, seed, blocks, strided)
+    call.constant = _constant(wanted) if plan is not None else frozenset()
     library: Library = Torch(device) if arrays == "torch" else NumPy(arrays if callable(arrays) else None)
     if out and callable(arrays):
         raise UsageError("out=True needs arrays that share memory: numpy or torch")
-    call = _Call(kernel, frozenset(attributes or ()), out)
-    with np.errstate(all="ignore"):  # probes overflow on purpose
-        outcomes = [_run(probe, call, library, model, max(repeats, 2)) for probe in wanted]
-    report = _judged(outcomes, op)
+
+    def run(probe: Probe) -> _Outcome:
+        with np.errstate(all="ignore"):  # probes overflow on purpose
+            return _run(probe, call, library, model, max(repeats, 2))
+
+    outcomes = [run(probe) for probe in wanted]
+    report = _judged(outcomes, op, run)
     failing = {case.name for case in report.cases if _fails(case)}
+    place = _source.place_of(kernel)
+    for case in report.cases:
+        case.file, case.line = place
     announce([one.check for one in outcomes if one.check is not None and one.probe.name in failing], report)
     if raises and not report.passed:
-        raise (ContractViolation if report.verdict == "failed" else NotDecided)(report.text, report)
+        raise (ContractViolation if report.failed else NotDecided)(report.text, report)
     return report
+
+
+def _constant(plan: Sequence[Probe]) -> frozenset[str]:
+    """Attributes that have one value in the whole plan: it was selected for a kernel that has this value."""
+    every: dict[str, set[str]] = collections.defaultdict(set)
+    for probe in plan:
+        for key, value in probe.arguments().items():
+            every[key].add(repr(value))
+    return frozenset(key for key, values in every.items() if len(values) == 1)
 
 
 class _Call:
@@ -84,6 +136,7 @@ class _Call:
 
     def __init__(self, kernel: Callable[..., Any], pinned: frozenset[str], out: bool) -> None:
         self.kernel, self.pinned, self.out = kernel, pinned, out
+        self.constant: frozenset[str] = frozenset()
         try:
             self.signature: inspect.Signature | None = inspect.signature(kernel)
         except (TypeError, ValueError):
@@ -92,10 +145,19 @@ class _Call:
         self.names = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
         self.takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
 
+    def silent(self, op: str, attributes: Mapping[str, Any] | None) -> frozenset[str]:
+        """Attributes with a default, which the kernel does not take and nobody pins."""
+        if op not in ROWS or self.signature is None or self.takes_any:
+            return frozenset()
+        return frozenset(key for key in DEFAULTS.get(op, {}) if key not in self.names and key not in (attributes or {}))
+
     def __call__(self, probe: Probe, operands: Sequence[Any], output: Any) -> Any:
         given: dict[str, Any] = {"out": output} if self.out else {}
+        pinned = self.pinned | probe.pinned | self.constant
         for key, value in probe.arguments().items():
-            asked = next((name for name in self.pinned if name == key or {name, key} <= {"axis", "axes"} or {name, key} <= {"keepdims", "keep_dims"}), None)
+            if key not in self.names and DEFAULTS.get(probe.op, {}).get(key) is ... and not self.takes_any:
+                continue  # it means nothing here
+            asked = next((name for name in pinned if name == key or {name, key} <= {"axis", "axes"} or {name, key} <= {"keepdims", "keep_dims"}), None)
             if self.takes_any or key in self.names:
                 given[key] = value
             elif asked in self.names:
@@ -121,8 +183,9 @@ class _Outcome:
 
 
 def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats: int) -> _Outcome:
+    """The calls of one probe. In each, operands and what lies round the result are watched: what hides behind the poison of one shows in the next."""
     rounds: list[list[Buffer]] = []
-    outcome = _Outcome(probe)
+    outcome, written, overruns = _Outcome(probe), set[int](), 0
     for round_ in range(repeats):
         operands = [Placed(library, bits, probe.layout, round_) for bits in probe.operands]
         outputs = [Output(library, dtype, shape, round_) for dtype, shape in probe.results]
@@ -139,17 +202,17 @@ def _run(probe: Probe, call: _Call, library: Library, model: str | None, repeats
             return outcome
         except Exception as why:  # whatever a kernel raises, it declines
             return _Outcome(probe, declined=str(why) if isinstance(why, Declined) else f"{type(why).__name__}: {why}")
-        if round_ == 0:
-            written = [i for i, one in enumerate(operands) if not one.is_untouched]
-            if written:
-                outcome.findings.append(_finding(probe, "probe.operand", f"operand {', '.join(map(str, written))} was written"))
-            overruns = sum(one.overruns() for one in outputs)
-            if overruns:
-                outcome.findings.append(_finding(probe, "probe.guard", f"{overruns} elements beside the result were written"))
+        written |= {i for i, one in enumerate(operands) if not one.is_untouched}
+        overruns = max(overruns, sum(one.overruns() for one in outputs))
         rounds.append(results)
+    if written:
+        outcome.findings.append(_finding(probe, "probe.operand", f"operand {', '.join(map(str, sorted(written)))} was written"))
+    if overruns:
+        outcome.findings.append(_finding(probe, "probe.guard", f"{overruns} elements beside the result were written"))
     outcome.findings += _compared(probe, rounds)
-    bits = [Bits(dtype, shape, array.tobytes()) for (dtype, shape), array in zip(probe.results, rounds[0])]
-    outcome.check = Check(probe.name, probe.nodes, probe.operands, bits, spelled(model, probe.operands), probe.outputs)
+    bits = [Bits(dtype, shape, (array.view("u1") != 0 if dtype == "bool" else array).tobytes()) for (dtype, shape), array in zip(probe.results, rounds[0])]
+    everything = [*probe.operands, *probe.captured]
+    outcome.check = Check(probe.name, probe.nodes, everything, bits, spelled(model, everything), probe.outputs)
     return outcome
 
 
@@ -167,10 +230,10 @@ def _results(probe: Probe, returned: Any) -> list[Buffer]:
             bits = bits_of(one, "the result")
         except UnsupportedArray as why:
             raise _Misshapen(str(why)) from None
-        array = bits.numpy()
+        array = bits.carrier()
         if bits.shape != shape or (bits.dtype != dtype and not {bits.dtype, dtype} <= set(INTEGERS)):
             raise _Misshapen(f"{bits.dtype} {list(bits.shape)} instead of {dtype} {list(shape)}")
-        converted = array.astype(dtype)
+        converted = array.astype(carrier_of(dtype))
         if not np.array_equal(converted, array, equal_nan=dtype.startswith("float")):
             raise _Misshapen(f"{bits.dtype} with numbers that are no {dtype}")
         arrays.append(converted)
@@ -179,14 +242,18 @@ def _results(probe: Probe, returned: Any) -> list[Buffer]:
 
 def _compared(probe: Probe, rounds: list[list[Buffer]]) -> list[Finding]:
     """Elements that kept the poison of every round were not written; others have to be the same in all."""
-    unwritten = unsteady = 0
+    unwritten = unsteady = untrue = 0
     for position in range(len(probe.results)):
         arrays = [results[position] for results in rounds]
         kept = np.logical_and.reduce([is_poison(one, i) for i, one in enumerate(arrays)])
-        plain = [np.ascontiguousarray(one).view(f"u{one.itemsize}" if one.dtype != bool else "u1").reshape(one.shape) for one in arrays]
-        differs = np.logical_or.reduce([one != plain[0] for one in plain[1:]]) & ~kept
+        bits = [plain(one) for one in arrays]
+        differs = np.logical_or.reduce([one != bits[0] for one in bits[1:]]) & ~kept
         unwritten, unsteady = unwritten + int(kept.sum()), unsteady + int(differs.sum())
+        if arrays[0].dtype == bool:
+            untrue += int(((bits[0] > 1) & ~kept).sum())
     found = []
+    if untrue:
+        found.append(_finding(probe, "probe.shape", f"{untrue} truth values are neither 0 nor 1", untrue))
     if unwritten:
         found.append(_finding(probe, "probe.unwritten", f"{unwritten} elements were left as they were", unwritten))
     if unsteady:
@@ -198,50 +265,80 @@ def _finding(probe: Probe, rule: str, message: str, elements: int = 1) -> Findin
     return Finding("fail", rule, probe.name, f"'{probe.name}': the kernel {RULES[rule]}: {message}", [], elements)
 
 
-def _judged(outcomes: list[_Outcome], op: str) -> KernelReport:
+def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome]) -> KernelReport:
     """Part by part, until enough probes fail: each failure is tried against the whole bank."""
     ran = [one for one in outcomes if not one.declined]
     every: list[Case] = []
-    layouts: list[str] = []
+    failed: list[_Outcome] = []
     for start in range(0, len(ran), _PART):
         part = ran[start:start + _PART]
         checks = [one.check for one in part if one.check is not None]
         cases = iter(judge(checks).cases if checks else [])
         for one in part:
             case = next(cases) if one.check is not None else Case(one.probe.name, op, failed=1)
-            case.findings = [*one.findings, *(found for found in case.findings if found.rule != VACUOUS)]
+            case.kind = one.probe.kind if one.probe.layout == "dense" else ""
+            case.findings = [*one.findings, *(_by_name(found, case.op, op) for found in case.findings if found.rule != VACUOUS)]
+            case.op = op
             every.append(case)
             if _fails(case):
-                layouts.append(one.probe.layout)
-        if len(layouts) >= _ENOUGH:
+                failed.append(one)
+        if len(failed) >= _ENOUGH:
             break
     report = KernelReport(every, title=f"assay kernel {op}", most_undecided=_MOST_VACUOUS, probes=len(outcomes), left=len(ran) - len(every),
                           declined=[(one.probe.name, one.declined) for one in outcomes if one.declined])
-    report.faults = _faults(every)
-    if layouts and "dense" not in layouts:
-        report.faults.insert(0, ("reads operands as if they were dense in memory", len(layouts)))
+    report.faults = _faults(every, {one.probe.name for one in failed if one.check is not None and _is_nan_alone(one.check)})
+    if failed and all(one.probe.layout != "dense" for one in failed) and _are_right_when_dense(failed[:8], run):
+        report.faults.insert(0, (_AS_DENSE, len(failed)))
     report.text = _text(report, op)
     return report
+
+
+def _by_name(finding: Finding, ops: str, op: str) -> Finding:
+    """A region of several operations is known by its name, not by their list."""
+    if finding.rule == f"contract.{ops}":
+        finding.rule = f"contract.{op}"
+    return finding
+
+
+def _are_right_when_dense(failed: Sequence[_Outcome], run: Callable[[Probe], _Outcome]) -> bool:
+    """Whether it is the strides: the same values, some of them repeated, pass where they are dense in memory."""
+    again = [run(dataclasses.replace(one.probe, layout="dense")) for one in failed]
+    if any(one.findings or one.check is None for one in again):
+        return False
+    return not any(_fails(case) for case in judge([one.check for one in again if one.check is not None]).cases)
+
+
+def _is_nan_alone(check: Check) -> bool:
+    """Whether every element of the results is NaN, of which many faults are the cause."""
+    arrays = [one.numpy() for one in check.results]
+    return all(one.size and one.dtype.kind == "f" and bool(np.isnan(one).all()) for one in arrays)
 
 
 def _fails(case: Case) -> bool:
     return any(one.kind == "fail" for one in case.findings)
 
 
-def _faults(cases: list[Case]) -> list[tuple[str, int]]:
-    """What the findings come to: rules of the probes, and explanations by the bank. The words that explain most probes come first; of the
-    others only those that explain a probe which no earlier ones do."""
+def _faults(cases: list[Case], nan_alone: set[str]) -> list[tuple[str, int]]:
+    """What the findings come to: rules of the probes, then explanations by the bank, the most frequent first, each only where it explains a probe which no
+    earlier one does. Where none explains most of the probes that give wrong values, these values come first; probes that give NaN alone do not count."""
     explained: dict[str, set[int]] = collections.defaultdict(set)
+    rules: dict[str, set[int]] = collections.defaultdict(set)
+    wrong = {i for i, case in enumerate(cases) if any(one.kind == "fail" and one.rule not in RULES for one in case.findings)}
     for index, case in enumerate(cases):
         for finding in case.findings:
             if finding.rule in RULES:
-                explained[RULES[finding.rule]].add(index)
+                rules[RULES[finding.rule]].add(index)
             for line in finding.details:
                 if found := _EXPLANATION.fullmatch(line):
                     explained[f"computes the reference {found[1] or found[2]}"].add(index)
-    faults, covered = list[tuple[str, int]](), set[int]()
+    faults = [(words, len(indices)) for words, indices in sorted(rules.items(), key=lambda item: -len(item[1]))]
+    covered = set[int]().union(*rules.values())
+    telling = {index for index in wrong if cases[index].name not in nan_alone}
+    most = max((len(indices & telling) for indices in explained.values()), default=0)
+    if wrong - covered and 2 * most <= len(telling):
+        faults.append((_OUTSIDE, len(wrong)))
     for words, indices in sorted(explained.items(), key=lambda item: -len(item[1])):
-        if words in RULES.values() or indices - covered:
+        if indices - covered:
             faults.append((words, len(indices)))
             covered |= indices
     return faults
@@ -251,6 +348,8 @@ def _text(report: KernelReport, op: str) -> str:
     failing = [case for case in report.cases if _fails(case)]
     lines = [f"kernel of {op}: {len(failing)} of {len(report.cases)} probes fail"] if failing else []
     lines += [f"  {count} of them: it {words}" for words, count in report.faults[:5]]
+    if report.verdict == "vacuous":
+        lines.append("vacuous elements, by kind of probe: " + ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in report.vacuous_shares.items() if share))
     for case in failing[:2]:
         lines += [f"{case.name}", *("  " + line for one in case.findings for line in one.text.splitlines())]
     if report.declined:

@@ -7,32 +7,39 @@ from typing import Any, Callable, Protocol, Sequence
 import numpy as np
 
 from assay._arrays import Bits
+from assay.errors import UsageError
 from assay.testing._plans import broadcast_axis
 
 Buffer = np.ndarray[Any, np.dtype[Any]]
 GUARD = 64  # elements on either side
-# Bits that no computation gives by accident, one pattern per round: NaN with a payload, then a number. Round operands lie others than in results: a
-# kernel that copies what lies beside an operand has written its result.
-_POISONS = {4: (0x7FE5A5A5, 0x45A5A5A5), 8: (0x7FFCA5A5A5A5A5A5, 0x40A5A5A5A5A5A5A5), 2: (0x5AA5, 0x35A5), 1: (0x5A, 0x25)}
-_BESIDE = {4: (0x7FE3C3C3, 0x43C3C3C3), 8: (0x7FFCC3C3C3C3C3C3, 0x40C3C3C3C3C3C3C3), 2: (0x3CC3, 0x53C3), 1: (0x3C, 0x43)}
+# Bits that no computation gives by accident, one pattern per round: NaN with a payload where the type has one, then a number. A value that a type of
+# eight bits may well hold differs from the pattern of the other round; as truth values, both are neither true nor false. Round operands lie others than
+# in results: a kernel that copies what lies beside an operand has written its result.
+_POISONS = {4: (0x7FE5A5A5, 0x45A5A5A5), 8: (0x7FFCA5A5A5A5A5A5, 0x40A5A5A5A5A5A5A5), 2: (0x7FA5, 0x35A5), 1: (0x5A, 0x25)}
+_BESIDE = {4: (0x7FE3C3C3, 0x43C3C3C3), 8: (0x7FFCC3C3C3C3C3C3, 0x40C3C3C3C3C3C3C3), 2: (0x7FC3, 0x53C3), 1: (0x3C, 0x43)}
+
+
+def carrier_of(dtype: str) -> str:
+    """NumPy's type that holds the bits of an element type: bfloat16 lies in uint16."""
+    return "uint16" if dtype == "bfloat16" else dtype
+
+
+def plain(array: Buffer) -> Buffer:
+    """The bits of the elements, as unsigned numbers."""
+    dense = np.ascontiguousarray(array)
+    return np.asarray(dense.view(f"u{dense.itemsize}")).reshape(array.shape)
 
 
 def poisoned(count: int, dtype: str, round_: int, patterns: dict[int, tuple[int, int]] | None = None) -> Buffer:
-    """A flat buffer of that many elements, all poison; truth values are true, then false, since others are none."""
-    array: Buffer = np.empty(count, dtype)
-    if dtype == "bool":
-        array.fill(round_ % 2 == 0)
-    else:
-        array.view(f"u{array.itemsize}").fill((patterns or _POISONS)[array.itemsize][round_ % 2])
+    """A flat buffer of that many elements, all poison."""
+    array: Buffer = np.empty(count, carrier_of(dtype))
+    plain(array)[...] = (patterns or _POISONS)[array.itemsize][round_ % 2]
     return array
 
 
 def is_poison(array: Buffer, round_: int) -> Buffer:
-    """Which elements have the bits of that round's poison; of truth values none can be told."""
-    dense = np.ascontiguousarray(array)
-    if dense.dtype == bool:
-        return np.zeros(dense.shape, bool)
-    return np.asarray(dense.view(f"u{dense.itemsize}") == _POISONS[dense.itemsize][round_ % 2]).reshape(array.shape)
+    """Which elements have the bits of that round's poison."""
+    return np.asarray(plain(array) == _POISONS[array.itemsize][round_ % 2])
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[list[int], int, int]:
@@ -52,11 +59,19 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[list[int], int, int]:
 class Library(Protocol):
     """How a kernel's arrays are made of flat buffers."""
 
-    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
-        """An array over the buffer, and what reads the whole buffer back."""
+    def view(self, flat: Buffer, dtype: str, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+        """An array of this element type over the buffer, and what reads the whole buffer back."""
 
     def spoil(self, shape: Sequence[int], dtype: str, round_: int) -> None:
         """Leaves poison in memory that was just freed, for kernels that allocate their result and do not fill it."""
+
+
+def _bfloat16() -> Any:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise UsageError("NumPy has no bfloat16", where="dtype", advice="arrays='torch', or pip install ml_dtypes") from None
+    return ml_dtypes.bfloat16
 
 
 class NumPy:
@@ -65,7 +80,9 @@ class NumPy:
     def __init__(self, convert: Callable[[Any], Any] | None = None) -> None:
         self.convert = convert
 
-    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+    def view(self, flat: Buffer, dtype: str, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+        if dtype == "bfloat16":
+            flat = flat.view(_bfloat16())
         array = np.lib.stride_tricks.as_strided(flat[first:], tuple(shape), tuple(stride * flat.itemsize for stride in strides))
         return (self.convert(array) if self.convert else array), lambda: flat
 
@@ -80,16 +97,17 @@ class Torch:
     def __init__(self, device: str) -> None:
         self.device = device
 
-    def view(self, flat: Buffer, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
+    def view(self, flat: Buffer, dtype: str, shape: Sequence[int], strides: Sequence[int], first: int) -> tuple[Any, Callable[[], Buffer]]:
         import torch
 
-        tensor = torch.from_numpy(flat).to(self.device)
-        return tensor.as_strided(tuple(shape), tuple(strides), first), lambda: tensor.cpu().numpy()
+        tensor = torch.from_numpy(flat.view(np.int16) if dtype == "bfloat16" else flat).to(self.device)
+        typed = tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
+        return typed.as_strided(tuple(shape), tuple(strides), first), lambda: tensor.cpu().numpy().view(flat.dtype)
 
     def spoil(self, shape: Sequence[int], dtype: str, round_: int) -> None:
         import torch
 
-        held = [torch.from_numpy(poisoned(math.prod(shape), dtype, round_)).to(self.device).clone() for _ in range(8)]
+        held = [torch.from_numpy(poisoned(math.prod(shape), dtype, round_).view(np.uint8)).to(self.device).clone() for _ in range(8)]
         held.clear()
 
 
@@ -100,9 +118,9 @@ class Placed:
         strides, offset, room = strides_of(bits.shape, layout)
         flat = poisoned(room + 2 * GUARD, bits.dtype, round_, _BESIDE)
         inside = np.lib.stride_tricks.as_strided(flat[GUARD + offset:], bits.shape, tuple(stride * flat.itemsize for stride in strides))
-        inside[...] = bits.numpy()
+        inside[...] = bits.carrier()
         self._before = flat.tobytes()
-        self.array, self._read = library.view(flat, bits.shape, strides, GUARD + offset)
+        self.array, self._read = library.view(flat, bits.dtype, bits.shape, strides, GUARD + offset)
 
     @property
     def is_untouched(self) -> bool:
@@ -116,7 +134,7 @@ class Output:
     def __init__(self, library: Library, dtype: str, shape: Sequence[int], round_: int) -> None:
         self.shape, self._round = tuple(shape), round_
         strides, _, _ = strides_of(shape, "dense")
-        self.array, self._read = library.view(poisoned(math.prod(shape) + 2 * GUARD, dtype, round_), shape, strides, GUARD)
+        self.array, self._read = library.view(poisoned(math.prod(shape) + 2 * GUARD, dtype, round_), dtype, shape, strides, GUARD)
 
     def result(self) -> Buffer:
         """A copy of what is there now."""
@@ -126,7 +144,4 @@ class Output:
     def overruns(self) -> int:
         """Elements outside of the result that were written."""
         flat = self._read()
-        outside = np.concatenate([flat[:GUARD], flat[flat.size - GUARD:]])
-        if outside.dtype == bool:
-            return int((outside != (self._round % 2 == 0)).sum())
-        return int((~is_poison(outside, self._round)).sum())
+        return int((~is_poison(np.concatenate([flat[:GUARD], flat[flat.size - GUARD:]]), self._round)).sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import subprocess
 import tempfile
 from fractions import Fraction
@@ -13,7 +14,7 @@ from assay import _arguments, _programs, _shapes
 from assay._arrays import Bits
 from assay._checks import Node, Refused
 from assay._safetensors import read_trace
-from assay._vocabulary import ROWS, UnknownOperation, WrongAttributes, attributes_of, leading
+from assay._vocabulary import DEFAULTS, ROWS, UnknownOperation, WrongAttributes, attributes_of, is_default, leading
 from assay.errors import wrong
 
 LAYOUTS = ("dense", "transposed", "stepped", "broadcast_first", "broadcast_last")
@@ -34,11 +35,13 @@ class Probe:
     outputs: Sequence[int]
     results: Sequence[tuple[str, tuple[int, ...]]]  # element types and shapes
     layout: str = "dense"
+    pinned: frozenset[str] = frozenset()  # attributes that the plan was made for: a kernel need not take them
+    captured: Sequence[Bits] = ()  # operands of an expression that no kernel is handed
 
     @property
     def kind(self) -> str:
         """"integers", "dense", "one hot", "special values", ..."""
-        return self.name.rpartition(": ")[2].partition(" float")[0].partition(" int")[0]
+        return re.split(r" (?=b?float|u?int|bool)", self.name.rpartition(": ")[2])[0]
 
     def arguments(self) -> dict[str, Any]:
         """The attributes as Python values: infinities and exponents as numbers, lists as tuples."""
@@ -51,19 +54,25 @@ def probes(op: str, *, attributes: Mapping[str, Any] | None = None, dtype: str =
     """The probe plan of an operation, or of a composite region such as "attention" or "layer norm backward".
 
     `attributes` pins some: numbers and axes are set (an axis may be negative), others select. `blocks` are lines of 8,193 elements and more, where kernels
-    that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone,
-    unless `dtypes` names more ("int64", "uint8", "bool", ...).
+    that go block by block break; `strided` adds operands that are not dense in memory. Operations on several element types are probed in `dtype` alone
+    ("float32", "float64", "float16", "bfloat16"), unless `dtypes` names more ("int64", "uint8", "bool", ...).
     """
     _arguments.text("op", op), _arguments.text("dtype", dtype), _arguments.whole("seed", seed, 0, 2**64 - 1)
     if attributes is not None and not isinstance(attributes, Mapping):
         raise wrong("attributes", "values by name: a mapping", attributes)
+    return planned(op, attributes, frozenset(), dtype, seed, blocks, strided, dtypes)
+
+
+def planned(op: str, attributes: Mapping[str, Any] | None, silent: frozenset[str], dtype: str, seed: int, blocks: bool, strided: bool,
+            dtypes: Sequence[str] | None = None) -> list[Probe]:
+    """The same; the attributes of `silent` have their defaults."""
     found = [_probe(*one) for one in _regions(op, dtype, seed, blocks)]
     kept = _of_types(found, tuple(dtypes) if dtypes else (dtype,))
-    if attributes:
-        kept = [pinned for one in kept if (pinned := _pinned(one, attributes)) is not None]
+    if attributes or silent:
+        kept = [pinned for one in kept if (pinned := _pinned(one, dict(attributes or {}), silent)) is not None]
         if not kept:
-            raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes)}")
-    return [*kept, *(other for one in kept for other in _other_layouts(one))] if strided else kept
+            raise WrongAttributes(f"no probe of {op} fits the attributes {dict(attributes or {})}" + (f" and the defaults of {', '.join(sorted(silent))}" if silent else ""))
+    return [*kept, *(other for one in kept for other in other_layouts(one))] if strided else kept
 
 
 def _regions(op: str, dtype: str, seed: int, blocks: bool) -> Iterator[tuple[str, dict[str, Any], dict[str, Bits]]]:
@@ -97,8 +106,12 @@ def _of_types(found: list[Probe], dtypes: tuple[str, ...]) -> list[Probe]:
     return [one for one in found if fits(one)] or found
 
 
-def _pinned(probe: Probe, given: Mapping[str, Any]) -> Probe | None:
-    """The probe with these attributes; none where they do not fit its operands."""
+def _pinned(probe: Probe, given: Mapping[str, Any], silent: frozenset[str] = frozenset()) -> Probe | None:
+    """The probe with these attributes, and with the defaults of the silent ones; none where they do not fit its operands."""
+    defaults = DEFAULTS.get(probe.op, {})
+    if not all(key in _FREE or is_default(probe.op, key, probe.attributes[key]) for key in silent & set(probe.attributes)):
+        return None
+    given = {**{key: defaults[key] for key in silent if key in _FREE and defaults[key] is not ...}, **given}
     rank = len(probe.operands[leading(probe.op, len(probe.operands))].shape)
     try:
         wanted = attributes_of(probe.op, given, rank)
@@ -110,16 +123,17 @@ def _pinned(probe: Probe, given: Mapping[str, Any]) -> Probe | None:
     if any(_python(probe.attributes.get(key)) != _python(value) for key, value in wanted.items() if key not in _FREE):
         return None
     try:
-        dtype, shape = _shapes.result_of(probe.op, [one.dtype for one in probe.operands], [one.shape for one in probe.operands], attributes)
+        dtype, shape = _shapes.result_of(probe.op, [one.widened().dtype for one in probe.operands], [one.shape for one in probe.operands], attributes)
+        dtype = probe.results[0][0] if dtype == "float32" else dtype
     except _shapes.Misfit:
         return None
     if math.prod(shape) and not all(math.prod(one.shape) for one in probe.operands) and probe.op not in ("reduce_sum", "reduce_prod", "matmul", "gemm"):
         return None  # a line without elements
     nodes = [{**probe.nodes[0], "attributes": attributes}]
-    return dataclasses.replace(probe, attributes=attributes, nodes=nodes, results=[(dtype, shape)])
+    return dataclasses.replace(probe, attributes=attributes, nodes=nodes, results=[(dtype, shape)], pinned=frozenset(given) | silent)
 
 
-def _other_layouts(probe: Probe) -> Iterator[Probe]:
+def other_layouts(probe: Probe) -> Iterator[Probe]:
     """The same call on operands that lie otherwise in memory; a few kinds of values are enough to see wrong strides."""
     if probe.kind not in ("integers", "dense") or max((math.prod(one.shape) for one in probe.operands), default=0) > 4096:
         return
@@ -139,7 +153,7 @@ def _equal_along(bits: Bits, layout: str) -> Bits:
         return bits
     import numpy as np
 
-    array = bits.numpy()
+    array = bits.carrier()
     return Bits(bits.dtype, bits.shape, np.repeat(array.take([0], axis), bits.shape[axis], axis).tobytes())
 
 

@@ -1,12 +1,13 @@
 """Recordings as traces, and what the gates say about them."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Collection, Mapping
+from typing import Any, Callable, Collection, Mapping, Sequence
 
 import torch
 
-from .._programs import gate
+from .. import _checks, _programs, _reports, _source
 from .._trace import Trace
 from ..errors import UsageError, wrong
 from .backward import Recorder
@@ -68,9 +69,9 @@ def trace_of(run: Recorder) -> Trace:
     return trace
 
 
-@dataclass
-class Report:
-    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided, 4: no trace.
+@dataclass(repr=False)
+class Report(_reports.Judged):
+    """What a gate found in a recorded run. `exit_code` 0: passed, 1: failed, 3: undecided.
 
     `left`: tensors whose numbers the program asked for, how and where. `detached`: values on the way to an output that `detach`, `data` or
     `no_grad` cut off. `unreached`: sides of thresholds on which no element lay.
@@ -88,7 +89,8 @@ class Report:
         """One more finding, by which the run is undecided."""
         self.exit_code = self.exit_code or 3
         self.json["verdict"] = "undecided" if self.exit_code == 3 else self.json.get("verdict")
-        self.json.setdefault("cases", []).append({"name": case, "findings": [{"kind": "undecided", "rule": rule, "message": message}]})
+        finding = {"kind": "undecided", "rule": rule, "subject": case, "message": message, "details": [], "elements": 1, "waiver": ""}
+        self.json.setdefault("cases", []).append({"name": case, "op": rule, "model": "", "head_room_used": 0.0, **dict.fromkeys(_reports.WORDS, 0), "findings": [finding]})
         self.text += f"undecided  {case}\n  {rule}: {message}\n"
 
     def tell(self, what: str, names: list[str]) -> None:
@@ -99,12 +101,40 @@ class Report:
             self.text += f"{what}: {'; '.join(names[:MOST_NAMES])}{f'; and {len(names) - MOST_NAMES} more' if len(names) > MOST_NAMES else ''}\n"
 
     @property
-    def passed(self) -> bool:
-        return self.exit_code == 0
+    def verdict(self) -> str:  # type: ignore[override]
+        """"passed", "passed with waivers", "failed" or "undecided"."""
+        return str(self.json.get("verdict", {0: "passed", 1: "failed"}.get(self.exit_code, "undecided")))
+
+    def _cases(self) -> Sequence[Any]:
+        return list(self.json.get("cases", []))
 
     @property
-    def failed(self) -> bool:
-        return self.exit_code == 1
+    def headline(self) -> str:
+        """The finding that decides, in one line: what is wrong, at which element, and in which Function or operation."""
+        kind = "fail" if self.failed else "undecided"
+        for case in self._cases():
+            for one in case["findings"]:
+                if one["kind"] == kind and not one["waiver"]:
+                    return f"{kind if kind != 'fail' else 'failed'}: {one.get('opening', one['message'])} ({case['name']}, {case['op']}) [{one['rule']}]"
+        refused = self.json.get("rejection")
+        reasons = [*self.json.get("troubles", []), *([f"{refused['code']} at {refused['place']}: required {refused['required']}, found {refused['found']}"] if refused else []),
+                   *(f"too many elements of {op} are vacuous or unsupported" for op in self.json.get("undecided_ops", [])),
+                   *(f"{one['message']} ({one['case']})" for one in self.findings if one["kind"] == "unsupported")]
+        return f"{self.verdict}: {reasons[0]}" if reasons else self.verdict
+
+    @property
+    def findings_text(self) -> str:
+        """The text from the first finding on; all of it where nothing was found."""
+        at = re.search(r"^(fail|undecided|vacuous|unsupported|waived)  ", self.text, re.MULTILINE)
+        return self.text[at.start():] if at else self.text
+
+    def as_cases(self) -> _reports.Report:
+        """The same as a report of `assay.testing`: for JUnit XML and SARIF."""
+        cases = [_reports.case_of(one) for one in self._cases()]
+        for op in self.json.get("undecided_ops", []):
+            why = _reports.Finding("undecided", _reports.VACUOUS, op, f"too many elements of {op} are vacuous or unsupported")
+            cases.append(_reports.Case("undecided elements", op, findings=[why]))
+        return _reports.Report(cases, self.text, "assay gradcheck", list(self.json.get("troubles", [])))
 
     @property
     def findings(self) -> list[dict[str, Any]]:
@@ -114,10 +144,10 @@ class Report:
         return sorted(found, key=lambda one: order.get(str(one.get("kind")), 2))
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:  # type: ignore[override]
         """Elements that passed, failed, are vacuous (their sets are too wide to say anything), or unsupported."""
         cases = self.json.get("cases", [])
-        return {key: sum(int(case.get(key, 0)) for case in cases) for key in ("passed", "failed", "vacuous", "unsupported")}
+        return {key: sum(int(case.get(key, 0)) for case in cases) for key in _reports.WORDS}
 
     @property
     def undecided_share(self) -> float:
@@ -129,11 +159,47 @@ class Report:
         return (counts["vacuous"] + counts["unsupported"] + undecided) / total if total else 1.0
 
 
+def announce(report: Report, function: Any = None) -> None:
+    """Tells the pytest plugin, with the place of the `torch.autograd.Function` that a finding names, or else of the function that was checked. What its
+    waivers cover is waived in the report."""
+    if not _checks.listeners:
+        return
+    found = report.as_cases()
+    for case in found.cases:
+        own = _function_named(case.name) if case.findings else None
+        case.file, case.line = _source.place_of(function if own is None else own)
+    _checks.announce([], found)
+    if any(one.waiver for one in found.findings):
+        for case, told in zip(report.json["cases"], found.cases):
+            for finding, one in zip(case["findings"], told.findings):
+                finding["waiver"] = one.waiver
+        if found.passed:
+            report.exit_code, report.json["verdict"] = 0, found.verdict
+
+
+def _function_named(case: str) -> Any:
+    """The Function after which a region is called, "region 2 (Own)"; None where no Function, or more than one, has that name."""
+    name = case.partition("(")[2].rpartition(")")[0]
+    classes, every = [torch.autograd.Function], list[Any]()
+    while classes:
+        classes = [below for one in classes for below in one.__subclasses__()]
+        every += [one for one in classes if one.__name__ == name]
+    return every[0] if len(every) == 1 else None
+
+
 def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
     """Runs a gate on what was recorded: `gradcheck`, or `audit` where nothing was differentiated.
 
     A tensor that has no gradient, since `detach` or `no_grad` cuts all its ways to the output, makes the report undecided, unless `detached` names it, or is True.
+    A trace that the program does not read, or a mistake of the program itself, is no verdict: it raises an `assay.Error` that says why.
     """
+    report = judged(run, verb, *options, detached=detached)
+    announce(report)
+    return report
+
+
+def judged(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool | Collection[str] = ()) -> Report:
+    """The same, and nobody is told."""
     if not isinstance(run, Recorder):
         raise wrong("run", "what assay.torch.record gave", run)
     if verb not in ("gradcheck", "audit") or not all(isinstance(one, str) for one in options):
@@ -145,8 +211,7 @@ def judge(run: Recorder, verb: str = "gradcheck", *options: str, detached: bool 
     cut = cut_off(run)
     trace = trace_of(run).to_bytes()
     verb = "audit" if verb == "gradcheck" and not run.claims and not any(one.found for one in run.moves) else verb
-    code, report, text = gate(verb, trace, *options)
-    found = Report(code, report, text, trace)
+    found = Report(*_programs.judgement(verb, trace, *options), trace)
     found.tell("left", [str(one) for one in run.left])
     found.tell("detached", [run.memory.values[v].name for v in cuts_of(run)])
     for name in cut:

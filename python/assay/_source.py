@@ -1,0 +1,27 @@
+"""Where functions stand: file and first line, for reports."""
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+Place = tuple[str, int]
+NOWHERE: Place = ("", 1)
+
+
+def place_of(function: Any) -> Place:
+    """The file and line of a function, of what it wraps, or of the class whose method it is (`Square.apply`); NOWHERE for what is compiled."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    owner = getattr(function, "__self__", None)
+    for one in (function, owner, type(function)):
+        if one is None or getattr(one, "__module__", "") in ("builtins", "functools"):
+            continue
+        try:
+            found = inspect.unwrap(one)
+            path = inspect.getsourcefile(found)
+            if path:
+                return path, max(inspect.getsourcelines(found)[1], 1)
+        except (OSError, TypeError, ValueError):
+            continue
+    return NOWHERE

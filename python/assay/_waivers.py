@@ -1,0 +1,88 @@
+"""Waivers: findings that are accepted for a while (docs/gates.md). They cover what a finding prints, as those of the program do."""
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from typing import Any, Sequence
+
+from assay._reports import Case, Finding, Report
+from assay.errors import MalformedInput
+
+_TEXTS = ("id", "rule", "reason", "owner", "expires", "op", "tensor")
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiver:
+    """One entry of the file."""
+
+    id: str
+    rule: str
+    reason: str
+    owner: str
+    expires: str
+    op: str = ""
+    tensor: str = ""
+    most_elements: int | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        """Its last day is over."""
+        return self.expires < datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+
+    def covers(self, case: Case, finding: Finding) -> bool:
+        """By rule, by the operations or the name of what ran, by the tensor, each as it is printed."""
+        is_op = self.op in ("", case.op, case.name) or f"({self.op})" in case.name
+        is_tensor = self.tensor in ("", finding.subject) or f"'{self.tensor}'" in finding.headline
+        return self.rule == finding.rule and is_op and is_tensor and (self.most_elements is None or finding.elements <= self.most_elements)
+
+    @property
+    def words(self) -> str:
+        """As the program writes them below a finding."""
+        return f"waived by {self.id} ({self.owner}, until {self.expires}): {self.reason}"
+
+
+def read(path: str) -> list[Waiver]:
+    """The waivers of a file; MalformedInput says what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError) as why:
+        raise MalformedInput("waivers cannot be read", where=path, why=str(why), code="waivers.json") from None
+    entries = found.get("waivers") if isinstance(found, dict) else None
+    if not isinstance(entries, list):
+        raise MalformedInput("waivers cannot be read", where=path, why='required: "waivers", a list, found: none', code="waivers.json")
+    return [_waiver(one, path) for one in entries]
+
+
+def _waiver(entry: Any, path: str) -> Waiver:
+    fields = entry if isinstance(entry, dict) else {}
+    texts = {key: value for key, value in fields.items() if key in _TEXTS and isinstance(value, str)}
+    most = fields.get("most_elements")
+    is_count = most is None or isinstance(most, int) and not isinstance(most, bool) and most >= 0
+    complete = all(texts.get(key) for key in _TEXTS[:5]) and is_count and set(fields) == set(texts) | ({"most_elements"} & set(fields))
+    try:
+        datetime.date.fromisoformat(texts.get("expires", ""))
+    except ValueError:
+        complete = False
+    if not complete:
+        raise MalformedInput(
+            "a waiver is incomplete", where=path, code="waivers.field",
+            why=f"required: id, rule, reason, owner, expires as YYYY-MM-DD, and perhaps op, tensor, most_elements, found: {json.dumps(entry)}")
+    return Waiver(**texts, most_elements=most)
+
+
+def apply(report: Report, waivers: Sequence[Waiver]) -> None:
+    """Marks the findings that they cover."""
+    for case in report.cases:
+        for finding in case.findings:
+            waiver = next((one for one in waivers if not one.is_expired and one.covers(case, finding)), None)
+            if waiver is not None and not finding.waiver:
+                finding.waiver = waiver.id
+                finding.details.append(waiver.words)
+
+
+def troubles(waivers: Sequence[Waiver], used: set[str]) -> list[str]:
+    """Those that have expired, and those that cover nothing: each fails the session."""
+    return [f"waiver {one.id} expired on {one.expires}: mend what it covers, or ask {one.owner}" if one.is_expired
+            else f"waiver {one.id} covers nothing: remove it" for one in waivers if one.is_expired or one.id not in used]

@@ -1,0 +1,106 @@
+"""Probes of an expression: operands borrowed from an operation, or drawn in given shapes."""
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from assay import ops
+from assay._arrays import Bits, UnsupportedArray
+from assay._shapes import Misfit
+from assay.errors import UsageError, wrong
+from assay.testing._plans import Probe, other_layouts, planned
+
+_HALVES = {"float16": (-24, 15, 65504.0), "bfloat16": (-133, 127, 3.3895313892515355e38), "float32": (-149, 127, 3.4028234663852886e38),
+           "float64": (-1074, 1023, 1.7976931348623157e308)}
+_DRAWS = {"integers": 6, "dense": 8, "one hot": 6, "shifted": 2, "ties": 4, "range": 4, "special values": 4}
+
+
+def probes_of(reference: Callable[..., Any], like: Any, attributes: Mapping[str, Any] | None, dtype: str, seed: int, blocks: bool,
+              strided: bool) -> list[Probe]:
+    """The plan of `like`, each probe with the expression that the reference writes on its operands; probes that it does not take are left out."""
+    name = str(getattr(reference, "__name__", "expression"))
+    if isinstance(like, str):
+        borrowed = planned(like, attributes, frozenset(), dtype, seed, blocks, strided)
+    elif _are_shapes(like):
+        borrowed = _drawn(name, [tuple(one) for one in like], dict(attributes or {}), dtype, seed)
+        borrowed += [other for one in borrowed if strided for other in other_layouts(one)]
+    else:
+        raise wrong("like", "the operation or region whose probes the expression takes, such as 'softmax', or a shape for each operand", like)
+    found, why = list[Probe](), ""
+    for probe in borrowed:
+        try:
+            found.append(_with_expression(probe, reference, name))
+        except (Misfit, UnsupportedArray, IndexError, TypeError) as reason:
+            why = why or f"{probe.name}: {reason}"
+    if not found:
+        raise UsageError("no probe fits the reference", where=name, why=why, advice="like= another operation, or a list of shapes, one for each operand")
+    return found
+
+
+def _are_shapes(like: Any) -> bool:
+    return isinstance(like, Sequence) and bool(like) and all(
+        isinstance(one, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in one) for one in like)
+
+
+def _with_expression(probe: Probe, reference: Callable[..., Any], name: str) -> Probe:
+    parameters = inspect.signature(reference).parameters.values()
+    taken = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    words = {key: value for key, value in probe.arguments().items() if key in taken}
+    expression, values = ops.traced(lambda *operands: reference(*operands, **words), [(one.widened().dtype, one.shape) for one in probe.operands])
+    if not expression.nodes:
+        raise UnsupportedArray(f"{name} computes nothing: it hands an operand on")
+    nodes, outputs = expression.region(values)
+    half = next((one.dtype for one in probe.operands if one.dtype in ("float16", "bfloat16")), "float32")
+    results = [(half if one.dtype == "float32" else one.dtype, one.shape) for one in values]
+    return dataclasses.replace(probe, op=name, name=f"{name}, like {probe.name}", nodes=nodes, outputs=outputs, results=results,
+                               captured=tuple(expression.captured), pinned=probe.pinned | (frozenset(probe.attributes) - taken))
+
+
+def _drawn(name: str, shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, Any], dtype: str, seed: int) -> list[Probe]:
+    import numpy as np
+
+    if dtype not in _HALVES:
+        raise wrong("dtype", f"one of {', '.join(_HALVES)}", dtype)
+    random = np.random.default_rng(seed)
+    named = "x".join(map(str, shapes[0])) or "scalars"
+    return [Probe(f"{named}: {kind} {dtype}", name, attributes, [bits_in(dtype, one) for one in _values(kind, shapes, dtype, random)], [], [], [],
+                  pinned=frozenset(attributes)) for kind, draws in _DRAWS.items() for _ in range(draws)]
+
+
+def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: Any) -> Iterator[Any]:
+    """As the program draws (docs/probes.md): one array of float64 for each operand."""
+    import numpy as np
+
+    low, high, largest = _HALVES[dtype]
+    special = np.array([0.0, -0.0, 1, -2.5, np.inf, -np.inf, np.nan, 2.0**low, largest, -largest, 0.5, 1.5, 11, 88.5, -17.5, -104.5, 1e-4, -9.5])
+    for position, shape in enumerate(shapes):
+        values = random.integers(-3, 4, shape) + 0.37 * random.normal(size=shape)
+        if kind == "integers":
+            values = random.integers(-3, 4, shape).astype(float)
+        elif kind == "one hot" and position == 0 and math.prod(shape):
+            values = np.zeros(shape)
+            values.reshape(-1)[random.integers(values.size)] = random.choice([-1, 1]) * (1 + abs(random.normal()))
+        elif kind == "shifted" and position == 0:
+            values = values + random.choice([300, -300])
+        elif kind == "ties":
+            values = random.choice([-1.0, -0.0, 0.0, 1.0, 1.0, 0.5, -0.5, 2.5], shape)
+        elif kind == "range":
+            values = random.choice([-1, 1], shape) * np.ldexp(1 + random.random(shape), random.integers(low, high, shape))
+        elif kind == "special values":
+            values = np.where(random.random(shape) < 0.4, random.choice(special, shape), values)
+        yield values
+
+
+def bits_in(dtype: str, values: Any) -> Bits:
+    """The numbers of a format that are nearest to these."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        narrow = np.asarray(values, np.float64).astype("<f4" if dtype == "bfloat16" else np.dtype(dtype).newbyteorder("<"))
+    if dtype == "bfloat16":
+        word = narrow.view("<u4")
+        rounded = (word + 0x7FFF + ((word >> 16) & 1)) >> 16
+        narrow = np.where(np.isnan(narrow), np.uint32(0x7FC0), rounded).astype("<u2")
+    return Bits(dtype, tuple(np.shape(values)), np.ascontiguousarray(narrow).tobytes())

@@ -1,0 +1,91 @@
+"""Reports of recorded runs and of checks: what both say in the same words, how an error opens, and ends that are no verdict."""
+from __future__ import annotations
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import assay  # noqa: E402
+import assay.torch  # noqa: E402
+from assay.testing import within_contract  # noqa: E402
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 4 * g * ctx.saved_tensors[0]
+
+
+def opaque(x):
+    return torch.special.i0(x)
+
+
+def report_of(function, *inputs):
+    with assay.torch.record() as run:
+        function(*[one.requires_grad_() for one in inputs]).sum().backward()
+    return assay.torch.judge(run)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_reports_of_both_kinds_have_one_interface(wrong):
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    reports = [report_of(Doubled.apply if wrong else torch.square, torch.from_numpy(x.copy())), within_contract("neg", [x], x if wrong else -x)]
+    for report in reports:
+        assert (report.passed, report.failed, report.undecided) == (not wrong, wrong, False)
+        assert set(report.counts) == {"passed", "failed", "vacuous", "unsupported"} and (report.counts["failed"] > 0) == wrong
+        assert all(report.count(word) == number for word, number in report.counts.items())
+        assert report.verdict == ("failed" if wrong else "passed") and report.summary().startswith(report.verdict)
+        assert repr(report).startswith("<Report ") and len(repr(report)) < 120 and report.summary() in repr(report)
+
+
+def test_undecided_is_not_failed():
+    report = report_of(opaque, torch.ones(3))
+    assert report.undecided and not report.failed and not report.passed and report.verdict == "undecided"
+    with pytest.raises(assay.GradcheckError) as raised:
+        assay.gradcheck(opaque, [(3,)])
+    assert raised.value.undecided and not raised.value.failed and str(raised.value).startswith("undecided: ")
+    x = np.float32([1.0])
+    nothing = within_contract("max_weight", [x], x, attributes={"axes": [0], "keep_dims": True})
+    assert nothing.failed + nothing.undecided + nothing.passed == 1
+
+
+def test_an_error_opens_with_the_finding():
+    with pytest.raises(assay.GradcheckError) as raised:
+        assay.gradcheck(Doubled.apply, [(4, 3)])
+    first, second = str(raised.value).splitlines()[:2]
+    assert first.startswith("failed: the cotangent of 'input 0' at [") and "twice the derivative" in first
+    assert first.endswith("(region 0 (Doubled), vjp of mul) [gradient.product]") and second.startswith("fail  region 0 (Doubled), vjp of mul")
+    assert raised.value.failed and "sha256" not in str(raised.value)
+
+
+def program(tmp_path, monkeypatch, text):
+    path = tmp_path / "assay"
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("ASSAY_PROGRAMS", os.fspath(tmp_path))
+
+
+REFUSAL = """for one; do case "$one" in --json=*) echo '{"exit": 4, "rejection": {"kind": "malformed", "code": "graph.dtype", "place": "'$2', region 3", "required": "float",
+"found": "bool", "advice": ""}}' > "${one#--json=}";; esac; done; exit 4
+"""
+
+
+@pytest.mark.parametrize("text, kind, words", [(REFUSAL, assay.MalformedInput, "malformed input at the recorded run, region 3; required: float, found: bool"),
+                                               ("echo internal error: lift; exit 70\n", assay.InternalError, "with status 70"),
+                                               ("kill -SEGV $$\n", assay.InternalError, "with status -11"),
+                                               ("echo unknown option: --fast >&2; exit 2\n", assay.UsageError, "unknown option: --fast")])
+def test_an_end_without_a_verdict_is_an_error_of_its_own(tmp_path, monkeypatch, text, kind, words):
+    program(tmp_path, monkeypatch, text)
+    for call in (lambda: assay.gradcheck(torch.tanh, [(2,)]), lambda: assay.gradcheck(torch.tanh, [(2,)], raise_exception=False), lambda: report_of(torch.tanh, torch.ones(2))):
+        with pytest.raises(kind) as raised:
+            call()
+        assert not isinstance(raised.value, assay.GradcheckError) and words in str(raised.value) and "/tmp" not in str(raised.value)

@@ -1,6 +1,7 @@
 #include "assay/kernel_audit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -19,7 +20,8 @@ using reports::Finding;
 using reports::GateCase;
 
 constexpr std::size_t kGuard = 1024;  // bytes on each side of a buffer
-constexpr std::byte kGuardByte{0xa5};
+constexpr std::byte kGuardBytes[] = {std::byte{0xa5},
+                                     std::byte{0x3c}};  // in turn, so that what a kernel writes there differs from one of them
 
 // What is found beside wrong values, in words that follow "the kernel".
 const std::map<std::string, std::string>& words_of_codes() {
@@ -47,8 +49,8 @@ bool is_fault(const Rejection& why) { return why.kind == Rejection::Kind::reject
 // Memory of one operand or result: guards on both sides of it.
 class Buffer {
  public:
-  Buffer(KernelDevice& device, std::span<const std::byte> content, const std::string& what, bool is_operand, void* stream)
-      : device_(device), what_(what), before_(2 * kGuard + content.size(), kGuardByte), memory_(device.allocate(before_.size())) {
+  Buffer(KernelDevice& device, std::span<const std::byte> content, const std::string& what, bool is_operand, void* stream, std::byte guard)
+      : device_(device), what_(what), guard_(guard), before_(2 * kGuard + content.size(), guard), memory_(device.allocate(before_.size())) {
     if (!memory_) return;
     std::ranges::copy(content, before_.begin() + kGuard);
     copied_ = device.copy_in(memory_.value(), before_, stream);
@@ -71,7 +73,7 @@ class Buffer {
   [[nodiscard]] std::span<const std::byte> content() const { return std::span(after_).subspan(kGuard, after_.size() - 2 * kGuard); }
   [[nodiscard]] bool is_changed() const { return !std::ranges::equal(content(), std::span(before_).subspan(kGuard, content().size())); }
   [[nodiscard]] bool is_overrun() const {
-    const auto differs = [](std::byte byte) { return byte != kGuardByte; };
+    const auto differs = [this](std::byte byte) { return byte != guard_; };
     return std::ranges::any_of(std::span(after_).first(kGuard), differs) || std::ranges::any_of(std::span(after_).last(kGuard), differs);
   }
   [[nodiscard]] const std::string& what() const { return what_; }
@@ -79,6 +81,7 @@ class Buffer {
  private:
   KernelDevice& device_;
   std::string what_;
+  std::byte guard_;
   std::vector<std::byte> before_, after_;
   Outcome<void*> memory_;
   Outcome<Done> copied_ = Done{};
@@ -124,20 +127,21 @@ class Runner {
 
   Outcome<Done> once(const probes::RegionLaunch& launch, std::span<const std::span<std::byte>> results) {
     const std::size_t run = runs_++;
+    const std::byte guard = kGuardBytes[run % 2];
     device_.set_schedule(run % std::max<std::size_t>(device_.schedules(), 1));
     void* const stream = device_.stream(run % 2 == 1);
     std::vector<std::unique_ptr<Buffer>> operands, outputs;
     std::vector<DeviceTensor> inputs, written;
     for (std::size_t k = 0; k < launch.operands.size(); ++k) {
       const Tensor& one = launch.operands[k];
-      operands.push_back(std::make_unique<Buffer>(device_, one.bytes(), "operand " + std::to_string(k), true, stream));
+      operands.push_back(std::make_unique<Buffer>(device_, one.bytes(), "operand " + std::to_string(k), true, stream, guard));
       if (auto there = operands.back()->is_there(); !there) return there;
       inputs.push_back({operands.back()->data(), one.dtype(), one.shape()});
     }
     for (std::size_t k = 0; k < results.size(); ++k) {
       const Node& node = launch.graph.node(launch.graph.outputs[k]);
-      outputs.push_back(
-          std::make_unique<Buffer>(device_, results[k], results.size() == 1 ? "the result" : "result " + std::to_string(k), false, stream));
+      outputs.push_back(std::make_unique<Buffer>(device_, results[k], results.size() == 1 ? "the result" : "result " + std::to_string(k),
+                                                 false, stream, guard));
       if (auto there = outputs.back()->is_there(); !there) return there;
       written.push_back({outputs.back()->data(), node.dtype, node.shape});
     }
@@ -244,6 +248,8 @@ class Judge {
       }
       GateCase one = reports::judged_region(report_.trace, r, {{}, probes::explanations, {}});
       one.name = report_.trace.regions[r].name;
+      one.share = probes::share_of(one.name);
+      if (is_nan_alone(report_.trace.regions[r])) nan_alone_.insert(one.name);
       std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == reports::kVacuousRule; });
       for (const Finding& finding : one.findings)
         if (finding.kind == Finding::Kind::failure) failing_.insert(one.name);
@@ -251,18 +257,23 @@ class Judge {
     }
   }
 
-  // Faults of the kernel's conduct, then those of the bank that explain most probes, each only where it explains one that no earlier one does,
-  // then values that nothing explains.
+  // Faults of the kernel's conduct, then those of the bank, the ones that explain most probes first, each only where it explains one that no
+  // earlier one does, then values that nothing explains. If no fault of the bank explains most of the failing probes, these values come before
+  // them. A result of NaN alone tells no fault.
   void name_faults() {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> conduct, bank, values;
     for (const GateCase& one : report_.report.cases)
       for (const Finding& finding : one.findings)
         if (finding.kind == Finding::Kind::failure) name(one.name, finding, conduct, bank, values);
-    std::set<std::string> covered;
+    std::set<std::string> covered, failing;
     add_faults(conduct, nullptr);
+    for (const auto& [what, probes] : values) failing.insert(probes.begin(), probes.end());
+    std::erase_if(failing, [&](const std::string& probe) { return nan_alone_.contains(probe); });
+    const bool is_told = std::ranges::any_of(bank, [&](const auto& one) { return 2 * one.second.size() > failing.size(); });
+    if (!is_told) add_faults(values, nullptr);
     add_faults(bank, &covered);
     for (auto& [what, probes] : values) std::erase_if(probes, [&](const std::string& probe) { return covered.contains(probe); });
-    add_faults(values, nullptr);
+    if (is_told) add_faults(values, nullptr);
   }
 
   void write_text() {
@@ -316,6 +327,15 @@ class Judge {
     }
   }
 
+  [[nodiscard]] bool is_nan_alone(const Region& region) const {
+    return std::ranges::all_of(region.results, [&](TraceTensorId id) {
+      const Tensor& result = report_.trace.tensors[id].value;
+      for (std::size_t i = 0; i < result.size(); ++i)
+        if (!is_float(result.dtype()) || !std::isnan(result.as_double(i))) return false;
+      return result.size() > 0;
+    });
+  }
+
   void add_note(const std::string& op, const probes::PlanRun::Note& note) {
     failing_.insert(note.probe);
     GateCase one;
@@ -336,7 +356,7 @@ class Judge {
 
   const KernelPlan& plan_;
   KernelReport& report_;
-  std::set<std::string> failing_;
+  std::set<std::string> failing_, nan_alone_;
 };
 
 KernelReport audit(KernelDevice& device, const std::string& op, const KernelLauncher& launcher, const KernelPlan& plan,

@@ -111,7 +111,7 @@ struct KernelPlan {
   std::function<bool(const std::string& name)> only = {};  // probes by name; none: all
   std::string source = {};                                 // the file of the kernel, which SARIF names
   std::size_t enough = 40;                                 // failing probes, after which no further one is run or judged
-  double most_vacuous = 0.05;                              // of the elements
+  double most_vacuous = 0.25;                              // of the elements of a kind of ordinary probes (share_of, probes/plan.h)
 };
 
 struct KernelFault {
@@ -137,7 +137,7 @@ struct KernelReport {
   [[nodiscard]] Outcome<Done> write_junit(const std::string& path) const;
   [[nodiscard]] Outcome<Done> write_sarif(const std::string& path) const;
 
-  double most_vacuous = 0.05;
+  double most_vacuous = 0.25;
 };
 
 // The probes of an op. `attributes`: those that the kernel is for, axes counted from the end where they are negative; NoAttributes: all.

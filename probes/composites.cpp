@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "kernel/audit/contracts/contract.h"
 #include "kernel/gradients/adjointness/adjointness.h"
 #include "probes/layout.h"
 #include "semantics/compositions/compositions.h"
@@ -91,7 +92,7 @@ std::vector<Application> applications_of(const std::string& region, bool large) 
   return all;
 }
 
-Tensor drawn(const Node& node, ProbeKind kind, std::size_t operand, std::mt19937_64& random) {
+Tensor drawn(const Node& node, ProbeKind kind, std::size_t operand, std::mt19937_64& random, ExecutionModel::Storage storage) {
   std::normal_distribution<double> normal;
   const std::size_t count = element_count(node.shape);
   if (node.dtype == DType::boolean) {
@@ -107,7 +108,7 @@ Tensor drawn(const Node& node, ProbeKind kind, std::size_t operand, std::mt19937
     if (kind == ProbeKind::one_hot && operand == 0) value = i == hot ? 3 + std::fabs(value) : 0;
     if (kind == ProbeKind::shifted && operand == 0) value += 8;
     if (kind == ProbeKind::ties && operand == 0) value = i % 2 == 0 ? 1 : -1;
-    values.push_back(static_cast<float>(value));
+    values.push_back(static_cast<float>(contracts::rounded_to(storage, value)));
   }
   return Tensor::of_floats(node.shape, values);
 }
@@ -125,11 +126,11 @@ std::vector<RegionProbe> region_plan(const std::string& region, const PlanOption
   std::mt19937_64 random(options.seed * 1000003);
   for (const Application& one : applications_of(region, options.large)) {
     const auto add = [&](ProbeKind kind, Layout layout) {
-      std::string name = one.name + ": " + to_string(kind) + " float32";
+      std::string name = one.name + ": " + to_string(kind) + " " + contracts::name_of(options.storage);
       if (layout != Layout::dense) name += std::string(", ") + to_string(layout) + " in memory";
       RegionProbe probe{one.region, std::move(name), one.graph, {}, layout};
       for (std::size_t k = 0; k < one.graph.inputs.size(); ++k)
-        probe.operands.push_back(repeated(drawn(one.graph.node(one.graph.inputs[k]), kind, k, random), layout));
+        probe.operands.push_back(repeated(drawn(one.graph.node(one.graph.inputs[k]), kind, k, random, options.storage), layout));
       plan.push_back(std::move(probe));
     };
     for (const ProbeKind kind : {ProbeKind::integers, ProbeKind::dense, ProbeKind::one_hot, ProbeKind::shifted, ProbeKind::ties})

@@ -1,6 +1,7 @@
 #include "probes/faults.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "kernel/audit/audit.h"
@@ -62,6 +63,13 @@ void add_reordered(Collector& c) {
         return s.put(Op::mul, {s.put(Op::reduce_sum, {s.x(0)}, s.node().attributes), s.number(1 / count)});
       });
   }
+}
+
+// What continues "equals the reference": a preposition of the mistake's own, or "with".
+std::string words_of(const std::string& mistake) {
+  for (const char* const own : {"as ", "along ", "over "})
+    if (mistake.starts_with(own)) return mistake;
+  return "with " + mistake;
 }
 
 // In double precision, rounded once.
@@ -126,6 +134,14 @@ bool equals(const Tensor& computed, const Trace::Entry& received) {
   return std::ranges::equal(Tensor::of_floats(computed.shape(), stored).bytes(), received.value.bytes());
 }
 
+// Many faults give NaN where they give nothing else: without a number beside it NaN tells none of them.
+bool is_nan_alone(const Tensor& tensor) {
+  if (!is_float(tensor.dtype())) return false;
+  for (std::size_t i = 0; i < tensor.size(); ++i)
+    if (!std::isnan(tensor.as_double(i))) return false;
+  return true;
+}
+
 }  // namespace
 
 std::vector<Fault> faults_of(const Graph& application) {
@@ -145,7 +161,7 @@ std::vector<Fault> faults_by_rule(const Graph& application) {
   Faults faults;
   for (Mutant& mutant : mutants_of(application)) {
     const std::size_t colon = mutant.name.find(": ");
-    faults.push_back(of_graph("with " + mutant.name.substr(colon + 2), std::move(mutant.graph)));
+    faults.push_back(of_graph(words_of(mutant.name.substr(colon + 2)), std::move(mutant.graph)));
   }
   bind(faults);
   return faults;
@@ -175,6 +191,7 @@ std::vector<std::string> explanations(const Trace& trace, const Region& region) 
   if (right && equals(right.value(), received)) {
     return {"equals what this project's runtime gives, bit for bit: the execution model promises more than such a library keeps"};
   }
+  if (is_nan_alone(received.value)) return {};
   std::vector<std::string> equal, admitted;
   Faults faults = faults_of(one->graph);
   for (Fault& fault : faults_by_rule(one->graph)) faults.push_back(std::move(fault));

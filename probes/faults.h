@@ -32,7 +32,7 @@ struct Fault {
 
 // Why a region of one op may have failed: "equals the reference with last pads ignored (seen in onnxruntime#29631), bit for bit". Those
 // that explain every element of the result; empty where none does, or where trying would take long. Where the runtime's own result has these
-// bits, that is said instead: no fault is to be seen in them. Callers may be on several threads.
+// bits, that is said instead: no fault is to be seen in them. Nor is one in a result that is NaN in every element. Callers may be on several threads.
 [[nodiscard]] std::vector<std::string> explanations(const Trace& trace, const Region& region);
 
 }  // namespace assay::probes

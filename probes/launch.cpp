@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernel/audit/contracts/contract.h"
 #include "probes/layout.h"
 #include "runtime/compiled/program.h"
 #include "runtime/kernels/kernels.h"
@@ -14,7 +15,9 @@ namespace {
 
 using runtime::Array;
 
-constexpr std::byte kPoisons[] = {std::byte{0xff}, std::byte{0x5a}};  // NaN; a number, truth values apart
+// Of each round: NaN, then a number; neither is a truth value. What a kernel writes over one of them shows in the round of the other.
+constexpr std::byte kPoisons[] = {std::byte{0xff}, std::byte{0x5a}};
+constexpr std::size_t kGuard = 256;  // bytes on either side of a result
 
 std::vector<Array> arrays_of(std::span<const Tensor> operands) {
   std::vector<Array> arrays;
@@ -81,9 +84,10 @@ class PlanRunner {
     for (int round = 0; round < 2; ++round) {
       for (const NodeId output : probe.graph.outputs) {
         const Node& node = probe.graph.node(output);
-        results[round].emplace_back(element_count(node.shape) * byte_size(node.dtype), kPoisons[round]);
+        results[round].emplace_back(2 * kGuard + element_count(node.shape) * byte_size(node.dtype), kPoisons[round]);
       }
       if (!launch(probe, results[round], kPoisons[round])) return;
+      look_beside(probe, results[round], kPoisons[round]);
     }
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < probe.graph.outputs.size(); ++i) {
@@ -97,7 +101,8 @@ class PlanRunner {
  private:
   bool launch(const RegionProbe& probe, std::vector<std::vector<std::byte>>& results, std::byte poison) {
     const Copies copies(probe, poison);
-    const std::vector<std::span<std::byte>> spans(results.begin(), results.end());
+    std::vector<std::span<std::byte>> spans;
+    for (auto& result : results) spans.push_back(std::span(result).subspan(kGuard, result.size() - 2 * kGuard));
     const auto done = launcher_({probe.graph, copies.operands(), spans, copies.views()});
     if (!done) {
       decline(probe.name, done.rejection());
@@ -111,6 +116,19 @@ class PlanRunner {
                                std::string("operand ").append(std::to_string(k)).append(" written, ").append(elements_from(written)))});
     }
     return true;
+  }
+
+  // Guards: reports what was written there, and takes them away.
+  void look_beside(const RegionProbe& probe, std::vector<std::vector<std::byte>>& results, std::byte poison) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const std::span<const std::byte> all(results[i]);
+      const auto is_written = [&](std::byte byte) { return byte != poison; };
+      const auto written = std::ranges::count_if(all.first(kGuard), is_written) + std::ranges::count_if(all.last(kGuard), is_written);
+      if (written > 0)
+        run_.faults.push_back({probe.name, fault("probe.guard", probe, "nothing written beside a result",
+                                                 std::to_string(written).append(" bytes beside result ").append(std::to_string(i)))});
+      results[i] = {all.begin() + kGuard, all.end() - kGuard};
+    }
   }
 
   void compare(const RegionProbe& probe, std::span<const std::byte> a, std::span<const std::byte> b, std::size_t width) {
@@ -254,6 +272,18 @@ PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const Ex
       runner.decline(probe.name(), graph.rejection());
   }
   return runner.take();
+}
+
+void store(Trace& trace, ExecutionModel::Storage storage) {
+  if (storage == ExecutionModel::Storage::same) return;
+  for (Trace::Entry& entry : trace.tensors) {
+    if (entry.value.dtype() != DType::float32) continue;
+    std::vector<float> values(entry.value.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(contracts::rounded_to(storage, entry.value.as_double(i)));
+    entry.value = Tensor::of_floats(entry.value.shape(), values);
+    entry.storage = storage;
+  }
 }
 
 PlanRun run_regions(std::span<const RegionProbe> plan, const RegionLauncher& launcher, const ExecutionModel& model) {

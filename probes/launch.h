@@ -71,8 +71,8 @@ struct PlanRun {
     Rejection why;
   };
   Trace trace;  // a region per probe that was run, under the probe's name
-  // Whatever the results are: "probe.unwritten" elements left as they were, "probe.operand" an operand that was written,
-  // "probe.unsteady" another result from the same operands.
+  // Whatever the results are: "probe.unwritten" elements left as they were, "probe.operand" an operand that was written, "probe.guard" memory
+  // that was written beside a result, "probe.unsteady" another result from the same operands.
   std::vector<Note> faults;
   std::vector<Note> declined;  // by the launcher
 };
@@ -84,6 +84,8 @@ void append_region(Trace& trace, std::string name, Graph graph, ExecutionModel m
 // Each probe runs twice, on memory that is poisoned differently. `model` is the execution model of float32.
 [[nodiscard]] PlanRun run_plan(std::span<const Probe> plan, const Launcher& launcher, const ExecutionModel& model);
 [[nodiscard]] PlanRun run_regions(std::span<const RegionProbe> plan, const RegionLauncher& launcher, const ExecutionModel& model);
+// The reals of a run in float32 as a kernel over 16 bits would leave them: each result rounded once. The plan was drawn in that format.
+void store(Trace& trace, ExecutionModel::Storage storage);
 
 // What to run a vector-Jacobian product of an application on: its operands, the cotangent last. Whole numbers, full precision, a cotangent
 // of 0, and elements at kinks.

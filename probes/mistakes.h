@@ -77,11 +77,11 @@ inline void add_operand_mistakes(Mistakes& list, const Node& node) {
     list.emplace_back("operands exchanged", [](const Place& p) {
       return p.put(p.node.op, {p.operands[1], p.operands[0]}, p.node.attributes);
     });
-  list.emplace_back("sign", [](const Place& p) -> Outcome<NodeId> {
+  list.emplace_back("the other sign", [](const Place& p) -> Outcome<NodeId> {
     const auto same = p.again(p.node.attributes);
     return same ? p.put(Op::neg, {same.value()}) : same;
   });
-  list.emplace_back("scale", [](const Place& p) -> Outcome<NodeId> {
+  list.emplace_back("a factor of 2", [](const Place& p) -> Outcome<NodeId> {
     const auto same = p.again(p.node.attributes);
     return same ? p.put(Op::scale, {same.value()}, ScaleAttributes{2}) : same;
   });
@@ -170,8 +170,9 @@ inline void add_axis_mistakes(Mistakes& list, const Node& node) {
   }
   if (node.op == Op::reduce_sum) exchange(list, Op::reduce_mean);
   if (node.op == Op::reduce_mean) exchange(list, Op::reduce_sum);
-  change<CumulativeAttributes>(list, node, "direction", [](CumulativeAttributes& c) { c.reverse = !c.reverse; });
-  change<CumulativeAttributes>(list, node, "exclusive", [](CumulativeAttributes& c) { c.exclusive = !c.exclusive; });
+  change<CumulativeAttributes>(list, node, "the other direction", [](CumulativeAttributes& c) { c.reverse = !c.reverse; });
+  change<CumulativeAttributes>(list, node, "the element itself taken in or left out otherwise",
+                               [](CumulativeAttributes& c) { c.exclusive = !c.exclusive; });
 }
 
 // Mistakes by one at one axis, in both directions.
@@ -216,7 +217,7 @@ inline void add_layout_mistakes(Mistakes& list, const Node& node) {
   }
   change<PadAttributes>(list, node, "padding 1", [](PadAttributes& q) { q.value = 1; });
   if (node.op == Op::concat)
-    list.emplace_back("reversed", [](const Place& p) {
+    list.emplace_back("its operands in reverse order", [](const Place& p) {
       return p.put(Op::concat, {p.operands.rbegin(), p.operands.rend()}, p.node.attributes);
     });
 }
@@ -235,21 +236,22 @@ inline void add_function_mistakes(Mistakes& list, const Node& node) {
   pair(Op::sigmoid, Op::tanh);
   pair(Op::softmax, Op::log_softmax);
   pair(Op::sqrt, Op::reciprocal);
-  change<ScaleAttributes>(list, node, "factor and 1", [](ScaleAttributes& s) { s.factor += 1; });
-  change<ScaleAttributes>(list, node, "factor's sign", [](ScaleAttributes& s) { s.factor = -s.factor; });
-  change<PowAttributes>(list, node, "exponent and 1", [](PowAttributes& q) { q.exponent += Rational(1); });
-  change<PowAttributes>(list, node, "exponent less 1", [](PowAttributes& q) { q.exponent -= Rational(1); });
-  change<ClipAttributes>(list, node, "upper end", [](ClipAttributes& c) { c.hi += 1; });
-  change<ClipAttributes>(list, node, "lower end", [](ClipAttributes& c) { c.lo -= 1; });
-  change<GemmAttributes>(list, node, "alpha", [](GemmAttributes& g) { g.alpha *= 2; });
-  change<SortAttributes>(list, node, "direction", [](SortAttributes& s) { s.descending = !s.descending; });
-  change<GeluAttributes>(list, node, "form", [](GeluAttributes& g) { g.tanh_form = !g.tanh_form; });
-  change<ActivationAttributes>(list, node, "alpha", [](ActivationAttributes& a) { a.alpha += 1; });
-  change<ActivationAttributes>(list, node, "beta", [](ActivationAttributes& a) { a.beta += 1; });
-  change<LeakyReluAttributes>(list, node, "slope", [](LeakyReluAttributes& a) { a.slope += 1; });
-  change<NormaliseAttributes>(list, node, "epsilon", [](NormaliseAttributes& a) { a.epsilon += 1; });
-  change<BatchNormAttributes>(list, node, "epsilon", [](BatchNormAttributes& a) { a.epsilon += 1; });
-  change<MaskedSoftmaxAttributes>(list, node, "empty lines", [](MaskedSoftmaxAttributes& a) { a.empty_is_zero = !a.empty_is_zero; });
+  change<ScaleAttributes>(list, node, "1 added to the factor", [](ScaleAttributes& s) { s.factor += 1; });
+  change<ScaleAttributes>(list, node, "the factor's other sign", [](ScaleAttributes& s) { s.factor = -s.factor; });
+  change<PowAttributes>(list, node, "1 added to the exponent", [](PowAttributes& q) { q.exponent += Rational(1); });
+  change<PowAttributes>(list, node, "1 taken from the exponent", [](PowAttributes& q) { q.exponent -= Rational(1); });
+  change<ClipAttributes>(list, node, "1 added to the upper end", [](ClipAttributes& c) { c.hi += 1; });
+  change<ClipAttributes>(list, node, "1 taken from the lower end", [](ClipAttributes& c) { c.lo -= 1; });
+  change<GemmAttributes>(list, node, "alpha doubled", [](GemmAttributes& g) { g.alpha *= 2; });
+  change<SortAttributes>(list, node, "the other direction", [](SortAttributes& s) { s.descending = !s.descending; });
+  change<GeluAttributes>(list, node, "the other form, tanh for erf or erf for tanh", [](GeluAttributes& g) { g.tanh_form = !g.tanh_form; });
+  change<ActivationAttributes>(list, node, "1 added to alpha", [](ActivationAttributes& a) { a.alpha += 1; });
+  change<ActivationAttributes>(list, node, "1 added to beta", [](ActivationAttributes& a) { a.beta += 1; });
+  change<LeakyReluAttributes>(list, node, "1 added to the slope", [](LeakyReluAttributes& a) { a.slope += 1; });
+  change<NormaliseAttributes>(list, node, "1 added to epsilon", [](NormaliseAttributes& a) { a.epsilon += 1; });
+  change<BatchNormAttributes>(list, node, "1 added to epsilon", [](BatchNormAttributes& a) { a.epsilon += 1; });
+  change<MaskedSoftmaxAttributes>(list, node, "the other convention for lines without elements",
+                                  [](MaskedSoftmaxAttributes& a) { a.empty_is_zero = !a.empty_is_zero; });
   if (node.op == Op::where)
     list.emplace_back("branches exchanged", [](const Place& p) { return p.put(Op::where, {p.operands[0], p.operands[2], p.operands[1]}); });
 }
@@ -264,7 +266,7 @@ inline void add_kink_mistakes(Mistakes& list, const Node& node) {
       });
     }
     for (const double value : {0.0, 1.0, 0.5}) {
-      list.emplace_back("constant", [value](const Place& p) -> Outcome<NodeId> {
+      list.emplace_back("a constant", [value](const Place& p) -> Outcome<NodeId> {
         return p.put(Op::expand, {p.number(value)}, ShapeAttributes{p.node.shape});
       });
     }
@@ -280,7 +282,7 @@ inline void add_kink_mistakes(Mistakes& list, const Node& node) {
     });
   }
   if (node.op == Op::step || node.op == Op::max_weight) {
-    list.emplace_back("mirrored", [](const Place& p) -> Outcome<NodeId> {
+    list.emplace_back("its operand mirrored", [](const Place& p) -> Outcome<NodeId> {
       const auto mirrored = p.put(Op::neg, p.operands);
       return mirrored ? p.put(p.node.op, {mirrored.value()}, p.node.attributes) : mirrored;
     });
@@ -290,7 +292,7 @@ inline void add_kink_mistakes(Mistakes& list, const Node& node) {
 inline void add_constant_mistakes(Mistakes& list, const Node& node) {
   if (node.op != Op::constant || !is_float(node.dtype) || node.value.size() == 0) return;
   for (const std::size_t at : {std::size_t{0}, node.value.size() - 1}) {
-    list.emplace_back("element " + std::to_string(at) + " and 1", [at](const Place& p) -> Outcome<NodeId> {
+    list.emplace_back("element " + std::to_string(at) + " greater by 1", [at](const Place& p) -> Outcome<NodeId> {
       std::vector<double> values = p.node.value.to_doubles();
       values[at] += 1;
       if (p.node.dtype == DType::float64) return p.graph.append_constant(Tensor::of_doubles(p.node.shape, values));

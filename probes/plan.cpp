@@ -43,9 +43,25 @@ Tensor whole_numbers(DType dtype, const Shape& shape, const std::vector<std::int
   }
 }
 
-Tensor reals(DType dtype, const Shape& shape, const std::vector<double>& values) {
-  if (dtype == DType::float64) return Tensor::of_doubles(shape, values);
+Tensor reals(const PlanOptions& options, const Shape& shape, std::vector<double> values) {
+  if (options.dtype == DType::float64) return Tensor::of_doubles(shape, values);
+  for (double& value : values) value = contracts::rounded_to(options.storage, value);
   return Tensor::of_floats(shape, std::vector<float>(values.begin(), values.end()));
+}
+
+// The ends of a format: exponents of the least subnormal, of the least normal and above the greatest number, and that number; where exp
+// overflows, and where it underflows.
+struct Ends {
+  int least, normal, top;
+  double largest, edge, beyond;
+};
+
+Ends ends_of(const PlanOptions& options) {
+  using Storage = ExecutionModel::Storage;
+  if (options.dtype == DType::float64) return {-1074, -1022, 1024, std::numeric_limits<double>::max(), 709.5, -750};
+  if (options.storage == Storage::binary16) return {-24, -14, 16, 65504, 11, -17.5};
+  if (options.storage == Storage::bfloat16) return {-133, -126, 128, 0x1.fep127, 88.5, -93};
+  return {-149, -126, 128, static_cast<double>(std::numeric_limits<float>::max()), 88.5, -104.5};
 }
 
 // A number of full precision where the operand may be drawn from.
@@ -71,21 +87,18 @@ double number(std::mt19937_64& random, Draw from) {
 }
 
 // A random sign and power of two within the format, subnormal numbers and overflow of squares and sums included.
-double of_any_size(std::mt19937_64& random, Draw from, DType dtype) {
+double of_any_size(std::mt19937_64& random, Draw from, const Ends& ends) {
   const bool tiny = random() % 4 == 0;  // subnormal numbers
-  const int low = dtype == DType::float64 ? -1074 : -149, high = tiny ? low + 20 : dtype == DType::float64 ? 1023 : 127;
+  const int low = ends.least, high = tiny ? std::min(low + 20, ends.normal + 1) : ends.top - 1;
   const double size = std::ldexp(1 + static_cast<double>(random() % 4096) / 4096,
                                  low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low)));
   if (from == Draw::fraction) return std::ldexp(std::fmod(size, 1.0), -1);
   return from == Draw::any || from == Draw::non_zero ? (random() % 2 == 0 ? size : -size) : size;
 }
 
-double special(std::mt19937_64& random, DType dtype) {
-  const bool wide = dtype == DType::float64;
-  const double least = wide ? 0x1p-1074 : 0x1p-149, subnormal = wide ? -0x1.8p-1023 : -0x1.8p-127,
-               largest = wide ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max()),
-               normal = wide ? std::numeric_limits<double>::min() : static_cast<double>(std::numeric_limits<float>::min()),
-               edge = wide ? 709.5 : 88.5, beyond = wide ? -750 : -104.5;
+double special(std::mt19937_64& random, const Ends& ends) {
+  const double least = std::ldexp(1.0, ends.least), subnormal = std::ldexp(-1.5, ends.normal - 1), largest = ends.largest,
+               normal = std::ldexp(1.0, ends.normal), edge = ends.edge, beyond = ends.beyond;
   const std::array values = {0.0,    -0.0, 1.0, 1.0,  -2.5,  kInfinity, -kInfinity, kNaN, least, subnormal, largest, -largest,
                              normal, 0.5,  1.5, edge, -edge, 2.5,       beyond,     -0.5, 1e30,  -1e30,     1e-4,    -9.5};
   return values[random() % values.size()];
@@ -143,12 +156,11 @@ class Planner {
     }
     if (terms > 16) return;  // a line of such elements overflows
     for (int round = 0; round < 6; ++round)
-      add(ProbeKind::range, [&](Draw from, std::size_t) { return of_any_size(random_, from, options_.dtype); });
+      add(ProbeKind::range, [&](Draw from, std::size_t) { return of_any_size(random_, from, ends_); });
     if (one_.op == Op::max_weight) return;  // NaN is outside its domain
     for (int round = 0; round < 6; ++round) {
-      add(ProbeKind::special, [&](Draw from, std::size_t) {
-        return round < 3 && random_() % 8 != 0 ? number(random_, from) : special(random_, options_.dtype);
-      });
+      add(ProbeKind::special,
+          [&](Draw from, std::size_t) { return round < 3 && random_() % 8 != 0 ? number(random_, from) : special(random_, ends_); });
     }
   }
 
@@ -262,7 +274,7 @@ class Planner {
       }
       std::vector<double> values(element_count(one_.shapes[k]));
       for (double& each : values) each = value(from, k);
-      operands.push_back(reals(options_.dtype, one_.shapes[k], values));
+      operands.push_back(reals(options_, one_.shapes[k], std::move(values)));
     }
     return operands;
   }
@@ -273,7 +285,7 @@ class Planner {
   // Shape inference has the last word: a cast of truth values, an op that takes no such type.
   void put(ProbeKind kind, std::vector<Tensor> operands) {
     if (!graph_of(one_.op, one_.attributes, operands)) return;
-    plan_.push_back({one_.name, kind, one_.op, one_.attributes, std::move(operands)});
+    plan_.push_back({one_.name, kind, one_.op, one_.attributes, std::move(operands), Layout::dense, options_.storage});
   }
 
   // 16 terms or so that are not 0.
@@ -301,6 +313,7 @@ class Planner {
   std::vector<Probe>& plan_;
   const OpCase& one_;
   const PlanOptions& options_;
+  const Ends ends_ = ends_of(options_);
   std::mt19937_64 random_;
 };
 
@@ -345,9 +358,20 @@ const char* to_string(ProbeKind kind) {
 }
 
 std::string Probe::name() const {
+  const DType dtype = operands.back().dtype();
   std::string text = application;
-  text.append(": ").append(to_string(kind)).append(" ").append(to_string(operands.back().dtype()));
+  text.append(": ").append(to_string(kind)).append(" ").append(dtype == DType::float32 ? contracts::name_of(storage) : to_string(dtype));
   return layout == Layout::dense ? text : text.append(", ").append(to_string(layout)).append(" in memory");
+}
+
+std::string share_of(const std::string& name) {
+  const std::size_t colon = name.rfind(": ");
+  if (colon == std::string::npos || name.find(" in memory", colon) != std::string::npos) return "";
+  for (const ProbeKind kind : {ProbeKind::integers, ProbeKind::dense, ProbeKind::sparse, ProbeKind::one_hot}) {
+    const std::string word = to_string(kind);
+    if (name.compare(colon + 2, word.size() + 1, word + " ") == 0) return word;
+  }
+  return "";
 }
 
 Outcome<Graph> graph_of(Op op, const Attributes& attributes, const std::vector<Tensor>& operands) {

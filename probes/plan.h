@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/catalogue.h"
+#include "semantics/graph/execution_model.h"
 #include "semantics/graph/graph.h"
 
 namespace assay::probes {
@@ -31,9 +32,15 @@ struct Probe {
   Attributes attributes;
   std::vector<Tensor> operands;
   Layout layout = Layout::dense;
+  ExecutionModel::Storage storage = ExecutionModel::Storage::same;  // of reals: numbers of 16 bits, held as the float32 that they are
 
   [[nodiscard]] std::string name() const;  // "conv, groups: integers float32", ", transposed in memory" where it is not dense
 };
+
+// The kind of an ordinary probe by its name: "integers", "dense", "sparse" or "one hot", of operands that are dense in memory. Empty for the
+// others, which repeat values (layouts) or lie where contracts say little whatever a kernel does (kinks, cancellation, the ends of the range):
+// the share of elements whose sets say nothing is counted among ordinary probes.
+[[nodiscard]] std::string share_of(const std::string& name);
 
 struct PlanOptions {
   DType dtype = DType::float32;  // of reals, float32 or float64; ops on integers are probed in their own types as well
@@ -41,6 +48,7 @@ struct PlanOptions {
   bool large = true;     // also shapes around tiles and beyond, thousands of elements
   bool blocks = true;    // also lines of 8,193, 16,385 and 65,537 elements, where kernels that go block by block break
   bool strided = false;  // also operands that are not dense in memory, for kernels that read Launch::views
+  ExecutionModel::Storage storage = ExecutionModel::Storage::same;  // with dtype float32: reals of 16 bits, drawn within their range
 };
 
 // Leaves have none. The plan is a function of the options alone.

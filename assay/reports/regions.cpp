@@ -1,5 +1,8 @@
 // The judgement of a region as a case of a report.
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -73,11 +76,24 @@ std::string shapes_of(const Trace& trace, const Region& region) {
 }
 
 std::string ops_of(const Graph& graph) {
-  Joined ops("+");
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string_view> names;
+  std::uint32_t digest = 2166136261U;  // FNV-1a
   for (const Node& node : graph.nodes) {
-    if (node.op != Op::input && node.op != Op::constant) ops.add(op_row(node.op).name);
+    if (node.op == Op::input || node.op == Op::constant) continue;
+    names.push_back(op_row(node.op).name);
+    for (const char letter : names.back()) digest = (digest ^ static_cast<unsigned char>(letter)) * 16777619U;
+    digest = (digest ^ '+') * 16777619U;
   }
-  return ops.text().empty() ? "none" : ops.text();
+  Joined ops("+");
+  if (names.size() <= kMost) {
+    for (const std::string_view name : names) ops.add(name);
+    return ops.text().empty() ? "none" : ops.text();
+  }
+  std::array<char, 16> hex{};
+  std::snprintf(hex.data(), hex.size(), "%06x", digest >> 8U);
+  for (const std::string_view name : {names.front(), std::string_view("..."), names.back()}) ops.add(name);
+  return ops.text() + "(" + std::to_string(names.size()) + ":" + hex.data() + ")";
 }
 
 GateCase case_of(const Trace& trace, std::size_t index) {

@@ -48,8 +48,10 @@ std::vector<std::string> GateReport::undecided_ops(double most_undecided) const 
     std::size_t open = 0, all = 0;
   };
   std::map<std::string, Share> shares;
+  const bool has_kinds = std::ranges::any_of(cases, [](const GateCase& one) { return !one.share.empty(); });
   for (const GateCase& one : cases) {
-    Share& share = shares[counts_by_op ? one.op : "all together"];
+    if (!counts_by_op && has_kinds && one.share.empty()) continue;
+    Share& share = shares[counts_by_op ? one.op : has_kinds ? one.share : "all together"];
     share.open += one.vacuous + one.unsupported;
     share.all += one.passed + one.failed + one.vacuous + one.unsupported;
     for (const Finding& finding : one.findings) {

@@ -53,6 +53,7 @@ struct GateCase {
   std::vector<Finding> findings;
   std::string file;                    // the report's, if empty
   std::vector<std::string> statement;  // what was shown, in lines: of certificates
+  std::string share;  // of probes: the kind among which its elements count ("dense"); empty: among none, if others have one
 
   [[nodiscard]] bool is_failed() const;  // a failure, or undecided, that is not waived
   void add(const GateCase& one);         // its counts and seconds, and the larger share of head-room
@@ -72,7 +73,7 @@ struct GateReport {
   std::vector<std::string> troubles;  // unused and expired waivers, a baseline that is exceeded: each fails the gate
   std::size_t waived = 0;             // findings
   double seconds = 0;
-  bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of all together
+  bool counts_by_op = true;  // the share of vacuous and unsupported elements: of each kind of op, or of each kind of probe
 
   [[nodiscard]] GateCase totals() const;  // elements of all cases, the greatest head-room
   // Kinds of op of whose elements more than this share are vacuous or unsupported and not waived.
@@ -81,7 +82,8 @@ struct GateReport {
   [[nodiscard]] std::string verdict(double most_undecided) const;
 };
 
-// "gemm+relu": what it computes, constants apart; "[128, 784], [512, 784] -> [128, 512]".
+// "gemm+relu": what it computes, constants apart. Of more than four operations the first and the last, how many they are, and a digest of all:
+// "softmax+...+mul(5:d428b5)", which stays while these operations do. shapes_of: "[128, 784], [512, 784] -> [128, 512]".
 [[nodiscard]] std::string ops_of(const Graph& graph);
 [[nodiscard]] std::string shapes_of(const Trace& trace, const Region& region);
 

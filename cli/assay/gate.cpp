@@ -76,9 +76,16 @@ Outcome<Waiver> read_waiver(const Json& json, const std::string& path) {
   return waiver;
 }
 
+bool holds(const std::string& text, const std::string& before, const std::string& name, const std::string& after) {
+  return text.find(std::string(before).append(name).append(after)) != std::string::npos;
+}
+
+// By what a finding prints: the operations, or the name of the region (of a Function, of a kernel); the tensor that it is about, or one that its
+// first line names.
 bool covers(const Waiver& waiver, const GateCase& one, const Finding& finding) {
-  return waiver.rule == finding.rule && (waiver.op.empty() || waiver.op == one.op) &&
-         (waiver.subject.empty() || waiver.subject == finding.subject) && finding.elements <= waiver.most_elements;
+  const bool is_op = waiver.op.empty() || waiver.op == one.op || waiver.op == one.name || holds(one.name, "(", waiver.op, ")");
+  const bool is_tensor = waiver.subject.empty() || waiver.subject == finding.subject || holds(finding.headline(), "'", waiver.subject, "'");
+  return waiver.rule == finding.rule && is_op && is_tensor && finding.elements <= waiver.most_elements;
 }
 
 std::map<std::string, double> head_room_of(const GateReport& report) {

@@ -331,13 +331,15 @@ void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {
   verb->add_flag("--all", options.all, "every op");
   verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
   add_device(verb, options.device);
-  verb->add_option("--dtype", options.dtype, "of reals")->check(CLI::IsMember({"float32", "float64"}))->capture_default_str();
+  verb->add_option("--dtype", options.dtype, "of reals; those of 16 bits forward only")
+      ->check(CLI::IsMember({"float32", "float64", "float16", "bfloat16"}))
+      ->capture_default_str();
   verb->add_flag("--small", options.small, "small shapes alone");
   verb->add_flag("--forward-only", options.forward_only, "no gradients");
   verb->add_option("--trace", options.trace, "write what ran forward, for `assay audit`")->type_name("FILE");
   verb->add_option("--seed", options.seed, "seed of operands and points")->capture_default_str();
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  options.gate.most_undecided = 0.05;  // probes go to the ends of the range, where sets are wide
+  options.gate.most_undecided = 0.25;  // of each kind of ordinary probes (probes/plan.h, share_of)
   add_gate(verb, options.gate);
   verb->callback([&] { exit = probe(options); });
 }

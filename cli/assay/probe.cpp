@@ -23,12 +23,18 @@ GateCase noted(const std::string& name, const probes::PlanRun::Note& note, Findi
   return one;
 }
 
-// Vacuous elements are counted and not listed: probes go where contracts say little.
+// Vacuous elements are counted and not listed: probes go where contracts say little. A case is "region 7 (softmax: dense float32)".
 void append(std::vector<GateCase>& cases, std::vector<GateCase> more) {
   for (GateCase& one : more) {
+    one.share = probes::share_of(one.name);
     std::erase_if(one.findings, [](const Finding& finding) { return finding.rule == kVacuousRule; });
     cases.push_back(std::move(one));
   }
+}
+
+ExecutionModel::Storage storage_of(const std::string& dtype) {
+  using Storage = ExecutionModel::Storage;
+  return dtype == "bfloat16" ? Storage::bfloat16 : dtype == "float16" ? Storage::binary16 : Storage::same;
 }
 
 // One backend: its launchers, and the model that its results are judged by.
@@ -49,17 +55,23 @@ struct Probing {
   }
   [[nodiscard]] ExecutionModel model() const { return device != nullptr ? device->model() : runtime::execution_model(DType::float32); }
 
+  [[nodiscard]] ExecutionModel::Storage storage() const { return storage_of(options.dtype); }
+  [[nodiscard]] probes::PlanOptions of_plan() const {
+    probes::PlanOptions plan{options.dtype == "float64" ? DType::float64 : DType::float32, options.seed, !options.small};
+    plan.storage = storage();
+    return plan;
+  }
+
   [[nodiscard]] bool forward(Op op) const {
-    const bool wide = options.dtype == "float64";
-    const auto plan = probes::probe_plan(op, {wide ? DType::float64 : DType::float32, options.seed, !options.small});
-    const probes::PlanRun run = run_plan(plan, launcher(), model());
+    probes::PlanRun run = run_plan(probes::probe_plan(op, of_plan()), launcher(), model());
+    probes::store(run.trace, storage());
     judge(run, std::string(op_row(op).name));
     return options.trace.empty() || write_trace_file(run.trace, options.trace);
   }
 
   [[nodiscard]] bool region(const std::string& name) const {
-    const auto plan = probes::region_plan(name, {DType::float32, options.seed, !options.small});
-    const probes::PlanRun run = run_regions(plan, region_launcher(), model());
+    probes::PlanRun run = run_regions(probes::region_plan(name, of_plan()), region_launcher(), model());
+    probes::store(run.trace, storage());
     judge(run, name);
     return options.trace.empty() || write_trace_file(run.trace, options.trace);
   }
@@ -91,11 +103,11 @@ struct Probing {
   }
 };
 
-// Composite regions have no gradients of their own here, and float32 alone.
+// Composite regions have no gradients of their own here, and no float64.
 std::vector<std::string> asked_regions(const ProbeOptions& options) {
   std::vector<std::string> regions = probes::composite_regions();
   if (!options.all) std::erase_if(regions, [&](const std::string& name) { return name != options.op; });
-  if (options.dtype != "float32") regions.clear();
+  if (options.dtype == "float64") regions.clear();
   return regions;
 }
 
@@ -132,7 +144,7 @@ int probe(const ProbeOptions& options) {
   for (const Op op : ops) {
     if (is_interrupted()) break;
     written = probing.forward(op) && written;
-    if (options.forward_only) continue;
+    if (options.forward_only || probing.storage() != ExecutionModel::Storage::same) continue;
     if (const auto done = probing.gradients(op); !done) return refuse(kProbeSchema, options.gate.json, done.rejection());
   }
   for (const std::string& name : regions) {

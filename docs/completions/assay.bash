@@ -66,7 +66,7 @@ _assay() {
     "gradcheck --kinks") choices="any pytorch" ;;
     "probe --backend") choices="eager compiled" ;;
     "probe --device") choices="cpu|emulated|cuda" ;;
-    "probe --dtype") choices="float32 float64" ;;
+    "probe --dtype") choices="float32 float64 float16 bfloat16" ;;
   esac
   if [ -n "$choices" ]; then
     mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")

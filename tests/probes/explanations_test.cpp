@@ -1,6 +1,7 @@
 // A failed region is explained by the faults of the bank that reproduce it.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernel/audit/audit.h"
 #include "probes/faults.h"
@@ -92,6 +93,19 @@ TEST_CASE("no fault is named where the runtime's own result has the same bits", 
   const auto lines = explanations(right, right.regions[0]);
   REQUIRE(lines.size() == 1);
   CHECK(names(lines, "equals what this project's runtime gives, bit for bit"));
+}
+
+TEST_CASE("a result of NaN alone names no fault, and words by rule read as sentences", "[probes]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::of_floats({2}, std::vector<float>{-2, nan});
+  const Probe probe{"gelu", ProbeKind::dense, Op::gelu, GeluAttributes{}, {x}};
+  const Graph graph = graph_of(probe.op, probe.attributes, probe.operands).value();
+  const Trace alone = trace_of(probe, graph, Tensor::of_floats({2}, std::vector<float>{nan, nan}));
+  CHECK(explanations(alone, alone.regions[0]).empty());
+  for (const Fault& fault : faults_by_rule(graph)) {
+    INFO(fault.name);
+    CHECK(fault.name != "with form");
+  }
 }
 
 TEST_CASE("what no fault explains stays unexplained, and so do regions of several ops", "[probes]") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/audit/audit.h"
+#include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/gradients.h"
 #include "kernel/gradients/adjointness/cases.h"
 #include "probes/launch.h"
@@ -58,6 +59,51 @@ std::int64_t strided(const std::vector<std::int64_t>& index, const std::vector<s
   std::int64_t place = 0;
   for (std::size_t axis = 0; axis < index.size(); ++axis) place += index[axis] * strides[axis];
   return place;
+}
+
+TEST_CASE("what is written beside a result shows, whatever the byte", "[probes]") {
+  std::vector<Probe> plan = probe_plan(Op::neg, {DType::float32, 1, false, false});
+  plan.resize(2, Probe{});
+  for (int byte = 0; byte < 256; ++byte) {
+    const PlanRun run = run_plan(
+        plan,
+        [&](const Launch& launch) -> Outcome<Done> {
+          std::memset(launch.result.data() + launch.result.size(), byte, 4);
+          std::memset(launch.result.data() - 4, byte, 4);
+          return eager_launcher()(launch);
+        },
+        kModel);
+    INFO("byte " << byte);
+    CHECK(std::ranges::any_of(run.faults, [](const PlanRun::Note& note) { return note.why.code == "probe.guard"; }));
+  }
+}
+
+TEST_CASE("plans of 16 bits hold numbers of their format, to its ends, and our kernels pass them", "[probes]") {
+  using Storage = ExecutionModel::Storage;
+  for (const Storage storage : {Storage::binary16, Storage::bfloat16}) {
+    PlanOptions options{DType::float32, 1, false, false};
+    options.storage = storage;
+    for (const Op op : {Op::exp, Op::softmax, Op::matmul, Op::reduce_sum}) {
+      double least = 1, greatest = 0;
+      const auto plan = probe_plan(op, options);
+      for (const Probe& probe : plan) {
+        for (const Tensor& operand : probe.operands) {
+          for (std::size_t i = 0; operand.dtype() == DType::float32 && i < operand.size(); ++i) {
+            const double size = std::fabs(operand.as_double(i));
+            REQUIRE((std::isnan(size) || size == contracts::rounded_to(storage, size)));
+            if (size > 0) least = std::fmin(least, size);
+            if (size < HUGE_VAL) greatest = std::fmax(greatest, size);
+          }
+        }
+      }
+      CHECK(least <= (storage == Storage::binary16 ? 0x1p-20 : 0x1p-120));
+      CHECK(greatest >= (storage == Storage::binary16 ? 0x1p+13 : 0x1p+100));
+      PlanRun run = run_plan(plan, eager_launcher(), kModel);
+      store(run.trace, storage);
+      CHECK(run.faults.empty());
+      CHECK(audited(run.trace).failed == 0);
+    }
+  }
 }
 
 TEST_CASE("strided and broadcast operands reach a kernel, and show which strides it ignores", "[probes]") {

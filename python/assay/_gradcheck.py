@@ -256,6 +256,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, params: Mapping[str, tor
         if seed is not None:
             torch.manual_seed(seed)
         report = tried(Trials(func, named, check_grad_grad, check_forward_ad, options), inputs, allow_dead)
+    announce(report, func)
     if report.passed:
         for names, what in ((report.unreached, "no input lay here, where nothing is said of the gradient"), (report.detached, "cut off by detach, data or no_grad")):
             if names:

@@ -23,7 +23,10 @@ def reduced(op: str) -> Rule:
     def rule(n: Nodes, x: Ref, axes: Any = None, keep_dims: bool = False, **_: Any) -> Ref:
         if x.is_complex:
             return complexly(n.reduce(op, x, axes_of(x, axes), keep_dims))
-        return n.reduce(op, n.cast(x, n.dtype), axes_of(x, axes), keep_dims)
+        y = n.cast(x, n.dtype)
+        if not x.rank and op == "reduce_sum":  # it adds to 0, which takes the sign of -0
+            return n.reduce(op, n.reshape(y, [1]), [0], False)
+        return n.reduce(op, y, axes_of(x, axes), keep_dims)
     return rule
 
 

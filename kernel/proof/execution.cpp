@@ -197,6 +197,9 @@ std::vector<double> Network::rounding_as_written(NodeId id, const Boxes& boxes,
   std::vector<double> result;
   if (form != nullptr && sum && is_float(node.dtype)) {
     sum->further_roundings += sum->products && model.bias_in_product ? 1 : 0;
+    // Interpolation along several axes is a chain of these nodes, and programs may sum all corners at once: what the first node of the
+    // chain says it loses of its terms has to cover the additions of the later ones, whose own values cancel. 16 corners at most.
+    if (executions::has_weights(node)) sum->further_roundings += 16;
     sum->products = sum->products || model.fused_multiply_add;
     const double most = executions::has_factors(node.op) ? executions::factor_rounding(model).most : kInfinity;
     for (std::size_t k = 0; k < 2 && most < kInfinity; ++k) {

@@ -10,6 +10,23 @@ TEST_CASE("executions: a product of m terms pays gamma of m roundings times the 
   check_radius(radius_at(plain(), dot(5), x, Rational(1)), gamma_of(6) * Rational(5));
 }
 
+TEST_CASE("executions: interpolation along two axes covers programs that sum all corners at once", "[kernel][execution]") {
+  // Means over 4 x 4 elements. From left to right the small ones are lost behind 1, and -1 leaves 0; along the first axis 1 - 1 cancels.
+  const double small = 0x1.fffffep-25;
+  std::vector<double> x(16, small);
+  x[0] = 1;
+  x[4] = -1;
+  double total = x[0];
+  for (std::size_t i = 0; i < 16; ++i) total = i == 0 || i == 4 ? total : static_cast<double>(static_cast<float>(total + x[i]));
+  CHECK(total + x[4] == 0);
+  Chain net(16, DType::float32);
+  net.then(Op::reshape, ShapeAttributes{{4, 4}});
+  const std::vector<Rational> quarters(4, Rational(1, 4));
+  for (const std::int64_t axis : {0, 1}) net.then(Op::weighted_gather, WeightedGatherAttributes{axis, {0, 4}, {0, 1, 2, 3}, quarters});
+  const Rational exact = exactly(small) * Rational(14, 16);
+  CHECK(radius_at(plain(), net.output(), x, exact) >= exact);
+}
+
 TEST_CASE("executions: a bias is a term", "[kernel][execution]") {
   const std::vector<double> x{1, -1};
   check_radius(radius_at(plain(), dot(2, 1024), x, Rational(1024)), gamma_of(3) * Rational(1026));

@@ -60,6 +60,7 @@ Outcome<Loaded> load_problem(const std::string& named_model, const std::string& 
     loaded.property.notes.push_back("there is no " + named_property + "; " + property_path + " was read");
   auto semantics = options.semantics ? Outcome<ExecutionModel>(*options.semantics) : declared_semantics(loaded.property, property_path);
   if (!semantics) return semantics.rejection();
+  if (auto obstacle = loaded.model.obstacle(semantics.value())) return in_file(*obstacle, model_path);
   if (loaded.property.graph && semantics.value().kind == ExecutionModel::Kind::floating)
     return Rejection{Rejection::Kind::unsupported,
                      "semantics.polynomial",

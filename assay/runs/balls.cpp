@@ -108,6 +108,7 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   balls.graph_ = std::move(model.value().graph);
   balls.sources_ = model.value().sources;
   balls.semantics_ = options.semantics.value_or(ExecutionModel{});
+  if (auto obstacle = model.value().obstacle(balls.semantics_)) return check::in_file(*obstacle, path);
   balls.norm_ = setting.norm;
   if (setting.norm != "linf" && setting.norm != "l2" && setting.norm != "l1")
     return wrong_option("norm", "--norm", "linf, l2 or l1", setting.norm);

@@ -414,6 +414,8 @@ Model Importer::run(const std::string& path) {
   model.opsets = proto_.opsets;
   model.producer = proto_.producer;
   model.notes = lowering_.notes;
+  model.real_only = lowering_.real_only;
+  model.real_or_onnxruntime = lowering_.real_or_onnxruntime;
   model.stored = lowering_.stored + lowering_.external.stored();
   return model;
 }
@@ -424,6 +426,11 @@ Rejection out_of_memory(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<Rejection> Model::obstacle(const ExecutionModel& semantics) const {
+  if (semantics.kind == ExecutionModel::Kind::real) return std::nullopt;
+  return real_only || semantics.math_table == "onnxruntime" ? real_only : real_or_onnxruntime;
+}
 
 Outcome<Model> import_model(const std::string& path, const MemoryRule& memory) {
   try {

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "frontends/files.h"
+#include "semantics/graph/execution_model.h"
 #include "semantics/graph/graph.h"
 #include "semantics/outcome.h"
 #include "semantics/statement/statement.h"
@@ -25,6 +27,11 @@ struct Model {
   std::string producer;
   std::vector<std::string> notes;  // what the importer decided: a batch fixed to 1, weights widened, ...
   std::uint64_t stored = 0;        // bytes on disk, of all files
+  // Why float executions of the file are not those of the graph: of any program, or of programs other than ONNX Runtime.
+  std::optional<Rejection> real_only, real_or_onnxruntime;
+
+  // What a statement of this semantics about the file would get wrong; real arithmetic, nothing.
+  [[nodiscard]] std::optional<Rejection> obstacle(const ExecutionModel& semantics) const;
 };
 
 // Reads MODEL.onnx or MODEL.onnx.gz. The first problem, as `malformed`, `unsupported` or, where constants that the model asks for take more

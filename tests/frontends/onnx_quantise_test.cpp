@@ -47,6 +47,14 @@ TEST_CASE("samples at computed places", "[onnx][ops]") {
       {sample("zeros", 0), 20, {image}, grid, {-1, -1, 0, 0}, result, {0.25, 2.5}},
       {sample("border", 0), 20, {image}, grid, {-1, -1, 5, 5}, result, {1, 4}},
       {sample("reflection", 1), 20, {image}, grid, {3, -1, -1, 3}, result, {1, 1}},
+      // At -0.75 along the last axis the taps -2 to 1 count; those before the first element move onto it.
+      {node("GridSample", {"i", "x"}, {"y"}, {attr("mode", "cubic"), attr("padding_mode", "border")}),
+       20,
+       {floats("i", {1, 1, 1, 2}, {1, 3})},
+       {1, 1, 1, 2},
+       {-1.25, 0},
+       {1, 1, 1, 1},
+       {0.9296875}},
   });
 }
 

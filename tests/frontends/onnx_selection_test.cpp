@@ -208,3 +208,62 @@ TEST_CASE("resampling and order", "[onnx][ops]") {
   CHECK(code_of(on("TopK", {"k"}, {attr("sorted", 0)}), {ints("k", {2})}, 11, kMatrix) == "onnx.attribute");
   CHECK(code_of(resize({attr("mode", "area")}), {none, two}, 11, line) == "onnx.attribute");
 }
+
+TEST_CASE("resized axes are as long, and read the elements, that float32 coordinates give", "[onnx][ops]") {
+  const auto scale = [](double s) { return floats("s", {2}, {1, static_cast<float>(s)}); };
+  const auto resize = [](const char* where, const char* mode) {
+    return on("Resize", {"", "s"}, {attr("coordinate_transformation_mode", where), attr("mode", mode), attr("nearest_mode", "floor")});
+  };
+  const Reals nine = {0, 1, 2, 3, 4, 5, 6, 7, 8}, five = {0, 1, 2, 3, 4};
+  const std::string whole = floats("r", {4}, {0, 0, 1, 1});
+  check_rows({
+      {on("Resize", {"s"}), 10, {scale(0.6)}, {1, 4}, {1, 2, 3, 4}, {1, 2}, {1, 3}},  // an axis that shrinks: the element above
+      {resize("asymmetric", "nearest"), 13, {scale(1.0 / 3)}, {1, 9}, nine, {1, 3}, {0, 3, 6}},
+      {resize("asymmetric", "nearest"), 13, {scale(0.7)}, {1, 10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 7}, {0, 1, 2, 4, 5, 7, 8}},
+      {resize("align_corners", "linear"), 13, {scale(0.6)}, {1, 4}, {1, 2, 3, 4}, {1, 2}, {1, 4}},
+      {resize("align_corners", "nearest"), 13, {scale(0.6)}, {1, 4}, {1, 2, 3, 4}, {1, 2}, {1, 4}},
+      {on("Resize", {"r", "s"}, {attr("coordinate_transformation_mode", "tf_crop_and_resize"), attr("mode", "linear")}),
+       13,
+       {whole, scale(0.7)},
+       {1, 5},
+       five,
+       {1, 3},
+       {0, 2, 4}},
+  });
+  CHECK(code_of(on("Upsample", {"s"}), {scale(0.5)}, 9, {1, 4}) == "onnx.resize");
+}
+
+TEST_CASE("float semantics decline what programs compute otherwise than the graph", "[onnx][ops]") {
+  const auto obstacle = [](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library) {
+    const Folder folder;
+    ModelText text;
+    text.opset = 13;
+    text.nodes = {one};
+    text.initializers = constants;
+    text.inputs = {value("x", dims_of(shape))};
+    text.outputs = {untyped("y")};
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    REQUIRE(model.ok());
+    CHECK_FALSE(model.value().obstacle({}).has_value());
+    ExecutionModel semantics;
+    semantics.kind = ExecutionModel::Kind::floating;
+    semantics.math_table = library;
+    const auto why = model.value().obstacle(semantics);
+    return why ? why->code : "follows";
+  };
+  const auto resize = [&](const char* mode, double s, const char* library) {
+    const std::string one =
+        on("Resize", {"", "s"}, {attr("coordinate_transformation_mode", "asymmetric"), attr("mode", mode), attr("nearest_mode", "floor")});
+    return obstacle(one, {floats("s", {2}, {1, static_cast<float>(s)})}, {1, 9}, library);
+  };
+  CHECK(resize("nearest", 2, "any-library") == "follows");
+  CHECK(resize("linear", 2, "any-library") == "follows");
+  CHECK(resize("nearest", 1.0 / 3, "any-library") == "onnx.float_execution");  // at jumps: as ONNX Runtime computes it
+  CHECK(resize("nearest", 1.0 / 3, "onnxruntime") == "follows");
+  CHECK(resize("linear", 3, "onnxruntime") == "onnx.float_execution");
+  const std::string weights = floats("w", {1, 1, 1}, {1}), again = floats("r", {1, 1, 1}, {1});
+  const std::vector<std::string> threshold = {texts("activations", {"ThresholdedRelu"})};
+  CHECK(obstacle(on("RNN", {"w", "r"}, threshold), {weights, again}, {1, 1, 1}, "onnxruntime") == "onnx.float_execution");
+  CHECK(obstacle(on("RNN", {"w", "r"}, {threshold[0], Wire().bytes(1, "activation_alpha").real(7, 1).number(20, 6).text}), {weights, again},
+                 {1, 1, 1}, "onnxruntime") == "follows");
+}

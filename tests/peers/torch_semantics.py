@@ -253,7 +253,7 @@ def onnx_to_torch(gates, cell):
 
 
 # Where PyTorch means something else, by case: docs/divergences.md says why.
-KNOWN = {"GridSample cubic border 0", "GridSample cubic border 1"}
+KNOWN: set[str] = set()
 
 
 def element_type(value):

@@ -108,10 +108,16 @@ std::int64_t one_number(const Call& call, std::size_t i, const char* what) {
   return given[0];
 }
 
+// Zeros and ones here are exact; programs round the factors of all quarters, or transform by halves.
+void decline_floats(const Call& call) {
+  call.real_only(false, "sums of products as written", "a transform, which programs compute in ways of their own");
+}
+
 }  // namespace
 
 Results lower_dft(Call& call) {
   const Operand& x = call.in(0);
+  decline_floats(call);
   const std::size_t rank = x->shape.size();
   const bool inverse = call.attribute("inverse", std::int64_t{0}) != 0, onesided = call.attribute("onesided", std::int64_t{0}) != 0;
   if (rank < 3 || x->shape.back() < 1 || x->shape.back() > 2)
@@ -140,6 +146,7 @@ Results lower_dft(Call& call) {
 // Frames of a signal [batch, length, 1 or 2], times the window, each transformed.
 Results lower_stft(Call& call) {
   const Operand& x = call.in(0);
+  decline_floats(call);
   if (x->shape.size() != 3 || x->shape[2] < 1 || x->shape[2] > 2)
     call.malformed("onnx.shape", "a signal [batch, length, 1 or 2]", to_string(x->shape));
   const std::int64_t step = one_number(call, 1, "frame step");

@@ -43,6 +43,18 @@ Tensor Lowering::read(const TensorProto& proto) {
   return read_tensor(proto, external);
 }
 
+void Call::real_only(bool but_onnxruntime, std::string required, std::string found) const {
+  std::optional<Rejection>& why = but_onnxruntime ? lowering.real_or_onnxruntime : lowering.real_only;
+  if (why) return;
+  why = Rejection{Rejection::Kind::unsupported,
+                  "onnx.float_execution",
+                  place_of(node),
+                  std::move(required),
+                  std::move(found),
+                  but_onnxruntime ? "state --semantics float32:onnxruntime or real arithmetic; docs/float32.md, Resize"
+                                  : "state real arithmetic (--semantics real); docs/float32.md, What it does not cover"};
+}
+
 void Call::malformed(std::string code, std::string required, std::string found) const {
   refuse_malformed(std::move(code), place_of(node), std::move(required), std::move(found),
                    "check the model with onnx.checker and export it again");

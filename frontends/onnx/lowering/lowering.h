@@ -16,6 +16,7 @@
 #include "frontends/onnx/format/proto.h"
 #include "frontends/onnx/format/tensor.h"
 #include "semantics/graph/graph.h"
+#include "semantics/outcome.h"
 
 namespace assay::onnx {
 
@@ -34,9 +35,10 @@ struct Lowering {
   Graph graph;
   ExternalData external;
   std::vector<std::string> notes;
-  MemoryRule memory;               // bytes that the run may hold
-  std::uint64_t stored = 0;        // of the model's file on disk
-  std::uint64_t folded_bytes = 0;  // produced so far by folding, limited
+  std::optional<Rejection> real_only, real_or_onnxruntime;  // Model
+  MemoryRule memory;                                        // bytes that the run may hold
+  std::uint64_t stored = 0;                                 // of the model's file on disk
+  std::uint64_t folded_bytes = 0;                           // produced so far by folding, limited
 
   Lowering(const std::string& path, const MemoryRule& rule) : external(path), memory(rule) {}
   void note(const std::string& text);                      // each text once
@@ -89,6 +91,9 @@ class Call {
   Operand make_real_like(const Operand& operand, double value);
   // Refuses a fold whose result would need more bytes than the limits; `given` bytes of it were there before.
   void limit_fold(const Shape& shape, DType dtype, std::uint64_t given = 0) const;
+
+  // Float executions of this node differ from the graph's: all of them, or those of programs that are not ONNX Runtime.
+  void real_only(bool but_onnxruntime, std::string required, std::string found) const;
 
   [[noreturn]] void malformed(std::string code, std::string required, std::string found) const;
   [[noreturn]] void unsupported(std::string code, std::string required, std::string found, std::string advice) const;

@@ -55,6 +55,12 @@ std::vector<double> float_list(const Call& call, std::string_view name) {
   return values;
 }
 
+void take_standard_threshold(const Call& call) {
+  call.lowering.note(place_of(call.node) +
+                     ": ThresholdedRelu without activation_alpha has the standard's threshold 1; ONNX Runtime takes 0");
+  call.real_only(false, "activation_alpha for ThresholdedRelu", "none: the standard's threshold is 1, ONNX Runtime takes 0");
+}
+
 // The functions in order; each that has an alpha (beta) takes the next one listed, or its default.
 std::vector<Activation> activations_of(const Call& call, std::vector<std::string> names) {
   if (const AttributeProto* given = call.find("activations", AttributeKind::texts)) {
@@ -74,7 +80,10 @@ std::vector<Activation> activations_of(const Call& call, std::vector<std::string
     if (row->must_be_given && !(has_alpha && has_beta))
       call.malformed("onnx.attribute", "activation_alpha and activation_beta for " + name, "none");
     Activation f{name, static_cast<double>(row->alpha), static_cast<double>(row->beta)};
-    if (row->has_alpha && has_alpha) f.alpha = alphas[next_alpha++];
+    if (row->has_alpha && has_alpha)
+      f.alpha = alphas[next_alpha++];
+    else if (name == "thresholdedrelu")
+      take_standard_threshold(call);
     if (row->has_beta && has_beta) f.beta = betas[next_beta++];
     activations.push_back(std::move(f));
   }

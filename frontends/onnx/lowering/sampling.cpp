@@ -83,14 +83,6 @@ Operand brought_inside(Call& call, const Operand& x, std::int64_t extent, const 
   return plus(call, call.emit(Op::neg, {call.emit(Op::abs, {plus(call, wave, -r)})}), lo + r);
 }
 
-// To the nearest element where x lies beyond the outer elements' far sides; between those and their centres x stays.
-Operand clamped_beyond(Call& call, const Operand& x, std::int64_t extent) {
-  const Operand low = call.emit(Op::less, {x, real(call, x, -0.5)});
-  const Operand high = call.emit(Op::less, {real(call, x, static_cast<double>(extent) - 0.5), x});
-  const Operand inside = call.emit(Op::clip, {x}, ClipAttributes{0, static_cast<double>(extent - 1)});
-  return call.emit(Op::where, {call.emit(Op::logical_or, {low, high}), inside, x});
-}
-
 // The element that stands at position i of an axis that goes on beyond its ends.
 std::int64_t element_at(std::int64_t i, std::int64_t extent, const Place& place) {
   if (place.outside == Outside::border || extent == 1) return std::clamp<std::int64_t>(i, 0, extent - 1);
@@ -135,11 +127,11 @@ Results lower_grid_sample(Call& call) {
     const Operand column = slice_axis(call, call.in(1), axes + 1, static_cast<std::int64_t>(axes - 1 - axis), 1);
     Operand at = element_numbers(call, call.reshape(column, {x[0], samples}), extent, place);
     if (kernel == Kernel::nearest) at = call.emit(Op::round, {at});
-    if (kernel == Kernel::cubic && place.outside == Outside::border && !place.corners)
-      at = clamped_beyond(call, at, extent);
-    else
-      at = brought_inside(call, at, extent, place);
-    const std::int64_t margin = place.outside == Outside::zeros || kernel == Kernel::nearest ? 0 : 2;
+    // Beyond a border each cubic tap moves inside by itself: two elements further out all of them are the outer element.
+    const bool taps_move = kernel == Kernel::cubic && place.outside == Outside::border;
+    at = taps_move ? call.emit(Op::clip, {at}, ClipAttributes{-2, static_cast<double>(extent + 1)})
+                   : brought_inside(call, at, extent, place);
+    const std::int64_t margin = place.outside == Outside::zeros || kernel == Kernel::nearest ? 0 : taps_move ? 3 : 2;
     weights.push_back(weights_of(call, kernel, at, -margin, extent + 2 * margin));
     if (margin == 0) continue;
     Ints around;
@@ -164,6 +156,9 @@ Results lower_affine_grid(Call& call) {
                    to_string(theta) + ", " + to_string(size));
   const bool corners = call.attribute("align_corners", std::int64_t{0}) != 0;
   const Shape extents(size.begin() + 2, size.end());
+  if (corners && std::find(extents.begin(), extents.end(), 1) != extents.end())
+    call.unsupported("onnx.attribute", "extents of at least 2 with align_corners", to_string(extents),
+                     "programs differ on where a single place is");
   const auto places = static_cast<std::int64_t>(element_count(extents));
   call.limit_fold({places, rows + 1}, DType::float64);
   std::vector<double> above, below;

@@ -7,7 +7,7 @@ import tempfile
 from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
 from . import _arguments as arguments
-from . import _native, _properties, _results, errors
+from . import _interpolation, _native, _properties, _results, errors
 
 # A path, or the bytes of what would be a file.
 File = Union[str, bytes]
@@ -42,12 +42,17 @@ def _exported(torch: Any, model: Any, example_inputs: Any) -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix="assay-") as folder:
             path = os.path.join(folder, "model.onnx")
-            try:
-                torch.onnx.export(model, inputs, path, dynamo=False)
-            except TypeError:  # before torch 2.5 there is one exporter
-                torch.onnx.export(model, inputs, path)
+            with _interpolation.asking(torch):
+                try:
+                    torch.onnx.export(model, inputs, path, dynamo=False)
+                except TypeError:  # before torch 2.5 there is one exporter
+                    torch.onnx.export(model, inputs, path)
             with open(path, "rb") as file:
-                return file.read()
+                content = file.read()
+            if b"Resize" in content and any(isinstance(module, torch.jit.ScriptModule) for module in training):
+                raise errors.Unsupported("a scripted module that interpolates", where="model", why="its scales and coordinates cannot be asked",
+                                         advice="pass the module that it was scripted from, or a file that you export", code="python.export")
+            return content
     except errors.Error:
         raise
     except Exception as error:

@@ -27,12 +27,9 @@ Outcome<Array<Interval>> values_for(const std::map<std::string, std::vector<Inte
     return misfit_of_value("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
                            std::to_string(found->second.size()));
   for (const Interval& value : found->second) {
-    if (is_float(node.dtype)) continue;
-    const auto [least, most] = range_of(node.dtype);
-    const auto is_value = [&](double x) {
-      return x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;
-    };
-    if (!is_value(value.lo()) || !is_value(value.hi()))
+    if (!std::isfinite(value.lo()) || !std::isfinite(value.hi()))
+      return misfit_of_value("\"" + name + "\"", "finite numbers: infinities and NaN are no reals", "another value");
+    if (!is_float(node.dtype) && !holds(node.dtype, value))
       return misfit_of_value("\"" + name + "\"", std::string("values of ") + to_string(node.dtype) + ", or ends that are", "another one");
   }
   return Array<Interval>{node.shape, found->second};
@@ -86,6 +83,14 @@ Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph) 
   };
   if (auto inputs = check(request.inputs, graph.input_names, "inputs"); !inputs) return inputs;
   return check(request.cotangents, graph.output_names, "cotangents");
+}
+
+bool holds(DType dtype, const Interval& value) {
+  const auto [least, most] = range_of(dtype);
+  const auto is_value = [&](double x) {
+    return std::isfinite(x) && x == std::floor(x) && least <= *Rational::from_double(x) && *Rational::from_double(x) <= most;
+  };
+  return is_value(value.lo()) && is_value(value.hi());
 }
 
 Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request) {

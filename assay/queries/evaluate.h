@@ -30,6 +30,9 @@ struct Evaluation {
 // Whether every name in it is an input or an output of the graph; the rejection lists those that are.
 [[nodiscard]] Outcome<Done> check_names(const EvaluationRequest& request, const Graph& graph);
 
+// Whether both ends are values of an integer or boolean type.
+[[nodiscard]] bool holds(DType dtype, const Interval& value);
+
 // Rejections of the request itself have codes values.*.
 [[nodiscard]] Outcome<Evaluation> evaluate_sets(const Graph& graph, const EvaluationRequest& request);
 

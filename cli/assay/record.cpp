@@ -249,7 +249,8 @@ Outcome<runtime::Array> given_values(const Node& node, const std::string& name, 
     return misfit_of_run("\"" + name + "\"", std::to_string(count) + " numbers for " + to_string(node.shape),
                          std::to_string(values.size()));
   for (const Interval& value : values) {
-    if (!value.is_point() || (!is_float(node.dtype) && value.lo() != std::floor(value.lo())))
+    const bool number = is_float(node.dtype) && (value.is_point() || value.is_undefined());
+    if (!number && !queries::holds(node.dtype, value))
       return misfit_of_run("\"" + name + "\"", std::string("single numbers of ") + to_string(node.dtype), "another one");
   }
   runtime::Array array = runtime::Array::empty(node.dtype, node.shape);

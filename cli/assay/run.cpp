@@ -75,6 +75,14 @@ Outcome<std::vector<runtime::Array>> inputs_of(const Graph& graph, const EvalReq
   return inputs;
 }
 
+// As they are: doubles do not hold all of them.
+void set_integers(Output& output, const runtime::Value& y) {
+  for (const std::int64_t x : y.array().to_tensor().to_ints()) {
+    output.texts.push_back("= " + std::to_string(x));
+    output.values.emplace_back(x);
+  }
+}
+
 Outcome<std::vector<Output>> run_floats(const RecordOptions& options, const Graph& graph, std::span<const runtime::Array> inputs) {
   auto device = gpu::device_named(options.device);
   if (!device) return device.rejection();
@@ -92,11 +100,12 @@ Outcome<std::vector<Output>> run_floats(const RecordOptions& options, const Grap
   for (std::size_t i = 0; i < results.value().size(); ++i) {
     const runtime::Value& y = results.value()[i];
     Output output{graph.output_names[i], y.shape(), {}, {}};
-    for (const double x : y.to_doubles()) {
+    if (!is_float(y.dtype())) set_integers(output, y);
+    for (const double x : is_float(y.dtype()) ? y.to_doubles() : std::vector<double>()) {
       std::array<char, 40> text{};
       std::snprintf(text.data(), text.size(), y.dtype() == DType::float32 ? "%.9g" : "%.17g", x);
       output.texts.push_back(std::string("= ") + text.data());
-      output.values.push_back(std::isfinite(x) ? Json(x) : Json(nullptr));
+      output.values.push_back(std::isfinite(x) ? Json(x) : Json(word_of(x)));
     }
     outputs.push_back(std::move(output));
   }
@@ -108,6 +117,9 @@ Outcome<std::vector<Output>> run_reference(const RecordOptions& options, const G
   const Kind kind = options.dtype == "exact" ? Kind::exact : Kind::interval;
   std::vector<Numbers> numbers;
   for (const runtime::Array& input : inputs) {
+    const std::vector<double> values = is_float(input.dtype()) ? input.to_tensor().to_doubles() : std::vector<double>();
+    if (!std::ranges::all_of(values, [](double x) { return std::isfinite(x); }))
+      return unfit(options, "finite numbers, as infinities and NaN are no reals", "another value");
     auto made = Numbers::from(kind, input.to_tensor());
     if (!made) return made.rejection();
     numbers.push_back(std::move(made).value());

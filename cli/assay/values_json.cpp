@@ -1,6 +1,8 @@
-// Values from JSON: numbers, or pairs [lo, hi], in row-major order; nested lists are read through.
+// Values from JSON: numbers, or sets {"lo": a, "hi": b}, in row-major order; nested lists are read through. Integers are exact, or
+// refused. JSON has no numbers for infinities and NaN: they are the words "inf", "-inf" and "nan", and null is an undefined value.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/assay/file_kind.h"
@@ -17,19 +19,33 @@ Rejection malformed(std::string place, std::string required, std::string found) 
   return {Rejection::Kind::malformed, "values.json", std::move(place), std::move(required), std::move(found), "see assay eval --help"};
 }
 
-bool is_finite_number(const Json& json) { return json.is_number() && std::isfinite(json.get<double>()); }
+// False for an integer that no double holds, too.
+bool is_finite_number(const Json& json) {
+  const auto x = json.is_number() ? json.get<double>() : std::nan("");
+  const auto whole = [&] { return Rational::from_double(x)->to_decimal(); };
+  return std::isfinite(x) && (!json.is_number_integer() || std::fabs(x) < 0x1p53 || whole() == json.dump());
+}
 
 bool is_pair(const Json& json) {
   return json.is_object() && json.size() == 2 && json.contains("lo") && json.contains("hi") && is_finite_number(json["lo"]) &&
          is_finite_number(json["hi"]) && json["lo"].get<double>() <= json["hi"].get<double>();
 }
 
-// False at the first element that is neither a number, a truth value nor {"lo": a, "hi": b}. Lists are nested 64 deep at most.
+std::optional<double> of_word(const Json& json) {
+  for (const double x : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
+    if (json.is_string() && json.get<std::string>() == word_of(x)) return x;
+  }
+  return std::nullopt;
+}
+
+// False at the first element that is neither a number, a truth value, a word nor {"lo": a, "hi": b}. Lists are nested 64 deep at most.
 bool append(const Json& json, std::vector<Interval>& values, int depth) {
   if (is_finite_number(json)) {
     values.emplace_back(json.get<double>());
   } else if (json.is_boolean()) {
     values.emplace_back(json.get<bool>() ? 1.0 : 0.0);
+  } else if (const auto word = of_word(json)) {
+    values.emplace_back(*word);
   } else if (is_pair(json)) {
     values.emplace_back(json["lo"].get<double>(), json["hi"].get<double>());
   } else {
@@ -46,7 +62,9 @@ Outcome<Done> read_part(const Json& json, const char* part, std::map<std::string
   if (!json[part].is_object()) return malformed(part, "an object from names to lists of numbers", json[part].type_name());
   for (const auto& [name, list] : json[part].items()) {
     if (!append(list, values[name], 64))
-      return malformed(std::string(part) + ", " + name, "finite numbers, or {\"lo\": a, \"hi\": b} with a <= b", "something else");
+      return malformed(std::string(part) + ", " + name,
+                       "finite numbers, \"inf\", \"-inf\", \"nan\", or {\"lo\": a, \"hi\": b} with a <= b; integers that a double holds",
+                       "something else");
   }
   return Done{};
 }
@@ -58,7 +76,7 @@ Json set_json(const queries::NamedSet& set) {
     Json list = Json::array();
     for (const Interval& value : set.values) {
       const double end = low ? value.lo() : value.hi();
-      list.push_back(value.is_undefined() || !std::isfinite(end) ? Json(nullptr) : Json(end));
+      list.push_back(value.is_undefined() ? Json(nullptr) : std::isfinite(end) ? Json(end) : Json(word_of(end)));
     }
     object[low ? "lo" : "hi"] = std::move(list);
   }
@@ -66,6 +84,8 @@ Json set_json(const queries::NamedSet& set) {
 }
 
 }  // namespace
+
+std::string word_of(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
 
 Outcome<EvalRequest> read_eval_request(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);

@@ -429,6 +429,32 @@ class CommandLine(FolderCase):
             self.assertEqual(run.exit, 4, text)
             self.assertIn(part, run.err, text)
 
+    def test_values_are_exact_or_refused(self):
+        """Integers that no double holds, or that are no values of their type, are refused; infinities, NaN and undefined values are three words."""
+        with open(self.at("integers.onnx"), "wb") as file:
+            file.write(onnx_files.model([onnx_files.node("Add", ["x", "one"], ["y"], "add")], [onnx_files.value_info("x", [2], onnx_files.INT64)], [onnx_files.value_info("y", [2], onnx_files.INT64)],
+                             [onnx_files.tensor("one", [2], [1, 1], onnx_files.INT64)]))
+        with open(self.at("root.onnx"), "wb") as file:
+            file.write(onnx_files.model([onnx_files.node("Log", ["x"], ["y"], "log")], [onnx_files.value_info("x", [2])], [onnx_files.value_info("y", [2])],
+                             []))
+
+        def values(verb, network, text, *more):
+            with open(self.at("values.json"), "w") as file:
+                file.write(text)
+            where = ["--values", self.at("values.json")] if verb == "run" else [self.at("values.json")]
+            return Run("assay", verb, self.at(network), *where, "--json", *more)
+        for text in ("[9007199254740993, 1]", "[9223372036854775808, 1]", "[18446744073709551617, 1]", '["inf", 1]'):
+            for verb in ("eval", "run"):
+                self.assertEqual(values(verb, "integers.onnx", '{"inputs": {"x": %s}}' % text).exit, 4, (verb, text))
+        found = values("run", "integers.onnx", '{"inputs": {"x": [9007199254740992, -9007199254740994]}}')
+        self.assertEqual(json.loads(found.out)["outputs"]["y"]["values"], [9007199254740993, -9007199254740993])
+        found = json.loads(values("run", "root.onnx", '{"inputs": {"x": ["inf", -1]}}').out)["outputs"]["y"]["values"]
+        self.assertEqual(found, ["inf", "nan"])
+        self.assertEqual(json.loads(values("run", "root.onnx", '{"inputs": {"x": [0, "nan"]}}').out)["outputs"]["y"]["values"], ["-inf", "nan"])
+        sets = json.loads(values("eval", "root.onnx", '{"inputs": {"x": [-1, {"lo": 1, "hi": 2}]}}').out)["outputs"]["y"]
+        self.assertEqual((sets["lo"][0], sets["hi"][0], sets["lo"][1]), (None, None, 0.0))
+        self.assertIn("no reals", values("eval", "root.onnx", '{"inputs": {"x": ["inf", 1]}}').err)
+
     def test_ops(self):
         names = Run("assay", "supports", "--operations").out.split()
         self.assertIn("masked_softmax", names)

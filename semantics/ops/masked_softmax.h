@@ -21,6 +21,7 @@
 #include "semantics/numbers/steps.h"
 #include "semantics/ops/families.h"
 #include "semantics/ops/indexing.h"
+#include "semantics/ops/softmax.h"
 #include "semantics/ops/wide.h"
 
 namespace assay::ops::masked_softmax {
@@ -72,6 +73,18 @@ std::vector<S> line_of(const std::vector<S>& x, const std::vector<Gate>& gate, b
   }
   if (!defined || (!some_certain && !empty_is_zero)) return std::vector<S>(n, nothing<S>());
   std::vector<S> y(n, zero);
+  if constexpr (std::is_same_v<S, WideInterval>) {
+    std::vector<S> through;
+    bool decided = some_possible;
+    for (std::size_t i = 0; i < n; ++i) {
+      decided = decided && gate[i].may_be_open != gate[i].may_be_shut;
+      if (gate[i].may_be_open) through.push_back(x[i]);
+    }
+    const auto values = decided ? softmax::softmax_line(through) : std::nullopt;
+    for (std::size_t i = 0, k = 0; values && i < n; ++i)
+      if (gate[i].may_be_open) y[i] = (*values)[k++];
+    if (values) return y;
+  }
   for (std::size_t i = 0; some_possible && i < n; ++i) {
     if (!gate[i].may_be_open) continue;
     S least = one, greatest = one;

@@ -14,8 +14,8 @@
 // Rounding.    Sums take j in order. Over intervals these forms are as tight as the box allows (up to rounding): each x_j enters
 //              all its terms on one side only. All are computed at 257 bits, then outward, so that a
 //              difference of two large numbers costs no digits; m is then a double near the upper ends, the same for all
-//              terms of one result, and not part of the meaning. Where no power is 0 or infinite there, softmax takes exp(x_j - x_i) as the
-//              quotient of exp(x_j - m) and exp(x_i - m): one exponential for each end. Residues know no width: over Opaque softmax is the quotient
+//              terms of one result, and not part of the meaning. Lines with finite ends by
+//              enclosures/softmax.cpp, with an m for each sum. Residues know no width: over Opaque softmax is the quotient
 //              exp(x_i - m) / sum_j exp(x_j - m) and log_softmax its logarithm, the same numbers, with as many
 //              exponentials as elements. Over Symbolic with steps they are x_i - L and its exponential, where L is the one log_sum_exp
 //              of the line.
@@ -94,33 +94,24 @@ static inline Array<Symbolic> softmax(const Node& node, const Array<Symbolic>& x
   return map(log_softmax(node, x), [](const Symbolic& value) { return exp(value); });
 }
 
-// y_i on one line with as many exponentials as it has ends: exp(x_j - x_i) is the quotient of exp(x_j - m) and exp(x_i - m), and x_i enters all of
-// them on one side. None where an end is too far away for powers that are neither 0 nor infinite at 257 bits.
-static inline std::optional<std::vector<WideInterval>> line_by_powers(const std::vector<WideInterval>& x) {
-  constexpr double kFar = 0x1p40;
-  const WideInterval m = common_shift(x), one = 1.0;
-  const std::size_t n = x.size();
-  std::vector<WideInterval> low, high;  // powers of the ends
-  for (const WideInterval& each : x) {
-    if (!each.is_bounded() || !((each - m).magnitude_up() <= kFar)) return std::nullopt;
-    low.push_back(exp(each.lower_end() - m));
-    high.push_back(exp(each.upper_end() - m));
+// Lines and sums whose ends are finite, each number from one x_i at one end and all others at the other, in time that is linear in their
+// length (enclosures/softmax.cpp). None: others.
+std::optional<std::vector<WideInterval>> softmax_line(const std::vector<WideInterval>& x);
+std::optional<std::vector<WideInterval>> log_softmax_line(const std::vector<WideInterval>& x);
+std::optional<WideInterval> log_sum(const std::vector<WideInterval>& x);
+
+// Each line by `of_line`. False where that says nothing about one.
+static inline bool by_lines(const Axis& axis, const Array<WideInterval>& x,
+                            std::optional<std::vector<WideInterval>> (*of_line)(const std::vector<WideInterval>&), Array<WideInterval>& y) {
+  for (std::size_t first = 0; first < x.values.size(); ++first) {
+    if (axis.position(first) != 0) continue;
+    std::vector<WideInterval> line;
+    for (std::size_t j = 0; j < axis.extent; ++j) line.push_back(x.values[first + j * axis.stride]);
+    const auto values = of_line(line);
+    if (!values) return false;
+    for (std::size_t i = 0; i < axis.extent; ++i) y.values[first + i * axis.stride] = (*values)[i];
   }
-  std::vector<WideInterval> low_behind(n), high_behind(n);  // sums of the powers behind each
-  for (std::size_t i = n; i-- > 1;) {
-    low_behind[i - 1] = low_behind[i] + low[i];
-    high_behind[i - 1] = high_behind[i] + high[i];
-  }
-  std::vector<WideInterval> y;
-  WideInterval low_before, high_before;
-  for (std::size_t i = 0; i < n; ++i) {
-    const WideInterval least = one / (one + (high_before + high_behind[i]) / low[i]),
-                       most = one / (one + (low_before + low_behind[i]) / high[i]);
-    y.push_back(hull(least, most));
-    low_before += low[i];
-    high_before += high[i];
-  }
-  return y;
+  return true;
 }
 
 template <class S>
@@ -128,6 +119,8 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   const S one = ScalarTraits<S>::from_double(1);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
+  if constexpr (std::is_same_v<S, WideInterval>)
+    if (by_lines(axis, x, softmax_line, y)) return y;
   if constexpr (ScalarTraits<S>::has_residues || std::is_floating_point_v<S>) {
     if (ScalarTraits<S>::has_residues || axis.extent > kLongLine) {
       const Powers<S> powers(axis, x);
@@ -139,12 +132,6 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
     if (axis.position(first) != 0) continue;
     std::vector<S> line;
     for (std::size_t j = 0; j < axis.extent; ++j) line.push_back(x.values[first + j * axis.stride]);
-    if constexpr (std::is_same_v<S, WideInterval>) {
-      if (const auto values = line_by_powers(line)) {
-        for (std::size_t i = 0; i < axis.extent; ++i) y.values[first + i * axis.stride] = (*values)[i];
-        continue;
-      }
-    }
     for (std::size_t i = 0; i < axis.extent; ++i) {
       S sum{};
       for (std::size_t j = 0; j < axis.extent; ++j) sum += j == i ? one : S(exp(line[j] - line[i]));
@@ -157,6 +144,8 @@ Array<S> softmax(const Node& node, const Array<S>& x) {
 // log sum_k exp(terms[k]); -inf (or log 0's undefined value) for no terms. m cancels: any finite number will do.
 template <class S>
 S log_of_sum(const std::vector<S>& terms) {
+  if constexpr (std::is_same_v<S, WideInterval>)
+    if (const auto sum = log_sum(terms)) return *sum;
   const S shift_by = common_shift(terms);
   S sum{};
   for (const S& term : terms) sum += S(exp(term - shift_by));
@@ -167,6 +156,8 @@ template <class S>
 Array<S> log_softmax(const Node& node, const Array<S>& x) {
   const Axis axis(node, std::get<SoftmaxAttributes>(node.attributes).axis);
   Array<S> y{node.shape, std::vector<S>(x.values.size())};
+  if constexpr (std::is_same_v<S, WideInterval>)
+    if (by_lines(axis, x, log_softmax_line, y)) return y;
   if constexpr (ScalarTraits<S>::has_residues) {
     if (axis.extent == 1) return y;  // 0, which the residue of a logarithm of a power does not show
     const Powers<S> powers(axis, x);

@@ -1,5 +1,6 @@
 // Elementwise functions and softmax: hand-computed values, domains, sharpness of the enclosures.
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "tests/catch.h"
@@ -163,6 +164,42 @@ TEST_CASE("the ends of softmax over a box are its values at corners, near and fa
   // Ends without a number.
   const std::vector<Interval> open = values_of<Interval>(Op::softmax, SoftmaxAttributes{0}, {Interval(-kInfinity, 0), Interval(1)});
   CHECK((open[0].lo() == 0 && open[1].hi() == 1 && open[0].hi() < 0.3 && open[1].lo() > 0.7));
+}
+
+TEST_CASE("softmax, log_softmax and log_sum_exp have values for all finite operands, however far apart", "[ops]") {
+  const ReduceAttributes all{{0}, false};
+  std::mt19937_64 random(12);
+  for (const double mask : {-1e4, -7e8, -1e9, -1e10, -3.4028234663852886e38, -1e308}) {
+    for (const double width : {0.0, 1.0, 1e9, 1e13}) {
+      std::vector<Interval> x{Interval(mask), Interval(mask - width, mask + width)};
+      for (int j = 0; j < 3; ++j) x.emplace_back(static_cast<double>(j) - width, static_cast<double>(j));
+      std::shuffle(x.begin(), x.end(), random);
+      INFO(mask << ", " << width);
+      const auto soft = values_of<Interval>(Op::softmax, SoftmaxAttributes{0}, x),
+                 logs = values_of<Interval>(Op::log_softmax, SoftmaxAttributes{0}, x);
+      const Interval sum = values_of<Interval>(Op::log_sum_exp, all, x)[0];
+      CHECK((std::isfinite(sum.lo()) && std::isfinite(sum.hi()) && sum.lo() <= sum.hi()));
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        CHECK((soft[i].lo() >= 0 && soft[i].lo() <= soft[i].hi() && soft[i].hi() <= 1));
+        CHECK((std::isfinite(logs[i].lo()) && logs[i].lo() <= logs[i].hi() && logs[i].hi() <= 0));
+        // At corners, by the definition: the logarithm of the sum of the others is at most that of their number above the greatest.
+        double others = -kInfinity;
+        for (std::size_t j = 0; j < x.size(); ++j) others = j == i ? others : std::max(others, x[j].hi());
+        CHECK(-logs[i].lo() <= (std::max(0.0, others - x[i].lo()) + std::log(5.0)) * (1 + 0x1p-50));
+        if (x[i].hi() < others - 1e5 && width == 0) CHECK(soft[i].hi() <= 0x1p-1074);
+      }
+    }
+  }
+}
+
+TEST_CASE("softmax of a long line of wide sets takes no longer than of near ones, but for a factor", "[ops]") {
+  const auto seconds = [](double width) {
+    const std::clock_t begin = std::clock();
+    values_of<Interval>(Op::softmax, SoftmaxAttributes{0}, std::vector<Interval>(2000, Interval(-width, width)));
+    values_of<Interval>(Op::log_softmax, SoftmaxAttributes{0}, std::vector<Interval>(2000, Interval(-width, width)));
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  CHECK(seconds(1e13) < 20 * seconds(1) + 0.1);  // a time that grows with the square is 100 times as long
 }
 
 TEST_CASE("softmax runs along its axis alone", "[ops]") {

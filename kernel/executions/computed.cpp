@@ -22,7 +22,8 @@ double compounded(double a, double b) { return add_up(add_up(a, b), mul_up(a, b)
 double mignitude(const Interval& x) { return x.lo() > 0 ? x.lo() : x.hi() < 0 ? -x.hi() : 0; }
 bool defined(const Interval& x) { return !x.is_undefined() && x.magnitude() < kInfinity; }
 
-// |f(x^) - f(x)| <= e^E - 1 times f(x) for exp, and L E with L >= |f'| between them for any other f.
+// |f(x^) - f(x)| <= e^E - 1 times f(x) for exp, or the greater of the two where that is more than f(x), as for the masks of attention; and L E with
+// L >= |f'| between them for any other f.
 double lipschitz(Function f, const Interval& x) {
   const Dual<Interval> y = apply(f, Dual<Interval>(x, Interval(1.0)));
   return y.tangent().is_undefined() ? kInfinity : y.tangent().magnitude();
@@ -262,6 +263,7 @@ Computed ErrorArithmetic::function(Function f, const Computed& argument) const {
   Computed before{exact};
   if (e > 0 && f == Function::exp) {
     before.relative = apply(Function::expm1, Interval(e)).hi();
+    if (!(before.relative <= 1)) before = {exact, 0, assay::exp(Interval(all.hi())).hi()};  // both powers lie between 0 and this
   } else if (e > 0) {
     before.absolute = mul_up(lipschitz(f, all), e);
   }

@@ -18,6 +18,7 @@ std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(Cut::Term) * term
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
 constexpr std::size_t kElementsOfThread = 16;
+constexpr std::size_t kWorkOfCopy = 25;  // of a pointer to a cut, times three: each cut makes a list of its own, with those before it
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};
@@ -363,7 +364,7 @@ Outcome<Done> Session::tighten_by_cases(NodeId node, const Selection& selection,
 
 Outcome<Done> Session::cut(const std::vector<Cut::Term>& terms, std::span<const CaseStep> tree) {
   if (auto allowed = in_branch(); !allowed) return allowed;
-  const std::size_t touched = problem_->graph().nodes.size() + scope().cuts().size() + terms.size();
+  const std::size_t touched = problem_->graph().nodes.size() + kWorkOfCopy * scope().cuts().size() + terms.size();
   const std::uint64_t bytes = bytes_of(terms.size()) + kBytesPerCut * (scope().cuts().size() + 1);
   if (auto fits = spend_tree(tree, static_cast<double>(3 * touched), bytes); !fits) return fits;
   return cut_by_cases(levels_.back().scope, terms, tree);

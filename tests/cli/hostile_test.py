@@ -272,6 +272,13 @@ class Hostile(unittest.TestCase):
         proof = self.certificate(net, prop, b"\x01\x00" + b"\x03\x00\x00" * 3 + b"\x0a\x00\x00" * 40 + conclude + (b"\x0d" + conclude + b"\x0e") * 40 + b"\x02")
         self.ends(Ended("assay-check", net, prop, proof), (0,), "accepted")
 
+    def test_cuts_without_terms(self):
+        for width, count in ((4, 20000), (200, 60000), (20000, 100000)):
+            net, prop = self.wide(width), self.write("wide.vnnlib", one_to_one("(>= Y_0 9e6)"))
+            proof = self.certificate(net, prop, b"\x01\x00\x12\x00" + b"\x11\x00\x00\x00" * count)
+            for words in ((), ("--exact",)):
+                self.ends(Ended("assay-check", net, prop, proof, *words), (1, 3, 4))
+
     def test_many_terms(self):
         count = 30000
         net = self.write("many.onnx", model([node("Expand", ["x", "s"], ["y"], "y")], [value_info("x", [1, 1])], [value_info("y", [1, count])],

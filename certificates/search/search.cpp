@@ -30,6 +30,7 @@ namespace {
 
 constexpr double kCheapBounds = 0.05;     // seconds of bounds before the first attack: easy refutations never see one
 constexpr double kFirstAttack = 0.15;     // seconds, where bounds are dear; else as long as the bounds took ...
+constexpr double kOnlyAttack = 1;         // seconds, where there are no bounds
 constexpr double kLeastAttack = 0.01;     // ... but at least this long
 constexpr double kOpeningShare = 0.1;     // of the time left, at most, for either of these
 constexpr double kRootShare = 0.3;        // of the time left, for a root that cannot be finished
@@ -153,7 +154,8 @@ class Search {
       std::iota(all.begin(), all.end(), 0U);
       auto outcome = decide_group(std::move(scope).value(), std::move(all));
       if (!outcome) {  // the box reaches outside an op's domain, say; a point inside may still be a witness
-        if (auto witness = first_attack(kFirstAttack)) return satisfiable(*std::move(witness));
+        attacked_ = false;
+        if (auto witness = first_attack(kOnlyAttack)) return satisfiable(*std::move(witness));
         return outcome.rejection();
       }
       GroupResult& one = outcome.value();
@@ -211,6 +213,11 @@ class Search {
   // `open`: the cases that are to be refuted there, by position in the group.
   Outcome<GroupResult> decide_group(kernel::Scope scope, std::vector<std::uint32_t> open) {
     GroupResult result;  // of the root, and of cases that were refuted one by one
+    if (has_case_without_rows(*problem_, scope.group()) && !problem_->group_is_empty(scope.group())) {
+      result.witness = try_case_without_rows(network_, scope.group(), limit());
+      result.reason = "a case without rows holds wherever the network has a value, and none was found";
+      return result;
+    }
     auto early = close_early(dual_, scope, open, options_, limit(), statistics_);
     if (!early) return early.rejection();
     if (early.value().proved) proved_.push_back(*std::move(early.value().proved));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 #include <utility>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "certificates/search/bounds/root_bounds.h"
 #include "certificates/search/early_roots.h"
 #include "certificates/search/network/softmax_planes.h"
+#include "certificates/search/search.h"
+#include "kernel/executions/named_models.h"
 #include "kernel/policy/policy.h"
 #include "kernel/proof/rules/relaxation.h"
 #include "semantics/ops/denote.h"
@@ -311,6 +314,64 @@ TEST_CASE("relus behind attention are split, and nothing else is", "[search][bra
     leaves += run.statistics.leaves;
   }
   CHECK(leaves > 4);
+}
+
+// Exporters write minus a large number where a score is not to count: -1e9, -1e10, and the least float.
+TEST_CASE("attention with masks ends in an accepted certificate, over the reals and in float32", "[search][attention]") {
+  for (const bool floating : {false, true}) {
+    for (const bool decomposed : {false, true}) {
+      for (const float mask : {-1e4F, -1e9F, -1e10F, -3.4028234663852886e38F}) {
+        if (floating && (decomposed || mask < -1e38F)) continue;  // a sum with the least float may overflow, as far as the kernel knows
+        std::mt19937_64 random(3);
+        Graph graph;
+        const NodeId x = graph.append_input(DType::float32, {1, kInputs}, "x");
+        const NodeId q = projected(graph, x, {3, 2}, random), k = projected(graph, x, {2, 3}, random),
+                     v = projected(graph, x, {3, 2}, random);
+        std::vector<float> masks(9, 0.0F);
+        masks[1] = masks[2] = masks[5] = mask;  // no place sees a later one
+        NodeId scores =
+            append(graph, Op::add, {append(graph, Op::matmul, {q, k}), graph.append_constant(Tensor::of_floats({3, 3}, masks))});
+        NodeId weights = 0;
+        if (decomposed) {
+          const NodeId power = append(
+              graph, Op::exp, {append(graph, Op::sub, {scores, append(graph, Op::reduce_max, {scores}, ReduceAttributes{{1}, true})})});
+          weights = append(graph, Op::div, {power, append(graph, Op::reduce_sum, {power}, ReduceAttributes{{1}, true})});
+        } else {
+          weights = append(graph, Op::softmax, {scores}, SoftmaxAttributes{1});
+        }
+        const NodeId logs = append(graph, Op::log_softmax, {append(graph, Op::matmul, {weights, v})}, SoftmaxAttributes{1});
+        graph.mark_output(append(graph, Op::reshape, {weights}, ShapeAttributes{{1, 9}}), "weights");
+        graph.mark_output(append(graph, Op::reshape, {logs}, ShapeAttributes{{1, 6}}), "logs");
+        kernel::Statement statement;
+        statement.graph = std::move(graph);
+        if (floating) statement.semantics = executions::semantics_named("float32").value();
+        const Rational width = Rational(1, 10);
+        statement.property.cases = {make_case(kInputs, -width, width, {output_row({{1, -1}}, Rational(-1, 100))}),
+                                    make_case(kInputs, -width, width, {output_row({{5, -1}, {2, -1}}, Rational(-1, 100))})};
+        statement.property.cases[1].box = statement.property.cases[0].box;
+        kernel::Row last = output_row({{0, 1}}, Rational(-1000));
+        last.terms[0].variable.tensor = 1;
+        statement.property.cases.push_back({statement.property.cases[0].box, {last}});
+        auto problem = kernel::Problem::open(std::move(statement));
+        REQUIRE(problem.ok());
+        INFO("mask " << mask << (floating ? ", float32" : "") << (decomposed ? ", written out" : ""));
+        const auto path = std::filesystem::temp_directory_path() / "assay_search_masks.assay";
+        auto writer = certificate::Writer::open(path.string(), *problem.value());
+        REQUIRE(writer.ok());
+        Options options;
+        options.deadline = Deadline::in(60);
+        const auto result = search(problem.value(), options, writer.value().get());
+        REQUIRE(result.ok());
+        CHECK(result.value().reason == "");
+        REQUIRE(result.value().answer == Result::Answer::unsatisfiable);
+        auto reader = certificate::Reader::open(path.string());
+        REQUIRE(reader.ok());
+        const auto theorem = certificate::replay(*reader.value(), problem.value());
+        std::filesystem::remove(path);
+        CHECK(theorem.ok());
+      }
+    }
+  }
 }
 
 }  // namespace assay::search

@@ -43,9 +43,11 @@ class Attack {
     }
   }
 
-  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings; }
+  // A box of one point has been seen after a round.
+  [[nodiscard]] bool can_run() const { return !box_.is_empty() && refusals_ < kMarginDoublings && (round_ == 0 || !free_.empty()); }
   std::optional<kernel::Theorem> ascend();        // one batch of gradient ascent
   std::optional<kernel::Theorem> walk_corners();  // one walk from the corner nearest to a good point
+  std::optional<kernel::Theorem> ask_point();     // of a box of one point: about each case, whatever doubles say of it
   void stop_at(const Limit& limit) { workspace_.limit = limit; }
   // Where a walk can turn no more than a part of the coordinates, it gets no more evaluations than ascents.
   [[nodiscard]] bool can_walk() const {
@@ -120,7 +122,16 @@ std::optional<kernel::Theorem> Attack::ask(const double* x, std::uint32_t one, d
   witness.inputs = box_.exact({x, n_});
   if (auto theorem = check_witness(network_, witness, check_limit_)) return theorem;
   ++refusals_;
-  margin_ = std::max({kFirstMargin, 2 * margin_, 2 * value});
+  if (std::isfinite(value)) margin_ = std::max({kFirstMargin, 2 * margin_, 2 * value});  // else the network may have no value there
+  return std::nullopt;
+}
+
+std::optional<kernel::Theorem> Attack::ask_point() {
+  if (!free_.empty() || !can_run()) return std::nullopt;
+  const std::vector<Rational> point = box_.exact(box_.lo());
+  for (std::size_t k = 0; k < std::min<std::size_t>(cases_.size(), kMarginDoublings) && !check_limit_.reached(); ++k) {
+    if (auto theorem = check_witness(network_, {cases_[k], point}, check_limit_)) return theorem;
+  }
   return std::nullopt;
 }
 
@@ -141,7 +152,7 @@ std::optional<kernel::Theorem> Attack::inspect(std::size_t batch, const std::vec
       value = other;
       nearest = cases_[k];
     }
-    if (value > best_slack_) {
+    if (value > best_slack_ && std::isfinite(value)) {
       best_slack_ = value;
       best_case_ = nearest;
       best_point_.assign(point, point + n_);
@@ -284,6 +295,7 @@ std::optional<kernel::Theorem> attack(const Network& network, std::size_t group,
                                       Statistics& statistics) {
   const Limit limit{Deadline::in(options.seconds), stop};
   Attack search(network, group, options.seed, options.whole_ascent ? Limit{options.deadline, stop} : limit, options.deadline, statistics);
+  if (auto theorem = search.ask_point()) return theorem;
   for (int round = 0; round < options.restarts && search.can_run() && !limit.reached(); ++round) {
     if (auto theorem = search.ascend()) return theorem;
     search.stop_at(limit);

@@ -160,15 +160,40 @@ std::optional<kernel::Theorem> try_point(const Network& network, std::size_t gro
   return try_point(network, CandidateBox(network, group), group, x, workspace);
 }
 
+bool has_case_without_rows(const kernel::Problem& problem, std::size_t group) {
+  return std::ranges::any_of(problem.group_cases(group),
+                             [&](std::uint32_t one) { return problem.statement().property.cases[one].rows.empty(); });
+}
+
+static std::vector<double> middle_of(const kernel::InputBox& box) {
+  std::vector<double> middle;
+  for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
+  return middle;
+}
+
+std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit) {
+  const kernel::Problem& problem = *network.problem();
+  const CandidateBox box(network, group);
+  if (box.is_empty()) return std::nullopt;
+  const std::vector<double> middle = middle_of(problem.group_box(group));
+  for (const std::vector<double>& end : {middle, box.lo(), box.hi()}) {
+    std::vector<double> point;
+    for (std::size_t i = 0; i < end.size(); ++i) point.push_back(box.snap(i, end[i]));
+    box.project(point);
+    for (const std::uint32_t one : problem.group_cases(group)) {
+      if (!problem.statement().property.cases[one].rows.empty()) continue;
+      if (auto theorem = check_witness(network, {one, box.exact(point)}, limit)) return theorem;
+    }
+  }
+  return std::nullopt;
+}
+
 void try_middles(const Network& network) {
   constexpr std::size_t kMostGroups = 64;
   const kernel::Problem& problem = *network.problem();
   for (std::size_t group = 0; group < std::min(problem.group_count(), kMostGroups); ++group) {
     if (problem.group_is_empty(group)) continue;
-    const kernel::InputBox& box = problem.group_box(group);
-    std::vector<double> middle;
-    for (std::size_t i = 0; i < box.lo.size(); ++i) middle.push_back((box.lo[i].double_down() + box.hi[i].double_up()) / 2);
-    (void)try_point(network, group, middle);
+    (void)try_point(network, group, middle_of(problem.group_box(group)));
   }
 }
 

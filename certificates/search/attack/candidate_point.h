@@ -55,6 +55,9 @@ class CandidateBox {
 std::optional<kernel::Theorem> try_point(const Network& network, const CandidateBox& box, std::size_t group, std::span<const double> x,
                                          Workspace& workspace, double margin = 0);
 std::optional<kernel::Theorem> try_point(const Network& network, std::size_t group, std::span<const double> x);
+// A case without rows holds at every point of its box: the theorem of one, where `group` has such a case.
+std::optional<kernel::Theorem> try_case_without_rows(const Network& network, std::size_t group, const Limit& limit);
+[[nodiscard]] bool has_case_without_rows(const kernel::Problem& problem, std::size_t group);
 // One point of each group, for what the network remembers of them: boxes that are so small that nothing was tried.
 void try_middles(const Network& network);
 

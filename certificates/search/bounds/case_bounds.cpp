@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "certificates/search/bounds/named_choices.h"
 #include "certificates/search/lp/small_lp.h"
 
 namespace assay::search {
@@ -101,16 +102,26 @@ double CaseBounds::proved(const kernel::Diagnosis& diagnosis, std::size_t k) con
   return diagnosis.margins[k] - (loss > kSettled ? loss : 0);
 }
 
+double CaseBounds::open_to(const kernel::Diagnosis& diagnosis, std::size_t k) const {
+  return problem_.floating() ? 0 : diagnosis.losses[k];
+}
+
 std::vector<CaseBound> CaseBounds::best_rows(const kernel::Scope& scope, const kernel::Diagnosis& diagnosis) const {
   std::vector<CaseBound> bounds;
   for (std::size_t k = 0; k < single_rows_.size(); ++k) {
     const bool same_case = !bounds.empty() && bounds.back().multipliers.position == single_rows_[k].position;
-    if (!same_case) bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}});
+    if (!same_case)
+      bounds.push_back({single_rows_[k], proved(diagnosis, k), k, 0, {}, diagnosis.input_coefficients[k], {}, open_to(diagnosis, k)});
     CaseBound& bound = bounds.back();
     ++bound.count;
-    if (!(proved(diagnosis, k) > bound.margin)) continue;
+    // A strict row goes before others that are about met with equality, which closes it alone.
+    const std::vector<kernel::Row>& rows =
+        problem_.statement().property.cases[problem_.group_cases(scope.group())[bound.multipliers.position]].rows;
+    const bool is_strict = rows[k - bound.first].strict && !(bound.margin > 0) && proved(diagnosis, k) + open_to(diagnosis, k) >= 0;
+    if (!(is_strict || proved(diagnosis, k) > bound.margin)) continue;
     bound.multipliers = single_rows_[k];
     bound.margin = proved(diagnosis, k);
+    bound.open_to = open_to(diagnosis, k);
     bound.coefficients = diagnosis.input_coefficients[k];
   }
   for (CaseBound& bound : bounds) {
@@ -214,6 +225,7 @@ void CaseBounds::combine(const kernel::Scope& scope, const kernel::Diagnosis& di
   bound.multipliers = std::move(weighted);
   bound.hints = std::move(hints);
   bound.margin = proved(combined, 0);
+  bound.open_to = open_to(combined, 0);
   bound.coefficients = spread(diagnosis, bound, best.weights);
 }
 
@@ -270,16 +282,31 @@ std::vector<double> CaseBounds::spread(const kernel::Diagnosis& diagnosis, const
 }
 
 bool all_closed(const std::vector<CaseBound>& bounds) {
-  return std::all_of(bounds.begin(), bounds.end(), [](const CaseBound& bound) { return bound.margin >= 0; });
+  return std::all_of(bounds.begin(), bounds.end(), [](const CaseBound& bound) { return bound.may_be_closed(); });
 }
 
-Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, const std::vector<CaseBound>& bounds, certificate::Fragment& steps) {
+static Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope,
+                                            std::span<const CaseMultipliers> cases, const kernel::Hints& hints,
+                                            certificate::Fragment& steps) {
+  const kernel::Hints named = with_named_choices(problem, scope, hints);
+  if (named.lower.size() + named.upper.size() > hints.lower.size() + hints.upper.size()) {
+    if (auto refutation = scope.conclude(cases, named)) {
+      steps.conclude(cases, named);
+      return refutation;
+    }
+  }
+  auto refutation = scope.conclude(cases, hints);
+  if (refutation) steps.conclude(cases, hints);
+  return refutation;
+}
+
+Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope, const std::vector<CaseBound>& bounds,
+                                     certificate::Fragment& steps) {
   std::vector<CaseMultipliers> plain;
   std::optional<Outcome<kernel::Refutation>> all;
   const auto add = [&](std::span<const CaseMultipliers> cases, const kernel::Hints& hints) {
     if (all && !*all) return;
-    auto one = scope.conclude(cases, hints);
-    steps.conclude(cases, hints);
+    auto one = conclude(problem, scope, cases, hints, steps);
     all = !all || !one ? std::move(one) : kernel::merge(all->value(), one.value());
   };
   for (const CaseBound& bound : bounds) {

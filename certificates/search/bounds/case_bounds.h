@@ -20,6 +20,10 @@ struct CaseBound {
   std::size_t first, count;                 // the case's rows in CaseBounds::single_rows()
   kernel::Hints hints;                      // the literals' multipliers, the mixes of products
   std::vector<double> coefficients, point;  // by input: for branching; where the bound is attained
+  double open_to = 0;                       // over the reals: what the filter's roundings leave open of the margin, which integers settle
+
+  // Perhaps closed, which the kernel decides: a row that is met with equality has a margin of about 0.
+  [[nodiscard]] bool may_be_closed() const { return margin + open_to >= 0; }
 };
 
 class CaseBounds {
@@ -42,7 +46,8 @@ class CaseBounds {
   void mix(const kernel::Scope& scope, std::vector<CaseBound>& bounds) const;
 
  private:
-  [[nodiscard]] double proved(const kernel::Diagnosis& diagnosis, std::size_t k) const;  // the margin of the k-th combination
+  [[nodiscard]] double proved(const kernel::Diagnosis& diagnosis, std::size_t k) const;   // the margin of the k-th combination
+  [[nodiscard]] double open_to(const kernel::Diagnosis& diagnosis, std::size_t k) const;  // and what roundings leave open of it
   struct FreeInputs;
   void mix(const kernel::Scope& scope, CaseBound& bound) const;
   [[nodiscard]] FreeInputs free_inputs(const kernel::Scope& scope) const;
@@ -55,10 +60,10 @@ class CaseBounds {
   std::vector<std::pair<NodeId, std::uint32_t>> coordinates_;
 };
 
-// Perhaps: a margin of 0 closes a strict row only, which the kernel decides.
+// Perhaps: see may_be_closed().
 [[nodiscard]] bool all_closed(const std::vector<CaseBound>& bounds);
-// Asks the kernel to conclude all of them, and writes the steps down.
-[[nodiscard]] Outcome<kernel::Refutation> conclude(const kernel::Scope& scope, const std::vector<CaseBound>& bounds,
-                                                   certificate::Fragment& steps);
+// Asks the kernel to conclude all of them, and writes the steps down; with names for choices that rounding would make, where that does as well.
+[[nodiscard]] Outcome<kernel::Refutation> conclude(const kernel::Problem& problem, const kernel::Scope& scope,
+                                                   const std::vector<CaseBound>& bounds, certificate::Fragment& steps);
 
 }  // namespace assay::search

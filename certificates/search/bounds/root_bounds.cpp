@@ -3,6 +3,7 @@
 #include "certificates/search/bounds/root_bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <optional>
@@ -11,6 +12,8 @@
 
 #include "certificates/replay/session.h"
 #include "certificates/search/bounds/reached.h"
+#include "certificates/search/network/function_lines.h"
+#include "semantics/numbers/directed.h"
 
 namespace assay::search {
 namespace {
@@ -48,6 +51,11 @@ RootBounds::RootBounds(const kernel::Problem& problem, kernel::Scope scope, int 
       for (const auto& part : form->parts) work += static_cast<double>(part.map->cost());
     }
     nodes_.push_back({id, std::find(refined.begin(), refined.end(), id) != refined.end(), work});
+  }
+  for (NodeId id = 0; id < problem.graph().nodes.size(); ++id) {
+    const Node& node = problem.graph().node(id);
+    const bool compares = node.op == Op::less || node.op == Op::less_equal || node.op == Op::equal;
+    if (!problem.is_constant(id) && (compares || (UnaryFunction::is_one(node) && jumps(UnaryFunction(node))))) last_jump_ = id;
   }
   first_skipped_ = nodes_.size();
   scope_.stop_when([this] { return limit_.reached(); });
@@ -132,6 +140,7 @@ Outcome<Done> RootBounds::open_node() {
   if (paused_) return Done{};
   if (!done) return done;
   steps_.box(node.id);
+  if (node.id < last_jump_ && !problem_.floating()) snap_ends(node.id);
   is_open_ = true;
   if (!node.refined) return done;
   before_chunks_ = steps_;
@@ -139,6 +148,37 @@ Outcome<Done> RootBounds::open_node() {
   sizes_ += problem_.graph().size(node.id);
   selected_ += elements_.size();
   return done;
+}
+
+// Ends that roundings have moved across an integer, or a half of one, where functions jump: claimed to be that, which the kernel settles in integers.
+void RootBounds::snap_ends(NodeId node) {
+  constexpr double kNear = 1e-9;     // of an end's size, or of 1
+  constexpr double kLargest = 1e6;   // claims are floats
+  constexpr std::size_t kMost = 64;  // elements of a node
+  struct End {
+    std::uint32_t element;
+    bool low;
+    double at;
+  };
+  std::vector<End> ends;
+  const kernel::Box& box = scope_.box(node);
+  for (std::uint32_t i = 0; i < box.lo.size(); ++i) {
+    for (const bool low : {true, false}) {
+      const double end = low ? box.lo[i] : box.hi[i], at = std::nearbyint(2 * end) / 2;
+      if (!(std::fabs(end) < kLargest && (low ? end < at : end > at))) continue;
+      if (std::fabs(end - at) <= kNear * std::max(1.0, std::fabs(at))) ends.push_back({i, low, at});
+    }
+  }
+  if (ends.size() > 2 * kMost) return;
+  for (const auto& [element, low, at] : ends) {
+    const kernel::Selection selection = selection_of(node, {&element, 1});
+    const kernel::Box& now = scope_.box(node);
+    kernel::Claims claims{{low ? static_cast<float>(at) : float_down(now.lo[element])},
+                          {low ? float_up(now.hi[element]) : static_cast<float>(at)}};
+    if (!scope_.tighten(node, selection, {}, &claims, false)) continue;
+    steps_.tighten(node, selection, {}, &claims, false);
+    only_boxes_ = false;
+  }
 }
 
 Outcome<Done> RootBounds::refine_node() {

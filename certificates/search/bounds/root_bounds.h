@@ -104,6 +104,7 @@ class RootBounds {
   [[nodiscard]] Chunk chunk_of(std::span<const std::uint32_t> elements) const;
   [[nodiscard]] kernel::Selection selection_of(NodeId node, std::span<const std::uint32_t> elements) const;
   Outcome<Done> open_node();
+  void snap_ends(NodeId node);
   Outcome<Done> refine_node();
   using Prepare = std::function<bool(std::size_t part, Chunk& chunk)>;  // what is to be done before, on the chunk's thread; false: stopped
   Outcome<Done> refine_chunks(std::vector<Chunk> chunks, const Prepare& prepare = {});
@@ -116,6 +117,7 @@ class RootBounds {
   std::optional<certificate::Fragment> before_chunks_;  // of the open node; none: they have to stay
   bool only_boxes_ = true;                              // are in steps_, and nobody read them
   std::vector<ActiveNode> nodes_;
+  NodeId last_jump_ = 0;                   // of the nodes that jump somewhere; 0: none does
   std::size_t at_ = 0, first_skipped_;     // in nodes_
   bool is_open_ = false, paused_ = false;  // the node at_ has its box, and elements_ are still to be refined
   std::vector<std::uint32_t> elements_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "certificates/search/bounds/case_bounds.h"
+#include "certificates/search/bounds/named_choices.h"
 
 namespace assay::search {
 
@@ -34,7 +35,8 @@ Outcome<std::optional<RootCases>> close_at_root(const Network& network, RootBoun
   for (CaseBound& bound : bounds) {
     const std::uint32_t position = bound.multipliers.position;
     worst = std::min(worst, bound.margin);
-    if (bound.margin > 0) {
+    const bool is_closed = bound.margin > 0 || (bound.may_be_closed() && scope.conclude(std::span(&bound.multipliers, 1), {}));
+    if (is_closed) {
       refuted.push_back(std::move(bound.multipliers));
     } else {
       frontier.add_case(network.problem()->group_cases(scope.group())[position], bound.margin);
@@ -44,9 +46,17 @@ Outcome<std::optional<RootCases>> close_at_root(const Network& network, RootBoun
   result = RootCases{frontier.unfinished(), worst};
   if (refuted.empty()) return result;
   if (!concluded || refuted.size() != cases.single_rows().size()) concluded = scope.conclude(refuted, {});
+  kernel::Hints hints = with_named_choices(*network.problem(), scope, {});
+  if (!hints.lower.empty() || !hints.upper.empty()) {
+    auto named = scope.conclude(refuted, hints);
+    if (named)
+      concluded = std::move(named);
+    else
+      hints = {};
+  }
   if (concluded && refutation) concluded = kernel::merge(*refutation, concluded.value());
   if (!concluded) return result;  // margins within the kernel's slack
-  root.steps().conclude(refuted, {});
+  root.steps().conclude(refuted, hints);
   refutation = std::move(concluded).value();
   open = std::move(left);
   return result;

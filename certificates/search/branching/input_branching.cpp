@@ -266,7 +266,7 @@ class Engine {
     static_cast<void>(scope.conclude(cases_.single_rows(), {}, &diagnosis));    // margins, of which some row's may do
     if (diagnosis.margins.size() != cases_.single_rows().size()) return empty;  // stopped
     std::vector<CaseBound> bounds = cases_.best_rows(scope, diagnosis);
-    return all_closed(bounds) ? conclude(scope, bounds, steps) : empty;
+    return all_closed(bounds) ? conclude(problem_, scope, bounds, steps) : empty;
   }
 
   void process(const std::shared_ptr<Branch>& branch, Workspace& workspace, InputLosses& losses) {
@@ -300,7 +300,7 @@ class Engine {
     worst_ = worst;
     branch->left = left_of(bounds);
     if (all_closed(bounds)) {
-      refutation = conclude(scope, bounds, steps);
+      refutation = conclude(problem_, scope, bounds, steps);
       if (refutation) return close(branch, steps, std::move(refutation).value());
     }
     if (try_minimisers(bounds, workspace, branch->depth, region && region->undecided() == 0)) return;

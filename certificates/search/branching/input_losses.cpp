@@ -33,6 +33,8 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
   for (std::size_t i = 0; i < n; ++i) {
     if (boxes.x_lo[i] < boxes.x_hi[i]) free.push_back(i);
   }
+  share_.assign(graph_.slot_count() * n, 0.0);
+  if (free.empty()) return true;
   std::vector<double> x(2 * free.size() * n);
   for (std::size_t k = 0; k < 2 * free.size(); ++k) {
     for (std::size_t i = 0; i < n; ++i) x[k * n + i] = 0.5 * (boxes.x_lo[i] + boxes.x_hi[i]);
@@ -41,7 +43,6 @@ bool InputLosses::share_slots(const DualBoxes& boxes) {
   if (!graph_.network().evaluate(2 * free.size(), x.data(), workspace_)) return false;
   constexpr double kByFirst = 0.1;
   const std::vector<double> first = first_shares(boxes);
-  share_.assign(graph_.slot_count() * n, 0.0);
   for (const DualGraph::Activation& activation : graph_.activations()) {
     const auto moved = [&](NodeId node, std::size_t element, std::size_t k) {
       const std::vector<double>& z = workspace_.values[node];

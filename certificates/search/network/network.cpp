@@ -287,6 +287,10 @@ bool Network::evaluate(std::size_t batch, const double* x, Workspace& workspace)
   const StopScope watch(question);
   if (workspace.limit.reached()) return false;
   workspace.values.resize(problem_->graph().nodes.size());
+  if (batch == 0) {  // of a box without free inputs, say
+    for (const Step& step : steps_) workspace.values[step.node].clear();
+    return true;
+  }
   for (const Step& step : steps_) {
     poll(batch * step.size);
     std::vector<double>& value = workspace.values[step.node];
@@ -366,6 +370,7 @@ bool Network::vjp(std::size_t batch, Workspace& workspace, const double* y_bar, 
   const Graph& graph = problem_->graph();
   workspace.bars.resize(graph.nodes.size());
   for (const Step& step : steps_) workspace.bars[step.node].assign(batch * step.size, 0);
+  if (batch == 0) return true;
   std::size_t offset = 0;
   for (const NodeId id : graph.outputs) {
     const std::size_t size = graph.size(id);

@@ -28,6 +28,7 @@ struct CloseFile {
 };
 
 Outcome<std::vector<std::byte>> read_stored(const std::string& path, std::uint64_t limit) {
+  if (is_named_pipe(path)) return problem("files.open", path, "a file", "a named pipe", "copy what comes out of it to a file");
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file && errno == ENOMEM) throw std::bad_alloc();  // as where there is none for the bytes
   if (!file) return problem("files.open", path, "a readable file", std::strerror(errno), "check the path and its permissions");
@@ -103,6 +104,11 @@ Outcome<std::vector<std::byte>> expand(const std::string& path, std::span<const 
 }
 
 }  // namespace
+
+bool is_named_pipe(const std::string& path) {
+  struct stat status {};
+  return !path.starts_with("/dev/") && !path.starts_with("/proc/") && stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+}
 
 Outcome<FileContents> read_file(const std::string& path, const FileLimits& limits) try {
   Outcome<std::vector<std::byte>> stored = read_stored(path, limits.stored);

@@ -36,6 +36,9 @@ struct FileContents {
   bool compressed = false;
 };
 
+// Whether opening it would wait for a program that writes: what /dev and /proc name, as /dev/stdin, is open already.
+[[nodiscard]] bool is_named_pipe(const std::string& path);
+
 // Reads a whole file; content that opens with the gzip magic 1f 8b is expanded (all members of a multi-member file).
 // Only data that is not to be expanded may be empty. What expands beyond 16 MiB and 64 times its stored size is taken for an attack, and so is
 // a file with holes that is longer than that many times what the disk holds of it. Codes:

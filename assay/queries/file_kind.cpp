@@ -20,6 +20,7 @@ using check::existing;
 constexpr std::size_t kHead = 4096;  // bytes that are looked at
 
 std::string head_of(const std::string& path) {
+  if (is_named_pipe(path)) return "";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   std::string head(kHead, '\0');
   head.resize(file ? std::fread(head.data(), 1, head.size(), file.get()) : 0);

@@ -2,6 +2,8 @@
 
 #include "certificates/format/reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -54,10 +56,17 @@ bool Reader::read(std::uint64_t count, std::string& into) {
 }
 
 Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  struct stat named {};
+  const bool waits =
+      stat(path.c_str(), &named) == 0 && S_ISFIFO(named.st_mode) && !path.starts_with("/dev/") && !path.starts_with("/proc/");
+  std::FILE* file = waits ? nullptr : std::fopen(path.c_str(), "rb");
   if (file == nullptr)
-    return Rejection{Rejection::Kind::malformed,    "certificate.io",     path,
-                     "the certificate can be read", std::strerror(errno), "check the path"};
+    return Rejection{Rejection::Kind::malformed,
+                     "certificate.io",
+                     path,
+                     "the certificate can be read",
+                     waits ? "a named pipe" : std::strerror(errno),
+                     "check the path"};
   std::unique_ptr<Reader> reader(new Reader(file));
   const int first = std::fgetc(file);
   if (first == EOF && std::ferror(file) != 0)

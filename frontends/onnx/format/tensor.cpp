@@ -171,6 +171,7 @@ const FileContents& ExternalData::file(const TensorProto& tensor, const std::str
   if (error) bad_location(tensor, "the file " + in_quotes(location) + " beside the model", error.message());
   const fs::path inside = target.lexically_relative(folder);
   if (inside.empty() || *inside.begin() == "..") bad_location(tensor, "a location inside the model's folder", "a link that leaves it");
+  if (!fs::is_regular_file(target, error)) bad_location(tensor, "a regular file " + in_quotes(location), "a folder, a pipe or a device");
   Outcome<FileContents> contents = read_file(target.string(), {.stored = FileLimits{}.expanded, .expanded = 0});
   if (!contents) throw Refused{contents.rejection()};
   return files_.emplace(location, std::move(contents).value()).first->second;
@@ -187,8 +188,8 @@ Bytes ExternalData::bytes_of(const TensorProto& tensor, std::size_t length) {
       offset = parse_count(tensor, key, text);
     else if (key == "length")
       given = parse_count(tensor, key, text);
-    else if (key != "checksum")
-      bad_location(tensor, "the keys location, offset, length, checksum", in_quotes(key));
+    else
+      bad_location(tensor, "the keys location, offset, length, and no checksum, which would not be compared", in_quotes(key));
   }
   if (given != length)
     bad_location(tensor, "length " + std::to_string(length) + " for shape " + to_string(tensor.dims), std::to_string(given));

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "formats/json.h"
+
 namespace assay::formats {
 
 namespace {
@@ -35,10 +37,10 @@ Outcome<Json> parse_header(std::string_view text) {
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) duplicate = parsed.get<std::string>();
     return true;
   };
-  Json json = Json::parse(text, watch, false);
+  Json json = is_nested_too_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, watch, false);
   if (!duplicate.empty()) return malformed("duplicate", "header", "each name once", "\"" + duplicate + "\" twice");
   if (!json.is_object())
-    return malformed("json", "header", "a JSON object", json.is_discarded() ? "text that is not JSON" : json.type_name());
+    return malformed("json", "header", "a JSON object", json.is_discarded() ? kNoJson : json.type_name());
   return json;
 }
 

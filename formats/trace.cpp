@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "formats/json.h"
 #include "formats/trace_nodes.h"
 #include "formats/trace_tensors.h"
 #include "semantics/demand.h"
@@ -366,8 +367,9 @@ Outcome<Trace> read_trace(std::span<const std::byte> file) {
   const auto text = content.value().metadata.find(kKey);
   if (text == content.value().metadata.end())
     return trace_malformed("json", "__metadata__", std::string("\"") + kKey + "\"", "none: no trace of a run");
-  const Json json = Json::parse(text->second, nullptr, false);
-  if (!json.is_object()) return trace_malformed("json", "__metadata__", "a JSON object", "something else");
+  const Json json = parse_json<Json>(text->second);
+  if (!json.is_object())
+    return trace_malformed("json", "__metadata__", "a JSON object", json.is_discarded() ? kNoJson : "something else");
   if (!json.contains("version") || json["version"] != kVersion)
     return trace_malformed("version", "trace", std::to_string(kVersion), json.contains("version") ? shown(json["version"]) : "none");
   return Reader(json).read(content.value());

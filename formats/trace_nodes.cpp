@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/json.h"
 #include "formats/trace.h"
 #include "semantics/graph/attribute_fields.h"
 
@@ -300,9 +301,9 @@ void write_region_graph(const Graph& graph, Json& region) {
 }
 
 Outcome<Graph> read_region(std::string_view json, std::span<const ResultType> operands, std::size_t results) {
-  const Json region = Json::parse(json, nullptr, false);
+  const Json region = parse_json<Json>(json);
   if (!region.is_object())
-    return trace_malformed("json", "the region", "an object with \"nodes\"", region.is_discarded() ? "no JSON" : shown(region));
+    return trace_malformed("json", "the region", "an object with \"nodes\"", region.is_discarded() ? kNoJson : shown(region));
   std::vector<OperandType> types;
   for (const ResultType& operand : operands)
     types.push_back({operand.dtype, operand.shape, std::string("x").append(std::to_string(types.size()))});

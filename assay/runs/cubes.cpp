@@ -15,6 +15,7 @@
 #include "certificates/format/replay.h"
 #include "certificates/format/writer.h"
 #include "certificates/search/cubes/join.h"
+#include "formats/json.h"
 
 namespace assay::runs {
 namespace {
@@ -140,11 +141,13 @@ Outcome<Json> split(const StatementFiles& files, const std::string& folder, std:
 
 Outcome<Json> read_split(const std::string& folder) {
   const std::string path = (fs::path(folder) / kManifest).string();
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return unreadable(path, "no regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return unreadable(path, "no such file");
   std::ostringstream text;
   text << file.rdbuf();
-  Json split = Json::parse(text.str(), nullptr, false);
+  Json split = formats::parse_json(text.str());
   kernel::Digest digest{};
   if (split.is_discarded() || text_of(split, "schema") != kSchema) return unreadable(path, "no JSON of the schema " + std::string(kSchema));
   if (!read_digest(text_of(split, "statement"), digest) || !member_of(split, "cubes").is_array())

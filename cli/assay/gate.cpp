@@ -12,6 +12,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/output_file.h"
 #include "cli/assay/report.h"
+#include "formats/json.h"
 #include "frontends/files.h"
 
 namespace assay::cli {
@@ -30,8 +31,8 @@ Outcome<Json> read_json(const char* code, const std::string& path) {
   const auto file = read_file(path);
   if (!file) return file.rejection();
   const auto& bytes = file.value().bytes;
-  Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!json.is_object()) return malformed(code, path, "a JSON object", "something else");
+  Json json = formats::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!json.is_object()) return malformed(code, path, "a JSON object", json.is_discarded() ? formats::kNoJson : "something else");
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <span>
@@ -132,6 +133,17 @@ Table element_table(const std::string& name, const Shape& shape, const std::stri
   return table;
 }
 
+// Integers of 64 bits as they are: a double rounds some of them.
+static void show_integers(const formats::DataArray& array, Table& table) {
+  const bool is_signed = array.type == formats::ElementType::int64;
+  if (!is_signed && array.type != formats::ElementType::uint64) return;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, array.bytes.data() + i * sizeof bits, sizeof bits);
+    table.rows[i].back() = is_signed ? Json(static_cast<std::int64_t>(bits)) : Json(bits);
+  }
+}
+
 Outcome<Sheet> sheet_of_arrays(const InspectOptions& options) {
   Sheet sheet;
   sheet.title = "Arrays of " + options.file;
@@ -165,6 +177,7 @@ Outcome<Sheet> sheet_of_arrays(const InspectOptions& options) {
     if (!options.tensor.empty() && array.name == options.tensor) {
       is_found = true;
       sheet.tables.push_back(element_table(printable(array.name), array.shape, formats::name_of(array.type), at, options.elements));
+      show_integers(array, sheet.tables.back());
     }
   }
   if (!is_found)

@@ -8,6 +8,7 @@
 #include "cli/assay/file_kind.h"
 #include "cli/assay/names.h"
 #include "cli/assay/report.h"
+#include "formats/json.h"
 #include "frontends/files.h"
 
 namespace assay::cli {
@@ -88,9 +89,9 @@ Json set_json(const queries::NamedSet& set) {
 std::string word_of(double value) { return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"; }
 
 Outcome<EvalRequest> read_eval_request(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = formats::parse_json(text);
   if (!json.is_object())
-    return malformed("the values", "a JSON object with \"inputs\"", json.is_discarded() ? "no JSON" : json.type_name());
+    return malformed("the values", "a JSON object with \"inputs\"", json.is_discarded() ? formats::kNoJson : json.type_name());
   EvalRequest request;
   if (auto read = read_part(json, "inputs", request.inputs); !read) return read.rejection();
   if (auto read = read_part(json, "cotangents", request.cotangents); !read) return read.rejection();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -43,7 +44,9 @@ Rejection unsupported_data(const char* code, std::string place, std::string requ
 
 Outcome<std::vector<std::byte>> file_content(const std::string& path) {
   std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(path, error);
+  const bool is_file = std::filesystem::is_regular_file(path, error);
+  if (!error && !is_file) return malformed_data("open", path, "a regular file", "a folder, a pipe or a device", "copy the data to a file");
+  const std::uint64_t size = error ? 0 : std::filesystem::file_size(path, error);
   if (error) return malformed_data("open", path, "a file that can be read", error.message());
   if (size > kMostBytes) return unsupported_data("size", path, "at most 4 GiB", std::to_string(size) + " bytes");
   std::vector<std::byte> bytes(size);
@@ -194,7 +197,9 @@ Outcome<std::vector<DataArray>> read_tensors(Bytes file, const std::string& plac
 // FILE:NAME in its parts; a file of the whole name comes first.
 std::pair<std::string, std::string> split_name(const std::string& path) {
   const std::size_t colon = path.rfind(':');
-  if (colon == std::string::npos || colon == 0 || std::filesystem::exists(path) || !std::filesystem::exists(path.substr(0, colon)))
+  std::error_code error;  // of names that are too long for a file
+  if (colon == std::string::npos || colon == 0 || std::filesystem::exists(path, error) ||
+      !std::filesystem::exists(path.substr(0, colon), error))
     return {path, ""};
   return {path.substr(0, colon), path.substr(colon + 1)};
 }
@@ -331,7 +336,8 @@ Outcome<Dataset> read_folder(const std::string& path) {
 }
 
 Outcome<std::vector<std::int64_t>> requested_labels(const DatasetRequest& request, std::vector<std::string>& notes) {
-  if (auto spelled = spelled_labels(request.labels); spelled && !std::filesystem::exists(request.labels)) return std::move(*spelled);
+  std::error_code error;
+  if (auto spelled = spelled_labels(request.labels); spelled && !std::filesystem::exists(request.labels, error)) return std::move(*spelled);
   const auto [path, name] = split_name(request.labels);
   auto arrays = arrays_in_file(path, false, notes);
   if (!arrays) return arrays.rejection();
@@ -377,6 +383,23 @@ double DataArray::number(std::size_t element) const {
       return dataset::loaded<double>(at);
   }
   return 0;
+}
+
+std::string DataArray::first_inexact() const {
+  constexpr std::uint64_t kTwoTo63 = std::uint64_t{1} << 63;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const double value = number(i);
+    if (!std::isfinite(value))
+      return "element " + std::to_string(i) + ": " + (std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity");
+    if (type != ElementType::int64 && type != ElementType::uint64) continue;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * sizeof bits, sizeof bits);
+    const bool negative = type == ElementType::int64 && bits >= kTwoTo63;
+    const std::uint64_t size = negative ? 0 - bits : bits;
+    const bool exact = size == 0 || std::bit_width(size) - std::countr_zero(size) <= std::numeric_limits<double>::digits;
+    if (!exact) return "element " + std::to_string(i) + ": " + (negative ? "-" : "") + std::to_string(size);
+  }
+  return "";
 }
 
 std::vector<std::int64_t> DataArray::item_shape() const {
@@ -432,6 +455,9 @@ Outcome<Dataset> read_dataset(const DatasetRequest& request) {
     set.items = std::move(items).value();
   }
   if (set.items.count() == 0) return malformed_data("items", path, "at least one item", "none");
+  if (const std::string inexact = set.items.first_inexact(); !inexact.empty())
+    return malformed_data("number", path, "finite numbers, and integers that a double holds exactly", inexact,
+                          "leave such items out, or convert them with array.astype");
   if (!request.labels.empty()) {
     auto labels = requested_labels(request, set.notes);
     if (!labels) return labels.rejection();

@@ -43,8 +43,10 @@ struct DataArray {
   std::vector<std::byte> bytes;
 
   [[nodiscard]] std::size_t size() const { return bytes.size() / bytes_of(type); }
-  // Exactly, but for integers beyond 2^53, which no data set has: they are rounded.
+  // Exactly, but for integers beyond 2^53, which are rounded: read_dataset refuses those that a double does not hold.
   [[nodiscard]] double number(std::size_t element) const;
+  // The first element that number() rounds, or that is infinite or no number, as text; empty where there is none.
+  [[nodiscard]] std::string first_inexact() const;
   // Without the first axis; empty for a scalar.
   [[nodiscard]] std::vector<std::int64_t> item_shape() const;
   [[nodiscard]] std::size_t count() const { return shape.empty() ? 0 : static_cast<std::size_t>(shape[0]); }

@@ -30,17 +30,68 @@ std::uint64_t number_at(Bytes file, std::size_t at, std::size_t width) {
   return value;
 }
 
-// The text behind 'key': in the header, a Python dictionary that NumPy writes.
-std::string entry_of(std::string_view header, const std::string& key) {
-  const std::size_t at = header.find("'" + key + "'");
-  const std::size_t colon = at == std::string_view::npos ? at : header.find(':', at);
-  if (colon == std::string_view::npos) return "";
-  std::string value(header.substr(colon + 1));
-  value.erase(0, value.find_first_not_of(' '));
-  if (value.starts_with("(")) return value.substr(0, value.find(')') + 1);
-  if (value.starts_with("'")) return value.substr(1, value.find('\'', 1) - 1);
-  return value.substr(0, value.find_first_of(",}"));
-}
+// The header: a Python dictionary, as NumPy writes it. Of another text, in which Python might read other things, nothing is left: an escape, a
+// key that is none of the three, or one of them twice.
+class Header {
+ public:
+  explicit Header(std::string_view text) : text_(text) {
+    std::map<std::string, std::string> entries;
+    bool fine = take('{');
+    while (fine && !take('}')) {
+      const auto key = string();
+      fine = key && take(':') && (*key == "descr" || *key == "fortran_order" || *key == "shape");
+      const auto value = fine ? this->value() : std::nullopt;
+      fine = value && entries.emplace(*key, *value).second && (take(',') || next() == '}');
+    }
+    if (fine && next() == '\0' && entries.size() == 3) entries_ = std::move(entries);
+  }
+  // The text of a value, of a string its characters; empty where there is none.
+  [[nodiscard]] std::string operator[](const std::string& key) const {
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? "" : found->second;
+  }
+
+ private:
+  // Behind blanks; 0 at the end.
+  char next() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    const bool there = next() == c;
+    at_ += there ? 1 : 0;
+    return there;
+  }
+  std::optional<std::string> until(std::string_view ends) {
+    const std::size_t end = text_.find_first_of(ends, at_);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string inside(text_.substr(at_, end - at_));
+    at_ = end + 1;
+    return inside.find('\\') == std::string::npos ? std::optional(inside) : std::nullopt;
+  }
+  std::optional<std::string> string() {
+    const char quote = next();
+    if (quote != '\'' && quote != '"') return std::nullopt;
+    ++at_;
+    return until(std::string_view(&quote, 1));
+  }
+  // A string, numbers in parentheses, or a word.
+  std::optional<std::string> value() {
+    const char first = next();
+    if (first == '\'' || first == '"') return string();
+    if (first == '(') {
+      auto inside = until(")");
+      return inside ? std::optional(*inside + ")") : inside;
+    }
+    std::string word;
+    while (at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_])) != 0) word += text_[at_++];
+    return word.empty() ? std::nullopt : std::optional(word);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::map<std::string, std::string> entries_;
+};
 
 std::optional<std::vector<std::int64_t>> shape_of(const std::string& text) {
   std::vector<std::int64_t> shape;
@@ -164,15 +215,19 @@ Outcome<DataArray> read_npy(Bytes file, const std::string& place) {
   if (!is_npy(file) || file.size() < 8 + width) return malformed_data("npy", place, "a header of NumPy", "another beginning");
   const std::uint64_t length = number_at(file, 8, width), start = 8 + width + length;
   if (start > file.size()) return malformed_data("npy", place, "a header inside the file", "its end is beyond");
-  const std::string_view header(reinterpret_cast<const char*>(file.data()) + 8 + width, length);
-  const std::string description = entry_of(header, "descr"), order = entry_of(header, "fortran_order");
-  const auto shape = shape_of(entry_of(header, "shape"));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8 + width, length);
+  const Header header(text);
+  const std::string description = header["descr"], order = header["fortran_order"];
+  const auto shape = shape_of(header["shape"]);
+  if (order.empty() && text.find("'descr': [") == std::string_view::npos)
+    return malformed_data("npy", place, "a header with descr, fortran_order and shape, each once, as NumPy writes it",
+                          std::string(text.substr(0, 200)), "write it again with numpy.save");
   const auto type = kTypes.find(description.empty() ? "" : description.substr(1));
   if (type == kTypes.end() || std::string("<>|=").find(description[0]) == std::string::npos)
     return unsupported_data("npy", place, "numbers: bool, integers or floats of up to 8 bytes", "descr '" + description.substr(0, 40) + "'",
                             "convert it with array.astype(numpy.float32)");
   if (!shape || (order != "False" && order != "True"))
-    return malformed_data("npy", place, "shape and fortran_order in the header", std::string(header.substr(0, 200)));
+    return malformed_data("npy", place, "shape and fortran_order in the header", std::string(text.substr(0, 200)));
   DataArray array{"", type->second, *shape, {}};
   const auto elements = elements_of(*shape);
   if (!elements || *elements * bytes_of(array.type) != file.size() - start)
@@ -195,12 +250,15 @@ Outcome<std::vector<DataArray>> read_npz(Bytes file, const std::string& place) {
     if (entry.size > left)
       return unsupported_data("size", where, "at most " + std::to_string(kMostBytes) + " bytes in all entries, none of them twice", "more");
     left -= entry.size;
-    if (!names.insert(entry.name).second) return malformed_data("zip", where, "each name once", "twice");
+    const std::string name = entry.name.ends_with(".npy") ? entry.name.substr(0, entry.name.size() - 4) : entry.name;
+    if (!names.insert(name).second)
+      return malformed_data("zip", where, "each array once, with or without the ending .npy", "a second one of this name",
+                            "write the archive again: readers differ in which one they take");
     auto content = zip_content(file, entry, where);
     if (!content) return content.rejection();
     auto array = read_npy(content.value(), where);
     if (!array) return array.rejection();
-    array.value().name = entry.name.ends_with(".npy") ? entry.name.substr(0, entry.name.size() - 4) : entry.name;
+    array.value().name = name;
     arrays.push_back(std::move(array).value());
   }
   return arrays;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/units.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 
@@ -45,7 +46,7 @@ void print_rejection(std::FILE* out, const char* program, const Rejection& why) 
   const std::array<std::pair<const char*, const std::string*>, 4> fields{
       {{"place", &why.place}, {"required", &why.required}, {"found", &why.found}, {"advice", &why.advice}}};
   for (const auto& [name, text] : fields) {
-    if (!text->empty()) std::fprintf(out, "  %-8s  %s\n", name, text->c_str());
+    if (!text->empty()) std::fprintf(out, "  %-8s  %s\n", name, printable(*text, SIZE_MAX).c_str());
   }
 }
 

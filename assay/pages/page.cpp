@@ -9,6 +9,7 @@
 
 #include "assay/pages/frame.h"
 #include "formats/datasets/dataset.h"
+#include "semantics/printable.h"
 
 namespace assay::pages {
 namespace {
@@ -75,7 +76,7 @@ std::string table_text(const Table& table) {
   std::vector<std::vector<std::string>> lines{table.columns};
   for (const auto& row : table.rows) {
     lines.emplace_back();
-    for (const Json& cell : row) lines.back().push_back(cell_text(cell));
+    for (const Json& cell : row) lines.back().push_back(printable(cell_text(cell), SIZE_MAX));
   }
   std::vector<std::size_t> widths(table.columns.size(), 0);
   for (const auto& line : lines)

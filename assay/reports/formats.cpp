@@ -5,6 +5,7 @@
 #include <set>
 
 #include "assay/reports/report.h"
+#include "semantics/printable.h"
 
 namespace assay::reports {
 namespace {
@@ -38,6 +39,22 @@ std::string xml(const std::string& text) {
 
 }  // namespace
 
+std::string plain(const std::string& text) { return printable(text, SIZE_MAX); }
+
+std::string plain_markdown(const std::string& text) {
+  static constexpr std::string_view kMarkup = "&<>`|@";  // entities, tags, code, rows, mentions; and links
+  const std::string line = plain(text);
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::string_view rest = std::string_view(line).substr(i);
+    const bool is_link = rest.starts_with("](") || rest.starts_with("][") || rest.starts_with("://") ||
+                         (i >= 3 && line[i] == '.' && line.substr(i - 3, 3) == "www");
+    out += is_link || kMarkup.find(line[i]) != std::string_view::npos ? "&#" + std::to_string(static_cast<int>(line[i])) + ";"
+                                                                      : std::string(1, line[i]);
+  }
+  return out;
+}
+
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};
   return {text.data(), static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3f", seconds))};
@@ -50,10 +67,10 @@ std::string junit_xml(const GateReport& report) {
     cases += "    <testcase classname=\"assay." + report.verb + "." + xml(one.op) + "\" name=\"" + xml(one.name) + "\" time=\"" +
              seconds_text(one.seconds) + "\">\n";
     std::string body;
-    for (const std::string& line : one.statement) body += line + "\n";
+    for (const std::string& line : one.statement) body += plain(line) + "\n";
     for (const Finding& finding : one.findings) {
-      body += finding.rule + ": " + finding.headline() + "\n";
-      for (const std::string& line : finding.below()) body += "  " + line + "\n";
+      body += finding.rule + ": " + plain(finding.headline()) + "\n";
+      for (const std::string& line : finding.below()) body += "  " + plain(line) + "\n";
     }
     const bool only_unsupported = one.passed == 0 && one.unsupported > 0;
     if (one.is_failed()) {

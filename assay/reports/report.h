@@ -97,6 +97,9 @@ struct Judging {
 [[nodiscard]] GateCase case_of(const Trace& trace, std::size_t region);
 [[nodiscard]] GateCase judged_region(const Trace& trace, std::size_t region, const Judging& judging);
 
+// Names of files, regions, tensors and writers in a text for people, and in Markdown, in which they are no markup either.
+[[nodiscard]] std::string plain(const std::string& text);
+[[nodiscard]] std::string plain_markdown(const std::string& text);
 // "0.125"
 [[nodiscard]] std::string seconds_text(double seconds);
 [[nodiscard]] std::string junit_xml(const GateReport& report);

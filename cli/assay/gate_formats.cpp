@@ -11,6 +11,8 @@ namespace assay::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using reports::plain;
+using reports::plain_markdown;
 using reports::seconds_text;
 
 constexpr std::size_t kMostDetailed = 8;  // findings in the text; the other formats have the details of all
@@ -77,38 +79,32 @@ std::map<std::string, OpTotals> by_op(const GateReport& report) {
   return totals;
 }
 
-std::string in_table(std::string text) {
-  std::ranges::replace(text, '|', '/');
-  std::ranges::replace(text, '\n', ' ');
-  return text;
-}
-
 }  // namespace
 
 std::string gate_text(const GateReport& report, double most_undecided) {
   std::string text;
-  for (const auto& [name, fact] : report.facts) text += name + ": " + fact + "\n";
+  for (const auto& [name, fact] : report.facts) text += name + ": " + plain(fact) + "\n";
   std::size_t shown = 0;
   for (const GateCase& one : report.cases) {
-    if (!one.statement.empty()) text += one.name + "\n";
-    for (const std::string& line : one.statement) text += "  " + line + "\n";
+    if (!one.statement.empty()) text += plain(one.name) + "\n";
+    for (const std::string& line : one.statement) text += "  " + plain(line) + "\n";
     for (const Finding& finding : one.findings) {
-      text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + one.name + ", " + one.op + "\n  " +
-              finding.rule + ": " + finding.headline() + "\n";
+      text += std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + "  " + plain(one.name) + ", " + plain(one.op) + "\n  " +
+              finding.rule + ": " + plain(finding.headline()) + "\n";
       const bool in_full = shown < kMostDetailed || !finding.waiver.empty();
       shown += finding.details.size() > 1 ? 1 : 0;
       const std::vector<std::string> details = finding.below();
-      for (const std::string& detail : details) text += in_full ? "  " + detail + "\n" : "";
+      for (const std::string& detail : details) text += in_full ? "  " + plain(detail) + "\n" : "";
       if (!in_full && !details.empty()) text += "  (details: --json)\n";
     }
   }
-  for (const std::string& trouble : report.troubles) text += "fail  " + trouble + "\n";
+  for (const std::string& trouble : report.troubles) text += "fail  " + plain(trouble) + "\n";
   for (const auto& [op, total] : by_op(report))
-    text += op + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) +
+    text += plain(op) + ": " + counted(total.cases, "case") + ", " + counts_of(total.sum) +
             (report.schema.empty() ? "; at most " + percent(total.sum.head_room_used) + " of the allowance\n" : "\n");
   for (const std::string& op : report.undecided_ops(most_undecided))
-    text +=
-        "undecided  " + op + ": more than " + percent(most_undecided) + " of the elements are vacuous or unsupported (--most-undecided)\n";
+    text += "undecided  " + plain(op) + ": more than " + percent(most_undecided) +
+            " of the elements are vacuous or unsupported (--most-undecided)\n";
   return text + report.verdict(most_undecided) + ": " + counted(report.cases.size(), "case") + ", " + counts_of(report.totals()) + "; " +
          seconds_text(report.seconds) + " s\n";
 }
@@ -152,11 +148,11 @@ std::string gate_json(const GateReport& report, double most_undecided) {
 }
 
 std::string markdown(const GateReport& report, double most_undecided) {
-  std::string text = "## assay " + report.verb + ": " + report.verdict(most_undecided) + "\n\n" + in_table(report.file) + ": " +
+  std::string text = "## assay " + report.verb + ": " + report.verdict(most_undecided) + "\n\n" + plain_markdown(report.file) + ": " +
                      counts_of(report.totals()) + "\n\n";
   text += "| op | cases | passed | failed | vacuous | unsupported | allowance used |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const auto& [op, total] : by_op(report)) {
-    text += "| " + op + " | " + std::to_string(total.cases) + " | " + std::to_string(total.sum.passed) + " | " +
+    text += "| " + plain_markdown(op) + " | " + std::to_string(total.cases) + " | " + std::to_string(total.sum.passed) + " | " +
             std::to_string(total.sum.failed) + " | " + std::to_string(total.sum.vacuous) + " | " + std::to_string(total.sum.unsupported) +
             " | " + percent(total.sum.head_room_used) + " |\n";
   }
@@ -167,11 +163,11 @@ std::string markdown(const GateReport& report, double most_undecided) {
       if (rows++ == 0) text += "\n| finding | where | what |\n| --- | --- | --- |\n";
       if (rows <= kMostRows)
         text += "| " + std::string(finding.waiver.empty() ? word(finding.kind) : "waived") + " " + finding.rule + " | " +
-                in_table(one.name) + " | " + in_table(finding.headline()) + " |\n";
+                plain_markdown(one.name) + " | " + plain_markdown(finding.headline()) + " |\n";
     }
   }
   if (rows > kMostRows) text += "\n" + std::to_string(rows - kMostRows) + " more findings are in the full report.\n";
-  for (const std::string& trouble : report.troubles) text += "\n- " + in_table(trouble) + "\n";
+  for (const std::string& trouble : report.troubles) text += "\n- " + plain_markdown(trouble) + "\n";
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/names.h"
 #include "cli/assay/output_file.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* kInspectSchema = "assay.inspect/1";
 
 // The tables that are named, beside the first one; the others by name.
 void print(const InspectOptions& options, const Sheet& sheet) {
-  for (const auto& [name, value] : sheet.facts) std::printf("%-12s %s\n", name.c_str(), value.c_str());
+  for (const auto& [name, value] : sheet.facts) std::printf("%-12s %s\n", name.c_str(), printable(value, SIZE_MAX).c_str());
   std::vector<std::string> others;
   for (std::size_t k = 0; k < sheet.tables.size() && !options.summary_only; ++k) {
     const pages::Table& table = sheet.tables[k];

@@ -9,6 +9,7 @@
 
 #include "cli/assay/interruption.h"
 #include "cli/load.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -41,7 +42,7 @@ RunProgress::RunProgress(bool quiet, unsigned workers, std::size_t all)
 
 void RunProgress::set_worker(unsigned worker, const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (worker < workers_.size()) workers_[worker] = {text, wall_seconds()};
+  if (worker < workers_.size()) workers_[worker] = {printable(text), wall_seconds()};
   show(false);
 }
 

@@ -1,8 +1,12 @@
 #include "assay/runs/balls.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <utility>
 
@@ -65,6 +69,11 @@ Outcome<std::vector<Rational>> per_channel(const char* option, const std::vector
 
 }  // namespace
 
+std::string undecided_name(std::size_t item, std::string radius) {
+  std::ranges::replace(radius, '/', '_');
+  return "item" + std::to_string(item) + "-" + radius;
+}
+
 Json to_json(const BallSetting& setting) {
   return {{"model", setting.model},
           {"data", setting.data},
@@ -120,11 +129,6 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
   if (!data) return data.rejection();
   balls.data_ = std::move(data).value();
   for (const std::string& note : balls.data_.notes) balls.notes_.push_back("data: " + note);
-  for (std::size_t i = 0; formats::is_float(balls.data_.items.type) && i < balls.data_.items.size(); ++i) {
-    if (!std::isfinite(balls.data_.items.number(i)))
-      return wrong_option("number", setting.data + ", item " + std::to_string(i / balls.data_.items.item_size()), "finite numbers",
-                          "another");
-  }
   if (auto fits = balls.fit(); !fits) return fits.rejection();
   if (auto numbers = balls.read_numbers(setting); !numbers) return numbers.rejection();
   balls.kernel_options_.exact = options.exact;
@@ -134,8 +138,9 @@ Outcome<Balls> Balls::load(const BallSetting& setting, const check::LoadOptions&
     balls.digests_["external data"].push_back(kernel::to_hex(balls.sources_[i].sha256));
   balls.digests_["graph"] = kernel::to_hex(kernel::graph_digest(balls.graph_));
   balls.digests_["data"] = files_digest(setting.data);
-  const bool label_file = !setting.labels.empty() && std::filesystem::exists(formats::dataset_files(setting.labels).front());
-  if (label_file) balls.digests_["labels"] = files_digest(setting.labels);
+  std::error_code error;
+  const std::vector<std::string> label_files = setting.labels.empty() ? std::vector<std::string>() : formats::dataset_files(setting.labels);
+  if (!label_files.empty() && std::filesystem::exists(label_files.front(), error)) balls.digests_["labels"] = files_digest(setting.labels);
   return balls;
 }
 
@@ -292,6 +297,26 @@ std::string Balls::property(const Instance& instance, std::int64_t label) const 
   }
   if (instance.norm == "l2") bounds += ball_text(instance);
   return text + bounds + "(assert (or" + unsafe + "))\n";
+}
+
+std::vector<std::string> Balls::write_property(const Instance& instance, std::int64_t label, const std::string& folder,
+                                               const std::string& name) const {
+  const bool whole = instance.norm == "l1";
+  const std::string path = (std::filesystem::path(folder) / (name + (whole ? ".statement" : ".vnnlib"))).string();
+  const std::vector<std::byte> bytes = whole ? kernel::statement_bytes(instance.problem->statement()) : std::vector<std::byte>();
+  (void)std::remove(path.c_str());  // instead of what a link of this name leads to
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if ((file << (whole ? "" : property(instance, label))).flush()) return {};
+  return {path + ": " + std::strerror(errno == 0 ? EIO : errno)};
+}
+
+std::vector<std::string> Balls::write_undecided(std::size_t item, std::int64_t label, const Rational& eps, const std::string& radius,
+                                                const std::string& folder) const {
+  auto one = instance(item, label, eps);
+  if (!one) return {"item " + std::to_string(item) + ": " + one.rejection().to_text()};
+  return write_property(one.value(), label, folder, undecided_name(item, radius));
 }
 
 // What the reader makes of the text of an instance that is its box, without the text.

@@ -28,6 +28,9 @@ struct BallSetting {
   std::string semantics;               // in words, for the manifest
 };
 
+// itemN-RADIUS, without what a path takes otherwise.
+[[nodiscard]] std::string undecided_name(std::size_t item, std::string radius);
+
 // The claim of a run's manifest, and back.
 [[nodiscard]] Json to_json(const BallSetting& setting);
 [[nodiscard]] BallSetting setting_of(const Json& claim);
@@ -68,6 +71,13 @@ class Balls {
   [[nodiscard]] Outcome<Instance> instance(std::size_t item, std::int64_t label, const Rational& eps) const;
   // What the problem of an instance states, as VNN-LIB text.
   [[nodiscard]] std::string property(const Instance& instance, std::int64_t label) const;
+  // Writes that to FOLDER/NAME.vnnlib; of l1, for which VNN-LIB has no words, the statement to NAME.statement. Messages: why it could not be
+  // written, or nothing.
+  [[nodiscard]] std::vector<std::string> write_property(const Instance& instance, std::int64_t label, const std::string& folder,
+                                                        const std::string& name) const;
+  // The same of an item that is undecided, by undecided_name.
+  [[nodiscard]] std::vector<std::string> write_undecided(std::size_t item, std::int64_t label, const Rational& eps,
+                                                         const std::string& radius, const std::string& folder) const;
   // What the network reads of an item, in the order of its input.
   [[nodiscard]] std::vector<Rational> input(std::size_t item) const;
 

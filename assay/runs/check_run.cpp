@@ -2,38 +2,22 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
-#include "assay/check/check.h"
-#include "assay/check/cost.h"
-#include "assay/runs/balls.h"
-#include "assay/runs/batch.h"
-#include "assay/runs/gather.h"
 #include "assay/runs/pack.h"
-#include "assay/runs/robust.h"
-#include "certificates/format/replay.h"
+#include "assay/runs/questions.h"
 
 namespace assay::runs {
 namespace {
 
 namespace fs = std::filesystem;
 
-// One line of results.jsonl.
-struct Line {
-  std::size_t number = 0, item = 0;
-  std::string eps, answer, certificate, follows, model, property, folder, category, model_digest, property_digest;
-  std::int64_t label = -1;
-  std::string file;  // where its certificate can be read, while it is replayed
-  bool accepted = false;
-};
-
-Line line_of(std::size_t number, const Json& result) {
+Line line_of(std::size_t number, const Json& result, bool robust) {
   Line line;
   line.number = number;
-  line.item = count_of(result, "item");
+  line.item = whole_of(result, robust ? "item" : "instance", -1);
   line.label = whole_of(result, "label", -1);
   line.eps = text_of(result, "eps");
   line.answer = text_of(result, "answer");
@@ -41,11 +25,8 @@ Line line_of(std::size_t number, const Json& result) {
   line.follows = text_of(result, "follows_from");
   line.model = text_of(result, "model");
   line.property = text_of(result, "property");
-  line.category = text_of(result, "category");
-  line.folder = text_of(result, "folder");
   line.model_digest = text_of(member_of(result, "sha256"), "model");
   line.property_digest = text_of(member_of(result, "sha256"), "property");
-  if (line.eps.empty()) line.item = count_of(result, "instance");
   return line;
 }
 
@@ -53,28 +34,29 @@ bool is_digest(const std::string& text) { return text.size() == 64 && text.find_
 
 class Checker {
  public:
-  Checker(std::string folder, const RunCheckRequest& request, RunCheck& check)
-      : folder_(std::move(folder)), request_(request), check_(check) {}
+  Checker(std::string folder, const RunCheckRequest& request, const Questions& questions, RunCheck& check)
+      : folder_(std::move(folder)), request_(request), questions_(questions), check_(check) {}
 
   Outcome<Done> read() {
-    return for_each_result(folder_, [this](std::size_t number, const Json& result) {
+    const bool robust = check_.kind == "robust";
+    auto read = for_each_result(folder_, [&](std::size_t number, const Json& result) {
       ++check_.results;
       if (result.is_null())
         find(RunFault::damaged, "results.jsonl, line " + std::to_string(number), "the line is not JSON");
       else
-        lines_.push_back(line_of(number, result));
+        lines_.push_back(line_of(number, result, robust));
     });
+    for (Line& line : lines_) assign(line);
+    return read;
   }
 
-  void replay_all(const std::stop_token& stop, const std::function<Outcome<check::Report>(const Line&)>& replay,
-                  const std::function<void(std::size_t, std::size_t)>& on_progress) {
+  void replay_all(const std::stop_token& stop, const std::function<void(std::size_t, std::size_t)>& on_progress) {
     std::size_t done = 0;
     for_each_in_parallel(lines_.size(), request_.jobs, [&](std::size_t i, unsigned) {
       if (stop.stop_requested()) return false;
       Line& line = lines_[i];
-      if (line.answer != "undecided" && line.answer != "unknown" && line.answer != "timed-out" && line.answer != "error" &&
-          line.follows.empty())
-        check_line(line, replay);
+      if (line.answers && line.is_decided() && line.follows.empty()) check_line(line);
+      if (line.answers && !line.is_decided()) take_undecided(line);
       const std::lock_guard lock(mutex_);
       if (on_progress) on_progress(++done, lines_.size());
       return true;
@@ -82,40 +64,47 @@ class Checker {
     if (stop.stop_requested()) find(RunFault::declined, folder_, "the check was interrupted");
   }
 
-  // Results that follow from another one of the same item, whose certificate was accepted.
+  // Results that follow from another one of the same item and label, whose certificate was accepted.
   void follow() {
-    std::map<std::pair<std::size_t, std::string>, const Line*> own;
+    std::map<std::pair<std::int64_t, std::string>, const Line*> own;
     for (const Line& line : lines_) {
       if (line.accepted) own[{line.item, line.eps}] = &line;
     }
     for (Line& line : lines_) {
-      if (line.follows.empty() || line.answer == "undecided") continue;
+      if (!line.answers || !line.is_decided() || line.follows.empty()) continue;
       const auto found = own.find({line.item, line.follows});
       const auto radius = Rational::parse(line.eps), other = Rational::parse(line.follows);
-      if (found == own.end() || !radius || !other)
+      if (found == own.end() || !radius || !other) {
         find(RunFault::missing, place(line), "no accepted result of radius " + line.follows + " from which it follows");
-      else if (found->second->answer != line.answer || (line.answer == "certified" ? !(*other >= *radius) : !(*other <= *radius)))
+        continue;
+      }
+      const Line& source = *found->second;
+      if (source.answer != line.answer || source.label != line.label ||
+          (line.answer == "certified" ? !(*other >= *radius) : !(*other <= *radius))) {
         find(RunFault::rejected, place(line), "it does not follow from the result of radius " + line.follows);
-      else
-        line.accepted = true;
-      check_.follow += line.accepted ? 1 : 0;
-      if (line.accepted && request_.on_accepted) request_.on_accepted({line.number, {}});
+        continue;
+      }
+      line.accepted = true;
+      ++check_.follow;
+      tell({line.number, true, {}, ""});
     }
   }
 
-  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
-  void find(RunFault fault, std::string where, std::string why) {
-    const std::lock_guard lock(mutex_);
-    check_.findings.push_back({fault, std::move(where), std::move(why)});
-  }
-  [[nodiscard]] static std::string place(const Line& line) {
-    const std::string what =
-        line.eps.empty() ? line.model + " " + line.property : "item " + std::to_string(line.item) + ", radius " + line.eps;
-    return "line " + std::to_string(line.number) + ", " + what;
-  }
+  void count() { questions_.count_results(by_question_, check_); }
 
  private:
-  void check_line(Line& line, const std::function<Outcome<check::Report>(const Line&)>& replay) {
+  // Each question has one line; a line that has none, or one that is answered already, is rejected.
+  void assign(Line& line) {
+    if (request_.only && !request_.only(line.item)) return;
+    const auto question = questions_.question_of(line);
+    if (!question) return find(RunFault::rejected, place(line), question.rejection().to_text());
+    line.question = question.value();
+    const auto [first, is_first] = by_question_.emplace(line.question, &line);
+    if (!is_first) return find(RunFault::rejected, place(line), "line " + std::to_string(first->second->number) + " answers this already");
+    line.answers = true;
+  }
+
+  void check_line(Line& line) {
     if (!is_digest(line.certificate)) return find(RunFault::missing, place(line), line.answer + " without a certificate");
     const std::string name = certificate_path(folder_, line.certificate);
     const auto kept = KeptCertificate::find(folder_, line.certificate);
@@ -123,7 +112,7 @@ class Checker {
     if (file_digest(kept->path()) != line.certificate)
       return find(RunFault::damaged, place(line), name + " has another digest than its name says");
     line.file = kept->path();
-    auto report = replay(line);
+    auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
     const std::lock_guard lock(mutex_);
     ++check_.accepted;
@@ -134,11 +123,29 @@ class Checker {
       if (std::ranges::find(check_.assumptions, one) == check_.assumptions.end()) check_.assumptions.push_back(one);
     }
     line.accepted = true;
-    if (!request_.on_accepted) return;
-    AcceptedResult result{line.number, {}};
+    for (const std::string& unwritten : report.value().notes) check_.unwritten = unwritten;
+    CheckedResult result{line.number, true, {}, questions_.category(line)};
     for (const Rational& one : report.value().theorem->witness().inputs) result.witness.push_back(one.double_down());
-    request_.on_accepted(result);
+    tell(result);
   }
+
+  void take_undecided(const Line& line) {
+    const std::vector<std::string> unwritten = questions_.write_undecided(line);
+    const std::lock_guard lock(mutex_);
+    ++check_.undecided;
+    for (const std::string& one : unwritten) check_.unwritten = one;
+    tell({line.number, false, {}, questions_.category(line)});
+  }
+
+  void tell(const CheckedResult& result) const {
+    if (request_.on_checked) request_.on_checked(result);
+  }
+
+  void find(RunFault fault, std::string where, std::string why) {
+    const std::lock_guard lock(mutex_);
+    check_.findings.push_back({fault, std::move(where), std::move(why)});
+  }
+  [[nodiscard]] std::string place(const Line& line) const { return "line " + std::to_string(line.number) + ", " + questions_.place(line); }
 
   static RunFault fault_of(const Rejection& why) {
     return why.kind == Rejection::Kind::declined || why.kind == Rejection::Kind::unsupported ? RunFault::declined
@@ -148,145 +155,14 @@ class Checker {
 
   const std::string folder_;
   const RunCheckRequest& request_;
+  const Questions& questions_;
   RunCheck& check_;
   std::mutex mutex_;
   std::vector<Line> lines_;
+  Answers by_question_;
 };
 
-Rejection not_shown(const std::string& required, const std::string& found) {
-  return {Rejection::Kind::rejected, "run.answer", "result", required, found, ""};
-}
-
-// The theorem of the certificate, about the statement of item and radius as model and data make it now.
-Outcome<check::Report> replay_ball(const Line& line, const Balls& balls, const check::LoadOptions& options, const std::string& properties) {
-  if (line.item >= balls.size()) return not_shown("an item of the data", std::to_string(line.item));
-  if (balls.has_labels() && balls.label(line.item) != line.label)
-    return not_shown("label " + std::to_string(balls.label(line.item)), std::to_string(line.label));
-  if (line.label < 0 || line.label >= static_cast<std::int64_t>(balls.classes())) return not_shown("a class", std::to_string(line.label));
-  const auto radius = Rational::parse(line.eps);
-  if (!radius || radius->sign() < 0) return not_shown("a radius", line.eps);
-  const double start = check::thread_cpu_seconds();
-  auto instance = balls.instance(line.item, line.label, *radius);
-  if (!instance) return instance.rejection();
-  if (!properties.empty()) {
-    const bool whole = instance.value().norm == "l1";  // a statement file: VNN-LIB has no magnitudes
-    std::ofstream file(fs::path(properties) / (line.certificate + (whole ? ".statement" : ".vnnlib")), std::ios::binary);
-    const std::vector<std::byte> bytes = whole ? kernel::statement_bytes(instance.value().problem->statement()) : std::vector<std::byte>();
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!(file << (whole ? "" : balls.property(instance.value(), line.label))).flush())
-      return Rejection{Rejection::Kind::declined, "run.properties", properties, "a folder that can be written", "an error", ""};
-  }
-  check::Loaded loaded;
-  loaded.problem = instance.value().problem;
-  loaded.bytes = balls.bytes();
-  loaded.model.stored = balls.stored();
-  const std::string& path = line.file;
-  auto reader = certificate::Reader::open(path);
-  if (!reader) return check::in_file(reader.rejection(), path);
-  check::Report report;
-  const auto limits = check::replay_limits(loaded, options.limits, check::file_bytes(path));
-  auto theorem = certificate::replay(*reader.value(), loaded.problem, &report.statistics, limits);
-  if (!theorem) return check::in_file(theorem.rejection(), path);
-  const bool holds = theorem.value().kind() == kernel::Theorem::Kind::unsatisfiable;
-  if (line.answer != (holds ? "certified" : "falsified"))
-    return not_shown("a proof of " + line.answer, holds ? "a proof that it is certified" : "a witness that falsifies it");
-  if (!holds && !instance.value().contains(theorem.value().witness().inputs)) return not_shown("a witness in the ball", "one outside");
-  report.verdict = check::Verdict::accepted;
-  report.theorem = std::move(theorem).value();
-  report.certificate_bytes = reader.value()->bytes_read();
-  report.cpu_seconds = check::thread_cpu_seconds() - start;
-  return report;
-}
-
-// The theorem of the certificate, about the files of the list.
-Outcome<check::Report> replay_listed(const Line& line, const check::LoadOptions& options) {
-  const std::string model = path_from(line.folder, line.model), property = path_from(line.folder, line.property);
-  for (const auto& [path, digest] : {std::pair(model, line.model_digest), std::pair(property, line.property_digest)}) {
-    if (file_digest(check::existing(path)) != digest)
-      return Rejection{Rejection::Kind::malformed, "run.digest", path, "the file with sha256 " + digest, "another, or none", ""};
-  }
-  check::Report report = check::check_certificate(model, property, line.file, options);
-  if (report.why) return *report.why;
-  const bool holds = report.theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
-  if (line.answer != (holds ? "unsat" : "sat"))
-    return not_shown("a proof of " + line.answer, holds ? "a proof of unsat" : "a witness of sat");
-  return report;
-}
-
-void count_categories(const std::vector<Line>& lines, RunCheck& check) {
-  std::map<std::string, CheckedCount> categories;
-  for (const Line& line : lines) {
-    CheckedCount& count = categories[line.category];
-    count.name = line.category;
-    check.undecided += line.answer == "unsat" || line.answer == "sat" ? 0 : 1;
-    ++(!line.accepted ? count.undecided : line.answer == "unsat" ? count.proved : count.refuted);
-  }
-  for (const auto& [name, count] : categories) check.counts.push_back(count);
-}
-
-void count_open_instances(const std::vector<Line>& lines, RunCheck& check) {
-  std::set<std::size_t> there;
-  for (const Line& line : lines) there.insert(line.item);
-  check.items = count_of(check.claim, "instances");
-  for (std::size_t i = 0; i < check.items; ++i) check.open += there.contains(i) || !is_in_part(i, check.claim) ? 0 : 1;
-}
-
-void count_radii(const std::vector<Line>& lines, RunCheck& check) {
-  std::map<Rational, CheckedCount> radii;
-  for (const Line& line : lines) {
-    CheckedCount& count = radii[Rational::parse(line.eps).value_or(Rational())];
-    count.name = line.eps;
-    check.undecided += line.answer == "undecided" ? 1 : 0;
-    ++(!line.accepted ? count.undecided : line.answer == "certified" ? count.proved : count.refuted);
-  }
-  for (const auto& [radius, count] : radii) check.counts.push_back(count);
-}
-
-// What is asked for twice is counted once, and what is not there is open.
-void count_open(const std::vector<Line>& lines, const Json& claim, std::size_t all, RunCheck& check) {
-  const std::size_t every = std::max<std::size_t>(1, count_of(claim, "every")), first = count_of(claim, "first");
-  const std::size_t items = (all + every - 1) / every;
-  check.items = first == 0 ? items : std::min(items, first);
-  std::set<std::pair<std::size_t, std::string>> there;
-  std::set<std::size_t> touched;
-  for (const Line& line : lines) {
-    there.emplace(line.item, line.eps);
-    touched.insert(line.item);
-  }
-  if (!text_of(claim, "largest").empty()) {
-    for (std::size_t i = 0; i < check.items; ++i) check.open += touched.contains(i * every) || !is_in_part(i, claim) ? 0 : 1;
-    return;
-  }
-  const std::vector<std::string> radii = texts_of(claim, "eps");
-  for (std::size_t i = 0; i < check.items; ++i) {
-    for (const std::string& eps : radii) check.open += there.contains({i * every, eps}) || !is_in_part(i, claim) ? 0 : 1;
-  }
-}
-
-Outcome<Done> check_digests(const Json& claim, const Json& now) {
-  const Json claimed = member_of(claim, "sha256");
-  if (!claimed.is_object()) return Rejection{Rejection::Kind::malformed, "run.digest", "run.json", "sha256 of model and data", "none", ""};
-  for (const auto& [name, digest] : claimed.items()) {
-    if (member_of(now, name.c_str()) == digest) continue;
-    return Rejection{Rejection::Kind::malformed,
-                     "run.digest",
-                     name,
-                     "the " + name + " with sha256 " + digest.dump(),
-                     member_of(now, name.c_str()).dump(),
-                     "name the files of the run: --model, --data, --labels"};
-  }
-  return Done{};
-}
-
 }  // namespace
-
-std::string located(const std::string& given, const std::string& claimed, const std::string& folder) {
-  if (!given.empty()) return given;
-  const std::string beside = (fs::path(folder) / fs::path(claimed).filename()).string();
-  const bool is_here =
-      claimed.empty() || fs::exists(formats::dataset_files(claimed).empty() ? claimed : formats::dataset_files(claimed).front());
-  return is_here || !fs::exists(beside) ? claimed : beside;
-}
 
 const char* word(RunFault fault) {
   switch (fault) {
@@ -302,6 +178,15 @@ const char* word(RunFault fault) {
   return "declined";
 }
 
+RunVerdict verdict_of(const RunCheck& check) {
+  const auto has = [&check](RunFault fault) {
+    return std::ranges::any_of(check.findings, [fault](const RunFinding& one) { return one.fault == fault; });
+  };
+  if (has(RunFault::rejected)) return RunVerdict::rejected;
+  if (has(RunFault::damaged) || has(RunFault::missing)) return RunVerdict::unreadable;
+  return check.findings.empty() && check.open == 0 && check.asked > 0 ? RunVerdict::accepted : RunVerdict::open;
+}
+
 Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& request, const std::stop_token& stop,
                             const std::function<void(std::size_t, std::size_t)>& on_progress) {
   auto manifest = read_manifest(folder);
@@ -309,33 +194,42 @@ Outcome<RunCheck> check_run(const std::string& folder, const RunCheckRequest& re
   RunCheck check;
   check.kind = manifest.value()["kind"].get<std::string>();
   check.claim = manifest.value()["claim"];
-  if (check.kind == "batch") {
-    Checker checker(folder, request, check);
-    if (auto read = checker.read(); !read) return read.rejection();
-    checker.replay_all(
-        stop, [&](const Line& line) { return replay_listed(line, request.load); }, on_progress);
-    count_categories(checker.lines(), check);
-    count_open_instances(checker.lines(), check);
-    return check;
-  }
-  if (check.kind != "robust")
-    return Rejection{Rejection::Kind::unsupported, "run.kind", folder, "a run of assay robust or assay batch", check.kind, ""};
-  BallSetting setting = setting_of(check.claim);
-  setting.model = located(request.model, setting.model, folder);
-  setting.data = located(request.data, setting.data, folder);
-  if (!setting.labels.empty()) setting.labels = located(request.labels, setting.labels, folder);
-  auto balls = Balls::load(setting, request.load);
-  if (!balls) return balls.rejection();
-  check.notes = balls.value().notes();
-  if (auto same = check_digests(check.claim, balls.value().digests()); !same) return same.rejection();
-  Checker checker(folder, request, check);
+  std::error_code error;
+  if (!request.properties.empty()) fs::create_directories(request.properties, error);
+  if (error)
+    return Rejection{Rejection::Kind::declined, "run.properties", request.properties, "a folder that can be made", error.message(), ""};
+  const auto questions = questions_of(folder, request, check);
+  if (!questions) return questions.rejection();
+  Checker checker(folder, request, *questions.value(), check);
   if (auto read = checker.read(); !read) return read.rejection();
-  checker.replay_all(
-      stop, [&](const Line& line) { return replay_ball(line, balls.value(), request.load, request.properties); }, on_progress);
+  checker.replay_all(stop, on_progress);
   checker.follow();
-  count_radii(checker.lines(), check);
-  count_open(checker.lines(), check.claim, balls.value().size(), check);
+  checker.count();
   return check;
+}
+
+Outcome<KeptResults> keep_accepted(Store& store, const std::string& folder, RunCheckRequest request, bool retry,
+                                   const std::stop_token& stop) {
+  KeptResults kept;
+  std::vector<std::pair<std::size_t, bool>> good;  // lines; whether they are decided
+  request.on_checked = [&good](const CheckedResult& one) { good.emplace_back(one.line, one.accepted); };
+  std::vector<Json> all;
+  if (auto read = for_each_result(folder, [&all](std::size_t, const Json& result) { all.push_back(result); }); !read)
+    return read.rejection();
+  if (all.empty()) return kept;
+  const auto checked = check_run(folder, request, stop, nullptr);
+  if (!checked) return checked.rejection();
+  if (stop.stop_requested())
+    return Rejection{Rejection::Kind::declined, "run.interrupted", folder, "the check of what is there", "an interruption", ""};
+  std::ranges::sort(good);
+  for (const auto& [line, decided] : good) {
+    if (decided || !retry) kept.results.push_back(std::move(all[line - 1]));
+    kept.retried += decided || !retry ? 0 : 1;
+  }
+  kept.left_out = all.size() - good.size();
+  if (kept.results.size() == all.size()) return kept;
+  if (auto replaced = store.replace(kept.results); !replaced) return replaced.rejection();
+  return kept;
 }
 
 }  // namespace assay::runs

@@ -1,9 +1,11 @@
 // Parts of one run, made anywhere, become one folder: nothing of a part is believed that `assay check` would not check.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "assay/check/load.h"
 #include "assay/runs/store.h"
 #include "semantics/outcome.h"
 
@@ -11,15 +13,19 @@ namespace assay::runs {
 
 // "2/8": the second of eight parts. False where it is not one.
 [[nodiscard]] bool parse_part(const std::string& text, std::size_t& part, std::size_t& parts);  // the part counts from 0
-[[nodiscard]] bool is_in_part(std::size_t number, const Json& claim);
+[[nodiscard]] bool is_in_part(std::size_t number, const Json& claim);                           // by places among what is asked, from 0
+// "3,7,10-20" in ascending order, of so many from 0 on. Code run.items.
+[[nodiscard]] Outcome<std::vector<std::size_t>> selected(const std::string& text, std::size_t count);
 
 struct Gathered {
   std::size_t added = 0, twice = 0,
-              left_out = 0;  // results; those that another part or the folder has; those whose certificate is not there
+              left_out = 0;  // results; those that another part or the folder has; those without their certificate, or rejected
 };
 
 // The folder is new, or holds what was gathered before. The claims of all parts are the same but for the part, which no longer stands in the
-// folder's.
-[[nodiscard]] Outcome<Gathered> gather(const std::string& folder, const std::vector<std::string>& parts);
+// folder's. Where folders differ about an item, certificates are replayed, for which model and data have to be there, and what is accepted stays:
+// a bad part hides nothing. Code gather.differ where they are not there.
+[[nodiscard]] Outcome<Gathered> gather(const std::string& folder, const std::vector<std::string>& parts, const check::LoadOptions& load,
+                                       const std::stop_token& stop);
 
 }  // namespace assay::runs

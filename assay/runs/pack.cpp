@@ -33,7 +33,8 @@ struct Entry {
 
 class File {
  public:
-  explicit File(const std::string& path, int flags = O_RDONLY) : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  explicit File(const std::string& path) : File(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
+  explicit File(int file) : file_(file) {}
   ~File() {
     if (file_ >= 0) (void)::close(file_);
   }
@@ -43,7 +44,7 @@ class File {
   [[nodiscard]] int descriptor() const { return file_; }
   [[nodiscard]] std::uint64_t size() const {
     struct stat status {};
-    return file_ >= 0 && ::fstat(file_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    return file_ >= 0 && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
   }
   // Empty where not all of it is there.
   [[nodiscard]] std::string read(std::uint64_t offset, std::uint64_t length) const {
@@ -151,7 +152,7 @@ Rejection unwritable(const std::string& path) {
 std::optional<KeptCertificate> KeptCertificate::find(const std::string& folder, const std::string& digest) {
   const std::string own = certificate_path(folder, digest);
   std::error_code error;
-  if (fs::exists(own, error)) return KeptCertificate(own, -1);
+  if (fs::is_regular_file(own, error)) return KeptCertificate(own, -1);
   const File file(pack_path(folder));
   if (!file.ok()) return std::nullopt;
   const std::optional<Entry> entry = Index(file).find(digest);
@@ -181,9 +182,9 @@ Outcome<Packed> pack(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> files;
   for (const auto& one : fs::recursive_directory_iterator(fs::path(folder) / "certificates", error))
-    if (is_certificate(one.path())) files.push_back(one.path());
+    if (is_certificate(one.path()) && fs::is_regular_file(one.symlink_status())) files.push_back(one.path());
   Packed all;
-  const File out(name, O_WRONLY | O_CREAT | O_TRUNC);
+  const File out(create_to_write(name));
   errno = 0;
   std::uint64_t at = kMark.size();
   bool written = out.ok() && write_all(out.descriptor(), kMark);

@@ -128,7 +128,7 @@ std::string picture(const Canvas& canvas, const std::vector<double>& item, const
 
 struct Row {
   Json result;
-  bool accepted = false;
+  bool accepted = false, answers = false;  // what is asked
   std::vector<double> witness;
 };
 
@@ -164,16 +164,16 @@ class Writer {
   }
 
   [[nodiscard]] std::string summary() const {
-    const auto has = [this](RunFault fault) {
-      return std::ranges::any_of(check_.findings, [fault](const auto& one) { return one.fault == fault; });
-    };
-    const std::string verdict = has(RunFault::rejected)                       ? "rejected"
-                                : check_.findings.empty() && check_.open == 0 ? "accepted"
-                                                                              : "declined";
+    const RunVerdict found = verdict_of(check_);
+    const std::string verdict = found == RunVerdict::rejected ? "rejected" : found == RunVerdict::accepted ? "accepted" : "declined";
     std::string text = "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: the kernel has accepted the certificates of " +
                        std::to_string(check_.accepted) + " of " + std::to_string(check_.results) + " results when this page was made; " +
                        std::to_string(check_.follow) + " follow from those, " + std::to_string(check_.undecided) + " are undecided, " +
-                       std::to_string(check_.open) + " are not there.</p>\n";
+                       std::to_string(check_.open) + " are not there." +
+                       (check_.items == check_.of_items
+                            ? ""
+                            : " Only " + std::to_string(check_.items) + " of " + std::to_string(check_.of_items) + " are asked about.") +
+                       "</p>\n";
     if (!check_.findings.empty()) text += "<ul>\n";
     constexpr std::size_t kMost = 100;
     for (std::size_t i = 0; i < std::min(kMost, check_.findings.size()); ++i)
@@ -197,7 +197,9 @@ class Writer {
       page.add(pictures(*balls));
     }
     std::map<std::size_t, double> by_item;
-    for (const Row& row : rows_) by_item[count_of(row.result, "item")] = number_of(row.result, "margin");
+    for (const Row& row : rows_) {
+      if (row.answers) by_item[count_of(row.result, "item")] = number_of(row.result, "margin");
+    }
     page.section("margins", "Margins of the items themselves");
     page.paragraph(
         "By how much the score of the label leads the best other one; below 0 the item is classified otherwise. The page repeats what the "
@@ -227,11 +229,12 @@ class Writer {
   }
 
   void add_batch(pages::Page& page) const {
-    BatchTotals totals;
-    for (const Row& row : rows_) totals.add(row.result);
-    Table table{"categories", "Answers by category", {"category", "unsat", "sat", "unknown", "timed out", "error", "seconds"}, {}};
-    for (const BatchCount& one : totals.counts())
-      table.rows.push_back({one.category, one.unsat, one.sat, one.unknown, one.timed_out, one.error, one.seconds});
+    BatchTotals totals;  // of what was accepted
+    for (const Row& row : rows_) {
+      if (row.accepted) totals.add(row.result);
+    }
+    Table table{"categories", "What the kernel has accepted, by category", {"category", "unsat", "sat", "not shown"}, {}};
+    for (const CheckedCount& one : check_.counts) table.rows.push_back({one.name, one.proved, one.refuted, one.undecided});
     page.section("by_category", "By category");
     page.table(table);
     page.section("times", "Times");
@@ -330,14 +333,16 @@ Outcome<Page> report_page(const std::string& folder, PageRequest request, const 
   std::vector<std::size_t> row_of_line(1, 0);
   auto read = for_each_result(folder, [&](std::size_t, const Json& result) {
     row_of_line.push_back(rows.size());
-    if (!result.is_null()) rows.push_back({result, false, {}});
+    if (!result.is_null()) rows.push_back({result, false, false, {}});
   });
   if (!read) return read.rejection();
   std::size_t witnesses = 0;
-  request.check.on_accepted = [&](const AcceptedResult& one) {
+  request.check.on_checked = [&](const CheckedResult& one) {
     if (one.line >= row_of_line.size()) return;
     Row& row = rows[row_of_line[one.line]];
-    row.accepted = true;
+    row.answers = true;
+    row.accepted = one.accepted;
+    if (!one.category.empty()) row.result["category"] = one.category;
     if (!one.witness.empty() && witnesses++ < request.images) row.witness = one.witness;
   };
   auto checked = check_run(folder, request.check, stop, nullptr);

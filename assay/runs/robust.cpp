@@ -67,23 +67,28 @@ class Item {
 
 class RobustWork {
  public:
-  RobustWork(const Balls& balls, const RobustRequest& request, std::vector<Rational> radii, std::vector<std::string> texts, Store* store,
+  RobustWork(const Balls& balls, const RobustRequest& request, Radii radii, std::vector<std::size_t> items, Store* store,
              const std::stop_token& stop, const RobustEvents& events)
-      : balls_(balls), request_(request), radii_(std::move(radii)), texts_(std::move(texts)), store_(store), stop_(stop), events_(events) {
-    const std::size_t all = (balls.size() + request.every - 1) / request.every;
-    count_ = request.first == 0 ? all : std::min(all, request.first);
-  }
+      : balls_(balls),
+        request_(request),
+        radii_(std::move(radii.values)),
+        texts_(std::move(radii.texts)),
+        items_(std::move(items)),
+        store_(store),
+        stop_(stop),
+        events_(events) {}
 
   Outcome<Done> run(const std::vector<Json>& known) {
     const Item fresh(radii_.size(), request_.each, !request_.largest.empty());
-    states_.assign(count_, fresh);
+    states_.assign(items_.size(), fresh);
     for (const Json& result : known) {
-      const auto number = count_of(result, "item") / request_.every;
+      const auto item = std::ranges::lower_bound(items_, count_of(result, "item"));
       const auto radius = std::ranges::find(texts_, text_of(result, "eps"));
-      if (number < count_ && radius != texts_.end())
-        states_[number].set(static_cast<std::size_t>(radius - texts_.begin()), answer_of(result));
+      if (item != items_.end() && *item == count_of(result, "item") && radius != texts_.end())
+        states_[static_cast<std::size_t>(item - items_.begin())].set(static_cast<std::size_t>(radius - texts_.begin()), answer_of(result));
     }
-    for_each_in_parallel(count_, request_.search.jobs, [this](std::size_t number, unsigned worker) { return decide_item(number, worker); });
+    for_each_in_parallel(items_.size(), request_.search.jobs,
+                         [this](std::size_t number, unsigned worker) { return decide_item(number, worker); });
     if (failure_) return *failure_;
     return Done{};
   }
@@ -92,7 +97,7 @@ class RobustWork {
   // False: the run ends.
   bool decide_item(std::size_t number, unsigned worker) {
     if (!is_in_part(number, claim_)) return true;
-    const std::size_t item = number * request_.every;
+    const std::size_t item = items_[number];
     Item& state = states_[number];
     if (!state.next()) return true;
     auto scores = balls_.scores(item);
@@ -187,10 +192,10 @@ class RobustWork {
   const Json claim_ = to_json(request_);
   const std::vector<Rational> radii_;
   const std::vector<std::string> texts_;
+  const std::vector<std::size_t> items_;
   Store* store_;
   std::stop_token stop_;
   const RobustEvents& events_;
-  std::size_t count_ = 0;
   std::vector<Item> states_;
   std::mutex mutex_;
   std::optional<Rejection> failure_;
@@ -200,8 +205,9 @@ Rejection wrong_radius(std::string found) {
   return {Rejection::Kind::malformed, "robust.eps", "--eps", "numbers from 0, such as 2/255 or 0.01", std::move(found), ""};
 }
 
-// With the texts by which results name them.
-Outcome<std::pair<std::vector<Rational>, std::vector<std::string>>> radii_and_texts(const RobustRequest& request) {
+}  // namespace
+
+Outcome<Radii> radii_of(const RobustRequest& request) {
   constexpr std::size_t kMost = 100'000;
   std::map<Rational, std::string> radii;
   for (const std::string& text : request.eps) {
@@ -224,25 +230,39 @@ Outcome<std::pair<std::vector<Rational>, std::vector<std::string>>> radii_and_te
     }
     if (radii.empty()) return wrong_radius("a step above " + most.to_string());
   }
-  std::pair<std::vector<Rational>, std::vector<std::string>> result;
+  Radii result;
   for (auto& [radius, text] : radii) {
-    result.first.push_back(radius);
-    result.second.push_back(text);
+    result.values.push_back(radius);
+    result.texts.push_back(text);
   }
   return result;
 }
 
-}  // namespace
-
 Json to_json(const RobustRequest& request) {
-  return {{"eps", request.eps},     {"largest", request.largest}, {"first", request.first},
-          {"every", request.every}, {"each", request.each},       {"part", request.part}};
+  Json claim{{"eps", request.eps},     {"largest", request.largest}, {"first", request.first},
+             {"every", request.every}, {"each", request.each},       {"part", request.part}};
+  if (!request.items.empty()) claim["items"] = request.items;
+  return claim;
 }
 
-Outcome<std::vector<Rational>> radii_of(const RobustRequest& request) {
-  auto both = radii_and_texts(request);
-  if (!both) return both.rejection();
-  return std::move(both.value().first);
+RobustRequest request_of(const Json& claim) {
+  RobustRequest request;
+  request.eps = texts_of(claim, "eps");
+  request.largest = text_of(claim, "largest");
+  request.first = count_of(claim, "first");
+  request.every = std::max<std::size_t>(1, count_of(claim, "every"));
+  request.each = flag_of(claim, "each");
+  request.part = text_of(claim, "part");
+  request.items = text_of(claim, "items");
+  return request;
+}
+
+Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::size_t count) {
+  if (!request.items.empty()) return selected(request.items, count);
+  std::vector<std::size_t> items;
+  for (std::size_t item = 0; item < count && (request.first == 0 || items.size() < request.first); item += request.every)
+    items.push_back(item);
+  return items;
 }
 
 void RobustTotals::add(const Json& result) {
@@ -276,10 +296,11 @@ RobustTally RobustTotals::tally() const {
 
 Outcome<Done> run_robust(const Balls& balls, const RobustRequest& request, Store* store, const std::vector<Json>& known,
                          const std::stop_token& stop, const RobustEvents& events) {
-  auto radii = radii_and_texts(request);
+  auto radii = radii_of(request);
   if (!radii) return radii.rejection();
-  RobustWork work(balls, request, std::move(radii.value().first), std::move(radii.value().second), store, stop, events);
-  return work.run(known);
+  auto items = items_of(request, balls.size());
+  if (!items) return items.rejection();
+  return RobustWork(balls, request, std::move(radii).value(), std::move(items).value(), store, stop, events).run(known);
 }
 
 }  // namespace assay::runs

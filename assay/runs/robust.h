@@ -21,6 +21,7 @@ struct RobustRequest {
   std::size_t first = 0;         // items; 0: all
   std::string part;              // "2/8": the second of eight parts; empty: all
   std::size_t every = 1;         // each so-manieth item
+  std::string items;             // "3,7,10-20": these, and then no `first` and `every`; empty: all
   bool each = false;             // no answer of one radius follows from another's
   SearchRequest search;          // of each item and radius
 };
@@ -51,9 +52,18 @@ class RobustTotals {
   double seconds_ = 0;
 };
 
-// What the request adds to the claim of a manifest.
+// What the request adds to the claim of a manifest, and back. No search stands there.
 [[nodiscard]] Json to_json(const RobustRequest& request);
-[[nodiscard]] Outcome<std::vector<Rational>> radii_of(const RobustRequest& request);
+[[nodiscard]] RobustRequest request_of(const Json& claim);
+
+// What is asked for, ascending: with `largest` the multiples, of which halving asks for some. The texts name them in results. Code robust.eps.
+struct Radii {
+  std::vector<Rational> values;
+  std::vector<std::string> texts;
+};
+[[nodiscard]] Outcome<Radii> radii_of(const RobustRequest& request);
+// The numbers of the items that are asked about, of so many, ascending. Code run.items.
+[[nodiscard]] Outcome<std::vector<std::size_t>> items_of(const RobustRequest& request, std::size_t count);
 
 struct RobustEvents {
   std::function<void(unsigned worker, std::size_t item, const std::string& eps)> on_start;  // from the worker's thread

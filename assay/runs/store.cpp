@@ -13,10 +13,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "formats/json.h"
 #include "semantics/statement/statement.h"
 
 namespace assay::runs {
@@ -39,6 +41,8 @@ Rejection no_run(const std::string& folder, std::string found) {
   return {Rejection::Kind::malformed, "store.run", folder, "the folder of a run, with run.json", std::move(found), ""};
 }
 
+std::string line_of(const Json& result) { return result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 constexpr std::size_t kTrimEach = 64;  // bodies of a parallel loop
 
 // Before 2.38 glibc does not use aligned memory again that was freed: a long run of short searches would keep all of it.
@@ -49,12 +53,16 @@ void return_free_memory() {
 }
 
 // Beside its place, then renamed.
-Outcome<Done> write_manifest(const fs::path& path, const Json& manifest) {
-  const std::string text = manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", name = path.string() + ".part";
-  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+Outcome<Done> write_beside(const fs::path& path, std::string_view text) {
+  const std::string name = path.string() + ".part";
+  const int file = create_to_write(name);
   int error = file < 0 ? errno : 0;
   if (file >= 0) {
-    if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) error = errno == 0 ? ENOSPC : errno;
+    for (errno = 0; !text.empty() && error == 0;) {
+      const ssize_t put = ::write(file, text.data(), text.size());
+      if (put <= 0) error = errno == 0 ? ENOSPC : errno;
+      text.remove_prefix(put > 0 ? static_cast<std::size_t>(put) : 0);
+    }
     if (error == 0 && ::fsync(file) != 0) error = errno;
     if (::close(file) != 0 && error == 0) error = errno;
     if (error == 0 && ::rename(name.c_str(), path.c_str()) != 0) error = errno;
@@ -104,7 +112,7 @@ Outcome<Done> check_same(const std::string& folder, const Json& manifest) {
 }  // namespace
 
 Outcome<FolderLock> FolderLock::take(const std::string& folder) {
-  FolderLock lock(::open((fs::path(folder) / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  FolderLock lock(open_to_write((fs::path(folder) / "lock").string(), O_RDWR | O_CREAT));
   if (lock.file_ < 0) return unwritable(folder, errno);
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) return lock;
   return Rejection{Rejection::Kind::declined,
@@ -143,21 +151,25 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& folder, const Jso
   if (exists) {
     if (auto same = check_same(folder, manifest); !same) return same.rejection();
   }
-  fs::create_directories(root / "certificates", error);
+  const std::string certificates = (root / "certificates").string(), results = (root / "results.jsonl").string();
   fs::remove_all(root / "scratch", error);
   fs::create_directories(root / "scratch", error);
   if (error) return unwritable(folder, error.value());
+  (void)::mkdir(certificates.c_str(), 0755);
+  store->certificates_ = ::open(certificates.c_str(), O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (store->certificates_ < 0) return unwritable(certificates, errno);
   if (!exists) {
-    if (auto written = write_manifest(root / "run.json", manifest); !written) return written.rejection();
+    if (auto written = write_beside(root / "run.json", manifest.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); !written)
+      return written.rejection();
   }
-  const std::string results = (root / "results.jsonl").string();
-  store->results_ = ::open(results.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  store->results_ = open_to_write(results, O_RDWR | O_CREAT | O_APPEND);
   if (store->results_ < 0) return unwritable(results, errno);
   if (auto dropped = drop_torn_line(store->results_, results); !dropped) return dropped.rejection();
   return store;
 }
 
 Store::~Store() {
+  if (certificates_ >= 0) (void)::close(certificates_);
   if (results_ >= 0) {
     (void)::fdatasync(results_);
     (void)::close(results_);
@@ -166,8 +178,19 @@ Store::~Store() {
   }
 }
 
+Outcome<Done> Store::replace(const std::vector<Json>& results) {
+  const std::string path = (fs::path(folder_) / "results.jsonl").string();
+  std::string text;
+  for (const Json& one : results) text += line_of(one);
+  const std::lock_guard lock(mutex_);
+  if (auto written = write_beside(path, text); !written) return written;
+  (void)::close(results_);
+  results_ = open_to_write(path, O_RDWR | O_APPEND);
+  return results_ < 0 ? Outcome<Done>(unwritable(path, errno)) : Done{};
+}
+
 Outcome<Done> Store::append(const Json& result) {
-  const std::string line = result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = line_of(result);
   const std::lock_guard lock(mutex_);
   const off_t before = ::lseek(results_, 0, SEEK_END);
   errno = 0;
@@ -192,15 +215,16 @@ std::string Store::scratch() {
 Outcome<std::string> Store::keep(const std::string& scratch) {
   const std::string digest = file_digest(scratch);
   if (digest.empty()) return unwritable(scratch, errno);
-  const std::string place = certificate_path(folder_, digest);
-  std::error_code error;
-  fs::create_directories(fs::path(place).parent_path(), error);
-  if (!error) fs::rename(scratch, place, error);
-  if (error) {
-    (void)::unlink(scratch.c_str());
-    return unwritable(place, error.value());
-  }
-  return digest;
+  const fs::path place = certificate_path(folder_, digest);
+  const std::string part = place.parent_path().filename().string();
+  (void)::mkdirat(certificates_, part.c_str(), 0755);
+  const int parent = ::openat(certificates_, part.c_str(), O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const bool kept = parent >= 0 && ::renameat(AT_FDCWD, scratch.c_str(), parent, place.filename().c_str()) == 0;
+  const int error = errno;
+  if (parent >= 0) (void)::close(parent);
+  if (kept) return digest;
+  (void)::unlink(scratch.c_str());
+  return unwritable(place.string(), error);
 }
 
 void Store::flush() {
@@ -215,20 +239,23 @@ bool is_run(const std::string& folder) {
 
 Outcome<Json> read_manifest(const std::string& folder) {
   if (!is_run(folder)) return no_run(folder, "no run.json there");
-  std::ifstream file(fs::path(folder) / "run.json");
-  Json manifest = Json::parse(file, nullptr, false);
+  std::ifstream file(fs::path(folder) / "run.json", std::ios::binary);
+  Json manifest = formats::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!manifest.is_object() || !member_of(manifest, "kind").is_string() || !member_of(manifest, "claim").is_object())
     return no_run(folder, "a run.json that is damaged");
   return manifest;
 }
 
 Outcome<Done> for_each_result(const std::string& folder, const std::function<void(std::size_t, const Json&)>& take) {
-  std::ifstream file(fs::path(folder) / "results.jsonl");
+  std::error_code error;
+  const fs::path path = fs::path(folder) / "results.jsonl";
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return no_run(folder, "a results.jsonl that is no regular file");
+  std::ifstream file(path, std::ios::binary);
   if (!file) return no_run(folder, "no results.jsonl there");
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (file.eof()) break;  // without its end: a write was cut off
-    const Json result = Json::parse(line, nullptr, false);
+    const Json result = formats::parse_json(line);
     take(number, result.is_object() ? result : Json());
   }
   return Done{};
@@ -269,11 +296,26 @@ std::vector<std::string> texts_of(const Json& object, const char* key) {
   return list;
 }
 
+int open_to_write(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+  struct stat status {};
+  if (file < 0 || (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1)) return file;
+  (void)::close(file);
+  errno = EMLINK;
+  return -1;
+}
+
+int create_to_write(const std::string& path) {
+  (void)::unlink(path.c_str());
+  return open_to_write(path, O_WRONLY | O_CREAT | O_EXCL);
+}
+
 std::string file_digest(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
   std::ifstream file(path, std::ios::binary);
   if (!file) return "";
   std::vector<char> bytes;
-  std::error_code error;
   bytes.resize(fs::file_size(path, error));
   if (error || !file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return "";
   return kernel::to_hex(kernel::sha256(std::as_bytes(std::span(bytes))));

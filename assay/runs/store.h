@@ -6,7 +6,8 @@
 //   lock, scratch/     of the program that works on the folder
 //
 // A result's certificate is in its place before its line is appended with one write, so a run that is killed at any moment loses at most the
-// results in work, and an incomplete last line is dropped. One program works on a folder at a time.
+// results in work, and an incomplete last line is dropped. One program works on a folder at a time. Somebody else may have prepared the folder:
+// nothing is written through links in it, and what is no regular file is not read.
 #pragma once
 
 #include <chrono>
@@ -48,6 +49,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  // Instead of all lines so far, these, in one step.
+  [[nodiscard]] Outcome<Done> replace(const std::vector<Json>& results);
   // From any thread. A line that could not be written whole is taken back; nothing that was written before is lost.
   [[nodiscard]] Outcome<Done> append(const Json& result);
   // The name of a file to write a certificate to; keep() moves it to its place and gives its digest.
@@ -60,7 +63,7 @@ class Store {
   Store() = default;
   std::string folder_;
   std::optional<FolderLock> lock_;
-  int results_ = -1;
+  int results_ = -1, certificates_ = -1;  // descriptors: of the file, of the folder
   std::mutex mutex_;
   std::uint64_t next_ = 0;
   std::chrono::steady_clock::time_point flushed_{};
@@ -82,7 +85,12 @@ class Store {
 [[nodiscard]] Json member_of(const Json& object, const char* key);  // null where there is none
 [[nodiscard]] std::vector<std::string> texts_of(const Json& object, const char* key);
 
-// SHA-256 of a file as text; empty where it cannot be read.
+// A file for a program that writes it: never a link, a pipe or what has a second name elsewhere. The descriptor; -1 with errno.
+[[nodiscard]] int open_to_write(const std::string& path, int flags);
+// The same, of a new file in the place of whatever stands there.
+[[nodiscard]] int create_to_write(const std::string& path);
+
+// SHA-256 of a regular file as text; empty where it cannot be read.
 [[nodiscard]] std::string file_digest(const std::string& path);
 
 // Body with each number below `count`, in order of their starts, on so many threads, until it says false.

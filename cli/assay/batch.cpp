@@ -13,7 +13,9 @@
 #include "cli/assay/report.h"
 #include "cli/assay/run_progress.h"
 #include "cli/assay/run_verbs.h"
+#include "cli/assay/undecided.h"
 #include "cli/semantics.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -35,8 +37,8 @@ std::string tally_line(const std::vector<runs::BatchCount>& counts) {
 void print_counts(const std::vector<runs::BatchCount>& counts) {
   std::printf("%-32s %7s %7s %8s %9s %7s %10s\n", "category", "unsat", "sat", "unknown", "timed-out", "error", "seconds");
   for (const runs::BatchCount& one : counts)
-    std::printf("%-32s %7zu %7zu %8zu %9zu %7zu %10.1f\n", one.category.c_str(), one.unsat, one.sat, one.unknown, one.timed_out, one.error,
-                one.seconds);
+    std::printf("%-32s %7zu %7zu %8zu %9zu %7zu %10.1f\n", printable(one.category).c_str(), one.unsat, one.sat, one.unknown, one.timed_out,
+                one.error, one.seconds);
 }
 
 Json json_of(const std::vector<runs::BatchCount>& counts) {
@@ -57,9 +59,11 @@ Json json_of(const std::vector<runs::BatchCount>& counts) {
 Json manifest_of(const BatchOptions& options, const runs::BatchRequest& request, std::size_t instances) {
   Json lists = Json::array();
   for (const std::string& list : options.lists) lists.push_back({{"file", list}, {"sha256", runs::file_digest(list)}});
+  Json claim{{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}, {"part", options.run.part}};
+  if (!options.run.items.empty()) claim["items"] = options.run.items;
   return {{"schema", "assay.run/1"},
           {"kind", "batch"},
-          {"claim", {{"lists", lists}, {"instances", instances}, {"semantics", options.semantics}, {"part", options.run.part}}},
+          {"claim", std::move(claim)},
           {"options",
            {{"jobs", request.search.jobs}, {"timeout", request.search.timeout}, {"most", request.most}, {"seed", request.search.seed}}},
           {"version", version_text("assay", libraries())}};
@@ -91,12 +95,17 @@ int batch(const BatchOptions& options) {
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
     expected = std::move(read).value();
   }
+  const auto chosen = runs::selected(run.items.empty() ? "0-" + std::to_string(instances.size() - 1) : run.items, instances.size());
+  if (!chosen) return wrong_use("batch", chosen.rejection());
   if (instances.size() < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(instances.size()));
 
   runs::BatchTotals totals;
   std::vector<std::string> mistakes;
+  std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
+    if (const std::string word = runs::text_of(result, "answer"); word != "sat" && word != "unsat" && !run.properties.empty())
+      undecided.push_back(result);
     const std::string answer = runs::text_of(result, "answer"), model = runs::text_of(result, "model"),
                       property = runs::text_of(result, "property");
     const auto known = expected.find(runs::expected_key(model, property));
@@ -110,20 +119,22 @@ int batch(const BatchOptions& options) {
     auto opened = runs::Store::open(run.folder, manifest_of(options, request, instances.size()), run.resume);
     if (!opened) return refuse(kBatchSchema, run.json, opened.rejection());
     store = std::move(opened).value();
-    auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {
-      if (result.is_null() || !known.insert(runs::count_of(result, "instance")).second) return;
-      add(result);
-    });
+    runs::RunCheckRequest check;
+    check.load = request.load;
+    auto read = known_results(run, *store, std::move(check));
     if (!read) return refuse(kBatchSchema, run.json, read.rejection());
+    for (const Json& result : read.value()) {
+      known.insert(runs::count_of(result, "instance"));
+      add(result);
+    }
   }
-  std::size_t mine = 0;
+  std::vector<bool> mine(instances.size(), false);
+  for (std::size_t i = 0; i < chosen.value().size(); ++i) mine[chosen.value()[i]] = runs::is_in_part(i, {{"part", run.part}});
   for (std::size_t i = 0; i < instances.size(); ++i) {
-    if (runs::is_in_part(i, {{"part", run.part}}))
-      ++mine;
-    else
-      known.insert(i);
+    if (!mine[i]) known.insert(i);
   }
-  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(instances.size())), mine);
+  RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(instances.size())),
+                       static_cast<std::size_t>(std::ranges::count(mine, true)));
   progress.set_known(totals.results());
   runs::BatchEvents events;
   events.on_start = [&](unsigned worker, const runs::BatchInstance& one) { progress.set_worker(worker, one.model + " " + one.property); };
@@ -142,9 +153,11 @@ int batch(const BatchOptions& options) {
   Json report = begin_report(kBatchSchema, run, ran, start);
   report.update({{"instances", instances.size()}, {"results", totals.results()}, {"categories", json_of(counts)}, {"mistakes", mistakes}});
   if (!run.stream && run.json != "-") print_counts(counts);
-  for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", one.c_str());
+  for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", printable(one, SIZE_MAX).c_str());
   const bool errors = std::ranges::any_of(counts, [](const runs::BatchCount& one) { return one.error > 0; });
-  return end_report(run, std::move(report), ran, !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes);
+  const auto unwritten =
+      run.properties.empty() ? std::vector<std::string>() : write_undecided_instances(instances, undecided, run.properties);
+  return say_unwritten(unwritten, end_report(run, std::move(report), ran, !mistakes.empty() ? kExitNo : errors ? kExitBadInput : kExitYes));
 }
 
 }  // namespace assay::cli

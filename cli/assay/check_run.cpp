@@ -7,6 +7,7 @@
 #include "cli/assay/run_progress.h"
 #include "cli/assay/run_verbs.h"
 #include "cli/semantics.h"
+#include "semantics/printable.h"
 
 namespace assay::cli {
 namespace {
@@ -14,15 +15,29 @@ namespace {
 using runs::Json;
 
 constexpr const char* kRunSchema = "assay.check-run/1";
+constexpr std::size_t kLongClaim = 2000;  // characters of a line
 
-// The worst: a proof that something is wrong, then what cannot be read, then what is open.
+std::string text_of(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
 int exit_of(const runs::RunCheck& check) {
-  const auto has = [&check](runs::RunFault fault) {
-    return std::ranges::any_of(check.findings, [fault](const runs::RunFinding& one) { return one.fault == fault; });
-  };
-  if (has(runs::RunFault::rejected)) return kExitNo;
-  if (has(runs::RunFault::damaged) || has(runs::RunFault::missing)) return kExitBadInput;
-  return has(runs::RunFault::declined) || check.open > 0 ? kExitUndecided : kExitYes;
+  switch (runs::verdict_of(check)) {
+    case runs::RunVerdict::accepted:
+      return kExitYes;
+    case runs::RunVerdict::rejected:
+      return kExitNo;
+    case runs::RunVerdict::unreadable:
+      return kExitBadInput;
+    case runs::RunVerdict::open:
+      return kExitUndecided;
+  }
+  return kExitInternal;
+}
+
+// How much of list or data the claim asks about, where that is not all.
+std::string scope_of(const runs::RunCheck& check) {
+  if (check.items == check.of_items) return "";
+  return "only " + std::to_string(check.items) + " of " + std::to_string(check.of_items) +
+         (check.kind == "robust" ? " items are asked about" : " instances are asked about");
 }
 
 Json json_of(const runs::RunCheck& check, int exit) {
@@ -38,6 +53,9 @@ Json json_of(const runs::RunCheck& check, int exit) {
           {"kind", check.kind},
           {"claim", check.claim},
           {"results", check.results},
+          {"asked", check.asked},
+          {"items", check.items},
+          {"of_items", check.of_items},
           {"accepted", check.accepted},
           {"following", check.follow},
           {"undecided", check.undecided},
@@ -54,19 +72,21 @@ void print_run_check(const runs::RunCheck& check, int exit) {
   std::printf("%s\n", exit == kExitYes ? "accepted" : exit == kExitNo ? "rejected" : "declined");
   std::printf("%zu results: %zu with accepted certificates, %zu follow from those, %zu undecided\n", check.results, check.accepted,
               check.follow, check.undecided);
+  if (const std::string scope = scope_of(check); !scope.empty()) std::printf("%s\n", scope.c_str());
   for (const runs::CheckedCount& one : check.counts)
     std::printf(check.kind == "robust" ? "radius %s: %zu certified, %zu falsified, %zu not shown, of %zu\n"
                                        : "%s: %zu unsat, %zu sat, %zu not shown, of %zu\n",
-                one.name.c_str(), one.proved, one.refuted, one.undecided, one.proved + one.refuted + one.undecided);
+                printable(one.name).c_str(), one.proved, one.refuted, one.undecided, one.proved + one.refuted + one.undecided);
   for (const auto& [key, value] : check.claim.items()) {
     if (!value.empty() && value != Json(""))
-      std::printf("claim: %s %s\n", key.c_str(), value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+      std::printf("claim: %s\n",
+                  printable(key + " " + (value.is_string() ? value.get<std::string>() : text_of(value)), kLongClaim).c_str());
   }
   for (const std::string& one : check.assumptions) std::printf("assumption: %s\n", one.c_str());
   constexpr std::size_t kMost = 50;
   for (std::size_t i = 0; i < check.findings.size() && i < kMost; ++i) {
     const runs::RunFinding& one = check.findings[i];
-    std::printf("%s: %s: %s\n", runs::word(one.fault), one.place.c_str(), one.why.c_str());
+    std::printf("%s: %s: %s\n", runs::word(one.fault), printable(one.place, kLongClaim).c_str(), printable(one.why, kLongClaim).c_str());
   }
   if (check.findings.size() > kMost) std::printf("... and %zu more\n", check.findings.size() - kMost);
   if (check.open > 0) std::printf("open: %zu results that the claim asks for are not there: go on with --resume\n", check.open);
@@ -85,25 +105,57 @@ Outcome<std::optional<ExecutionModel>> semantics_of_run(const std::string& folde
   return std::optional(std::move(semantics).value());
 }
 
+// An option that says where a file is of which the run has none, with what the run is; none where all is well.
+static std::optional<std::pair<const char*, const char*>> unread_place(const CheckOptions& options, const std::string& folder) {
+  const auto manifest = runs::read_manifest(folder);
+  const bool is_list = manifest && runs::text_of(manifest.value(), "kind") == "batch";
+  const bool has_labels = manifest && !runs::text_of(runs::member_of(manifest.value(), "claim"), "labels").empty();
+  if (!manifest) return std::nullopt;
+  if (!is_list && !options.list.empty()) return std::pair("--list", "a run on a data set");
+  if (!is_list && !has_labels && !options.labels.empty()) return std::pair("--labels", "a run without a file of labels");
+  if (is_list && !options.model.empty()) return std::pair("--model", "a run on lists");
+  if (is_list && !options.data.empty()) return std::pair("--data", "a run on lists");
+  if (is_list && !options.labels.empty()) return std::pair("--labels", "a run on lists");
+  if (is_list && !options.properties.empty()) return std::pair("--properties", "a run on lists, which name their properties");
+  return std::nullopt;
+}
+
 int check_run_verb(const CheckOptions& options) {
   const std::string& folder = options.files.front();
-  runs::RunCheckRequest request{options.model, options.data, options.labels, options.properties, options.jobs, {}, {}};
+  if (const auto unread = unread_place(options, folder)) {
+    std::fprintf(stderr, "assay check: %s does not go with %s\n", unread->first, unread->second);
+    return kExitUsage;
+  }
+  runs::RunCheckRequest request;
+  request.model = options.model;
+  request.data = options.data;
+  request.labels = options.labels;
+  request.list = options.list;
+  request.properties = options.properties;
+  request.jobs = options.jobs;
   request.load.exact = options.exact;
   request.load.limits = options.limits;
   request.load.limit_memory = limit_memory;
   auto semantics = semantics_of_run(folder);
   if (!semantics) return refuse(kRunSchema, options.gate.json, semantics.rejection());
-  request.load.semantics = std::move(semantics).value();
+  if (options.semantics && semantics.value() && !(*options.semantics == *semantics.value()))
+    return refuse(kRunSchema, options.gate.json,
+                  {Rejection::Kind::malformed, "run.semantics", folder, "a run about the semantics that --semantics names",
+                   "one about others, which its claim names", ""});
+  request.load.semantics = options.semantics ? options.semantics : std::move(semantics).value();
   RunProgress progress(false, 0, 0);
   auto checked = runs::check_run(folder, request, interruption_token(), [](std::size_t done, std::size_t all) {
     set_progress(std::to_string(done) + " of " + std::to_string(all) + " results checked");
   });
   conclude();
   if (!checked) return refuse(kRunSchema, options.gate.json, checked.rejection());
+  if (!checked.value().unwritten.empty())
+    std::fprintf(stderr, "assay: cannot write %s\n", printable(checked.value().unwritten, kLongClaim).c_str());
   const int exit = exit_of(checked.value());
   if (options.gate.json != "-") print_run_check(checked.value(), exit);
   const std::string text = json_of(checked.value(), exit).dump(2, ' ', false, Json::error_handler_t::replace);
-  return write_json(options.gate.json, text) ? exit : kExitUnwritten;
+  const bool written = write_json(options.gate.json, text) && checked.value().unwritten.empty();
+  return written || exit != kExitYes ? exit : kExitUnwritten;
 }
 
 }  // namespace assay::cli

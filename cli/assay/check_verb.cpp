@@ -126,11 +126,14 @@ int check_all(const CheckOptions& options) {
 
 }  // namespace
 
-int check_verb(const CheckOptions& options) {
+bool is_check_gate(const CheckOptions& options) {
   const GateOptions& gate = options.gate;
-  const bool is_gate = !options.list.empty() || options.files.size() > 3 || !options.expect.empty() || !gate.junit.empty() ||
-                       !gate.sarif.empty() || !gate.markdown.empty() || !gate.waivers.empty();
-  if (!is_gate) return check_one(options);
+  return !options.list.empty() || options.files.size() > 3 || !options.expect.empty() || !gate.junit.empty() || !gate.sarif.empty() ||
+         !gate.markdown.empty() || !gate.waivers.empty();
+}
+
+int check_verb(const CheckOptions& options) {
+  if (!is_check_gate(options)) return check_one(options);
   if (!is_file(options.statement)) return check_all(options);
   std::fprintf(stderr, "assay check: --statement FILE goes with one certificate; --statement full prints every statement\n");
   return kExitUsage;

@@ -76,6 +76,10 @@ struct ModelTrace {
 [[nodiscard]] std::vector<GateCase> gradient_cases(const Trace& trace, std::uint64_t seed,
                                                    kernel::KinkConvention convention = kernel::KinkConvention::any);
 
+// Whether several certificates are checked, or one as a gate; a FILE of gradcheck that is run first.
+[[nodiscard]] bool is_check_gate(const CheckOptions& options);
+[[nodiscard]] bool is_model(const GradcheckOptions& options);
+
 // Parts of conclude_gate.
 [[nodiscard]] Outcome<Done> apply_waivers(GateReport& report, const std::string& path, const std::string& today);
 [[nodiscard]] Outcome<Done> compare_baseline(GateReport& report, const std::string& path);

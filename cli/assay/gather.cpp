@@ -13,12 +13,17 @@ namespace assay::cli {
 int gather(const GatherOptions& options) {
   constexpr const char* kGatherSchema = "assay.gather/1";
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the write
-  auto gathered = runs::gather(options.folder, options.parts);
+  LoadOptions load;
+  auto semantics = semantics_of_run(options.parts.front());
+  if (!semantics) return refuse(kGatherSchema, options.json, semantics.rejection());
+  load.semantics = std::move(semantics).value();
+  auto gathered = runs::gather(options.folder, options.parts, load, interruption_token());
   conclude();
   if (!gathered) return refuse(kGatherSchema, options.json, gathered.rejection());
   const runs::Gathered& all = gathered.value();
   if (options.json != "-")
-    std::printf("%zu results added, %zu were there, %zu left out for want of their certificates\n", all.added, all.twice, all.left_out);
+    std::printf("%zu results added, %zu were there, %zu left out: their certificates are missing or rejected\n", all.added, all.twice,
+                all.left_out);
   const runs::Json report{
       {"schema", kGatherSchema}, {"run", options.folder}, {"added", all.added}, {"twice", all.twice}, {"left_out", all.left_out}};
   return write_json(options.json, report.dump(2)) ? kExitYes : kExitUnwritten;

@@ -141,9 +141,13 @@ std::vector<GateCase> tangent_cases(const Trace& trace, std::uint64_t seed, bool
   return cases;
 }
 
+}  // namespace
+
 bool is_model(const GradcheckOptions& options) {
   return options.trace.ends_with(".onnx") || options.trace.ends_with(".onnx.gz") || kind_of_file(options.trace) == FileKind::onnx;
 }
+
+namespace {
 
 // Every tensor that a run was given, with any finite float32 as its elements.
 kernel::TraceDomain anything(const Trace& trace) {

@@ -14,6 +14,7 @@
 #include "cli/assay/interruption.h"
 #include "cli/assay/libraries.h"
 #include "cli/assay/names.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/options.h"
 #include "cli/assay/report.h"
 #include "cli/assay/run_verbs.h"
@@ -79,8 +80,11 @@ void add_gate_files(CLI::App* verb, GateOptions& gate) {
   verb->add_option("--junit", gate.junit, "write JUnit XML")->type_name("FILE");
   verb->add_option("--sarif", gate.sarif, "write SARIF 2.1.0")->type_name("FILE");
   verb->add_option("--markdown", gate.markdown, "write a summary in Markdown")->type_name("FILE");
-  verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
-  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")->type_name("YYYY-MM-DD");
+  CLI::Option* waivers =
+      verb->add_option("--waivers", gate.waivers, "findings that are accepted for a while (docs/gates.md)")->type_name("FILE");
+  verb->add_option("--today", gate.today, "the day with which expiry is compared, instead of the date")
+      ->type_name("YYYY-MM-DD")
+      ->needs(waivers);
   verb->add_option("--most-undecided", gate.most_undecided, "share of elements (or certificates) that may be vacuous or unsupported")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -98,7 +102,9 @@ void add_gate(CLI::App* verb, GateOptions& gate) {
 void add_check(CLI::App& app, CheckOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("check", "Check a certificate, as assay-check does");
   verb->add_option("FILES", options.files, "MODEL PROPERTY CERTIFICATE, once or more, STATEMENT CERTIFICATE, or the folder of a run");
-  verb->add_option("--list", options.list, "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it")
+  verb->add_option("--list", options.list,
+                   "a file with lines MODEL,PROPERTY,CERTIFICATE[,sat|unsat], paths relative to it; of a run: its list, where it is\n"
+                   "not where the run says")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
@@ -116,8 +122,11 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
                    "of a run: write the property of each certificate, of l1 its statement, to this folder, for assay-check")
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->callback([&] {
-    if (options.files.size() == 1 && options.list.empty() && std::filesystem::is_directory(options.files[0])) {
+  verb->callback([&options, &exit, verb] {
+    std::error_code error;
+    const bool is_run = options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error);
+    refuse_unread_by_check(*verb, options, is_run);
+    if (is_run) {
       exit = check_run_verb(options);
       return;
     }
@@ -184,9 +193,10 @@ void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {
                              ->type_name("NUMBER,...");
   add_limits(verb, options.limits);
   add_json(verb, options.json);
-  verb->callback([&options, &exit, file, numbers] {
+  verb->callback([&options, &exit, verb, file, numbers] {
     if (file->empty() == numbers->empty()) throw CLI::ValidationError("inspect", "name a FILE, or numbers with --number");
     if (!options.box.empty() && options.box[0] > options.box[1]) throw CLI::ValidationError("--box", "takes LO <= HI");
+    refuse_unread_by_inspect(*verb, options);
     exit = inspect(options);
   });
 }
@@ -265,7 +275,10 @@ void add_run_model(CLI::App& app, RecordOptions& options, int& exit) {
   add_run(verb, options);
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
   add_json(verb, options.json);
-  verb->callback([&] { exit = run_model(options); });
+  verb->callback([&options, &exit, verb] {
+    if (!options.values.empty()) refuse_unread(*verb, "--values", {"--seed"});
+    exit = run_model(options);
+  });
 }
 
 void add_record(CLI::App& app, RecordOptions& options, int& exit) {
@@ -279,7 +292,10 @@ void add_record(CLI::App& app, RecordOptions& options, int& exit) {
   verb->add_option("--seed", options.seed, "seed of random inputs")->capture_default_str();
   verb->add_option("--threads", options.threads, "threads of the runtime")->check(CLI::Range(1, 1024))->capture_default_str();
   add_json(verb, options.json);
-  verb->callback([&] { exit = record(options); });
+  verb->callback([&options, &exit, verb] {
+    refuse_unread_by_record(*verb, options);
+    exit = record(options);
+  });
 }
 
 void add_model(CLI::App* verb, std::string& model) {
@@ -290,14 +306,18 @@ void add_audit(CLI::App& app, AuditOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("audit", "Judge every recorded value of a run by its contract");
   verb->add_option("TRACE", options.trace)->required();
   add_model(verb, options.model);
-  verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
-      ->type_name("FILE");
+  CLI::Option* shrink =
+      verb->add_option("--shrink", options.shrink, "write the worst element of the first failing region, with what it reads, as a trace")
+          ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  verb->add_option("--sample", options.sample, "judge so many elements of each result of long sums of products, not all")->type_name("N");
-  verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str();
+  CLI::Option* sample =
+      verb->add_option("--sample", options.sample, "judge so many elements of each result of long sums of products, not all")
+          ->type_name("N");
+  verb->add_option("--seed", options.seed, "seed of the sample")->capture_default_str()->needs(sample);
   verb->add_option("--rerun", options.rerun,
                    "with --shrink: run the region again in this runtime and set to 0 what the failure does not need")
-      ->check(CLI::IsMember({"eager", "compiled"}));
+      ->check(CLI::IsMember({"eager", "compiled"}))
+      ->needs(shrink);
   add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
   add_gate(verb, options.gate);
   verb->callback([&] { exit = audit(options); });
@@ -322,7 +342,10 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
       verb, options.run.limits,
       "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
   add_gate(verb, options.gate);
-  verb->callback([&] { exit = gradcheck(options); });
+  verb->callback([&options, &exit, verb] {
+    refuse_unread_by_gradcheck(*verb, options);
+    exit = gradcheck(options);
+  });
 }
 
 void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {

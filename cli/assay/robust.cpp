@@ -12,6 +12,7 @@
 #include "cli/assay/report.h"
 #include "cli/assay/run_progress.h"
 #include "cli/assay/run_verbs.h"
+#include "cli/assay/undecided.h"
 #include "cli/semantics.h"
 
 namespace assay::cli {
@@ -135,13 +136,9 @@ int robust(const RobustOptions& options) {
   const RunOptions& run = options.run;
   const auto timeout = timeout_of_run(run);
   if (!timeout) return wrong_use("robust", timeout.rejection());
-  runs::RobustRequest request{options.eps,
-                              options.largest,
-                              options.first,
-                              run.part,
-                              options.every,
-                              options.each,
-                              {run.jobs, 1, timeout.value(), run.seed, check::memory_rule(run.limits).most}};
+  runs::RobustRequest request{
+      options.eps,   options.largest, options.first, run.part,
+      options.every, run.items,       options.each,  {run.jobs, 1, timeout.value(), run.seed, check::memory_rule(run.limits).most}};
   auto radii = runs::radii_of(request);
   if (!radii) return wrong_use("robust", radii.rejection());
   const runs::BallSetting setting = setting_of(options);
@@ -151,32 +148,39 @@ int robust(const RobustOptions& options) {
   set_progress("reading the files");
   auto balls = runs::Balls::load(setting, limiting(load));
   if (!balls) return refuse(kRobustSchema, run.json, balls.rejection());
-  const std::size_t all_items = (balls.value().size() + request.every - 1) / request.every;
-  const std::size_t items = request.first == 0 ? all_items : std::min(all_items, request.first);
+  const auto asked = runs::items_of(request, balls.value().size());
+  if (!asked) return wrong_use("robust", asked.rejection());
+  const std::size_t items = asked.value().size();
   if (items < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(items));
 
-  std::unique_ptr<runs::Store> store;
-  std::vector<Json> known;
   runs::RobustTotals totals;
   Largest largest;
+  std::vector<Json> known, undecided;
+  const auto add = [&](const Json& result) {
+    totals.add(result);
+    if (!options.largest.empty()) largest.add(result);
+    if (runs::text_of(result, "answer") == "undecided" && !run.properties.empty()) undecided.push_back(result);
+  };
+  std::unique_ptr<runs::Store> store;
   if (!run.folder.empty()) {
     auto opened = runs::Store::open(run.folder, manifest_of(setting, request, balls.value()), run.resume);
     if (!opened) return refuse(kRobustSchema, run.json, opened.rejection());
     store = std::move(opened).value();
-    auto read = runs::for_each_result(run.folder, [&](std::size_t, const Json& result) {
-      if (result.is_null()) return;
-      totals.add(result);
-      if (!options.largest.empty()) largest.add(result);
-      known.push_back(
-          {{"item", runs::count_of(result, "item")}, {"eps", runs::text_of(result, "eps")}, {"answer", runs::text_of(result, "answer")}});
-    });
+    runs::RunCheckRequest check;
+    check.model = options.model;
+    check.data = options.data;
+    check.labels = options.labels;
+    check.load = load;
+    auto read = known_results(run, *store, std::move(check));
     if (!read) return refuse(kRobustSchema, run.json, read.rejection());
+    known = std::move(read).value();
+    for (const Json& result : known) add(result);
   }
   print_notes(stderr, run.quiet ? std::vector<std::string>() : balls.value().notes());
   const Json claim = runs::to_json(request);
   std::size_t mine = 0;
   for (std::size_t i = 0; i < items; ++i) mine += runs::is_in_part(i, claim) ? 1 : 0;
-  const std::size_t all = options.largest.empty() ? mine * radii.value().size() : mine;
+  const std::size_t all = options.largest.empty() ? mine * radii.value().values.size() : mine;
   RunProgress progress(run.quiet, std::min<unsigned>(run.jobs, static_cast<unsigned>(items)), all);
   const auto done = [&] { return options.largest.empty() ? totals.tally().results : totals.tally().items; };
   progress.set_known(done());
@@ -185,8 +189,7 @@ int robust(const RobustOptions& options) {
     progress.set_worker(worker, "item " + std::to_string(item) + ", radius " + eps);
   };
   events.on_result = [&](unsigned, const Json& result) {
-    totals.add(result);
-    if (!options.largest.empty()) largest.add(result);
+    add(result);
     stream_result(run, result);
     progress.set_done(done(), [&totals] { return short_tally(totals.tally()); });
   };
@@ -209,7 +212,9 @@ int robust(const RobustOptions& options) {
     else
       print_largest(largest.list());
   }
-  return end_report(run, std::move(report), ran, required(options, tally));
+  const auto unwritten =
+      run.properties.empty() ? std::vector<std::string>() : write_undecided_items(balls.value(), options.model, undecided, run.properties);
+  return say_unwritten(unwritten, end_report(run, std::move(report), ran, required(options, tally)));
 }
 
 }  // namespace assay::cli

@@ -9,6 +9,7 @@
 #include "assay/runs/pack.h"
 #include "cli/assay/common_options.h"
 #include "cli/assay/interruption.h"
+#include "cli/assay/option_forms.h"
 #include "cli/assay/report.h"
 #include "cli/assay/slurm.h"
 
@@ -29,7 +30,13 @@ void add_run(CLI::App* verb, RunOptions& run) {
   };
   verb->add_option_function<std::string>("--part", part, "do one of several parts, here and others elsewhere; then `assay gather`")
       ->type_name("I/N");
-  verb->add_flag("--resume", run.resume, "go on with the run that the folder holds");
+  CLI::Option* resume = verb->add_flag("--resume", run.resume, "go on with the run that the folder holds, after a check of it");
+  verb->add_flag("--retry-undecided", run.retry, "with --resume: decide again what is undecided, for example with more --timeout")
+      ->needs(resume);
+  verb->add_option("--items", run.items, "only these items or instances, counted from 0, e.g. 3,7,10-20")->type_name("N,M-K,...");
+  verb->add_option("--properties", run.properties,
+                   "write what stays undecided to this folder, for other tools: VNN-LIB properties of items, and instances.csv")
+      ->type_name("FOLDER");
   verb->add_flag("--pack", run.pack, "at the end move all certificates into one file of the folder");
   verb->add_option("--slurm", run.slurm, "submit so many parts as an array job of Slurm, and a job that joins them in FOLDER")
       ->check(CLI::Range(1, 1'000'000))
@@ -48,6 +55,13 @@ void add_run(CLI::App* verb, RunOptions& run) {
   verb->add_flag("--stream", run.stream, "each result on stdout as soon as it is known, one line of JSON");
   verb->add_flag("-q,--quiet", run.quiet, "no progress on stderr");
   add_json(verb, run.json);
+}
+
+void refuse_unread_by_run(const CLI::App& verb, const RunOptions& run) {
+  if (run.slurm > 0)
+    refuse_unread(verb, "--slurm", {"--part", "--stream"});
+  else
+    refuse_unread(verb, "a run without --slurm", {"--sbatch"});
 }
 
 void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
@@ -89,7 +103,12 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
       ->type_name("SHARE");
   add_named_semantics(verb, options.semantics, "real arithmetic, or every float32 execution of a model, e.g. float32:cuda");
   add_run(verb, options.run);
-  verb->callback([&] { exit = options.run.slurm > 0 ? submit("robust", options.run) : robust(options); });
+  verb->callback([&options, &exit, verb] {
+    if (!options.largest.empty()) refuse_unread(*verb, "--largest", {"--each", "--require"});
+    if (!options.run.items.empty()) refuse_unread(*verb, "--items", {"--first", "--every"});
+    refuse_unread_by_run(*verb, options.run);
+    exit = options.run.slurm > 0 ? submit("robust", options.run) : robust(options);
+  });
 }
 
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
@@ -100,7 +119,10 @@ void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   verb->add_option("--most", options.most, "limit of each instance where its list allows more, e.g. 60, 90s, 5m")->type_name("TIME");
   add_named_semantics(verb, options.semantics, "as for verify; without it what each property says");
   add_run(verb, options.run);
-  verb->callback([&] { exit = options.run.slurm > 0 ? submit("batch", options.run) : batch(options); });
+  verb->callback([&options, &exit, verb] {
+    refuse_unread_by_run(*verb, options.run);
+    exit = options.run.slurm > 0 ? submit("batch", options.run) : batch(options);
+  });
 }
 
 void add_report(CLI::App& app, ReportOptions& options, int& exit) {
@@ -125,7 +147,10 @@ void add_report(CLI::App& app, ReportOptions& options, int& exit) {
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   add_json(verb, options.json);
-  verb->callback([&] { exit = report(options); });
+  verb->callback([&options, &exit, verb] {
+    refuse_unread_by_report(*verb, options.input, !options.property.empty());
+    exit = report(options);
+  });
 }
 
 void add_gather(CLI::App& app, GatherOptions& options, int& exit) {
@@ -155,6 +180,18 @@ int wrong_use(const char* verb, const Rejection& why) {
   std::fprintf(stderr, "assay %s: %s takes %s, not %s\nRun `assay %s --help` for the command line.\n", verb, why.place.c_str(),
                why.required.c_str(), why.found.c_str(), verb);
   return kExitUsage;
+}
+
+Outcome<std::vector<runs::Json>> known_results(const RunOptions& run, runs::Store& store, runs::RunCheckRequest request) {
+  if (!run.resume) return std::vector<runs::Json>();
+  set_progress("checking the results that are there");
+  request.jobs = run.jobs;
+  auto kept = runs::keep_accepted(store, run.folder, std::move(request), run.retry, interruption_token());
+  if (!kept) return kept.rejection();
+  if (kept.value().left_out > 0)
+    std::fprintf(stderr, "note: %s of the folder did not pass a check, and will be decided again\n",
+                 counted(kept.value().left_out, "result").c_str());
+  return std::move(kept.value().results);
 }
 
 void stream_result(const RunOptions& run, const runs::Json& result) {

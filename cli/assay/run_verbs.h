@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/runs/check_run.h"
 #include "assay/runs/store.h"
 #include "cli/assay/options.h"
 #include "semantics/graph/execution_model.h"
@@ -21,6 +22,9 @@ struct RunOptions {
   std::string folder;  // --run; empty: nothing is kept
   std::string part;    // "2/8"; empty: all
   bool resume = false;
+  bool retry = false;      // with resume: decide undecided ones again
+  std::string items;       // "3,7,10-20"; empty: all
+  std::string properties;  // a folder for what stays undecided; empty: none
   bool pack = false;                       // certificates in one file, at the end
   std::size_t slurm = 0;                   // submit so many parts instead; 0: no
   std::vector<std::string> slurm_options;  // words for sbatch
@@ -57,6 +61,8 @@ void add_run_verbs(CLI::App& app, int& exit);
 // The options' seconds of one instance; a malformed rejection whose place is the option.
 [[nodiscard]] Outcome<double> timeout_of_run(const RunOptions& run);
 [[nodiscard]] int wrong_use(const char* verb, const Rejection& why);
+// The results of a folder that the run goes on with, after a check of them; a note says what is decided again.
+[[nodiscard]] Outcome<std::vector<runs::Json>> known_results(const RunOptions& run, runs::Store& store, runs::RunCheckRequest request);
 // One line of --stream, if asked for.
 void stream_result(const RunOptions& run, const runs::Json& result);
 // From here on an interrupted run says how to go on with it.

@@ -87,6 +87,7 @@ int submit(const char* verb, const RunOptions& run) {
   const std::string assay = shell_word(fs::read_symlink("/proc/self/exe", error).string()), asked = question();
   const std::string all = std::to_string(run.slurm), parts = shell_word((folder / "parts").string());
   const std::string array = (scripts / "array.sh").string(), join = (scripts / "join.sh").string();
+  for (const std::string& script : {array, join}) fs::remove(script, error);  // a link leads elsewhere
   const bool written =
       !error &&
       write_file(array, head + "#SBATCH --array=1-" + all + "\n#SBATCH --output=" + (scripts / "%a.log").string() + "\n" + here + "exec " +

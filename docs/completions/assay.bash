@@ -13,8 +13,8 @@ _assay() {
     check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
-    batch) options="--expected --help --jobs --json --memory --most --pack --part --quiet --resume --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
-    robust) options="--clip --each --eps --every --first --help --jobs --json --labels --largest --mean --memory --norm --pack --part --quiet --require --resume --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
+    batch) options="--expected --help --items --jobs --json --memory --most --pack --part --properties --quiet --resume --retry-undecided --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
+    robust) options="--clip --each --eps --every --first --help --items --jobs --json --labels --largest --mean --memory --norm --pack --part --properties --quiet --require --resume --retry-undecided --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
     split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
     solve) options="--branching --budget --help --json --memory --model --no-attack --out --property --seed --threads --timeout -h -o" ;;
     merge) options="--budget --help --json --memory --model --out --property -h -o" ;;
@@ -61,6 +61,7 @@ _assay() {
     "record --backend") choices="eager compiled" ;;
     "record --device") choices="cpu|emulated|cuda" ;;
     "audit --rerun") choices="eager compiled" ;;
+    "audit --shrink") choices="eager compiled" ;;
     "gradcheck --backend") choices="eager compiled" ;;
     "gradcheck --device") choices="cpu|emulated|cuda" ;;
     "gradcheck --kinks") choices="any pytorch" ;;

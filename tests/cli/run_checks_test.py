@@ -44,6 +44,8 @@ class Checks(Case):
     def test_what_does_not_follow(self):
         follower = next(i for i, one in enumerate(self.lines) if "follows_from" in one)
         self.rewrite(lambda lines: lines[follower].update(eps="0.3" if lines[follower]["answer"] == "certified" else "0.001"))
+        self.expect(1, "rejected", "a radius that the run asks for")
+        self.rewrite(lambda lines: lines[follower].update(answer="falsified" if lines[follower]["answer"] == "certified" else "certified"))
         self.expect(1, "rejected", "does not follow")
         self.rewrite(lambda lines: lines[follower].update(follows_from="0.5"))
         self.expect(4, "declined", "missing: line")
@@ -129,6 +131,70 @@ class Lists(Case):
                 done = assay("batch", self.write("l.csv", content))
                 self.assertEqual((done.returncode, code in done.stderr), (4, True), done.stderr)
         self.assertEqual(assay("batch", self.folder / "none.csv").returncode, 4)
+
+
+class Selections(Case):
+    WORDS = ("robust", MODEL, DATA, "--eps", "0.02,0.08", "--clip", "0,1", "-q")
+
+    def test_items(self):
+        run = self.folder / "run"
+        done = assay(*self.WORDS, "--items", "3,7,10-12,7", "--run", run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted({one["item"] for one in self.results(run)}), [3, 7, 10, 11, 12])
+        done = assay("check", run)
+        self.assertEqual((done.returncode, "only 5 of 360 items" in done.stdout), (0, True), done.stdout)
+        parts = [self.folder / str(i) for i in (1, 2)]
+        for part in parts:
+            self.assertEqual(assay(*self.WORDS, "--items", "3,7,10-12", "--part", part.name + "/2", "--run", part).returncode, 0)
+        self.assertEqual(sorted({one["item"] for one in self.results(parts[1])}), [7, 11])
+        self.assertEqual(assay("gather", self.folder / "both", *parts).returncode, 0)
+        self.assertEqual(assay("check", self.folder / "both").returncode, 0)
+        for items in ("x", "3-", "5-3", "360", "3,,4", "-1", "18446744073709551616"):
+            done = assay(*self.WORDS, "--items", items)
+            self.assertEqual((done.returncode, "--items" in done.stderr), (2, True), done.stderr)
+
+    def test_what_is_undecided_is_tried_again_and_handed_on(self):
+        run, folder = self.folder / "run", self.folder / "a/new/folder"
+        done = assay(*self.WORDS, "--first", 8, "--timeout", "0.000001", "--run", run, "--properties", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        undecided = [one for one in self.results(run) if one["answer"] == "undecided"]
+        self.assertGreater(len(undecided), 0)
+        self.assertEqual(assay("check", run).returncode, 0)
+        files = {one.name for one in folder.iterdir()}
+        self.assertEqual(files, {f"item{one['item']}-{one['eps']}.vnnlib" for one in undecided} | {"instances.csv"})
+        done = assay("batch", folder / "instances.csv", "--timeout", "20", "--json", "-q")
+        category = json.loads(done.stdout)["categories"][0]
+        self.assertEqual((done.returncode, category["unsat"] + category["sat"]), (0, len(undecided)), done.stderr)
+        before = [one for one in self.results(run) if one["answer"] != "undecided"]
+        self.assertEqual(assay(*self.WORDS, "--first", 8, "--run", run, "--resume").returncode, 0)
+        self.assertEqual(len([one for one in self.results(run) if one["answer"] == "undecided"]), len(undecided))  # not tried again
+        self.assertEqual(assay(*self.WORDS, "--first", 8, "--run", run, "--resume", "--retry-undecided").returncode, 0)
+        after = self.results(run)
+        self.assertEqual(([one for one in after if one["answer"] == "undecided"], len(after)), ([], 16))
+        self.assertEqual(after[:len(before)], before)
+        self.assertEqual(assay("check", run).returncode, 0)
+
+    def test_instances(self):
+        for name in ("digits.onnx", "digits_holds.vnnlib", "digits_fails.vnnlib"):
+            shutil.copy(DIGITS / name, self.folder)
+        instances = self.write("instances.csv", b"digits.onnx,digits_holds.vnnlib\ndigits.onnx,digits_fails.vnnlib\ndigits.onnx,none.vnnlib\n")
+        run, folder = self.folder / "run", self.folder / "open"
+        self.assertEqual(assay("batch", instances, "--items", "1-2", "--run", run, "--properties", folder, "-q").returncode, 4)
+        self.assertEqual([(one["instance"], one["answer"]) for one in sorted(self.results(run), key=lambda one: one["instance"])], [(1, "sat"), (2, "error")])
+        self.assertEqual((folder / "instances.csv").read_text(), f"{self.folder}/digits.onnx,{self.folder}/none.vnnlib\n")
+        done = assay("check", run)
+        self.assertEqual((done.returncode, "only 2 of 3 instances" in done.stdout), (0, True), done.stdout)
+        shutil.copy(DIGITS / "digits_holds.vnnlib", self.folder / "none.vnnlib")
+        self.assertEqual(assay("batch", instances, "--items", "1-2", "--run", run, "--resume", "--retry-undecided", "-q").returncode, 0)
+        self.assertEqual(sorted(one["answer"] for one in self.results(run)), ["sat", "unsat"])
+        self.assertEqual(assay("check", run).returncode, 0)
+
+    def test_a_folder_that_cannot_be_written_is_no_verdict(self):
+        self.write("file", b"")
+        done = assay(*self.WORDS, "--first", 2, "--properties", self.folder / "file" / "x")
+        self.assertEqual((done.returncode, "cannot write" in done.stderr), (3, True), done.stderr)
+        done = assay(*self.WORDS, "--first", 12, "--require", "0.99", "--properties", self.folder / "file" / "x")
+        self.assertEqual(done.returncode, 1, done.stderr)
 
 
 class Parts(Case):

@@ -1,0 +1,83 @@
+#include "cli/assay/option_forms.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "cli/assay/file_kind.h"
+#include "cli/assay/gate.h"
+
+namespace assay::cli {
+namespace {
+
+bool ends_like(const std::string& file, const std::string& ending) { return file.ends_with(ending) || file.ends_with(ending + ".gz"); }
+
+// Of a model: on which boxes its nodes are bounded, and what it is run on, are asked one at a time.
+void refuse_unread_of_model(const CLI::App& verb, const InspectOptions& options) {
+  refuse_unread(verb, "a model", {"--network", "--bounds"});
+  if (!options.values.empty()) refuse_unread(verb, "a run on --values", {"--property", "--box", "--data", "--tensor"});
+  if (!options.property.empty()) refuse_unread(verb, "a --property", {"--box"});
+  if (options.property.empty() && options.box.empty())
+    refuse_unread(verb, "a model without --property or --box", {"--method", "--samples"});
+  if (options.data.empty()) refuse_unread(verb, "a model without --data", {"--labels", "--items"});
+}
+
+}  // namespace
+
+void refuse_unread(const CLI::App& verb, const std::string& form, std::initializer_list<const char*> unread) {
+  for (const char* name : unread) {
+    if (verb.count(name) > 0) throw CLI::ValidationError(verb.get_name(), std::string(name) + " does not go with " + form);
+  }
+}
+
+void refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options, bool is_run) {
+  if (is_run)
+    return refuse_unread(verb, "the folder of a run",
+                         {"--expect", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+  refuse_unread(verb, "certificates, but with the folder of a run", {"--model", "--data", "--labels", "--properties", "--jobs"});
+  if (!is_check_gate(options)) refuse_unread(verb, "one certificate without --expect or a report", {"--most-undecided"});
+}
+
+void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& options) {
+  if (options.tensor.empty()) refuse_unread(verb, "an inspection without --tensor", {"--elements"});
+  if (!options.numbers.empty())
+    return refuse_unread(verb, "--number",
+                         {"--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels",
+                          "--items", "--tensor", "--memory", "--budget"});
+  const std::string file = existing(options.file);
+  const FileKind kind = kind_of_file(file);
+  const bool is_property = kind == FileKind::vnnlib || ends_like(file, ".vnnlib");
+  if (kind == FileKind::onnx || (ends_like(file, ".onnx") && kind != FileKind::certificate)) return refuse_unread_of_model(verb, options);
+  refuse_unread(verb, "a file that is no model", {"--property", "--box", "--values", "--data", "--labels", "--items"});
+  if (!is_property) refuse_unread(verb, "a file that is no property", {"--network"});
+  if (!is_property && kind != FileKind::statement) refuse_unread(verb, "a file that is no statement", {"--bounds"});
+  if (!options.bounds) refuse_unread(verb, "an inspection without --bounds", {"--method", "--samples"});
+  const bool has_tensors = kind == FileKind::trace || kind == FileKind::safetensors || kind == FileKind::npz || kind == FileKind::npy;
+  if (!has_tensors) refuse_unread(verb, "a file without tensors", {"--tensor"});
+  if (kind == FileKind::certificate) refuse_unread(verb, "a certificate", {"--show", "--model-explorer", "--budget"});
+}
+
+void refuse_unread_by_gradcheck(const CLI::App& verb, const GradcheckOptions& options) {
+  if (!is_model(options))
+    refuse_unread(verb, "a trace, which was recorded already",
+                  {"--values", "--backend", "--device", "--range", "--draws", "--output", "--save"});
+  if (!options.run.values.empty()) refuse_unread(verb, "--values", {"--range", "--draws"});
+}
+
+void refuse_unread_by_record(const CLI::App& verb, const RecordOptions& options) {
+  if (!options.values.empty()) refuse_unread(verb, "--values", {"--range", "--draws"});
+  if (options.forward_only) refuse_unread(verb, "--forward-only", {"--draws", "--output", "--weighted"});
+}
+
+void refuse_unread_by_report(const CLI::App& verb, const std::string& input, bool has_property) {
+  std::error_code error;
+  if (std::filesystem::is_directory(input, error))
+    return refuse_unread(verb, "the folder of a run", {"--property", "--semantics", "--samples", "--model-explorer"});
+  const FileKind kind = kind_of_file(input);
+  if (kind == FileKind::trace || kind == FileKind::safetensors)
+    return refuse_unread(verb, "a trace", {"--property", "--semantics", "--samples", "--images", "--data", "--labels"});
+  refuse_unread(verb, "a certificate", {"--images", "--data", "--labels", "--jobs"});
+  if (!has_property) refuse_unread(verb, "a certificate without --property", {"--model", "--semantics", "--samples"});
+}
+
+}  // namespace assay::cli

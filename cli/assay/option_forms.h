@@ -1,0 +1,25 @@
+// Options that some form of a verb has no use for: refused by name, so that no option is passed over without a word.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "cli/assay/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace assay::cli {
+
+// A usage error that names the first of these options that is there.
+void refuse_unread(const CLI::App& verb, const std::string& form, std::initializer_list<const char*> unread);
+
+// What the forms of these verbs do not read.
+void refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options, bool is_run);
+void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& options);
+void refuse_unread_by_gradcheck(const CLI::App& verb, const GradcheckOptions& options);
+void refuse_unread_by_record(const CLI::App& verb, const RecordOptions& options);
+void refuse_unread_by_report(const CLI::App& verb, const std::string& input, bool has_property);
+
+}  // namespace assay::cli

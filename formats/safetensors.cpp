@@ -39,8 +39,7 @@ Outcome<Json> parse_header(std::string_view text) {
   };
   Json json = is_nested_too_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, watch, false);
   if (!duplicate.empty()) return malformed("duplicate", "header", "each name once", "\"" + duplicate + "\" twice");
-  if (!json.is_object())
-    return malformed("json", "header", "a JSON object", json.is_discarded() ? kNoJson : json.type_name());
+  if (!json.is_object()) return malformed("json", "header", "a JSON object", json.is_discarded() ? kNoJson : json.type_name());
   return json;
 }
 

@@ -22,9 +22,9 @@ struct RunOptions {
   std::string folder;  // --run; empty: nothing is kept
   std::string part;    // "2/8"; empty: all
   bool resume = false;
-  bool retry = false;      // with resume: decide undecided ones again
-  std::string items;       // "3,7,10-20"; empty: all
-  std::string properties;  // a folder for what stays undecided; empty: none
+  bool retry = false;                      // with resume: decide undecided ones again
+  std::string items;                       // "3,7,10-20"; empty: all
+  std::string properties;                  // a folder for what stays undecided; empty: none
   bool pack = false;                       // certificates in one file, at the end
   std::size_t slurm = 0;                   // submit so many parts instead; 0: no
   std::vector<std::string> slurm_options;  // words for sbatch

@@ -8,7 +8,7 @@
 namespace assay::formats {
 
 inline constexpr std::size_t kMostNested = 200;
-inline constexpr const char* kNoJson = "text that is not JSON, or that is nested more than 200 deep";
+inline constexpr const char* kNoJson = "no JSON, or lists and objects nested more than 200 deep";
 
 // Whether lists and objects lie in each other more than kMostNested deep.
 [[nodiscard]] inline bool is_nested_too_deep(std::string_view text) {

@@ -188,9 +188,9 @@ class Trials:
         """Draws again for each side of a branch that was not reached: the first report that fails, else one that passes."""
         tried, base = 0, self.last
         for key, branch in self.open_branches():
-            def is_at(fresh: Sequence[Any], key: tuple[int, str] = key) -> Branch | None:
+            def is_at(fresh: Sequence[Any], key: tuple[int, str] = key, whole: bool = branch.is_backward) -> Branch | None:
                 try:
-                    return dict(self.keyed(self.alone(fresh))).get(key)
+                    return dict(self.keyed(self.recorded(fresh, {}) if whole else self.alone(fresh))).get(key)
                 except Exception:  # of the function's own: it may not take such inputs
                     return None
             for fresh in reaching(inputs, given, branch, is_at):

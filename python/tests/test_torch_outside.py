@@ -43,6 +43,7 @@ LOST: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda x: x.sin() * torch.from_numpy(np.exp(x.detach().numpy())), "an array": lambda x: x * torch.as_tensor(np.asarray(x.detach()) + 1),
     "mathematics of Python": lambda x: x * math.exp(x[1].item()), "a tensor full of it": lambda x: x * torch.full((4,), x.sum().item()),
     "memory filled with it": lambda x: x * torch.zeros(4).fill_(x.sum().item() + 1), "an argument by name": lambda x: torch.add(x, x.exp(), alpha=x.sum().item()),
+    "memory that is shared": lambda x: x * torch.from_dlpack(x.detach()).sin(),
     "a part of a tensor of it": lambda x: x * torch.tensor([v + 1 for v in x.tolist()])[2], "inside of a Function": own(scaled, lambda g, x: g * x.square().sum().item() * x.cos()),
     "a Function whose backward knows": own(scaled, lambda g, x: g * x.square().sum() * x.cos() + 2 * x * (g * x.sin()).sum())}
 
@@ -244,6 +245,7 @@ WRONG_BEYOND: dict[str, tuple[Any, Any]] = {  # the right backward, and one that
     "hardswish": (F.hardswish, (lambda g, x: g * torch.where(x >= 3, 1, torch.where(x <= -3, 0, (2 * x + 3) / 6)), lambda g, x: g * (2 * x + 3) / 6)),
     "far": (lambda x: torch.where(x > 60, 3 * x, x), (lambda g, x: g * torch.where(x > 60, 3, 1), lambda g, x: g)),
     "near": (lambda x: torch.where(x.abs() < 1e-5, 3 * x, x), (lambda g, x: g * torch.where(x.abs() < 1e-5, 3, 1), lambda g, x: g)),
+    "of the backward alone": (torch.sin, (lambda g, x: g * x.cos(), lambda g, x: g * torch.where(x.abs() > 30, 0, x.cos()))),
     "huber": (lambda x: F.huber_loss(x, torch.zeros_like(x), reduction="none", delta=40.0), (lambda g, x: g * x.clamp(-40, 40), lambda g, x: g * x)),
     "after an exponential": (lambda x: x.exp().clamp(max=500), (lambda g, x: g * torch.where(x.exp() < 500, x.exp(), 0), lambda g, x: g * x.exp()))}
 

@@ -202,6 +202,21 @@ def test_passes_inside_of_passes() -> None:
         assert (report.passed, report.failed) == (passes, not passes), summary(report)
 
 
+WAITS: dict[str, Callable[[Any, Any], Any]] = {
+    "a comparison": lambda a, y: torch.where(a > 0, a * 2, y), "zeros": lambda a, y: a * 2 + torch.zeros_like(a) - y, "random numbers": lambda a, y: torch.rand_like(a) * y,
+    "places": lambda a, y: y.gather(1, a.argmax(1, True)), "dropout": lambda a, y: F.dropout(a, 0.4) + y}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_function_whose_result_is_read_late(name: str) -> None:
+    """What runs in between, and has no node, is not taken for the Function."""
+    for factor in (1.0, 1.5):
+        Inner.factor = factor
+        a = leaf(3, 4)
+        report = judged({"a": a}, lambda: weighted(WAITS[name](a, Inner.apply(a, a))).backward())
+        assert report.passed if factor == 1.0 else report.failed, summary(report)
+
+
 def test_a_checkpoint_that_adds_to_gradients_by_itself_is_refused() -> None:
     net, a = torch.nn.Linear(4, 2), leaf(3, 4)
     with pytest.raises(recorder.Refused, match="use_reentrant=False"), recorder.record(net):

@@ -303,7 +303,7 @@ class Recorder(Joins):
             self.detour(region, y, one)
         output, seed = self.joined_ends(one)
         self.claims.append(Claim(output, seed, one.of))
-        self.live, self.numbers = [], set()
+        self.live, self.numbers, self.shown = [], set(), set()
 
     # A torch.autograd.Function: one region, whose results are all that its forward operations gave. They run without gradients, before
     # another node is made.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 from .outside import Outside
 
@@ -23,7 +24,7 @@ class Branch:
     sides: set[str]
     wanted: tuple[str, ...]
     result: int | None = None  # a value that the operation gave
-    operand: int | None = None
+    is_backward: bool = False  # of a torch.autograd.Function's backward
 
     @property
     def missing(self) -> list[str]:
@@ -64,8 +65,12 @@ class Branching(Outside):
         super().__init__(model)
 
     def note_branches(self, op: str, args: Any, kwargs: Any, values: list[int | None]) -> list[Branch]:
-        """The branches of an operation that is about to run, if what it compares depends on something that has a gradient."""
-        if self.in_backward() or op not in CROSSINGS or not self.depending.intersection(v for v in values if v is not None):
+        """The branches of an operation that is about to run, if what it compares depends on something that has a gradient.
+
+        What the backward pass compares is PyTorch's own, but in a Function's backward.
+        """
+        is_backward = isinstance(torch._C._current_autograd_node(), BackwardCFunction)
+        if self.in_backward() and not is_backward or op not in CROSSINGS or not self.depending.intersection(v for v in values if v is not None):
             return []
         found = []
         with self.aside():
@@ -81,12 +86,11 @@ class Branching(Outside):
                 sides = {side for side, hit in ((BELOW, away < 0), (ABOVE, away > 0), (EQUAL, away == 0)) if bool(hit.any())}
                 wanted = (EQUAL,) if op in ("eq", "ne") else (BELOW, ABOVE)
                 if at is None or abs(at) != float("inf"):
-                    found.append(Branch(f"{self.label(op)} at {'another tensor' if at is None else f'{at:.6g}'}", at, float(x.min()), float(x.max()), sides, wanted,
-                                        operand=values[0] if values else None))
+                    found.append(Branch(f"{self.label(op)} at {'another tensor' if at is None else f'{at:.6g}'}", at, float(x.min()), float(x.max()), sides, wanted, is_backward=is_backward))
         self.branches += found
         return found
 
     def in_own(self, branch: Branch) -> bool:
         """Whether a torch.autograd.Function computed it: nothing else tells what its backward does there."""
-        return any(branch.result in one.results for one in self.own)
+        return branch.is_backward or any(branch.result in one.results for one in self.own)
 

@@ -101,6 +101,7 @@ class Outside(Values):
         self.moved: dict[int, str] | None = None
         self.suspects: dict[int, str] = {}  # values without a history that are made of what left
         self.numbers: set[float] = set()  # that left since the last pass
+        self.shown: set[int] = set()  # where memory lies that left
         self.known: set[float] = set(COMMON)  # constants that were there before a number left
         self.born: dict[int, tuple[Any, bool]] = {}  # storages of tensors made of numbers, and whether some had left
         self.arriving: list[str] = []
@@ -146,6 +147,7 @@ class Outside(Values):
             return None
         found = Left(self.memory.values[value].name, WAYS_OUT[function], caller())
         self.live.append(found)
+        self.shown.add(tensor.untyped_storage().data_ptr())
         held = self.memory.values[value].tensor
         if held.numel() <= MOST_NUMBERS:
             self.numbers.update(one for one in held.flatten().tolist() if one not in COMMON)
@@ -165,7 +167,8 @@ class Outside(Values):
             elif self.live:
                 why = next((one for one in self.arriving if one), "") if numbers else why
                 late = [v for v, (_, is_late) in born if is_late]
-                why = why or (str(self.live[-1]) if self.is_new(flat, late) else "")
+                is_same = any(v in self.unseen_constants and tensor.untyped_storage().data_ptr() in self.shown for tensor, v in values)
+                why = why or (str(self.live[-1]) if is_same or self.is_new(flat, late) else "")
             else:
                 self.known.update(one for one in flat if isinstance(one, float))
             self.entries.append(Entry(op, numbers, tensors, bool(numbers or born)))

@@ -29,6 +29,9 @@ GIVEN = {"bernoulli", "normal", "uniform", "rand", "randn", "rand_like", "randn_
 EACH = {"maximum_": "clamp_min_", "minimum_": "clamp_max_"}  # operations on lists that have another name on one tensor
 # Of these kernels the statistics in 16 bits are no steps: what is made of them is made of x.
 UNSTAGED = ("native_layer_norm", "native_group_norm", "native_group_norm_backward")
+# What has no derivative, whatever it is given.
+NODELESS = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "rand_like", "randn_like", "randint_like", "argmax", "argmin", "argsort", "gt", "lt",
+            "ge", "le", "eq", "ne", "isnan", "isinf", "isfinite", "any", "all", "logical_not", "logical_and", "logical_or", "logical_xor", "nonzero"}
 OVERWRITING = ("zero", "fill", "copy")  # for which it does not matter what was there
 
 
@@ -137,7 +140,7 @@ class Tape(Branching):
 
     def run_drawing(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A leaky relu with random slopes, which it writes into its second argument."""
-        number = self.number(list(args[:2]))
+        number = self.number(short_name(function), list(args[:2]))
         x = self.value(args[0])
         returned = function(*args, **kwargs)
         self.memory.overwrite(args[1])
@@ -146,11 +149,15 @@ class Tape(Branching):
         self.settle(Call(function, short_name(function), number, None, None, list(zip(refs, (x, self.inputs[-1]))), []), list(args[:2]), refs, args, kwargs, [returned])
         return returned
 
-    def number(self, tensors: list[torch.Tensor]) -> int | None:
+    def number(self, op: str, tensors: list[torch.Tensor]) -> int | None:
         """The number of the node that autograd made for the operation."""
+        if op in NODELESS:
+            return None
         if not torch.is_grad_enabled() or not any(one.requires_grad or hasattr(one, "_assay_has_history") for one in tensors):
             return None
         number = int(torch._C._autograd._get_sequence_nr() - 1)
+        if number not in self.made and number == self.last_plain:  # of a Function, whose result nobody has read yet: the operation has none
+            return None
         if number in self.made and self.waiting:  # the operation ran another one, which has a node of its own, before itself
             return self.waiting.pop()
         self.waiting = [one for one in range(self.newest + 1, number) if one not in self.made]
@@ -174,7 +181,7 @@ class Tape(Branching):
             ref.tensor = self.memory.values[value].tensor if value is not None and not ref.is_complex else ref.tensor
         why = self.note_entry(op, tree_flatten((args, kwargs))[0], list(zip(tensors, values)))
         branches = self.note_branches(op, args, kwargs, values)
-        number = self.number(tensors)
+        number = self.number(op, tensors)
         hidden = self.hidden_writes(op, args)
         returned = function(*args, **kwargs, **({"out": out} if target is not None and target is out else {}))
         results = [one if isinstance(one, torch.Tensor) and one.numel() else None for one in listed(returned)]
@@ -425,7 +432,7 @@ class Tape(Branching):
             self.memory.overwrite(one)
         fresh = [one for one in listed(returned) if isinstance(one, torch.Tensor) and not any(one is t for t in tensors)]
         found: list[torch.Tensor | None] = [*results, *fresh]
-        self.note_opaque(Call(function, short_name(function), self.number(tensors), None, None, [], []), found)
+        self.note_opaque(Call(function, short_name(function), self.number(short_name(function), tensors), None, None, [], []), found)
         return returned
 
     # In place.

@@ -55,6 +55,7 @@ class Values(TorchDispatchMode):
         self.broken: set[int] = set()  # nodes in which something opaque ran
         self.seen: dict[Any, list[int]] = {}  # regions of backward passes that run forward code again
         self.newest, self.waiting = int(torch._C._autograd._get_sequence_nr() - 1), list[int]()
+        self.last_plain: int | None = None  # the last node before the newest region without gradients
         self.copies: dict[int, int] = {}  # the node of a copy, if it has one -> the value
         self.hooks = 0
         self.modules: list[str] = []
@@ -239,6 +240,7 @@ class Values(TorchDispatchMode):
             raise Unknown("float32 and float64 in one operation")
         plain = not torch.is_grad_enabled() and (not self.in_backward() or self.differentiates_products())
         after = torch._C._autograd._get_sequence_nr() - 1 if plain else None
+        self.last_plain = self.last_plain if after is None else after
         self.regions.append(Region(self.label(op), reals == {torch.float64}, ids, results, nodes, numbers, after))
         return self.regions[-1]
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Random programs over differentiable operations, right and with one product bent, by `assay.gradcheck` and by `torch.autograd.gradcheck`.
+
+    PYTHONPATH=python ASSAY_PROGRAMS=build/release/bin python3 benchmarks/python/random_programs.py [--count 300] [--first 0] [--write]
+
+PyTorch's gets the same programs in double precision. With --write the table goes to random_programs.md beside this file.
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import pathlib
+import sys
+import time
+import warnings
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / "tests"))
+import torch  # noqa: E402
+from random_programs import Program, bent, program  # noqa: E402
+
+from assay import GradcheckError, gradcheck  # noqa: E402
+from assay.torch import Refused  # noqa: E402
+
+KINDS = ("right", "right, in a Function", "bent")
+
+
+def ours(one: Program) -> tuple[str, str]:
+    """The verdict, and why."""
+    try:
+        gradcheck(one, one.fresh(), allow_dead=True)
+        return "passed", ""
+    except GradcheckError as error:
+        found = [f"`{x['rule']}`: {x.get('message', '')[:140]}" for x in error.report.findings if x["kind"] in ("fail", "undecided")]
+        word = {1: "failed", 3: "undecided"}.get(error.report.exit_code, f"exit {error.report.exit_code}")
+        return word, (found or [f"`{x['rule']}`: {x.get('message', '')[:140]}" for x in error.report.findings] or [error.report.text[-200:]])[0]
+    except Refused as error:
+        return "undecided", f"refused: {error}"
+
+
+def theirs(one: Program) -> tuple[str, str]:
+    torch.manual_seed(one.seed)
+    try:
+        return ("passed" if torch.autograd.gradcheck(one, one.fresh(torch.float64), raise_exception=False) else "failed"), ""
+    except Exception as error:  # whatever its own preparation of the program raises
+        return "undecided", str(error)[:100]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=300)
+    options.add_argument("--first", type=int, default=0)
+    options.add_argument("--write", action="store_true")
+    given = options.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    counts: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    seconds: collections.Counter[str] = collections.Counter()
+    odd: list[str] = []
+    for seed in range(given.first, given.first + given.count):
+        right, wrong = program(seed), bent(program(seed))
+        variants: list[tuple[str, Any]] = [("right", right)]
+        if wrong is not None:
+            variants += [("right, in a Function", Program(seed, right.inputs, right.steps, right.results, wrong.bent, "nothing")), ("bent", wrong)]
+        for kind, one in variants:
+            for who, check in (("assay", ours), ("torch", theirs)):
+                start = time.perf_counter()
+                word, why = check(one)
+                seconds[who] += time.perf_counter() - start
+                counts[kind, who][word] += 1
+                if who == "assay" and word != ("failed" if kind == "bent" else "passed"):
+                    odd.append(f"| {seed} | {kind} | {word} | {why.replace('|', chr(92) + '|')} |")
+                    print(odd[-1], flush=True)
+    words = ("passed", "failed", "undecided")
+    lines = [f"{given.count} random programs from seed {given.first} on; PyTorch {torch.__version__}, one thread.", "",
+             "| Programs | Gate | " + " | ".join(words) + " |", "| --- | --- | ---: | ---: | ---: |"]
+    for kind in KINDS:
+        for who, name in (("assay", "`assay.gradcheck`, as they are"), ("torch", "`torch.autograd.gradcheck`, float64")):
+            lines.append(f"| {kind} | {name} | " + " | ".join(str(counts[kind, who][word]) for word in words) + " |")
+            if extra := set(counts[kind, who]) - set(words):
+                lines.append(f"| {kind} | {name}, else | {', '.join(sorted(extra))} | | |")
+    lines += ["", f"Seconds in all: {seconds['assay']:.0f} and {seconds['torch']:.0f}."]
+    print("\n".join(lines))
+    if given.write:
+        text = ["# Random programs", "", "By [random_programs.py](random_programs.py): each program as it is, with one operation as a `torch.autograd.Function`, and with that one's",
+                "product bent.", "", *lines, "", "What `assay.gradcheck` did not decide, or decided wrongly:", "", "| Seed | Program | Verdict | Reason |", "| ---: | --- | --- | --- |", *odd, ""]
+        pathlib.Path(__file__).with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

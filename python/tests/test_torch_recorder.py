@@ -217,6 +217,19 @@ def test_a_function_whose_result_is_read_late(name: str) -> None:
         assert report.passed if factor == 1.0 else report.failed, summary(report)
 
 
+def test_views_that_lie_where_an_operand_does() -> None:
+    """A backward reads the operand, and no other view of the same elements."""
+    Inner.factor = 1.0
+    for later in (lambda h: h.view(h.shape).sin(), lambda h: h.transpose(0, 1).cos()):
+        a, b = torch.randn(1, 1).requires_grad_(), torch.randn(1, 1).requires_grad_()
+        def body() -> None:
+            h = a.view(1, 1)
+            y = Inner.apply(h, b)
+            (weighted(later(h)) + weighted(y)).backward()
+        report = judged({"a": a, "b": b}, body)
+        assert report.passed, summary(report)
+
+
 def test_a_checkpoint_that_adds_to_gradients_by_itself_is_refused() -> None:
     net, a = torch.nn.Linear(4, 2), leaf(3, 4)
     with pytest.raises(recorder.Refused, match="use_reentrant=False"), recorder.record(net):

@@ -140,6 +140,8 @@ class Values(TorchDispatchMode):
         if not block.places:
             return self.given(tensor, self.labels.get(block.storage._cdata, "constant")) if node is None else self.unseen(tensor, history, node.name())
         known = block.places.setdefault(place(tensor), {})
+        if history == LEAF and self.in_backward() and (own := self.own_operand(known)) is not None:  # perhaps a leaf that the backward pass made
+            return own
         if history == LEAF and None in known and self.in_backward():
             return max(known[None], known.get(LEAF, 0))
         if history in known:
@@ -154,15 +156,22 @@ class Values(TorchDispatchMode):
         if history in self.copies and history not in self.made:
             return self.copied(tensor, history)
         if node is not None and known and self.in_backward():
-            return max(known.values())
+            return max(known.values()) if (own := self.own_operand(known)) is None else own
         if node is not None:
             return self.view_of(tensor, history, block)
         if not known:
             return self.viewed(tensor, None, block, None)
         latest = list(known.values())[-1]
         if history == LEAF or self.in_backward() or None in known:
-            return known.get(None, latest)
+            return known.get(None, latest) if (own := self.own_operand(known)) is None else own
         return self.detached(tensor, latest)
+
+    def own_operand(self, known: dict[Any, int]) -> int | None:
+        """Of several values that lie in one place, views of one another, the one that the region reads whose product is being computed."""
+        node = torch._C._current_autograd_node()
+        region = self.made.get(node._sequence_nr()) if node is not None else None
+        found = [known[LEAF]] if LEAF in known else []
+        return next((v for v in [*found, *known.values()] if v in region.operands), None) if region is not None else None
 
     def copied(self, tensor: torch.Tensor, history: int) -> int:
         """The same numbers with another history."""

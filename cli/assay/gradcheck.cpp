@@ -56,7 +56,7 @@ GateCase case_of(const Trace& trace, std::size_t gradient, const kernel::Gradien
                                ": at random points of the recorded ranges the two differ");
     finding.opening = 1;
   }
-  one.failed = 1;
+  one.failed = decided ? 1 : 0;
   one.findings.push_back(std::move(finding));
   return one;
 }
@@ -100,7 +100,7 @@ GateCase case_of(const Trace& trace, const kernel::TangentStep& step) {
                        "): at random points of the recorded ranges the two differ"};
     finding.opening = 1;
   }
-  one.failed = 1;
+  one.failed = decided ? 1 : 0;
   one.findings.push_back(std::move(finding));
   return one;
 }

@@ -34,7 +34,7 @@ class Bits:
             return (np.frombuffer(self.data, "<u2").astype("<u4") << 16).view("<f4").reshape(self.shape)
         return np.frombuffer(self.data, np.dtype(self.dtype).newbyteorder("<")).reshape(self.shape)
 
-    def carrier(self) -> numpy.ndarray[Any, Any]:
+    def carrier(self) -> Any:
         """The elements bit for bit: of bfloat16, which NumPy has not, their bits as uint16."""
         return Bits("uint16", self.shape, self.data).numpy() if self.dtype == "bfloat16" else self.numpy()
 

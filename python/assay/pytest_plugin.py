@@ -228,7 +228,9 @@ class Session:
         elements = sum(entry.report.count("passed") for entry in self.entries)
         used = max((entry.report.head_room_used for entry in self.entries), default=0.0)
         terminalreporter.section("assay")
-        terminalreporter.line(f"{len(self.entries)} checks, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
+        words = [(word, sum(getattr(entry.report, word) for entry in self.entries)) for word in ("failed", "undecided")]
+        counts = "".join(f", {count} {word}" for word, count in words if count)
+        terminalreporter.line(f"{len(self.entries)} checks{counts}, {elements} elements within their contracts, at most {100 * used:.3g} % of the allowance")
         for line in dict.fromkeys(self._waived()):
             terminalreporter.line(line, yellow=True)
         for trouble in self.troubles:

@@ -13,8 +13,8 @@
 namespace assay::python {
 namespace {
 
-constexpr std::size_t kGuard = 64;  // bytes on either side of what a kernel gets
-constexpr std::byte kGuardByte{0xa5};
+constexpr std::size_t kGuard = 64;                                       // bytes on either side of what a kernel gets
+constexpr std::byte kGuardBytes[] = {std::byte{0xa5}, std::byte{0x3c}};  // in turn: what a kernel writes there differs from one of them
 
 nb::object json(const char* function, nb::handle argument) { return nb::module_::import_("json").attr(function)(argument); }
 
@@ -180,8 +180,8 @@ nb::list probe_plan(const std::string& name, const std::string& dtype, std::uint
 // Memory that belongs to Python, so that a kernel may keep what it was handed, between guards.
 class Guarded {
  public:
-  explicit Guarded(std::span<const std::byte> content) : size_(content.size()) {
-    std::vector<std::byte> all(2 * kGuard + size_, kGuardByte);
+  Guarded(std::span<const std::byte> content, std::byte guard) : size_(content.size()), guard_(guard) {
+    std::vector<std::byte> all(2 * kGuard + size_, guard);
     if (size_ > 0) std::memcpy(all.data() + kGuard, content.data(), size_);
     memory_ = nb::bytearray(all.data(), all.size());
   }
@@ -192,13 +192,14 @@ class Guarded {
   // The bytearray cannot be resized while there are views of it, and nothing else holds it.
   [[nodiscard]] std::span<const std::byte> content() const { return all().subspan(kGuard, size_); }
   [[nodiscard]] bool intact() const {
-    const auto is_guard = [](std::byte byte) { return byte == kGuardByte; };
+    const auto is_guard = [this](std::byte byte) { return byte == guard_; };
     return std::ranges::all_of(all().first(kGuard), is_guard) && std::ranges::all_of(all().last(kGuard), is_guard);
   }
 
  private:
   [[nodiscard]] std::span<const std::byte> all() const { return {static_cast<const std::byte*>(memory_.data()), memory_.size()}; }
   std::size_t size_;
+  std::byte guard_;
   nb::bytearray memory_;
 };
 
@@ -210,17 +211,18 @@ class PythonKernel {
 
   Outcome<Done> operator()(const probes::Launch& launch) {
     const nb::gil_scoped_acquire lock;
+    const std::byte guard = kGuardBytes[runs_++ % 2];
     nb::list operands;
     std::vector<Guarded> memory;
     for (std::size_t k = 0; k < launch.operands.size(); ++k) {
       const Tensor& operand = launch.operands[k];
       const bool laid = strided_ && k < launch.views.size();
       const auto strides = laid ? launch.views[k].strides : dense_strides(operand.shape());
-      memory.emplace_back(laid ? std::span(launch.views[k].data, extent(operand, strides)) : operand.bytes());
+      memory.emplace_back(laid ? std::span(launch.views[k].data, extent(operand, strides)) : operand.bytes(), guard);
       operands.append(
           nb::make_tuple(name_of(operand.dtype()), python::to_tuple(operand.shape()), python::to_tuple(strides), memory.back().view()));
     }
-    const Guarded result(launch.result);
+    const Guarded result(launch.result, guard);
     const std::vector<Tensor> tensors(launch.operands.begin(), launch.operands.end());
     nb::object given;
     {
@@ -289,6 +291,7 @@ class PythonKernel {
 
   const nb::callable& function_;
   bool strided_, overran_ = false;
+  std::size_t runs_ = 0;
   const fenv_t& environment_;
 };
 

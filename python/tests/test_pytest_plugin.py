@@ -42,7 +42,7 @@ def test_failures_carry_the_explanation_and_stand_in_all_files(run, pytester):
     result = run(RIGHT + WRONG, "--assay-junit=a.xml", "--assay-sarif=a.sarif")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*ContractViolation: contract.softmax: 12 of 12 elements of 'y' are outside their contract", "*y = exp(d) / s*",
-                                 "*2 checks, 12 elements within their contracts*"])
+                                 "*2 checks, 1 failed, 12 elements within their contracts*"])
     suites = ElementTree.parse(pytester.path / "a.xml").getroot()
     assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
     assert suites.find("testsuite/testcase/failure").get("type") == "contract.softmax"

@@ -49,6 +49,7 @@ def test_reports_of_both_kinds_have_one_interface(wrong):
 
 def test_undecided_is_not_failed():
     report = report_of(opaque, torch.ones(3))
+    assert report.counts["failed"] == 0
     assert report.undecided and not report.failed and not report.passed and report.verdict == "undecided"
     with pytest.raises(assay.GradcheckError) as raised:
         assay.gradcheck(opaque, [(3,)])

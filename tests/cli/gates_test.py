@@ -399,10 +399,39 @@ def waivers(folder):
     done = gate([entry], "2030-01-02")
     check(done.returncode == 1 and "expired" in done.stdout, "an expired waiver")
     check("covers nothing" in gate([entry, {**entry, "id": "W2", "op": "softmax"}]).stdout, "an unused waiver")
+    for narrow in ({"op": "mul"}, {"op": "q"}, {"tensor": "q"}, {"op": "q", "tensor": "q"}):
+        check(gate([{**entry, **narrow}]).returncode == 0, f"what the finding prints: {narrow}")
+    check(gate([{**entry, "op": "q", "tensor": "loss"}]).returncode == 1, "another tensor")
+    check(f"waived by W1 (me, until 2030-01-01): known" in gate([entry]).stdout, "the last day is printed")
     check(gate([{**entry, "most_elements": 0}]).returncode == 1, "more elements than waived")
     check(gate([{k: v for k, v in entry.items() if k != "owner"}]).returncode == 4, "a waiver without an owner")
     check(gate([{**entry, "tolerance": 1}]).returncode == 4, "a field that waivers do not have")
     check(run("audit", bad, "--today", "tomorrow").returncode == 2, "a day that is none")
+
+
+def names(folder):
+    """A region of many operations has a short name that stays; an undecided product has not failed."""
+    def named(region, op):
+        for case in json.loads(run("probe", "--op", region, "--forward-only", "--small", "--json").stdout)["cases"]:
+            check(case["op"] == op, f"the operations of {region}: {case['op']}")
+    named("softmax backward", "softmax+...+mul(5:d428b5)")
+    named("layer norm", "normalise+mul+add")
+
+    def renamed(description):
+        for region in description["regions"][:3]:
+            region["name"] = "Own"
+    x = {"x_bar": [3.0, 0.0, 5.0, 1.0]}
+
+    def half(description):
+        description["vjps"][1]["cotangents"] = {"0": "half"}
+        description["regions"][7]["operands"] = ["half", "mask"]
+        renamed(description)
+    wrong = trace(folder, "own", x, half)
+    waiver = {"id": "O1", "rule": "gradient.product", "op": "Own", "tensor": "h", "reason": "known", "owner": "me", "expires": "2030-01-01"}
+    (folder / "own.json").write_text(json.dumps({"waivers": [waiver]}))
+    done = run("gradcheck", wrong, "--waivers", folder / "own.json", "--today", "2029-01-01")
+    check("waived  region 1 (Own), vjp of mul" in done.stdout and "until 2030-01-01" in done.stdout, f"a waiver of a Function: {done.stdout}")
+    check("fail  region 0 (Own), vjp of relu" in done.stdout and done.returncode == 1, f"and of one tensor alone: {done.stdout}")
 
 
 def baseline(folder):
@@ -415,7 +444,7 @@ def baseline(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    for part in (reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, baseline, vacuous):
+    for part in (reports, openings, memory, one_of_many, shrinking, probes, devices, certificates, models, dead, surrogates, waivers, names, baseline, vacuous):
         part(pathlib.Path(name))
 for problem in problems:
     print("FAILED", problem)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from assay import ops
@@ -79,7 +78,7 @@ def _values(kind: str, shapes: Sequence[tuple[int, ...]], dtype: str, random: An
         values = random.integers(-3, 4, shape) + 0.37 * random.normal(size=shape)
         if kind == "integers":
             values = random.integers(-3, 4, shape).astype(float)
-        elif kind == "one hot" and position == 0 and math.prod(shape):
+        elif kind == "one hot" and position == 0 and values.size:
             values = np.zeros(shape)
             values.reshape(-1)[random.integers(values.size)] = random.choice([-1, 1]) * (1 + abs(random.normal()))
         elif kind == "shifted" and position == 0:

@@ -133,11 +133,13 @@ def test_faults():
         if operands[0][3].nbytes:
             operands[0][3][0] ^= 1
 
-    def overruns(op, attributes, operands, result):
-        softmax(op, attributes, operands, result)
-        bytes_of = numpy.frombuffer(result[2], "u1")
-        if bytes_of.size:
-            ctypes.memset(bytes_of.ctypes.data + bytes_of.size, 0, 4)
+    def overruns(byte):
+        def kernel(op, attributes, operands, result):
+            softmax(op, attributes, operands, result)
+            bytes_of = numpy.frombuffer(result[2], "u1")
+            if bytes_of.size:
+                ctypes.memset(bytes_of.ctypes.data + bytes_of.size, byte, 4)
+        return kernel
 
     draw = numpy.random.default_rng(0)
 
@@ -149,7 +151,7 @@ def test_faults():
         softmax(op, attributes, operands, result)
         numpy.frombuffer(result[2], "f4")[3:4] *= 2
 
-    for kernel, code in ((half, "probe.unwritten"), (writes, "probe.operand"), (overruns, "probe.guard"), (unsteady, "probe.unsteady")):
+    for kernel, code in ((half, "probe.unwritten"), (writes, "probe.operand"), *((overruns(byte), "probe.guard") for byte in (0, 0xA5, 0x3C)), (unsteady, "probe.unsteady")):
         found = _native.audit_kernel("softmax", kernel, GLIBC, **SMALL)
         assert found["kind"] == "failed" and codes(found) >= {code}, (code, found["faults"])
         assert code in found["text"]

@@ -26,17 +26,15 @@ double Policy::chord(const Interval& x0, const Interval& y0, const Interval& x1,
   return std::isfinite(slope) ? slope : 0.0;
 }
 
-// With u_p >= u_q the greatest upper ends:
-//   a_p = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p)), a_q = 1 - a_p      the chord of x_q + relu(x_p - x_q)
-//   a_p = (u_p - u_q) / (u_p - l_p)                                     the chord of max(x_p, u_q)
+// With u_p >= u_q the greatest upper ends: a_p = (u_p - u_q) / (u_p - l_p), the chord of max(x_p, u_q). That of x_q + relu(x_p - x_q) is (u_p + u_q) / 2
+// high at the centre, too: given both, rounding would choose, and exact mode another one than the filter.
 std::vector<Weighted> Policy::weighted(std::span<const Interval> x, std::span<const std::size_t> left) const {
   if (left.empty()) return {};
   const std::size_t p = left[0], q = left[left.size() > 1 ? 1 : 0];
-  const double u_p = x[p].hi(), l_p = x[p].lo(), u_q = x[q].hi(), l_q = x[q].lo();
+  const double u_p = x[p].hi(), l_p = x[p].lo(), u_q = x[q].hi();
   if (!std::isfinite(u_p) || !std::isfinite(l_p)) return {};
   if (left.size() == 1) return {{p, p, 1, 0}};
-  const double share = (u_p - l_q) / ((u_p - l_q) + (u_q - l_p));
-  return {{p, q, share, 1 - share}, {p, q, (u_p - u_q) / (u_p - l_p), 0}};
+  return {{p, q, (u_p - u_q) / (u_p - l_p), 0}};
 }
 
 std::optional<std::size_t> Policy::candidate(std::size_t j, std::span<const Interval> x, std::span<const std::size_t> left, double bound,

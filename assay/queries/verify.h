@@ -34,10 +34,13 @@ struct Verified {
 [[nodiscard]] Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, const kernel::Witness& witness,
                                    certificate::Writer* writer = nullptr);
 
-// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is.
+// Of an undecided search: how long its branching goes on if the rest of the tree closes at the pace of the last part. Nothing where nothing is, and
+// beyond ten times what the search took, of which it says nothing.
 [[nodiscard]] inline std::optional<double> seconds_left(const search::Unfinished& unfinished) {
-  if (!(unfinished.pace > 0)) return std::nullopt;
-  return (1 - unfinished.closed_share) / unfinished.pace;
+  constexpr double kMost = 10;
+  const double seconds = (1 - unfinished.closed_share) / unfinished.pace;
+  if (!(unfinished.pace > 0 && seconds <= kMost * unfinished.seconds)) return std::nullopt;
+  return seconds;
 }
 
 // Bytes for search::Options, where a run may hold so many: the rest is for the network and its bounds.

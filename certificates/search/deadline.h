@@ -1,6 +1,7 @@
 // Deadline: the moment by which something has to end; from the option on the command line to the innermost loop. Limit: that, or a request.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
 #include <functional>
@@ -39,6 +40,16 @@ class Deadline {
 struct Limit {
   Deadline deadline;
   std::stop_token stop;
+  Clock::time_point begin = Clock::now();  // of the search
+  // The seconds that stages get shares of: so many as were spent, and at first what half a minute leaves, but never more than there are. So a limit of
+  // half a minute or more changes no share in the first half of its time.
+  [[nodiscard]] double planned() const {
+    const double spent = seconds_since(begin);
+    return std::min(deadline.seconds_left(), std::max(kPlanned - spent, spent));
+  }
+  // As many seconds behind the beginning are the earliest at which so many are planned.
+  [[nodiscard]] static double planned_after(double seconds) { return std::max(seconds, kPlanned / 2); }
+  static constexpr double kPlanned = 30;
   // Never takes a true back.
   [[nodiscard]] bool reached() const { return stop.stop_requested() || deadline.has_passed(); }
   // The same question, for a StopScope: it reaches inside of the loops of semantics/ and kernel/.

@@ -19,11 +19,11 @@ enum class Stage : std::uint8_t { boxes, kinks, operands };
 constexpr double kBoxesWork = 5e7;        // multiply-adds of boxes and conclusions, at most
 constexpr double kShareOfKinks = 0.35;    // of the whole root's work, at most
 constexpr double kShareOfOperands = 0.6;  // the same, with those of products
-constexpr double kEarlyShare = 0.1;       // of the time left, at most, for one root
+constexpr double kEarlyShare = 0.1;       // of the planned time, at most, for one root
 constexpr double kKinksTree = 0.5;    // seconds of a tree on operands of relus alone, or what these took; at most what the whole root takes
 constexpr double kOperandsTree = 5;   // seconds of a tree with those of products; at most twice what the whole root takes
 constexpr double kLeastTree = 0.005;  // seconds, where the whole root takes less
-constexpr double kTreeShare = 0.1;    // of the time left, at most
+constexpr double kTreeShare = 0.1;    // of the planned time, at most
 
 bool is_cheap(Stage stage, const kernel::Problem& problem, const RootBounds& root, const RootPlan& plan, std::size_t cases) {
   if (stage == Stage::boxes)
@@ -39,7 +39,7 @@ Outcome<GroupResult> grow(Stage stage, DualGraph& graph, const RootBounds& root,
   if (!splits_activations(graph, root.scope(), options.branching)) return GroupResult{};
   const bool last = stage == Stage::operands;
   const double wanted = last ? kOperandsTree : std::max(kKinksTree, taken), whole = std::max(kLeastTree, root.seconds_for_all());
-  const double seconds = std::min({wanted, last ? 2 * whole : whole, kTreeShare * limit.deadline.seconds_left()});
+  const double seconds = std::min({wanted, last ? 2 * whole : whole, kTreeShare * limit.planned()});
   BranchingOptions branching = BranchingOptions::of(options, std::min(limit.deadline, Deadline::in(seconds)));
   branching.go_on_if_nearly_closed(limit.deadline);
   const auto begin = Clock::now();
@@ -58,7 +58,7 @@ Outcome<EarlyProof> close_early(DualGraph& graph, const kernel::Scope& scope, co
     RootBounds root(problem, scope, options.threads);
     plan.refine = stage == Stage::boxes ? RootPlan::Refine::nothing : RootPlan::Refine::kinks;
     if (!is_cheap(stage, problem, root, plan, open.size())) continue;
-    plan.pause = {std::min(limit.deadline, Deadline::in(kEarlyShare * limit.deadline.seconds_left())), limit.stop};
+    plan.pause = {std::min(limit.deadline, Deadline::in(kEarlyShare * limit.planned())), limit.stop};
     plan.deadline = plan.share_end = limit.deadline;
     const auto begin = Clock::now();
     const auto done = root.advance(plan);

@@ -32,14 +32,14 @@ constexpr double kCheapBounds = 0.05;     // seconds of bounds before the first 
 constexpr double kFirstAttack = 0.15;     // seconds, where bounds are dear; else as long as the bounds took ...
 constexpr double kOnlyAttack = 1;         // seconds, where there are no bounds
 constexpr double kLeastAttack = 0.01;     // ... but at least this long
-constexpr double kOpeningShare = 0.1;     // of the time left, at most, for either of these
-constexpr double kRootShare = 0.3;        // of the time left, for a root that cannot be finished
+constexpr double kOpeningShare = 0.1;     // of the planned time, at most, for either of these
+constexpr double kRootShare = 0.3;        // of the planned time, for a root that cannot be finished
 constexpr double kOnlyRootShare = 0.8;    // the same where branching has little to offer
 constexpr std::uint64_t kFewNodes = 8;    // before the root's bounds are refined, where they are those of curves
 constexpr double kFirstTree = 3;          // seconds of a tree of all cases: its nodes' minimisers find witnesses, too
-constexpr double kFirstTreeShare = 0.15;  // of the time left, at most
+constexpr double kFirstTreeShare = 0.15;  // of the planned time, at most
 constexpr double kFirstTrial = 0.5;       // seconds of a case's tree, either way of choosing splits, at least
-constexpr double kTrialShare = 0.02;      // of the time left, the same
+constexpr double kTrialShare = 0.02;      // of the planned time, the same
 constexpr double kLongestTrial = 5;       // seconds
 constexpr double kMuchMore = 2;           // times as much of the tree
 constexpr double kFirstBranching = 1;     // seconds of branching on an unfinished root, at least; doubled every time
@@ -78,7 +78,8 @@ class Search {
 
  private:
   [[nodiscard]] double remaining() const { return deadline_.seconds_left(); }
-  [[nodiscard]] Limit limit() const { return {deadline_, stop_.get_token()}; }
+  [[nodiscard]] Limit limit() const { return {deadline_, stop_.get_token(), start_}; }
+  [[nodiscard]] double planned() const { return limit().planned(); }
 
   Result satisfiable(kernel::Theorem theorem) {
     Result result;
@@ -93,6 +94,7 @@ class Search {
     result.answer = remaining() <= 0 && !asked ? Result::Answer::timed_out : Result::Answer::unknown;
     result.reason = std::move(reason);
     result.unfinished = unfinished_;
+    if (result.unfinished) result.unfinished->seconds = seconds_since(start_);
     if (network_.problem()->floating() && !network_.nearest_point()) try_middles(network_);
     if (const auto nearest = network_.nearest_point()) {
       result.nearest = nearest->point;
@@ -110,7 +112,7 @@ class Search {
     attacked_ = true;
     const auto begin = Clock::now();
     AttackOptions options;
-    options.seconds = std::min(seconds, kOpeningShare * remaining());
+    options.seconds = std::min(seconds, kOpeningShare * planned());
     options.deadline = deadline_;
     options.seed = options_.seed;
     auto theorem = options.seconds > 0 ? attack_all(network_, options, stop_.get_token(), statistics_) : std::nullopt;
@@ -144,7 +146,7 @@ class Search {
 
   Outcome<Result> decide() {
     if (options_.cube != nullptr) return decide_cube();
-    cheap_end_ = Deadline::in(std::min(kCheapBounds, kOpeningShare * remaining()));
+    cheap_end_ = Deadline::in(std::min(kCheapBounds, kOpeningShare * planned()));
     std::vector<kernel::Refutation> refutations;
     for (std::size_t group = 0; group < problem_->group_count(); ++group) {
       if (options_.stop.stop_requested()) return undecided("asked to stop");
@@ -229,7 +231,7 @@ class Search {
     refinement_.emplace(dual_, options_.threads);
     const auto begin = Clock::now();
     bool has_branched = false;
-    double share = remaining() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
+    double share = planned() * (branching_pays(root.scope()) ? kRootShare : kOnlyRootShare);
     for (double round = kFirstBranching;; round *= 2, share = round) {
       auto bounded = bound_root(root, share);
       if (!bounded) return bounded.rejection();
@@ -250,8 +252,9 @@ class Search {
       const bool refinable = activations && can_be_refined(root);
       const bool one_by_one = activations && has_branched && options_.split.into == 0;
       const bool last = root.complete() && !refinable && (one_by_one || !activations || options_.split.into > 0);
-      round = std::max({round, seconds_since(begin), has_branched ? 0 : std::min(kFirstTree, kFirstTreeShare * remaining())});
-      const Deadline until = last ? deadline_ : std::min(deadline_, Deadline::in(round));
+      round = std::max({round, seconds_since(begin), has_branched ? 0 : std::min(kFirstTree, kFirstTreeShare * planned())});
+      const std::optional<double> again = last ? seconds_to_next_refinement() : std::nullopt;
+      const Deadline until = last && !again ? deadline_ : std::min(deadline_, Deadline::in(again.value_or(round)));
       auto branched = one_by_one ? branch_each(root, open, until, result.refutation, proved) : branch(root, open, until);
       if (!branched) return branched;
       if (!has_branched && branched.value().by_programs) careful_ = false;
@@ -265,8 +268,8 @@ class Search {
         return branched;
       }
       const bool few_nodes = refinable && !dual_.relu_only();
-      if (!deep.refutation && !deep.witness && !last && (few_nodes || until.has_passed()) && !limit().reached()) {
-        if (!refinable) continue;
+      if (!deep.refutation && !deep.witness && (!last || again) && (few_nodes || until.has_passed()) && !limit().reached()) {
+        if (!refinable && !can_be_refined(root)) continue;
         if (auto done = refine(root, open); !done) return done.rejection();
         continue;
       }
@@ -315,7 +318,15 @@ class Search {
     return search::splits_activations(dual_, scope, options_.branching);
   }
 
-  [[nodiscard]] bool can_be_refined(const RootBounds& root) const { return refinement_->applies(root, remaining()); }
+  [[nodiscard]] bool can_be_refined(const RootBounds& root) const { return refinement_->applies(root, limit()); }
+
+  // None where it would come in the second half of the time, in which the limit changes what is planned, and where leaves are to stay open.
+  [[nodiscard]] std::optional<double> seconds_to_next_refinement() const {
+    const double spent = seconds_since(start_);
+    const std::optional<double> next = refinement_->next();
+    if (!next || *next <= spent || *next > (spent + remaining()) / 2 || options_.split.into > 0) return std::nullopt;
+    return *next - spent;
+  }
 
   Outcome<Done> refine(RootBounds& root, const std::vector<std::uint32_t>& open) {
     const auto begin = Clock::now();
@@ -362,7 +373,7 @@ class Search {
   // Whether careful splits pay is seen on the first case, either way for a moment: they are likely to where no feature maps are. What is likelier
   // comes second, and goes on from where it is unless the other has closed much more; shares of a young tree say little more than that.
   Outcome<GroupResult> try_both(RootBounds& root, std::uint32_t position, Deadline until) {
-    const double seconds = std::clamp(kTrialShare * remaining(), kFirstTrial, kLongestTrial);
+    const double seconds = std::clamp(kTrialShare * planned(), kFirstTrial, kLongestTrial);
     const auto is_over = [&](const Outcome<GroupResult>& branched) {
       return !branched || branched.value().refutation || branched.value().witness || until.has_passed() || limit().reached();
     };

@@ -19,6 +19,7 @@ struct Unfinished {
   };
   double closed_share = 0;  // of the tree, where each split halves what it splits
   double pace = 0;          // the share that was closed a second, lately; 0: nothing is closed
+  double seconds = 0;       // that the search took
   std::vector<Left> cases;  // of one group, in the statement's order; other groups may be open as a whole
 };
 

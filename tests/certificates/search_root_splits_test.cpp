@@ -99,10 +99,10 @@ TEST_CASE("trees of splits end with what was gained once the limit is reached", 
   const NodeId last = setup.graph.activations().back().operand;
   Root none(setup, 2, 0), late(setup, 2, 1, {Deadline::in(0), {}});
   CHECK(width(late.bounds.scope(), last) == width(none.bounds.scope(), last));
-  CHECK(none.splits.fits(0));
+  CHECK(none.splits.wanted() == 0);
   Root once(setup, 1, 1);
-  CHECK(!once.splits.fits(0));
-  CHECK(once.splits.fits(1e9));
+  CHECK(once.splits.wanted() > 0);
+  CHECK(once.splits.wanted() < 1e9);
 }
 
 }  // namespace assay::search

@@ -1,5 +1,6 @@
 // What search() spends its time on: the root's plan, the first attack, and the limit.
 
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -90,6 +91,22 @@ TEST_CASE("the root's plan does not depend on the limit while there is time enou
   CHECK_FALSE(is_wanted(4e9, 15e9, kRate, 3, 10));
   CHECK_FALSE(is_wanted(4e9, 15e9, kRate, -1, 10));
   CHECK(is_wanted(4e9, 15e9, 2 * kRate, 3, 10));  // a faster machine
+}
+
+TEST_CASE("limits of half a minute or more plan the same in the first half of their time", "[search][strategy]") {
+  const auto planned = [](double spent, double limit) {
+    const Clock::duration ago = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spent));
+    return Limit{Deadline::in(limit - spent), {}, Clock::now() - ago}.planned();
+  };
+  constexpr double kClock = 0.5;  // seconds that the test may be held up
+  for (const double limit : {30.0, 60.0, 100.0, 1e4, static_cast<double>(INFINITY)}) {
+    for (const double spent : {0.0, 5.0, 14.9}) CHECK(std::fabs(planned(spent, limit) - (30 - spent)) < kClock);
+    if (limit >= 100) CHECK(std::fabs(planned(40, limit) - 40) < kClock);
+  }
+  CHECK(std::fabs(planned(20, 30) - 10) < kClock);  // never more than there are
+  CHECK(std::fabs(planned(0, 5) - 5) < kClock);
+  CHECK(Limit::planned_after(1) == 15);
+  CHECK(Limit::planned_after(40) == 40);
 }
 
 TEST_CASE("a root that does not fit into its share is finished all the same where there is time", "[search][strategy]") {

@@ -173,8 +173,10 @@ class Interruption(Folder):
         self.assertTrue(0 <= left["closed_share"]["value"] < 1, left)
         self.assertTrue(left["cases"] and {one["case"] for one in left["cases"]} <= set(range(report["statement"]["cases"])), left)
         self.assertTrue(all(one["bound"]["value"] <= 0 for one in left["cases"]), left)
-        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree, at the latest pace about \S+ s more; open: case \d \(bound -")
-        self.assertGreater(left["seconds_left"], 0)
+        self.assertRegex(run.stderr, r"\nclosed: \S+ % of the tree(, at the latest pace about \S+ s more)?; open: case \d \(bound -")
+        self.assertEqual(left["seconds_left"] is not None, "at the latest pace" in run.stderr)
+        if left["seconds_left"] is not None:
+            self.assertTrue(0 < left["seconds_left"] <= 10 * report["statistics"]["wall_seconds"], report)
         self.assertNotIn("progress", json.loads(self.run_assay("verify", self.at("net.onnx"), self.at("holds.vnnlib"), "--json").stdout))
 
     def test_a_second_signal_ends_at_once(self):

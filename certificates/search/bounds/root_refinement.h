@@ -12,7 +12,9 @@ class RootRefinement {
  public:
   RootRefinement(const DualGraph& graph, int threads) : graph_(graph), threads_(threads) {}
 
-  [[nodiscard]] bool applies(const RootBounds& root, double seconds_left) const;
+  [[nodiscard]] bool applies(const RootBounds& root, const Limit& limit) const;
+  // Behind the first time: so many seconds after the search's beginning it applies again at the latest, if it does then.
+  [[nodiscard]] std::optional<double> next() const;
 
   // First by slopes: for few elements each where relus are few or stand between products, else for each layer; then, of networks whose only
   // bends are relus, by trees of splits, again and again. `cases`: those of the problem that are open. The root stops at the limit then.

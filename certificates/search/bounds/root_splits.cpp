@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFirstSplits = 10;       // of one end's tree, in the first pass ...
 constexpr int kMoreSplits = 3;         // ... and so many times as many in each further one
-constexpr double kShareOfPass = 0.15;  // of the time left, at most, for a pass
+constexpr double kShareOfPass = 0.15;  // of the planned time, at most, for a pass
 constexpr int kFirstSteps = 20;        // of ascent at the root of a tree ...
 constexpr int kSteps = 5;              // ... and in its leaves
 constexpr std::size_t kEnds = 32;      // that a thread treats at once, at most ...
@@ -150,11 +150,11 @@ double gain(const End& end, const DualBoxes& boxes, std::size_t slot) {
 
 }  // namespace
 
-bool RangeSplits::fits(double seconds_left) const { return kMoreSplits * seconds_ <= kShareOfPass * seconds_left; }
+double RangeSplits::wanted() const { return kMoreSplits * seconds_ / kShareOfPass; }
 
 Outcome<Done> RangeSplits::refine(RootBounds& root, const Limit& limit) {
   const auto begin = Clock::now();
-  const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.deadline.seconds_left())), limit.stop};
+  const Limit share{std::min(limit.deadline, Deadline::in(kShareOfPass * limit.planned())), limit.stop};
   splits_ = splits_ == 0 ? kFirstSplits : kMoreSplits * splits_;
   root.stop_at(share);
   std::optional<NodeId> last;

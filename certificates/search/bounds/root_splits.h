@@ -12,7 +12,7 @@ namespace assay::search {
 class RangeSplits {
  public:
   RangeSplits(const DualGraph& graph, int threads) : graph_(graph), threads_(threads) {}
-  [[nodiscard]] bool fits(double seconds_left) const;  // another pass, as far as the last one tells
+  [[nodiscard]] double wanted() const;  // planned seconds of which another pass has its share, as far as the last one tells
   // `root` is complete. Ends, with what was gained, when its share of the time is over or the limit is reached; the root then stops at the limit.
   Outcome<Done> refine(RootBounds& root, const Limit& limit);
 

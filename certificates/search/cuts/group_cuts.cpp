@@ -22,7 +22,7 @@ constexpr int kFirstSteps = 60;          // of the first round ...
 constexpr int kSteps = 40;               // ... and of each further one
 constexpr double kRate = 0.1;            // of a step, in units of a slope's scale
 constexpr double kDecay = 0.96;          // of the rate, from step to step
-constexpr double kShare = 0.2;           // of the time left, at most, for all cases
+constexpr double kShare = 0.2;           // of the planned time, at most, for all cases
 constexpr int kStepsBefore = 60;         // of the ascent of the lines alone
 constexpr double kMargin = 1e-3;         // that the bound is to have, in its units
 constexpr double kLeastLoss = 1e-7;      // of a relu that is worth a split, in units of the bound
@@ -354,7 +354,7 @@ void close_by_cuts(RootBounds& root, const DualGraph& graph, std::vector<std::ui
   const kernel::Problem& problem = *graph.network().problem();
   const bool is_simple = root.complete() && root.scope().literals().empty() && problem.group_balls(group).empty();
   if (!is_simple || !graph.relu_only() || graph.activations().size() != 1) return;
-  const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.deadline.seconds_left())), limit.stop};
+  const Limit share{std::min(limit.deadline, Deadline::in(kShare * limit.planned())), limit.stop};
   const DualBoxes boxes = DualBoxes::of(graph, root.scope());
   DualAscent ascent(graph, share);
   DualOptions options;

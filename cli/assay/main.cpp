@@ -354,9 +354,8 @@ void add_probe(CLI::App& app, ProbeOptions& options, int& exit) {
   verb->add_flag("--all", options.all, "every op");
   verb->add_option("--backend", options.backend)->check(CLI::IsMember({"eager", "compiled"}))->capture_default_str();
   add_device(verb, options.device);
-  verb->add_option("--dtype", options.dtype, "of reals; those of 16 bits forward only")
-      ->check(CLI::IsMember({"float32", "float64", "float16", "bfloat16"}))
-      ->capture_default_str();
+  const CLI::IsMember types({"float32", "float64", "float16", "bfloat16"});
+  verb->add_option("--dtype", options.dtype, "of reals; those of 16 bits forward only")->check(types)->capture_default_str();
   verb->add_flag("--small", options.small, "small shapes alone");
   verb->add_flag("--forward-only", options.forward_only, "no gradients");
   verb->add_option("--trace", options.trace, "write what ran forward, for `assay audit`")->type_name("FILE");

@@ -368,7 +368,10 @@ void Importer::import_output(const ValueInfo& output) {
     declared.push_back(output.dims[axis].value.value_or(0));
     if (agrees && declared.back() > 0) agrees = declared.back() == value.shape[axis];
   }
-  if (!agrees) {
+  if (!agrees && lowering_.inference_may_differ && declared.size() == value.shape.size()) {
+    lowering_.note(place + " has the shape " + to_string(value.shape) + ", which programs compute; the file declares " +
+                   to_string(declared));
+  } else if (!agrees) {
     refuse_malformed("onnx.output_shape", place, "the declared shape " + to_string(declared) + " (0: open)", to_string(value.shape),
                      "check the model with onnx.checker and shape inference");
   }

@@ -233,6 +233,27 @@ TEST_CASE("resized axes are as long, and read the elements, that float32 coordin
   CHECK(code_of(on("Upsample", {"s"}), {scale(0.5)}, 9, {1, 4}) == "onnx.resize");
 }
 
+TEST_CASE("a declared length that shape inference gives, and no program, is noted", "[onnx][ops]") {
+  const auto notes = [](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const Ints& declared) {
+    const Folder folder;
+    ModelText text;
+    text.opset = 13;
+    text.nodes = {one};
+    text.initializers = constants;
+    text.inputs = {value("x", dims_of(shape))};
+    text.outputs = {value("y", dims_of(declared))};
+    const Outcome<onnx::Model> model = onnx::import_model(folder.write("m.onnx", text.bytes()));
+    return model ? std::to_string(model.value().notes.size()) + " notes" : model.rejection().code;
+  };
+  const std::vector<std::string> window = {attr("kernel_shape", Ints{2}), attr("strides", Ints{3}), attr("ceil_mode", 1)};
+  CHECK(notes(on("MaxPool", {}, window), {}, {1, 1, 6}, {1, 1, 2}) == "0 notes");
+  CHECK(notes(on("MaxPool", {}, window), {}, {1, 1, 6}, {1, 1, 3}) == "1 notes");
+  CHECK(notes(on("MaxPool", {}, {attr("kernel_shape", Ints{2})}), {}, {1, 1, 6}, {1, 1, 3}) == "onnx.output_shape");
+  const std::string resize = on("Resize", {"", "s"}, {attr("mode", "linear")});
+  CHECK(notes(resize, {floats("s", {2}, {1, 0.7F})}, {1, 10}, {1, 6}) == "3 notes");  // of length, weights, declaration
+  CHECK(notes(resize, {floats("s", {2}, {1, 2})}, {1, 10}, {1, 6}) == "onnx.output_shape");
+}
+
 TEST_CASE("float semantics decline what programs compute otherwise than the graph", "[onnx][ops]") {
   const auto obstacle = [](const std::string& one, const std::vector<std::string>& constants, const Ints& shape, const char* library) {
     const Folder folder;

@@ -35,6 +35,7 @@ struct Lowering {
   Graph graph;
   ExternalData external;
   std::vector<std::string> notes;
+  bool inference_may_differ = false;  // lengths in it are not always those of shape inference, which exporters declare
   std::optional<Rejection> real_only, real_or_onnxruntime;  // Model
   MemoryRule memory;                                        // bytes that the run may hold
   std::uint64_t stored = 0;                                 // of the model's file on disk

@@ -201,11 +201,10 @@ void say_what_differs(Call& call, const Method& method, const Axis& a) {
   if (by == Followed::by_all) return;
   const bool jumps = method.mode == "nearest" || method.where == "tf_crop_and_resize";
   const std::string axis = "axis " + std::to_string(a.axis);
-  if (jumps) {
-    call.lowering.note(place_of(call.node) + ": along " + axis +
-                       " coordinates lie where the element changes; they are taken as ONNX Runtime computes them in float32, other "
-                       "programs may read a neighbour");
-  }
+  call.lowering.note(place_of(call.node) + ": along " + axis +
+                     (jumps ? " coordinates lie where the element changes; they are taken as ONNX Runtime computes them in float32, other "
+                              "programs may read a neighbour"
+                            : " the weights are those of exact coordinates, which programs round"));
   call.real_only(by == Followed::by_onnxruntime,
                  jumps ? "coordinates away from where the element changes"
                        : "weights that are multiples of 1/64 (cubic: of 2^-17), of exact coordinates",
@@ -258,6 +257,7 @@ std::int64_t scaled_length(const Call& call, const Axis& a) {
   const auto length = static_cast<std::int64_t>(a.rounded.scale * static_cast<float>(a.extent));
   const std::int64_t exact = whole(a.exact.scale * Rational(a.extent));
   if (length != exact) {
+    call.lowering.inference_may_differ = true;
     call.lowering.note(place_of(call.node) + ": axis " + std::to_string(a.axis) + " gets the length " + std::to_string(length) +
                        ", the float32 product of its extent and scale, as programs compute it; the exact product is below " +
                        std::to_string(exact + 1));

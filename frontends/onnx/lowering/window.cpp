@@ -67,6 +67,11 @@ void pad_same(const Call& call, WindowAttributes& window) {
     const std::int64_t results = (extent + stride - 1) / stride;
     const std::int64_t total = (results - 1) * stride + covered(window, axis) - extent;
     split_pads(window, axis, total > 0 ? total : 0, mode == AutoPad::same_upper);
+    const bool dilated = call.node.op_type.ends_with("Pool") && window.dilations[axis] != 1 && window.kernel[axis] != 1;
+    if (!dilated && (call.node.op_type != "LpPool" || total >= 0)) continue;
+    call.lowering.note(place_of(call.node) + ": ONNX Runtime pads otherwise, without regard to dilations, or less than nothing");
+    call.real_only(false, "explicit pads",
+                   "auto_pad with dilations, or with strides beyond the kernel, which ONNX Runtime computes otherwise");
   }
 }
 
@@ -185,6 +190,7 @@ Results lower_pool(Call& call) {
   WindowAttributes window = common_window(call, entries(call, "kernel_shape", x.size() - 2, 1, {}));
   pad_same(call, window);
   window.ceil_mode = call.attribute("ceil_mode", std::int64_t{0}) != 0;
+  call.lowering.inference_may_differ |= window.ceil_mode;  // it counts windows that start behind the operand
   const bool averages = call.node.op_type == "AveragePool";
   if (averages) window.count_include_pad = call.attribute("count_include_pad", std::int64_t{0}) != 0;
   const Operand y = call.emit(averages ? Op::avg_pool : Op::max_pool, {call.in(0)}, window);

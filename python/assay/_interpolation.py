@@ -6,6 +6,7 @@ what it does with unit vectors along each axis, and that is exported, as Gather 
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable, Sequence
 
@@ -56,8 +57,8 @@ def _resized(torch: Any, name: str, input: Any, size: Any = None, scale_factor: 
 
     if not input.is_floating_point() or mode == "area":  # an adaptive pool, which exporters know
         return torch.nn.functional.interpolate(input, size, scale_factor, **options)
-    for axis in range(axes):
-        input = _axis_resized(torch, input, axis + 2, shape[axis + 2], mode, lambda probe, axis=axis: along(axis, probe))
+    for axis in reversed(range(axes)):  # the order in which PyTorch sums
+        input = _axis_resized(torch, input, axis + 2, shape[axis + 2], mode, functools.partial(along, axis))
     return input
 
 

@@ -10,10 +10,12 @@ import dataclasses
 import math
 import os
 import tempfile
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Protocol, Sequence, Union
 
 from assay import _arguments, _checks, _models, _onnx_models, _programs
 from assay._arrays import Bits, bits_of
+from assay._checks import Node
 from assay._onnx_models import Imported
 from assay._reports import Case, Report, case_of
 from assay._trace import Trace
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from assay._comparison import Comparison
 
 Arrays = Mapping[str, Any]
+_LONGEST_WEIGHT = 2**17  # a multiple of its reciprocal: programs compute such weights exactly (docs/onnx.md, Coordinates)
 LEVELS = {"disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
 
 
@@ -188,6 +191,10 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
     for step in sorted(taken, key=made.__getitem__):
         places, nodes, results = found.region([step], names)
         bits = values[taken[step]]
+        if any(_has_rounded_weights(node) for node in nodes):
+            names[step] = trace.given(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
+            trace.opaque.append({"name": "interpolation, whose weights programs round", "results": [names[step]]})
+            continue
         names[step] = trace.add(trace.fresh(taken[step]), bits.dtype, bits.shape, bits.data)
         trace.region(taken[step], "run", [names[place] for place in places], [names[step]], nodes, results)
     for name, bits in values.items():  # copies of what is there: the same value under another name, or a constant
@@ -198,6 +205,12 @@ def _recording(runner: Runner, model: bytes, found: Imported, inputs: Mapping[st
     trace.outputs = [names[found.values[name]] for name in found.outputs]
     return Recording(runner.name, model, trace.to_bytes(), {name: outputs[name] for name in found.outputs},
                      sorted(values, key=lambda name: made.get(found.values[name], -1)), found.hidden)
+
+
+def _has_rounded_weights(node: Node) -> bool:
+    """Interpolation whose exact weights have more bits than programs compute from float32 coordinates: no contract is known."""
+    weights = (node.get("attributes") or {}).get("weights", []) if node["op"] == "weighted_gather" else []
+    return any(_LONGEST_WEIGHT % Fraction(weight).denominator for weight in weights)
 
 
 def random_inputs(model: Any, seed: int = 1) -> dict[str, Any]:

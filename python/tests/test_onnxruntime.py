@@ -141,3 +141,14 @@ def test_wrong_use():
     unknown = model([h.make_node("NonMaxSuppression", ["x", "s"], ["y"])], [("x", FLOAT, [1, 2, 4]), ("s", FLOAT, [1, 1, 2])], [("y", INT64, None)])
     with pytest.raises(Refused, match="NonMaxSuppression"):
         record(unknown, {"x": floats(1, 2, 4), "s": floats(1, 1, 2)})
+
+
+@pytest.mark.parametrize("scale, mode, verdict", [(2.0, "linear", "passed"), (1.5, "linear", "undecided"), (0.7, "nearest", "passed"), (1 / 3, "nearest", "passed")])
+def test_interpolation_by_a_runtime_is_not_accused(scale, mode, verdict):
+    """Programs round weights from coordinates: nothing is said of those; lengths and nearest elements are those of ONNX Runtime."""
+    where = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"} if mode == "nearest" else {}
+    scales = nh.from_array(np.float32([1, 1, scale, scale]), "s")
+    resize = h.make_graph([h.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, **where)], "g", [h.make_tensor_value_info("x", 1, [1, 1, 9, 30])],
+                          [h.make_tensor_value_info("y", 1, None)], [scales])
+    x = np.random.default_rng(1).normal(size=(1, 1, 9, 30)).astype(np.float32)
+    assert record(h.make_model(resize, opset_imports=[h.make_opsetid("", 13)], ir_version=8), {"x": x}).audit().verdict == verdict

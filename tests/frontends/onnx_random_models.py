@@ -216,7 +216,7 @@ def pool(d, op):
     kernel, given = window(d, axes)
     if opset >= {"LpPool": 18}.get(op, 10) and "auto_pad" not in given and d.chance(0.4):
         given["ceil_mode"] = 1
-    if opset >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[op] and "auto_pad" not in given and d.chance(0.3):
+    if opset >= {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}[op] and d.chance(0.3):
         given["dilations"] = [d.whole(1, 2) for _ in range(axes)]
     if op == "AveragePool":
         given["count_include_pad"] = d.one_of(None, 0, 1)

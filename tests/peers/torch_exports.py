@@ -66,7 +66,6 @@ def interpolation(d):
         options["size"] = [d.whole(1, 13) for _ in range(axes)]
     else:
         options["scale_factor"] = d.one_of(1 / 3, 0.5, 0.6, 0.7, 1.3, 1.5, 2.0, 3.0, float(d.random.uniform(0.4, 3)))
-        options["recompute_scale_factor"] = d.one_of(None, True)
     return f"interpolate {options}", lambda x: F.interpolate(x, **options), (x,)
 
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,10 +122,7 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
       ->type_name("FOLDER");
   verb->add_option("--jobs", options.jobs, "of a run: certificates at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->callback([&options, &exit, verb] {
-    std::error_code error;
-    const bool is_run = options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error);
-    refuse_unread_by_check(*verb, options, is_run);
-    if (is_run) {
+    if (refuse_unread_by_check(*verb, options)) {
       exit = check_run_verb(options);
       return;
     }
@@ -160,7 +156,10 @@ void add_bounds(CLI::App& app, BoundsOptions& options, int& exit) {
   add_limits(verb, options.limits);
   add_statement(verb, options.statement);
   add_json(verb, options.json);
-  verb->callback([&] { exit = bounds(options); });
+  verb->callback([&options, &exit, verb] {
+    if (options.method == "ibp") refuse_unread(*verb, "--method ibp, which has no limit", {"--timeout"});
+    exit = bounds(options);
+  });
 }
 
 void add_inspect(CLI::App& app, InspectOptions& options, int& exit) {

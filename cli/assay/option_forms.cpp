@@ -30,12 +30,16 @@ void refuse_unread(const CLI::App& verb, const std::string& form, std::initializ
   }
 }
 
-void refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options, bool is_run) {
-  if (is_run)
-    return refuse_unread(verb, "the folder of a run",
-                         {"--expect", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
+  std::error_code error;
+  if (options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error)) {
+    refuse_unread(verb, "the folder of a run",
+                  {"--expect", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+    return true;
+  }
   refuse_unread(verb, "certificates, but with the folder of a run", {"--model", "--data", "--labels", "--properties", "--jobs"});
   if (!is_check_gate(options)) refuse_unread(verb, "one certificate without --expect or a report", {"--most-undecided"});
+  return false;
 }
 
 void refuse_unread_by_inspect(const CLI::App& verb, const InspectOptions& options) {

@@ -119,6 +119,10 @@ Rejection beyond_device(const ProbeOptions& options) {
 }  // namespace
 
 int probe(const ProbeOptions& options) {
+  if (options.all && !options.trace.empty()) {
+    std::fprintf(stderr, "assay probe: --trace does not go with --all: each op would write it again\n");
+    return kExitUsage;
+  }
   const std::vector<std::string> regions = asked_regions(options);
   std::vector<Op> ops = options.all ? computing_ops() : regions.empty() ? ops_named(options.op) : std::vector<Op>();
   std::erase_if(ops, [](Op op) { return op_row(op).op_class == OpClass::leaf; });

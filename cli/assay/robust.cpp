@@ -86,7 +86,7 @@ class Largest {
 
 int required(const RobustOptions& options, const runs::RobustTally& tally) {
   if (!options.require) return kExitYes;
-  int exit = kExitYes;
+  int exit = tally.radii.empty() ? kExitUndecided : kExitYes;  // nothing was asked, and nothing was shown
   for (const runs::RobustCount& one : tally.radii) {
     const auto all = static_cast<double>(one.certified + one.falsified + one.undecided);
     if (static_cast<double>(one.certified) >= *options.require * all) continue;

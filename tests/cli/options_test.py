@@ -17,7 +17,7 @@ VALUES = {"--expect": "sat", "--statement": "full", "--junit": "x", "--sarif": "
           "--images": "1", "--model-explorer": "x", "--network": MODEL, "--box": ("0", "1"), "--method": "ibp", "--values": "x", "--items": "3", "--tensor": "x",
           "--elements": "1", "--show": "all", "--budget": "1e12", "--memory": "4G", "--backend": "eager", "--device": "cpu", "--range": ("0", "1"), "--draws": "2",
           "--output": "x", "--save": "x", "--seed": "3", "--rerun": "eager", "--each": (), "--require": "0.5", "--first": "2", "--every": "2", "--part": "1/2",
-          "--stream": (), "--sbatch": "x", "--bounds": (), "--weighted": (), "--list": "x"}
+          "--stream": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x"}
 NUMBER_REFUSES = ["--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels", "--items", "--tensor", "--memory", "--budget"]
 FILE_REFUSES = ["--property", "--box", "--values", "--data", "--labels", "--items"]
 
@@ -80,7 +80,8 @@ class Options(Case):
             (["record", MODEL, "x.trace", "--values", "values.json"], ["--range", "--draws"]),
             (["record", MODEL, "x.trace", "--forward-only"], ["--draws", "--output", "--weighted"]),
             (["run", MODEL, "--values", "values.json"], ["--seed"]),
-            (["audit", "run.trace"], ["--seed", "--rerun"]),
+            (["audit", "run.trace"], ["--seed", "--rerun"]), (["probe", "--all"], ["--trace"]), (["verify", MODEL, HOLDS], ["--trim"]),
+            (["bounds", MODEL, HOLDS, "--method", "ibp"], ["--timeout"]),
             (["robust", MODEL, DATA, "--eps", "0.1", "--largest", "0.01"], ["--each", "--require"]),
             (["robust", MODEL, DATA, "--eps", "0.1", "--items", "1"], ["--first", "--every"]),
             (["robust", MODEL, DATA, "--eps", "0.1"], ["--sbatch"]), (["batch", "list.csv"], ["--sbatch"]),
@@ -124,11 +125,48 @@ class Options(Case):
         self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (3, "accepted"), done.stdout)
         self.assertIn("cannot write", done.stderr)
 
+    def test_what_is_read_has_an_effect(self):
+        """Of verbs that have one form: another exit code, a file, or another output."""
+        verify, bounds, record = ["verify", MODEL, HOLDS], ["bounds", MODEL, HOLDS], ["record", MODEL, "r.trace"]
+        shutil.rmtree(self.files / "cubes", ignore_errors=True)
+        split = ["split", MODEL, HOLDS]
+        cases = [
+            (verify, "--budget 1", 3), (verify, "--memory 1K", 4), (verify, "--expect sat", 1), (verify, "--serialise-assignments x", 4), (verify, "--proof p.assay", "p.assay"),
+            (verify, "--statement s.txt", "s.txt"), (verify, "--json=v.json", "v.json"), (verify, "--timeout 0", 2), (verify, "--scale 0", 2), (verify, "--threads 0", 2),
+            (verify, "--network x", 2), ([*verify, "--proof", "q.assay"], "--trim=x", 2), (verify, "-q", "differs"),
+            *(([*verify, "--json"], option, "differs") for option in ("--semantics float32", "--seed 5", "--branching input", "--threads 1", "--no-attack", "--timeout 50")),
+            (bounds, "--budget 1", 3), (bounds, "--memory 1K", 4), (bounds, "--method ibp", "differs"), (bounds, "--nodes outputs", "differs"), (bounds, "--timeout x", 2),
+            (bounds, "--statement full", "differs"), (bounds, "--semantics float32", "differs"), (bounds, "--json=b.json", "b.json"),
+            (["statement", MODEL, HOLDS, "--out", "f.statement", "--json"], "--semantics float32", "differs"), (["statement", MODEL, HOLDS], "--out o.statement", "o.statement"),
+            (["statement", MODEL, HOLDS], "--budget 1", 3), (["statement", MODEL, HOLDS], "--memory 1K", 4), (["lint", MODEL], "--json=l.json", "l.json"),
+            (["adjoint", "--op", "neg"], "--seed x", 2), (["adjoint"], "--op neg", 0), (["adjoint", "--op", "neg"], "--all", 2), (["ops", "neg"], "--json", "differs"),
+            (record, "--values none.json", 4), (record, "--device nothing", 2), (record, "--output none", 4), (record, "--forward-only", "differs"), (record, "--json", "differs"),
+            ([*split, "-o", "c1"], "--budget 1", 3), ([*split, "-o", "c2"], "--memory 1K", 4), ([*split, "-o", "c3"], "--timeout 0", 2), ([*split, "-o", "c4"], "--into 0", 2),
+            (["merge", "none", "-o", "m"], "--model " + MODEL, 4), (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--budget 1", 3),
+            (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--semantics float32", 3), (["trim", MODEL, HOLDS, "holds.assay", "-o", "t.assay"], "--json=t.json", "t.json"),
+            (["probe", "--op", "neg", "--small"], "--dtype float64", "differs"), (["probe", "--op", "neg", "--small"], "--trace p.trace", "p.trace"),
+            (["probe", "--op", "neg", "--small"], "--forward-only", "differs"), (["probe", "--op", "neg"], "--small", "differs"),
+            (["probe", "--op", "neg", "--small"], "--junit p.xml", "p.xml"), (["probe", "--op", "neg", "--small"], "--write-baseline w.json", "w.json"),
+            (["audit", "run.trace"], "--memory 1K", 3), (["audit", "run.trace"], "--sample 1", "differs"), (["audit", "run.trace"], "--model none.onnx", 4),
+            (["gradcheck", "run.trace"], "--kinks x", 2), (["gradcheck", "run.trace"], "--baseline none.json", 4), (["run", MODEL], "--seed 9", "differs"),
+        ]
+        for base, option, wanted in cases:
+            with self.subTest(base=base, option=option):
+                done = self.ran(*base, *option.split())
+                if isinstance(wanted, int):
+                    self.assertEqual(done.returncode, wanted, (done.stdout[:300], done.stderr[:300]))
+                elif wanted == "differs":
+                    plain = self.ran(*base)
+                    def said(one):
+                        return re.sub(r"[0-9.e-]+ ?s\b|_seconds\": [0-9.e-]+", "", one.stdout) + re.sub(r"[0-9.e-]+ s\b", "", one.stderr)
+                    self.assertNotEqual(said(done), said(plain))
+                else:
+                    self.assertTrue((self.files / wanted).exists(), (done.returncode, done.stderr[:300]))
+
     def test_every_option_is_known_here(self):
         """An option that is added is one of a form above, or has been thought about: its effect has a test."""
         helps = {verb: assay(verb, "--help").stdout for verb in re.findall(r"^  ([a-z]+) +[A-Z]", assay("--help").stdout, re.M)}
         self.assertGreater(len(helps), 20)
-        with_forms = {"check", "report", "inspect", "gradcheck", "record", "run", "audit", "robust", "batch"}
         read_always = {
             "check": "--exact --threads --memory --budget --json --semantics", "report": "--out --perfetto --json",
             "inspect": "--summary --out --json --number --show --model-explorer --budget --memory",
@@ -137,8 +175,18 @@ class Options(Case):
             "audit": "--model --shrink --jobs --sample --memory --baseline --write-baseline --junit --sarif --markdown --waivers --today --most-undecided --json",
             "robust": "--eps --norm --labels --scale --mean --std --clip --largest --semantics --run --resume --pack --slurm --jobs --timeout --seed --memory --quiet --json "
                       "--items --properties",
+            "verify": "--branching --budget --expect --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement "
+                      "--threads --timeout --trim --verbose",
+            "bounds": "--budget --json --memory --method --nodes --semantics --statement --timeout", "statement": "--budget --json --memory --out --semantics",
+            "lint": "--json", "eval": "--json", "ops": "--json", "gather": "--json", "adjoint": "--all --json --op --seed",
+            "split": "--branching --budget --into --json --memory --no-attack --out --seed --semantics --threads --timeout",
+            "solve": "--branching --budget --json --memory --model --no-attack --out --property --seed --threads --timeout",
+            "merge": "--budget --json --memory --model --out --property", "trim": "--budget --json --memory --out --semantics --timeout",
+            "probe": "--all --backend --baseline --device --dtype --forward-only --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today "
+                     "--trace --waivers --write-baseline",
             "batch": "--expected --most --semantics --run --resume --pack --slurm --jobs --timeout --seed --memory --quiet --json --items --properties"}
-        for verb in with_forms:
+        self.assertEqual(set(read_always) | {"supports", "capabilities"}, set(helps))  # of these two each option is a question
+        for verb in read_always:
             options = set(re.findall(r"(?:^ +|,)(--[a-z-]+)", helps[verb], re.M)) - {"--help"}
             self.assertLessEqual(options, set(VALUES) | {"--retry-undecided"} | set(read_always[verb].split()), verb)
 

@@ -149,6 +149,8 @@ class Selections(Case):
         self.assertEqual(sorted({one["item"] for one in self.results(parts[1])}), [7, 11])
         self.assertEqual(assay("gather", self.folder / "both", *parts).returncode, 0)
         self.assertEqual(assay("check", self.folder / "both").returncode, 0)
+        done = assay(*self.WORDS, "--items", "3", "--part", "2/2", "--require", "0.9")
+        self.assertEqual(done.returncode, 3, done.stdout)  # nothing was asked
         for items in ("x", "3-", "5-3", "360", "3,,4", "-1", "18446744073709551616"):
             done = assay(*self.WORDS, "--items", items)
             self.assertEqual((done.returncode, "--items" in done.stderr), (2, True), done.stderr)

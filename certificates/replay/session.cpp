@@ -18,7 +18,7 @@ std::uint64_t bytes_of(std::size_t terms) { return 64 + sizeof(Cut::Term) * term
 // together share what they read.
 constexpr double kWorthAThread = 1e7;
 constexpr std::size_t kElementsOfThread = 16;
-constexpr std::size_t kWorkOfCopy = 25;  // of a pointer to a cut, times three: each cut makes a list of its own, with those before it
+constexpr std::size_t kWorkOfCopy = 100;  // of a pointer to a cut, times three: each cut makes a list of its own, with those before it
 
 Rejection structure(const char* required, std::string found) {
   return {Rejection::Kind::malformed, "session.structure", "", required, std::move(found), "see the grammar in certificates/FORMAT.md"};

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "assay/check/vacuity.h"
 #include "kernel/proof/theorem_text.h"
 
 namespace assay::cli {
@@ -20,6 +21,7 @@ void print_report(const char* program, const CheckReport& report, bool full) {
   std::printf("%s\n", check::word(report.verdict));
   if (report.theorem) {
     const std::string text = kernel::theorem_text(*report.theorem, full);
+    if (const std::string why = check::vacuity(*report.theorem); !why.empty()) std::printf("vacuous: %s\n", why.c_str());
     std::printf("%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
     print_notes(stdout, report.notes);
   }

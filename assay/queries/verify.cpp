@@ -1,8 +1,9 @@
 #include "assay/queries/verify.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
+
+#include "assay/check/vacuity.h"
 
 namespace assay::queries {
 namespace {
@@ -21,14 +22,6 @@ const char* word_of(search::Result::Answer answer) {
       return "split";
   }
   return "unknown";
-}
-
-// Every case has a row without variables that does not hold: the assertions contradict each other whatever the input.
-bool is_contradiction(const kernel::Property& property) {
-  const auto never = [](const kernel::Row& row) {
-    return row.terms.empty() && (row.bound.sign() < 0 || (row.strict && row.bound.sign() == 0));
-  };
-  return std::ranges::all_of(property.cases, [&](const kernel::Case& one) { return std::ranges::any_of(one.rows, never); });
 }
 
 }  // namespace
@@ -79,10 +72,8 @@ Verified violated_at(const std::shared_ptr<const kernel::Problem>& problem, cons
 std::uint64_t search_memory(std::uint64_t most) { return most / 4 * 3; }
 
 std::string sentence(const Verified& verified) {
-  if (verified.answer == "unsat" && verified.theorem && verified.theorem->vacuous())
-    return "property HOLDS VACUOUSLY: an input box of the property is empty";
-  if (verified.answer == "unsat" && verified.theorem && is_contradiction(verified.theorem->problem()->statement().property))
-    return "property HOLDS VACUOUSLY: its assertions contradict each other, whatever the input";
+  const std::string vacuous = verified.theorem ? check::vacuity(*verified.theorem) : "";
+  if (!vacuous.empty()) return "property HOLDS VACUOUSLY: " + vacuous;
   if (verified.answer == "unsat") return "property HOLDS: no input of the box reaches the unsafe set";
   if (verified.answer == "sat") return "property VIOLATED: the input below lies in the box and reaches the unsafe set";
   return "UNDECIDED: " + (verified.reason.empty() ? std::string("the search gave up") : verified.reason);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "assay/check/vacuity.h"
 #include "assay/queries/verify.h"
 #include "formats/datasets/csv_rows.h"
 #include "formats/datasets/dataset.h"
@@ -87,6 +88,7 @@ class BatchWork {
     if (!verified.value().theorem) return end(result, verified.value().answer, verified.value().reason);
     if (verified.value().unwritten) return file.value().unwritten(*verified.value().unwritten);
     result["answer"] = verified.value().answer;
+    if (const std::string why = check::vacuity(*verified.value().theorem); !why.empty()) result["vacuous"] = why;
     return file.value().keep(*problem, result);
   }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "assay/check/vacuity.h"
 #include "assay/queries/scale.h"
 #include "assay/queries/verify.h"
 #include "assay/runs/gather.h"
@@ -171,6 +172,7 @@ class RobustWork {
     result["seconds"] = search::seconds_since(start);
     result["nodes"] = verified.statistics.nodes;
     if (!verified.theorem) return undecided(verified.answer == "timed-out" ? "timed out" : verified.reason);
+    if (const std::string why = check::vacuity(*verified.theorem); !why.empty()) return undecided("a certificate would be vacuous: " + why);
     if (verified.answer == "sat" && !instance.value().contains(verified.theorem->witness().inputs))
       return undecided("the witness that was found lies outside the ball, inside the decimals around it");
     if (verified.unwritten) return file.value().unwritten(*verified.unwritten);

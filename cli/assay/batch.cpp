@@ -1,9 +1,11 @@
 // `assay batch`: the properties of lists, with a folder that keeps the evidence.
 #include "assay/runs/batch.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "assay/check/cost.h"
@@ -100,7 +102,7 @@ int batch(const BatchOptions& options) {
   if (instances.size() < run.jobs) request.search.threads = std::max(1u, run.jobs / static_cast<unsigned>(instances.size()));
 
   runs::BatchTotals totals;
-  std::vector<std::string> mistakes;
+  std::vector<std::string> mistakes, vacuous;
   std::vector<Json> undecided;
   const auto add = [&](const Json& result) {
     totals.add(result);
@@ -112,6 +114,11 @@ int batch(const BatchOptions& options) {
     const std::string other = answer == "sat" ? "unsat" : answer == "unsat" ? "sat" : "";
     if (known != expected.end() && !other.empty() && known->second == other)
       mistakes.push_back(model + " " + property + ": " + answer + ", expected " + other);
+    const std::string why = runs::text_of(result, "vacuous");
+    if (why.empty()) return;
+    vacuous.push_back(model + " " + property + ": unsat is vacuous, since " + why);
+    if (known != expected.end() && known->second == answer && !options.allow_vacuous)
+      mistakes.push_back(vacuous.back() + "; mend the property, or allow it with --allow-vacuous");
   };
   std::unique_ptr<runs::Store> store;
   std::set<std::size_t> known;
@@ -151,8 +158,16 @@ int batch(const BatchOptions& options) {
   progress.clear();
   const std::vector<runs::BatchCount> counts = totals.counts();
   Json report = begin_report(kBatchSchema, run, ran, start);
-  report.update({{"instances", instances.size()}, {"results", totals.results()}, {"categories", json_of(counts)}, {"mistakes", mistakes}});
+  report.update({{"instances", instances.size()},
+                 {"results", totals.results()},
+                 {"categories", json_of(counts)},
+                 {"vacuous", vacuous},
+                 {"mistakes", mistakes}});
   if (!run.stream && run.json != "-") print_counts(counts);
+  constexpr std::size_t kMost = 20;
+  for (const std::string& one : std::span(vacuous).first(std::min(kMost, vacuous.size())))
+    std::fprintf(stderr, "%s\n", printable(one, SIZE_MAX).c_str());
+  if (vacuous.size() > kMost) std::fprintf(stderr, "... and %zu more that are vacuous\n", vacuous.size() - kMost);
   for (const std::string& one : mistakes) std::fprintf(stderr, "not as expected: %s\n", printable(one, SIZE_MAX).c_str());
   const bool errors = std::ranges::any_of(counts, [](const runs::BatchCount& one) { return one.error > 0; });
   const auto unwritten =

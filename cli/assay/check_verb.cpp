@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "assay/check/vacuity.h"
 #include "cli/assay/certificate_list.h"
 #include "cli/assay/file_kind.h"
 #include "cli/assay/gate.h"
@@ -57,9 +58,9 @@ void add_rejection(const Rejection& why, int exit, const CertificateQuery& query
   one.findings.push_back(std::move(finding));
 }
 
-void add_theorem(const CheckReport& report, const CertificateQuery& query, const StatementChoice& statement, GateCase& one) {
+void add_theorem(const CheckReport& report, const CertificateQuery& query, const CheckOptions& options, GateCase& one) {
   one.op = report.theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
-  one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(statement)));
+  one.statement = lines_of(kernel::theorem_text(*report.theorem, is_full(options.statement)));
   for (const std::string& note : report.notes) one.statement.push_back("note: " + note);
   if (!query.expect.empty() && query.expect != one.op) {
     one.failed = 1;
@@ -70,12 +71,18 @@ void add_theorem(const CheckReport& report, const CertificateQuery& query, const
                             {},
                             1,
                             {}});
-  } else if (report.theorem->vacuous()) {
-    one.vacuous = 1;
-    one.findings.push_back({Finding::Kind::vacuous, "check.vacuous", query.certificate, "the input region is empty", {}, 1, {}});
-  } else {
-    one.passed = 1;
+    return;
   }
+  const std::string vacuous = check::vacuity(*report.theorem);
+  (vacuous.empty() || options.allow_vacuous ? one.passed : one.failed) = 1;
+  if (!vacuous.empty())
+    one.findings.push_back({options.allow_vacuous ? Finding::Kind::vacuous : Finding::Kind::failure,
+                            "check.vacuous",
+                            query.certificate,
+                            "the proof is vacuous: " + vacuous,
+                            {"mend the property, or allow it with --allow-vacuous"},
+                            1,
+                            {}});
 }
 
 GateCase case_of(const CertificateQuery& query, const CheckOptions& options) {
@@ -87,7 +94,7 @@ GateCase case_of(const CertificateQuery& query, const CheckOptions& options) {
   one.file = query.certificate;
   one.seconds = report.cpu_seconds;
   if (report.theorem)
-    add_theorem(report, query, options.statement, one);
+    add_theorem(report, query, options, one);
   else if (report.why)
     add_rejection(*report.why, exit_code(report), query, one);
   return one;

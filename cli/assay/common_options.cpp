@@ -74,6 +74,11 @@ void add_timeout(CLI::App* verb, std::string& timeout, const std::string& descri
   });
 }
 
+CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed) {
+  return verb->add_flag("--allow-vacuous", allowed,
+                        "let an expected unsat pass that says nothing about the network: its property is contradictory");
+}
+
 void add_branching(CLI::App* verb, std::string& branching) {
   verb->add_option("--branching", branching, "what is split")->check(CLI::IsMember({"auto", "input", "relu"}))->capture_default_str();
 }

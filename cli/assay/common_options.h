@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace assay::cli {
 
@@ -21,6 +22,8 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description);
 void add_limits(CLI::App* verb, Limits& limits);
 // --timeout, a time above 0.
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description);
+// Of verbs that fail where an answer is not the one that was expected.
+CLI::Option* add_allow_vacuous(CLI::App* verb, bool& allowed);
 void add_branching(CLI::App* verb, std::string& branching);
 [[nodiscard]] search::Options::Branching branching_named(const std::string& name);
 

@@ -62,7 +62,9 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
   add_branching(verb, options.branching);
   verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
-  verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
+  CLI::Option* expect =
+      verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
+  add_allow_vacuous(verb, options.allow_vacuous)->needs(expect);
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);
   add_statement(verb, options.statement);
@@ -106,6 +108,7 @@ void add_check(CLI::App& app, CheckOptions& options, int& exit) {
                    "not where the run says")
       ->type_name("FILE");
   verb->add_option("--expect", options.expect, "the answer that each certificate has to prove")->check(CLI::IsMember({"sat", "unsat"}));
+  add_allow_vacuous(verb, options.allow_vacuous);
   verb->add_flag("--exact", options.exact, "decide every step in exact arithmetic");
   add_semantics(verb, options.semantics);
   verb->add_option("--threads", options.limits.threads, "how many threads replay each certificate")

@@ -33,12 +33,13 @@ void refuse_unread(const CLI::App& verb, const std::string& form, std::initializ
 bool refuse_unread_by_check(const CLI::App& verb, const CheckOptions& options) {
   std::error_code error;
   if (options.files.size() == 1 && std::filesystem::is_directory(options.files[0], error)) {
-    refuse_unread(verb, "the folder of a run",
-                  {"--expect", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
+    refuse_unread(
+        verb, "the folder of a run",
+        {"--expect", "--allow-vacuous", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--today", "--most-undecided"});
     return true;
   }
   refuse_unread(verb, "certificates, but with the folder of a run", {"--model", "--data", "--labels", "--properties", "--jobs"});
-  if (!is_check_gate(options)) refuse_unread(verb, "one certificate without --expect or a report", {"--most-undecided"});
+  if (!is_check_gate(options)) refuse_unread(verb, "one certificate without --expect or a report", {"--allow-vacuous", "--most-undecided"});
   return false;
 }
 

@@ -36,6 +36,7 @@ struct VerifyOptions {
   std::string branching = "auto";
   bool no_attack = false;
   std::string expect;
+  bool allow_vacuous = false;  // what holds whatever the network computes is the expected answer, too
   std::string serialise_directory;
   std::optional<ExecutionModel> semantics;
   StatementChoice statement;
@@ -117,6 +118,7 @@ struct CheckOptions {
   unsigned jobs = 1;                // certificates of a run at the same time
   std::string list;                 // a file of such lines
   std::string expect;               // sat, unsat: the answer that every certificate has to prove; empty: either
+  bool allow_vacuous = false;       // of several: a proof that says nothing about the network passes
   bool exact = false;
   std::optional<ExecutionModel> semantics;
   Limits limits;

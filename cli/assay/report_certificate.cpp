@@ -1,6 +1,7 @@
 // `assay report CERTIFICATE`: what it proves, what that rests on, its tree; with the model, bounds beside sampled values, node by node.
 #include <utility>
 
+#include "assay/check/vacuity.h"
 #include "assay/pages/chart.h"
 #include "cli/assay/interruption.h"
 #include "cli/assay/proof_tree.h"
@@ -41,10 +42,12 @@ void add_verdict(pages::Page& page, const ReportOptions& options, const CheckRep
   const std::string verdict = check::word(report->verdict);
   std::string text = "<p><span class=\"verdict " + verdict + "\">" + verdict + "</span>: ";
   if (report->theorem) {
+    const std::string vacuous = check::vacuity(*report->theorem);
     const bool holds = report->theorem->kind() == kernel::Theorem::Kind::unsatisfiable;
     text += std::string("the kernel has replayed the certificate when this page was made; the property ") +
-            (holds ? report->theorem->vacuous() ? "holds vacuously, since its input box is empty" : "holds for every input of its boxes"
-                   : "is violated at the witness") +
+            (!holds            ? "is violated at the witness"
+             : vacuous.empty() ? "holds for every input of its boxes"
+                               : "holds vacuously: " + vacuous) +
             ".</p>\n";
   } else {
     text += pages::html_text(report->why->to_text()) + "</p>\n";

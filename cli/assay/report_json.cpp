@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "assay/check/cost.h"
+#include "assay/check/vacuity.h"
 #include "assay/queries/verify.h"
 #include "cli/assay/report.h"
 #include "kernel/proof/theorem_text.h"
@@ -201,7 +202,9 @@ Json theorem_json(const kernel::Theorem& theorem, const StatementChoice& shown) 
   Json json;
   const bool sat = theorem.kind() == kernel::Theorem::Kind::satisfiable;
   json["kind"] = sat ? "satisfiable" : "unsatisfiable";
-  json["vacuous"] = theorem.vacuous();
+  const std::string why = check::vacuity(theorem);
+  json["vacuous"] = !why.empty();
+  if (!why.empty()) json["vacuous_since"] = why;
   json["assumptions"] = theorem.assumptions();
   json["text"] = kernel::theorem_text(theorem, is_full(shown));
   if (sat) json["witness"] = witness_json(theorem);

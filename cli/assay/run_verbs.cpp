@@ -114,8 +114,10 @@ void add_robust(CLI::App& app, RobustOptions& options, int& exit) {
 void add_batch(CLI::App& app, BatchOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("batch", "Decide the properties of lists, such as VNN-COMP's instances.csv");
   verb->add_option("LISTS", options.lists, "files with lines MODEL,PROPERTY[,TIMEOUT], paths relative to them")->required();
-  verb->add_option("--expected", options.expected, "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 where an answer is the other one")
-      ->type_name("FILE");
+  CLI::Option* expected = verb->add_option("--expected", options.expected,
+                                           "a file with lines MODEL,PROPERTY,sat|unsat; exit 1 where an answer is the other one")
+                              ->type_name("FILE");
+  add_allow_vacuous(verb, options.allow_vacuous)->needs(expected);
   verb->add_option("--most", options.most, "limit of each instance where its list allows more, e.g. 60, 90s, 5m")->type_name("TIME");
   add_named_semantics(verb, options.semantics, "as for verify; without it what each property says");
   add_run(verb, options.run);

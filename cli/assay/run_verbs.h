@@ -50,7 +50,8 @@ struct RobustOptions {
 struct BatchOptions {
   std::vector<std::string> lists;
   std::string expected, most;
-  std::string semantics;  // empty: what each property says
+  bool allow_vacuous = false;  // an expected unsat that says nothing about the network is no mistake
+  std::string semantics;       // empty: what each property says
   RunOptions run;
 };
 

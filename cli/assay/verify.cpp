@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "assay/check/cost.h"
+#include "assay/check/vacuity.h"
 #include "assay/queries/trim.h"
 #include "assay/queries/verify.h"
 #include "certificates/format/writer.h"
@@ -122,6 +123,8 @@ std::string assignment(const kernel::Theorem& theorem, const vnnlib::PropertyFil
 void print_answer(const VerifyReport& report, const Loaded& loaded) {
   std::printf("%s\n", report.answer.c_str());
   if (report.answer == "sat") std::fputs(assignment(*report.theorem, loaded.property).c_str(), stdout);
+  if (const std::string why = report.theorem ? check::vacuity(*report.theorem) : ""; !why.empty())
+    std::printf("vacuous: %s\n", why.c_str());
   std::fflush(stdout);
 }
 
@@ -181,10 +184,17 @@ void print_summary(const VerifyReport& report, const VerifyOptions& options) {
     std::fprintf(stderr, "certificate: none, because nothing was decided; %s was not written\n", report.proof.c_str());
 }
 
-// --expect W: another decided word is 1, an undecided one is 3.
-int exit_for(const std::string& answer, const std::string& expect) {
-  if (expect.empty() || answer == expect) return kExitYes;
-  return answer == "sat" || answer == "unsat" ? kExitNo : kExitUndecided;
+// --expect W: another decided word is 1, an undecided one is 3. So is 1, with a sentence, the word itself where it says nothing about the network.
+int exit_for(const VerifyReport& report, const VerifyOptions& options) {
+  if (options.expect.empty()) return kExitYes;
+  if (report.answer != options.expect) return report.theorem ? kExitNo : kExitUndecided;
+  const std::string vacuous = check::vacuity(*report.theorem);
+  if (vacuous.empty() || options.allow_vacuous) return kExitYes;
+  std::fprintf(
+      stderr,
+      "assay verify: --expect unsat is not met: the answer is vacuous, since %s; mend the property, or allow it with --allow-vacuous\n",
+      vacuous.c_str());
+  return kExitNo;
 }
 
 // For the reason of an undecided run, whatever ended it.
@@ -390,7 +400,7 @@ int verify(const VerifyOptions& options) {
   if (auto searched = run_search(options, deadline, scale, *progress, report); !searched)
     return refuse_report(report, options, searched.rejection());
   const bool was_interrupted = is_interrupted() && !report.theorem;
-  report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report.answer, options.expect);
+  report.exit = report.why ? kExitUnwritten : was_interrupted ? kExitUndecided : exit_for(report, options);
   if (options.json != "-") print_answer(report, loaded.value());
   trim_certificate(options, deadline, trim, loaded.value(), report);
   report.total_seconds = wall_seconds();

@@ -9,11 +9,11 @@ _assay() {
   done
   case "$verb" in
     "") options="verify check gather report batch robust split solve merge trim bounds inspect statement lint eval adjoint run record audit gradcheck probe supports ops capabilities --help --name --version -h" ;;
-    verify) options="--branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --trim --verbose -h -q -v" ;;
-    check) options="--budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
+    verify) options="--allow-vacuous --branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --trim --verbose -h -q -v" ;;
+    check) options="--allow-vacuous --budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
     report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
-    batch) options="--expected --help --items --jobs --json --memory --most --pack --part --properties --quiet --resume --retry-undecided --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
+    batch) options="--allow-vacuous --expected --help --items --jobs --json --memory --most --pack --part --properties --quiet --resume --retry-undecided --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
     robust) options="--clip --each --eps --every --first --help --items --jobs --json --labels --largest --mean --memory --norm --pack --part --properties --quiet --require --resume --retry-undecided --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
     split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
     solve) options="--branching --budget --help --json --memory --model --no-attack --out --property --seed --threads --timeout -h -o" ;;

@@ -137,5 +137,5 @@ class Question:
 
 def checked(found: Mapping[str, Any]) -> _results.Check:
     return _results.Check(found["verdict"], found["proves"], found["theorem"], found["statement"], found["assumptions"], found["digests"],
-                          None if found["why"] is None else errors.from_rejection(found["why"]), found["vacuous"], found["steps"],
-                          found["times"], found["notes"])
+                          None if found["why"] is None else errors.from_rejection(found["why"]), bool(found["vacuous"]), found["steps"],
+                          found["times"], found["notes"], found["vacuous"])

@@ -5,7 +5,7 @@ import dataclasses
 import fractions
 import html
 import math
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Union
 
 from . import errors
 
@@ -69,15 +69,20 @@ class Check:
     steps: int
     times: Mapping[str, float]
     notes: list[str]
+    vacuous_since: str = ""  # why the proof says nothing about the network, where it does not
 
     def __bool__(self) -> bool:
         return self.verdict == "accepted"
 
     def __repr__(self) -> str:
-        return f"Check({self.verdict}{', proves ' + self.proves if self.proves else ''}{f', {self.why}' if self.why else ''})"
+        return f"Check({self.verdict}{', proves ' + self.proves if self.proves else ''}{_vacuous(self)}{f', {self.why}' if self.why else ''})"
 
     def __str__(self) -> str:
-        return f"{self.verdict}\n{self.theorem or self.why}"
+        return "\n".join(filter(None, (self.verdict, _vacuous(self)[2:], self.theorem or str(self.why))))
+
+
+def _vacuous(answer: Union[Check, Result]) -> str:
+    return f", vacuous: {answer.vacuous_since}" if answer.vacuous else ""
 
 
 class Result:
@@ -85,7 +90,8 @@ class Result:
 
     `answer` is unsat (the property holds), sat (it does not: see `witness`), unknown or timed-out (see `reason`). Of these, `closed_share` is
     the share of the search's tree that is closed, `seconds_left` what the rest takes if it closes at the pace of the last part, and
-    `open_cases` has the smallest bound of each case that is open.
+    `open_cases` has the smallest bound of each case that is open. `vacuous`: an unsat that says nothing about the network, since its input box is
+    empty or its assertions contradict each other; `vacuous_since` says which.
     """
 
     def __init__(self, found: Mapping[str, Any], certificate: Optional[bytes], question: Question) -> None:
@@ -104,13 +110,17 @@ class Result:
         self.open_cases: dict[int, float] = found.get("open_cases", {})
         self.nodes: int = found["nodes"]
         self.leaves: int = found["leaves"]
-        self.vacuous: bool = found["vacuous"]
+        self.vacuous_since: str = found["vacuous"]
         self.certificate = certificate
         self._inputs: Tensors = found["inputs"]
         self._outputs: Tensors = found["outputs"]
         self._witness: Optional[list[str]] = found.get("witness")
         self._reached: Optional[tuple[bytes, bytes]] = found.get("witness_outputs")
         self._question = question
+
+    @property
+    def vacuous(self) -> bool:
+        return bool(self.vacuous_since)
 
     @property
     def exact_witness(self) -> Optional[dict[str, list[fractions.Fraction]]]:
@@ -161,7 +171,7 @@ class Result:
 
     def __repr__(self) -> str:
         size = "" if self.certificate is None else f", certificate of {len(self.certificate)} bytes"
-        return f"Result({self.answer}{', ' + self.reason if self.reason else ''}{size}, {self.times['total']:.3g} s)"
+        return f"Result({self.answer}{_vacuous(self)}{', ' + self.reason if self.reason else ''}{size}, {self.times['total']:.3g} s)"
 
     @property
     def left(self) -> str:

@@ -8,6 +8,7 @@
 
 #include "assay/check/check.h"
 #include "assay/check/cost.h"
+#include "assay/check/vacuity.h"
 #include "assay/queries/bounds.h"
 #include "assay/queries/evaluate.h"
 #include "assay/queries/file_kind.h"
@@ -82,7 +83,7 @@ void add_theorem(nb::dict& dict, const std::optional<kernel::Theorem>& theorem) 
   dict["theorem"] = theorem ? kernel::theorem_text(*theorem, true) : "";
   dict["assumptions"] = theorem ? to_list(theorem->assumptions()) : nb::list();
   dict["proves"] = !theorem ? "" : theorem->kind() == kernel::Theorem::Kind::satisfiable ? "sat" : "unsat";
-  dict["vacuous"] = theorem && theorem->vacuous();
+  dict["vacuous"] = theorem ? check::vacuity(*theorem) : "";
   if (!theorem || theorem->kind() != kernel::Theorem::Kind::satisfiable) return;
   nb::list witness;
   for (const Rational& value : theorem->witness().inputs) witness.append(value.to_string());

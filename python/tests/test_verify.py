@@ -31,6 +31,18 @@ def test_unsat_has_a_certificate_that_the_kernel_accepts(digits):
     assert "unsat" in repr(result) and "<table>" in result._repr_html_() and str(result).startswith("unsat\nproperty HOLDS")
 
 
+@pytest.mark.parametrize("assertion, why", [("(assert (<= X_0 -9))", "the input box of the property is empty"),
+                                            ("(assert (and (<= Y_0 -9) (>= Y_0 9)))", "the property's assertions contradict each other, whatever the network computes")])
+def test_a_vacuous_answer_says_so(digits, assertion, why):
+    result = assay.verify(digits, (DIGITS / "digits_holds.vnnlib").read_text() + assertion)
+    check = result.check()
+    assert (result.answer, result.vacuous, result.vacuous_since) == ("unsat", True, why) and (check.vacuous, check.vacuous_since) == (True, why)
+    assert f"Result(unsat, vacuous: {why}, certificate" in repr(result) and f"proves unsat, vacuous: {why})" in repr(check)
+    assert f"HOLDS VACUOUSLY: {why}" in str(result) and str(check).split("\n")[:2] == ["accepted", f"vacuous: {why}"]
+    plain = assay.verify(digits, DIGITS / "digits_holds.vnnlib")
+    assert plain.vacuous is False and plain.vacuous_since == "" and "vacuous" not in repr(plain) + repr(plain.check()) + str(plain)
+
+
 def test_sat_has_an_exact_witness_inside_the_box(digits, eight):
     numpy = pytest.importorskip("numpy")
     result = assay.verify(digits, DIGITS / "digits_fails.vnnlib", timeout=60)

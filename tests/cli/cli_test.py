@@ -100,6 +100,31 @@ class CommandLine(FolderCase):
         self.assertIn("VACUOUSLY", run.err)
         self.assertEqual(self.check(prop="empty.vnnlib", proof="vacuous").word, "accepted")
 
+    def test_a_vacuous_answer_says_so_and_is_not_the_expected_one(self):
+        box = "".join("(declare-const %s Real)\n" % v for v in ("X_0", "X_1", "Y_0")) + "(assert (and (>= X_0 -1) (<= X_0 1) (>= X_1 -1) (<= X_1 1)))\n"
+        assertions = "the property's assertions contradict each other, whatever the network computes"
+        contradictions = {"(assert (<= 1 0.5))": assertions, "(assert (and (>= Y_0 1) (<= Y_0 0.5)))": assertions, "(assert (and (< Y_0 1) (>= Y_0 1)))": assertions,
+                          "(assert (>= (+ X_0 X_1) 2.5))": assertions, "(assert (> (- X_0 X_1) 2.5))": assertions,
+                          "(assert (and (>= (+ (* 2 Y_0) (* 4 X_1)) 5) (<= (+ Y_0 (* 2 X_1)) 2)))": assertions,
+                          "(assert (<= X_0 -2))": "the input box of the property is empty",
+                          "(assert (or (and (<= X_0 -2) (>= Y_0 0)) (and (<= X_1 -2) (>= Y_0 0))))": "every input box of the property is empty",
+                          "(assert (or (<= X_0 -2) (and (>= Y_0 3) (<= Y_0 2))))": "every case of the property has an empty input box or assertions that contradict each other"}
+        for text, why in contradictions.items():
+            self.write("vacuous.vnnlib", (box + text).encode())
+            run = self.verify("--expect", "unsat", "--proof", self.at("vacuous"), prop="vacuous.vnnlib")
+            self.assertEqual((run.lines, run.exit), (["unsat", "vacuous: " + why], 1), text + run.err)
+            self.assertIn("assay verify: --expect unsat is not met: the answer is vacuous, since " + why, run.err)
+            self.assertEqual(self.verify("--expect", "unsat", "--allow-vacuous", prop="vacuous.vnnlib").exit, 0, text)
+            checked = self.check(prop="vacuous.vnnlib", proof="vacuous")
+            self.assertEqual(checked.lines[:2], ["accepted", "vacuous: " + why], text)
+            report = json.loads(self.verify("--json", prop="vacuous.vnnlib").out)
+            self.assertEqual((report["theorem"]["vacuous"], report["theorem"]["vacuous_since"]), (True, why))
+        for text in ("(assert (>= Y_0 1))", "(assert (>= (+ X_0 X_1) 2))(assert (<= Y_0 -1))", "(assert (and (<= Y_0 -1) (>= Y_0 -1)))",
+                     "(assert (or (<= X_0 -2) (>= Y_0 1)))", "(assert (and (>= (+ (* 2 Y_0) (* 4 X_1)) 40) (<= (+ Y_0 (* 2 X_1)) 20)))"):
+            self.write("speaks.vnnlib", (box + text).encode())
+            run = self.verify("--expect", "unsat", prop="speaks.vnnlib")
+            self.assertEqual((run.out, run.exit), ("unsat\n", 0), text + run.err)
+
     def test_standard_form(self):
         for network in (self.at("net.onnx"), "f=" + self.at("net.onnx")):
             run = Run("assay", "verify", self.at("real.vnnlib"), "--network", network, "--timeout", "60")
@@ -168,8 +193,8 @@ class CommandLine(FolderCase):
     def test_contradictory_and_empty_assertions(self):
         self.write("never.vnnlib", HOLDS.encode() + b"(assert (<= 1 0.5))")
         run = self.verify("--proof", self.at("never"), prop="never.vnnlib")
-        self.assertEqual((run.out, run.exit), ("unsat\n", 0), run.err)
-        self.assertIn("HOLDS VACUOUSLY: its assertions contradict each other", run.err)
+        self.assertEqual((run.out, run.exit), ("unsat\nvacuous: the property's assertions contradict each other, whatever the network computes\n", 0), run.err)
+        self.assertIn("HOLDS VACUOUSLY: the property's assertions contradict each other", run.err)
         self.assertIn("\n  case 0: 0 <= -1\n", run.err)
         self.assertIn("\nnote: property: the assertions contradict each other", run.err)
         for words in ((), ("--exact",)):

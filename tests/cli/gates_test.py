@@ -248,6 +248,16 @@ def certificates(folder):
     check(done.returncode == 0 and "passed with waivers" in done.stdout, f"a waived certificate: {done.stdout}")
     both = (model, holds, folder / "holds.assay", model, fails, folder / "fails.assay")
     check(run("check", *both).returncode == 0 and run("check", *both[:5]).returncode == 2, "several on the command line")
+    vacuous_prop = folder / "vacuous.vnnlib"
+    vacuous_prop.write_text(holds.read_text() + "\n(assert (<= X_0 -9))\n")
+    run("verify", model, vacuous_prop, "--proof", folder / "vacuous.assay")
+    for line, options in (((model, vacuous_prop, "vacuous.assay"), ()), ((model, vacuous_prop, "vacuous.assay", "unsat"), ())):
+        done = gate(good, line, options=options)
+        check(done.returncode == 1 and "check.vacuous: the proof is vacuous: the input box of the property is empty" in done.stdout, f"vacuous: {done.stdout}")
+        failure = xml.etree.ElementTree.parse(files[0]).getroot().find(".//testcase/failure")
+        check(failure is not None and "vacuous" in failure.get("message"), "a vacuous proof fails in JUnit")
+        done = gate(good, line, options=("--allow-vacuous",))
+        check(done.returncode == 0 and "vacuous  " in done.stdout, f"allowed, and told: {done.returncode} {done.stdout}")
     check(run("check").returncode == 2 and run("check", *both, "--list", queries).returncode == 2, "files or a list")
 
 

@@ -17,7 +17,7 @@ VALUES = {"--expect": "sat", "--statement": "full", "--junit": "x", "--sarif": "
           "--images": "1", "--model-explorer": "x", "--network": MODEL, "--box": ("0", "1"), "--method": "ibp", "--values": "x", "--items": "3", "--tensor": "x",
           "--elements": "1", "--show": "all", "--budget": "1e12", "--memory": "4G", "--backend": "eager", "--device": "cpu", "--range": ("0", "1"), "--draws": "2",
           "--output": "x", "--save": "x", "--seed": "3", "--rerun": "eager", "--each": (), "--require": "0.5", "--first": "2", "--every": "2", "--part": "1/2",
-          "--stream": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x"}
+          "--stream": (), "--allow-vacuous": (), "--sbatch": "x", "--trace": "x", "--trim": (), "--timeout": "5", "--bounds": (), "--weighted": (), "--list": "x"}
 NUMBER_REFUSES = ["--network", "--property", "--box", "--bounds", "--method", "--samples", "--values", "--data", "--labels", "--items", "--tensor", "--memory", "--budget"]
 FILE_REFUSES = ["--property", "--box", "--values", "--data", "--labels", "--items"]
 
@@ -55,10 +55,10 @@ class Options(Case):
     def test_what_a_form_does_not_read_is_refused_by_name(self):
         one, several = [MODEL, HOLDS, "holds.assay"], [MODEL, HOLDS, "holds.assay", MODEL, FAILS, "fails.assay"]
         of_runs = ["--model", "--data", "--labels", "--properties", "--jobs"]
-        gate = ["--expect", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--most-undecided"]
+        gate = ["--expect", "--allow-vacuous", "--statement", "--junit", "--sarif", "--markdown", "--waivers", "--most-undecided"]
         forms = [
             (["check", "robust"], [*gate, "--list", "--labels"]), (["check", "batch"], [*gate, "--model", "--data", "--labels", "--properties"]),
-            (["check", *one], [*of_runs, "--most-undecided"]), (["check", *several], of_runs), (["check", "--list", "certificates.csv"], of_runs),
+            (["check", *one], [*of_runs, "--most-undecided", "--allow-vacuous"]), (["check", *several], of_runs), (["check", "--list", "certificates.csv"], of_runs),
             (["check", "holds.statement", "holds.assay"], [*of_runs, "--most-undecided"]),
             (["check", *one], ["--today"]), (["check", "robust"], ["--today"]),
             (["report", "robust"], ["--property", "--semantics", "--samples", "--model-explorer"]),
@@ -85,6 +85,7 @@ class Options(Case):
             (["robust", MODEL, DATA, "--eps", "0.1", "--largest", "0.01"], ["--each", "--require"]),
             (["robust", MODEL, DATA, "--eps", "0.1", "--items", "1"], ["--first", "--every"]),
             (["robust", MODEL, DATA, "--eps", "0.1"], ["--sbatch"]), (["batch", "list.csv"], ["--sbatch"]),
+            (["batch", "list.csv"], ["--allow-vacuous"]), (["verify", MODEL, HOLDS], ["--allow-vacuous"]),
             (["batch", "list.csv", "--slurm", "2", "--run", "jobs"], ["--part", "--stream"]),
             (["robust", MODEL, DATA, "--eps", "0.1", "--slurm", "2", "--run", "jobs"], ["--part", "--stream"]),
             (["robust", MODEL, DATA, "--eps", "0.1", "--run", "new"], ["--retry-undecided"]), (["batch", "list.csv", "--run", "new"], ["--retry-undecided"]),

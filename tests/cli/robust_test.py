@@ -19,6 +19,14 @@ import runs
 from runs import BIN, COUNT, Case, DATA, IMAGES, LABELS, MODEL, assay, npy, png
 
 
+class Vacuous(Case):
+    def test_a_region_without_a_number_of_the_format_is_not_certified(self):
+        x = self.write("x.npy", npy(array.array("d", [0.1] * 64).tobytes(), "<f8", (1, 64)))
+        done = assay("robust", MODEL, x, "--labels", "0", "--eps", "0", "--semantics", "float32", "--stream", "-q", "--each")
+        line = json.loads(done.stdout.splitlines()[0])
+        self.assertEqual((line["answer"], "vacuous" in line.get("reason", "")), ("undecided", True), line)
+
+
 class Formats(Case):
     """Six images in every format are the same statements."""
 

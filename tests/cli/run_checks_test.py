@@ -114,6 +114,14 @@ class Lists(Case):
         wrong = self.write("wrong.csv", b"digits.onnx,digits_holds.vnnlib,sat\n")
         done = assay("batch", instances, "--expected", wrong, "-q")
         self.assertEqual((done.returncode, "not as expected" in done.stderr), (1, True))
+        content = (DIGITS / "digits_holds.vnnlib").read_text() + "\n(assert (<= X_0 -9))\n"
+        self.write("vacuous.vnnlib", content.encode())
+        vacuous = self.write("list.csv", b"digits.onnx,vacuous.vnnlib,60\n")
+        wanted = self.write("wanted.csv", b"digits.onnx,vacuous.vnnlib,unsat\n")
+        for more, code in ((["--expected", wanted], 1), (["--expected", wanted, "--allow-vacuous"], 0), ([], 0)):
+            done = assay("batch", vacuous, "-q", "--json", *more)
+            self.assertEqual((done.returncode, "unsat is vacuous, since the input box of the property is empty" in done.stderr), (code, True), done.stderr)
+            self.assertEqual(len(json.loads(done.stdout)["vacuous"]), 1)
         shutil.copy(DIGITS / "digits_fails.vnnlib", self.folder / "digits_holds.vnnlib")  # another file under the same name
         done = assay("check", run)
         self.assertEqual((done.returncode, "run.digest" in done.stdout), (4, True), done.stdout)

@@ -369,6 +369,9 @@ Outcome<Instance> Balls::instance(std::size_t item, std::int64_t label, const Ra
     if (!std::isfinite(stored)) return wrong_option("number", "item " + std::to_string(item), "finite numbers", std::to_string(stored));
     const Rational centre = pixel(item, i);
     Rational lo = centre - eps, hi = centre + eps;
+    if ((clip_lo_ && hi < *clip_lo_) || (clip_hi_ && lo > *clip_hi_))
+      return wrong_option("clip", "item " + std::to_string(item), "numbers within the radius of --clip", centre.to_decimal(),
+                          "numbers and --clip are in one unit after --scale: correct it, or leave --clip out");
     if (clip_lo_) lo = min(max(lo, *clip_lo_), *clip_hi_);
     if (clip_hi_) hi = max(min(hi, *clip_hi_), *clip_lo_);
     result.lo.push_back(normalised(lo, i));

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "assay/check/vacuity.h"
 #include "assay/runs/pack.h"
 #include "assay/runs/questions.h"
 
@@ -114,6 +115,8 @@ class Checker {
     line.file = kept->path();
     auto report = questions_.replay(line);
     if (!report) return find(fault_of(report.rejection()), place(line), report.rejection().to_text());
+    if (const std::string why = check::vacuity(*report.value().theorem); !why.empty() && line.answer == "certified")
+      return find(RunFault::rejected, place(line), "the certificate is vacuous: " + why);
     const std::lock_guard lock(mutex_);
     ++check_.accepted;
     ++check_.certificates;

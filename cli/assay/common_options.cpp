@@ -53,6 +53,12 @@ void add_memory(CLI::App* verb, Limits& limits, const std::string& description) 
   verb->add_option_function<std::string>("--memory", memory, description)->type_name("SIZE");
 }
 
+void add_memory_of_model(CLI::App* verb, Limits& limits) {
+  add_memory(
+      verb, limits,
+      "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
+}
+
 void add_limits(CLI::App* verb, Limits& limits) {
   add_memory(verb, limits,
              "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what the files ask for 256MiB\nand 256 times "

@@ -19,6 +19,8 @@ void add_semantics(CLI::App* verb, std::optional<ExecutionModel>& semantics, con
 void add_named_semantics(CLI::App* verb, std::string& semantics, const std::string& description = "");
 // --memory and --budget, beyond which the answer is undecided.
 void add_memory(CLI::App* verb, Limits& limits, const std::string& description);
+// Of verbs that read a model and nothing that is proved.
+void add_memory_of_model(CLI::App* verb, Limits& limits);
 void add_limits(CLI::App* verb, Limits& limits);
 // --timeout, a time above 0.
 void add_timeout(CLI::App* verb, std::string& timeout, const std::string& description);

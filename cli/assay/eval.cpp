@@ -26,8 +26,8 @@ void print_sets(const char* kind, const std::vector<queries::NamedSet>& sets) {
 }  // namespace
 
 int eval(const EvalOptions& options) {
-  limit_memory(MemoryRule{}.most);
-  const Outcome<onnx::Model> model = import_model_file(options.model);
+  limit_memory(memory_rule(options.limits).most);
+  const Outcome<onnx::Model> model = import_model_file(options.model, options.limits);
   if (!model) return refuse(kEvalSchema, options.json, model.rejection());
   const Outcome<EvalRequest> request = read_values_file(options.values);
   if (!request) return refuse(kEvalSchema, options.json, request.rejection());

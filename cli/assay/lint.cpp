@@ -1,12 +1,14 @@
 #include <cstdio>
 
+#include "assay/check/cost.h"
 #include "cli/assay/report.h"
 
 namespace assay::cli {
 
 int lint(const LintOptions& options) {
-  limit_memory(MemoryRule{}.most);
-  const std::vector<Rejection> problems = onnx::lint(options.model);
+  const MemoryRule memory = memory_rule(options.limits);
+  limit_memory(memory.most);
+  const std::vector<Rejection> problems = onnx::lint(options.model, memory);
   if (!write_json(options.json, lint_json(options.model, problems))) return kExitUnwritten;
   if (options.json == "-") return problems.empty() ? kExitYes : kExitBadInput;
   std::printf("%s\n", problems.empty() ? "supported" : "unsupported");

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/assay/common_options.h"
@@ -62,9 +61,8 @@ void add_verify(CLI::App& app, VerifyOptions& options, int& exit) {
   verb->add_option("--seed", options.seed, "seed of the attack")->capture_default_str();
   add_branching(verb, options.branching);
   verb->add_flag("--no-attack", options.no_attack, "do not look for a counterexample first");
-  CLI::Option* expect =
-      verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
-  add_allow_vacuous(verb, options.allow_vacuous)->needs(expect);
+  verb->add_option("--expect", options.expect, "exit 1 on the other answer, 3 when undecided")->check(CLI::IsMember({"sat", "unsat"}));
+  add_allow_vacuous(verb, options.allow_vacuous)->needs("--expect");
   verb->add_option("--serialise-assignments", options.serialise_directory, "not supported; refused with exit 4")->type_name("DIR");
   add_semantics(verb, options.semantics);
   add_statement(verb, options.statement);
@@ -217,6 +215,7 @@ void add_statement_verb(CLI::App& app, StatementOptions& options, int& exit) {
 void add_lint(CLI::App& app, LintOptions& options, int& exit) {
   CLI::App* verb = app.add_subcommand("lint", "List every node of a model that blocks verification");
   verb->add_option("MODEL", options.model)->required();
+  add_memory_of_model(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = lint(options); });
 }
@@ -227,6 +226,7 @@ void add_eval(CLI::App& app, EvalOptions& options, int& exit) {
   verb->add_option("VALUES", options.values,
                    "JSON: {\"inputs\": {NAME: [numbers or {\"lo\": a, \"hi\": b}, row-major]}, \"cotangents\": {OUTPUT: [...]}}")
       ->required();
+  add_memory_of_model(verb, options.limits);
   add_json(verb, options.json);
   verb->callback([&] { exit = eval(options); });
 }
@@ -252,6 +252,7 @@ void add_device(CLI::App* verb, std::string& device) {
 
 // What a model is run on, and where.
 void add_run(CLI::App* verb, RecordOptions& options) {
+  add_memory_of_model(verb, options.limits);
   verb->add_option("--values", options.values, "JSON as for eval, numbers only; else normal random numbers")->type_name("FILE");
   verb->add_option("--backend", options.backend, "op by op, or as a program with fused steps")
       ->check(CLI::IsMember({"eager", "compiled"}))
@@ -340,9 +341,6 @@ void add_gradcheck(CLI::App& app, GradcheckOptions& options, int& exit) {
   verb->add_flag("--allow-dead", options.allow_dead,
                  "products that read or gave zeros only are reported but do not make the verdict undecided");
   verb->add_option("--jobs", options.jobs, "regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
-  add_memory(
-      verb, options.run.limits,
-      "memory that the run may take, e.g. 512MiB; without the option 8GiB, and for what a model asks for 256MiB and 256\ntimes its bytes");
   add_gate(verb, options.gate);
   verb->callback([&options, &exit, verb] {
     refuse_unread_by_gradcheck(*verb, options);

@@ -82,7 +82,7 @@ void refuse_unread_by_report(const CLI::App& verb, const std::string& input, boo
   if (kind == FileKind::trace || kind == FileKind::safetensors)
     return refuse_unread(verb, "a trace", {"--property", "--semantics", "--samples", "--images", "--data", "--labels"});
   refuse_unread(verb, "a certificate", {"--images", "--data", "--labels", "--jobs"});
-  if (!has_property) refuse_unread(verb, "a certificate without --property", {"--model", "--semantics", "--samples"});
+  if (!has_property) refuse_unread(verb, "a certificate without --property", {"--model", "--semantics", "--samples", "--memory"});
 }
 
 }  // namespace assay::cli

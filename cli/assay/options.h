@@ -78,6 +78,7 @@ struct InspectOptions {
 
 struct EvalOptions {
   std::string model, values;
+  Limits limits;  // of the memory
   JsonTarget json;
 };
 
@@ -91,6 +92,7 @@ struct StatementOptions {
 
 struct LintOptions {
   std::string model;
+  Limits limits;  // of the memory
   JsonTarget json;
 };
 

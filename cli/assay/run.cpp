@@ -140,7 +140,7 @@ Outcome<std::vector<Output>> run_reference(const RecordOptions& options, const G
 }
 
 Outcome<std::vector<Output>> run(const RecordOptions& options) {
-  const Outcome<onnx::Model> model = import_model_file(options.model);
+  const Outcome<onnx::Model> model = import_model_file(options.model, options.limits);
   if (!model) return unread(model.rejection(), options.model);
   const Graph& graph = model.value().graph;
   if (auto fits = check_dtype(options, graph); !fits) return fits.rejection();
@@ -163,7 +163,7 @@ Outcome<std::vector<Output>> run(const RecordOptions& options) {
 }  // namespace
 
 int run_model(const RecordOptions& options) {
-  limit_memory(MemoryRule{}.most);
+  limit_memory(memory_rule(options.limits).most);
   const auto outputs = run(options);
   if (!outputs) return refuse(kRunSchema, options.json, outputs.rejection());
   Json json{{"schema", kRunSchema}, {"dtype", options.dtype.empty() ? "of the model" : options.dtype}, {"outputs", Json::object()}};

@@ -148,6 +148,7 @@ void add_report(CLI::App& app, ReportOptions& options, int& exit) {
   verb->add_option("--model-explorer", options.model_explorer, "of a trace or a certificate: write the graph as JSON for Model Explorer")
       ->type_name("FILE");
   verb->add_option("--jobs", options.jobs, "certificates or regions at the same time")->check(CLI::Range(1, 1024))->capture_default_str();
+  add_memory(verb, options.limits, "memory that the run may take, e.g. 512MiB; without the option 8GiB");
   add_json(verb, options.json);
   verb->callback([&options, &exit, verb] {
     refuse_unread_by_report(*verb, options.input, !options.property.empty());

@@ -12,7 +12,7 @@ _assay() {
     verify) options="--allow-vacuous --branching --budget --expect --help --json --memory --network --no-attack --proof --quiet --scale --seed --semantics --serialise-assignments --statement --threads --timeout --trim --verbose -h -q -v" ;;
     check) options="--allow-vacuous --budget --data --exact --expect --help --jobs --json --junit --labels --list --markdown --memory --model --most-undecided --properties --sarif --semantics --statement --threads --today --waivers -h" ;;
     gather) options="--help --json -h" ;;
-    report) options="--data --help --images --jobs --json --labels --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
+    report) options="--data --help --images --jobs --json --labels --memory --model --model-explorer --out --perfetto --property --samples --semantics -h -o" ;;
     batch) options="--allow-vacuous --expected --help --items --jobs --json --memory --most --pack --part --properties --quiet --resume --retry-undecided --run --sbatch --seed --semantics --slurm --stream --timeout -h -q" ;;
     robust) options="--clip --each --eps --every --first --help --items --jobs --json --labels --largest --mean --memory --norm --pack --part --properties --quiet --require --resume --retry-undecided --run --sbatch --scale --seed --semantics --slurm --std --stream --timeout -h -q" ;;
     split) options="--branching --budget --help --into --json --memory --no-attack --out --seed --semantics --threads --timeout -h -o" ;;
@@ -22,11 +22,11 @@ _assay() {
     bounds) options="--budget --help --json --memory --method --nodes --semantics --statement --timeout -h" ;;
     inspect) options="--bounds --box --budget --data --elements --help --items --json --labels --memory --method --model-explorer --network --number --out --property --samples --show --summary --tensor --values -h -o" ;;
     statement) options="--budget --help --json --memory --out --semantics -h" ;;
-    lint) options="--help --json -h" ;;
-    eval) options="--help --json -h" ;;
+    lint) options="--help --json --memory -h" ;;
+    eval) options="--help --json --memory -h" ;;
     adjoint) options="--all --help --json --op --seed -h" ;;
-    run) options="--backend --device --dtype --help --json --seed --values -h" ;;
-    record) options="--backend --device --draws --forward-only --help --json --output --range --seed --threads --values --weighted -h" ;;
+    run) options="--backend --device --dtype --help --json --memory --seed --values -h" ;;
+    record) options="--backend --device --draws --forward-only --help --json --memory --output --range --seed --threads --values --weighted -h" ;;
     audit) options="--baseline --help --jobs --json --junit --markdown --memory --model --most-undecided --rerun --sample --sarif --seed --shrink --today --waivers --write-baseline -h" ;;
     gradcheck) options="--allow-dead --backend --baseline --device --draws --help --jobs --json --junit --kinks --markdown --memory --model --most-undecided --output --range --sarif --save --seed --today --values --waivers --write-baseline -h" ;;
     probe) options="--all --backend --baseline --device --dtype --forward-only --help --jobs --json --junit --markdown --most-undecided --op --sarif --seed --small --today --trace --waivers --write-baseline -h" ;;

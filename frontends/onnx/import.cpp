@@ -1,6 +1,7 @@
 #include "frontends/onnx/import.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <set>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 namespace assay::onnx {
 namespace {
 
+constexpr std::int64_t kNoOpset = -1;        // of a model that does not import ai.onnx
 constexpr std::int64_t kFirstIrVersion = 3;  // the first with opset imports
 constexpr std::int64_t kLastIrVersion = 14;
 
@@ -89,7 +91,9 @@ void Importer::check_versions() {
       refuse_malformed("onnx.opset", "the model", "one version of ai.onnx", "two", "export the model again");
     opset_ = version;
   }
-  if (opset_ < kFirstOpset || opset_ > kLastOpset) {
+  const bool imports = std::ranges::any_of(proto_.opsets, [](const auto& opset) { return is_standard(opset.first); });
+  if (!imports) opset_ = kNoOpset;
+  if (imports && (opset_ < kFirstOpset || opset_ > kLastOpset)) {
     refuse_unsupported("onnx.opset", "the model", "an opset from 1 to 28", std::to_string(opset_),
                        "convert it with onnx.version_converter, or export it again");
   }
@@ -243,6 +247,23 @@ std::string advice_for(const std::string& op) {
   return "rewrite it with operators listed in docs/onnx.md, or remove it before export";
 }
 
+// For the operators of pipelines, which converters of scikit-learn write around networks.
+std::string advice_for_ml(const std::string& op) {
+  constexpr std::array<std::array<const char*, 2>, 5> kAdvice{{
+      {"Scaler", "write it as Sub (offset) and Mul (scale)"},
+      {"Normalizer", "write it as Div by ReduceL1, ReduceL2 or ReduceMax"},
+      {"LinearRegressor", "write it as Gemm with its coefficients and intercepts"},
+      {"LinearClassifier", "write its scores as Gemm with its coefficients and intercepts, and cut the output of labels"},
+      {"ZipMap", "convert the pipeline with options={'zipmap': False}"},
+  }};
+  for (const auto& [name, advice] : kAdvice)
+    if (op == name) return advice;
+  static const std::set<std::string> kLabels{"ArrayFeatureExtractor", "LabelEncoder", "CategoryMapper", "DictVectorizer"};
+  return kLabels.contains(op)
+             ? "cut the output of labels (onnx.utils.extract_model to the scores), and convert with options={'zipmap': False}"
+             : "it has no meaning here: end the model before it (onnx.utils.extract_model), or write it with operators of ai.onnx";
+}
+
 bool lists(std::string_view names, const std::string& name) {
   std::size_t start = 0;
   while (start < names.size()) {
@@ -285,8 +306,12 @@ void check_attributes(const NodeProto& node, const OperatorRow& row) {
 const OperatorRow& Importer::row_of(const NodeProto& node) const {
   if (!is_standard(node.domain)) {
     refuse_unsupported("onnx.domain", place_of(node), "operators of the domain ai.onnx", "domain " + in_quotes(node.domain),
-                       "export with standard operators, or inline the model's functions (onnx.inliner)");
+                       node.domain == "ai.onnx.ml" ? advice_for_ml(node.op_type)
+                                                   : "export with standard operators, or inline the model's functions (onnx.inliner)");
   }
+  if (opset_ == kNoOpset)
+    refuse_malformed("onnx.opset", place_of(node), "a model that imports an opset of ai.onnx, from 1 to 28", "none",
+                     "add it: model.opset_import.append(onnx.helper.make_opsetid(\"\", 21))");
   std::string versions;
   for (const OperatorRow& row : operator_rows()) {
     if (row.op != node.op_type) continue;

@@ -125,6 +125,20 @@ bool Signature::read_constant(Lexer& lexer, Diagnostics& diagnostics) {
   return true;
 }
 
+// Exporters fix the number of items that a model takes at once; properties are about one.
+std::string Signature::advice_on_batch() const {
+  std::int64_t batch = 0;
+  for (const std::vector<NodeId>* side : {&graph_->inputs, &graph_->outputs}) {
+    for (const NodeId id : *side) {
+      const Shape& shape = graph_->node(id).shape;
+      if (shape.empty() || shape[0] < 2 || (batch != 0 && shape[0] != batch)) return "";
+      batch = shape[0];
+    }
+  }
+  return "the model takes a batch of " + std::to_string(batch) +
+         " items at once: export it with a batch of 1, or state the property of all of them; ";
+}
+
 bool Signature::check_complete(Diagnostics& diagnostics) const {
   if (!version_1_)  // bind_tensors() has seen to the rest
     return !network_name_.empty() ||
@@ -136,7 +150,7 @@ bool Signature::check_complete(Diagnostics& diagnostics) const {
       return diagnostics.malformed_file("size_mismatch",
                                         "a declaration for each of the network's " + std::to_string(input_count_) + " input and " +
                                             std::to_string(output_count_) + " output elements",
-                                        "none of " + name(scalar), "is this the property of another network?");
+                                        "none of " + name(scalar), advice_on_batch() + "is this the property of another network?");
     }
   }
   return true;
@@ -326,7 +340,7 @@ bool Signature::check_tensor(Diagnostics& diagnostics, const Declared& declared)
   if (node.shape != declared.shape) {
     return diagnostics.malformed(declared.at, "shape_mismatch", declared.name + " of the network's shape " + to_string(node.shape),
                                  "shape " + to_string(declared.shape),
-                                 "declare it with the network's shape; or is this the property of another network?");
+                                 advice_on_batch() + "declare it with the network's shape; or is this the property of another network?");
   }
   const bool all_reals = is_real(declared.type) && !is_float(node.dtype) && declared.side == Side::input;
   if (all_reals || (!is_real(declared.type) && find_type(declared.type)->dtype != node.dtype)) {

@@ -55,6 +55,7 @@ class Signature {
   bool read_tensor(Lexer& lexer, Diagnostics& diagnostics, Side side);
   bool bind_tensors(Diagnostics& diagnostics, Position at, Side side);
   bool check_tensor(Diagnostics& diagnostics, const Declared& declared) const;
+  [[nodiscard]] std::string advice_on_batch() const;  // where all tensors have the same several items
   bool read_indices(Lexer& lexer, Diagnostics& diagnostics, const Declared& declared, Scalar& scalar) const;
 
   const Graph* graph_ = nullptr;

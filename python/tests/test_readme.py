@@ -30,3 +30,12 @@ def test_the_example_with_torch():
     pytest.importorskip("torch", reason="the example needs the package torch")
     block, = re.findall(r"^```py\n(.*?)^```", (ROOT / "python" / "README.md").read_text(), re.M | re.S)
     exec(block, {})
+
+
+def test_no_page_installs_a_package_that_no_index_has():
+    """`pip install assay` finds nothing: pages say `pip install .`, or name a wheel."""
+    by_name = re.compile(r"\b(?:pip3?|pipx|uv)\b[^\n`]* install [^\n`]*(?<![\w/.-])assay(?![\w-])")
+    assert by_name.search("run: pip install assay pytest") and not by_name.search("pip install wheels/assay-*.whl")
+    pages = [page for folder in ("docs", "examples", "python/assay") for page in (ROOT / folder).rglob("*") if page.suffix in (".md", ".yml", ".py", ".ipynb", ".1")]
+    found = [str(page) for page in [*pages, *ROOT.glob("*.md"), *(ROOT / "python").glob("*.md")] if by_name.search(page.read_text())]
+    assert found == []

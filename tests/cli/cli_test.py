@@ -432,6 +432,25 @@ class CommandLine(FolderCase):
         self.assertEqual(Run("assay", "supports", "--onnx-operators", "--vnnlib-versions").exit, 2)
         self.assertEqual(len(json.loads(Run("assay", "supports", "--json").out)["answers"]), 13)
 
+    def test_advice_on_memory_can_be_followed(self):
+        """Every verb that reads a model and says "allow more with --memory" has the option."""
+        ints = lambda name, *values: onnx_files.tensor(name, [len(values)], values, onnx_files.INT64)
+        nodes = [onnx_files.node("ConstantOfShape", ["s"], ["large"], "c"), onnx_files.node("Slice", ["large", "zero", "two"], ["w"], "p"),
+                 onnx_files.node("MatMul", ["x", "w"], ["y"], "m")]
+        self.write("made.onnx", onnx_files.model(nodes, [onnx_files.value_info("x", [1, 2])], [onnx_files.value_info("y", [1, 2])],
+                                                 [ints("s", 9_000_000, 2), ints("zero", 0), ints("two", 2)]))
+        self.write("made.json", json.dumps({"inputs": {"x": [1, 2]}}).encode())
+        self.write("made.vnnlib", b"(vnnlib-version <2.0>)(declare-network f (declare-input X real [1,2]) (declare-output Y real [1,2]))"
+                                  b"(assert (and (>= X[0,0] 0) (<= X[0,0] 1) (>= X[0,1] 0) (<= X[0,1] 1) (>= Y[0,0] 9)))")
+        model, prop = self.at("made.onnx"), self.at("made.vnnlib")
+        for words in (["lint", model], ["eval", model, self.at("made.json")], ["run", model], ["record", model, self.at("made.trace")], ["inspect", model],
+                      ["verify", model, prop], ["bounds", model, prop], ["statement", model, prop], ["gradcheck", model, "--allow-dead"]):
+            small, large = Run("assay", *words), Run("assay", *words, "--memory", "4G")
+            self.assertIn("onnx.limit", small.err + small.out, words)
+            self.assertIn("allow more with --memory", small.err + small.out, words)
+            self.assertNotIn("onnx.limit", large.err + large.out, words)
+            self.assertEqual(large.exit, 0, (words, large.err, large.out))
+
     # eval
 
     def test_eval(self):

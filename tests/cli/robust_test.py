@@ -1,6 +1,7 @@
 """Data sets in every format, and the folder of a run under faults. Usage: robust_test.py BIN_DIRECTORY"""
 import array
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -25,6 +26,34 @@ class Vacuous(Case):
         done = assay("robust", MODEL, x, "--labels", "0", "--eps", "0", "--semantics", "float32", "--stream", "-q", "--each")
         line = json.loads(done.stdout.splitlines()[0])
         self.assertEqual((line["answer"], "vacuous" in line.get("reason", "")), ("undecided", True), line)
+
+
+    def test_a_vacuous_certificate_in_a_run_is_rejected(self):
+        x = self.write("x.npy", npy(array.array("d", [0.1] * 64).tobytes(), "<f8", (1, 64)))
+        run, properties, proof = self.folder / "run", self.folder / "properties", self.folder / "proof.assay"
+        assay("robust", MODEL, x, "--labels", "0", "--eps", "0", "--semantics", "float32", "--run", run, "--properties", properties, "-q")
+        prop, = properties.glob("*.vnnlib")
+        self.assertIn("vacuous: the input box", assay("verify", MODEL, prop, "--semantics", "float32", "--proof", proof, "-q").stdout)
+        digest = hashlib.sha256(proof.read_bytes()).hexdigest()
+        (run / "certificates" / digest[:2]).mkdir(parents=True)
+        shutil.copy(proof, run / "certificates" / digest[:2] / f"{digest}.assay")
+        line = json.loads((run / "results.jsonl").read_text())
+        line.update(answer="certified", certificate=digest, bytes=proof.stat().st_size)
+        del line["reason"]
+        (run / "results.jsonl").write_text(json.dumps(line) + "\n")
+        done = assay("check", run)
+        self.assertEqual((done.returncode, "the certificate is vacuous: the input box" in done.stdout), (1, True), done.stdout + done.stderr)
+
+    def test_an_item_outside_of_the_clip_has_no_ball(self):
+        """Pixels from 0 to 16 beside --clip 0,1: the box would not hold the item."""
+        x = self.write("x.npy", npy(array.array("d", [16.0] * 64).tobytes(), "<f8", (1, 64)))
+        for norm in ("linf", "l2", "l1"):
+            done = assay("robust", MODEL, x, "--labels", "0", "--eps", "0.02", "--clip", "0,1", "--norm", norm, "--stream", "-q")
+            line = json.loads(done.stdout.splitlines()[0])
+            self.assertEqual((line["answer"], "within the radius of --clip" in line.get("reason", "")), ("undecided", True), line)
+        near = self.write("near.npy", npy(array.array("d", [1.01] * 64).tobytes(), "<f8", (1, 64)))
+        done = assay("robust", MODEL, near, "--eps", "0.02", "--clip", "0,1", "--stream", "-q")
+        self.assertNotIn("--clip", json.loads(done.stdout.splitlines()[0]).get("reason", ""))
 
 
 class Formats(Case):

@@ -11,6 +11,7 @@ TEST_CASE("elementwise operators", "[onnx][ops]") {
   const Ints four = {4};
   const Reals x = {-2, -0.5, 0, 3};
   const std::string two = floats("c", {}, {2});
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   check_rows({
       {on("Relu"), 7, {}, four, x, four, {0, 0, 0, 3}},
       {on("LeakyRelu", {}, {attr("alpha", 0.25F)}), 16, {}, four, x, four, {-0.5, -0.125, 0, 3}},
@@ -31,6 +32,15 @@ TEST_CASE("elementwise operators", "[onnx][ops]") {
       {on("Clip", {"", "c"}), 13, {floats("c", {}, {std::numeric_limits<float>::infinity()})}, four, x, four, x},
       {on("Min", {"c", "d"}), 13, {two, floats("d", {2, 1}, {0, 1})}, {1}, {5}, {2, 1}, {0, 1}},
       {on("Max", {"c"}), 8, {two}, four, x, four, {2, 2, 2, 3}},
+      {on("Max", {"c"}), 13, {floats("c", {}, {-kInfinity})}, four, x, four, x},
+      {node("Max", {"c", "x", "d"}, {"y"}),
+       13,
+       {floats("c", {2, 1}, {-kInfinity, -kInfinity}), floats("d", {}, {0})},
+       {1},
+       {-5},
+       {2, 1},
+       {0, 0}},
+      {on("Min", {"c"}), 13, {floats("c", {2, 1}, {kInfinity, kInfinity})}, {1}, {5}, {2, 1}, {5, 5}},
       {on("Sum", {"c", "x"}), 13, {two}, four, x, four, {-2, 1, 2, 8}},
       {on("Mean", {"c"}), 13, {two}, four, x, four, {0, 0.75, 1, 2.5}},
       {on("Mean"), 13, {}, four, x, four, x},

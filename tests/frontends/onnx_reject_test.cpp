@@ -177,6 +177,11 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
       {single(node("If", {"x"}, {"y"}, {graph_attribute})), kUnsupported, "onnx.unknown_op", "without control flow"},
       {single(node("Unique", {"x"}, {"y"})), kUnsupported, "onnx.unknown_op", "depend on the data"},
       {single(node("Gelu", {"x"}, {"y"}, {}, "com.microsoft")), kUnsupported, "onnx.domain", "\"com.microsoft\""},
+      {single(node("Scaler", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "Sub (offset) and Mul (scale)"},
+      {single(node("ZipMap", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "options={'zipmap': False}"},
+      {single(node("ArrayFeatureExtractor", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "cut the output of labels"},
+      {single(node("LinearClassifier", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "Gemm"},
+      {single(node("TreeEnsembleRegressor", {"x"}, {"y"}, {}, "ai.onnx.ml")), kUnsupported, "onnx.domain", "end the model before it"},
       {single(node("Sign", {"x"}, {"y"}), {}, 8), kUnsupported, "onnx.version", "opset 9 to 28"},
       {single(node("Upsample", {"x"}, {"y"}), {}, 10), kUnsupported, "onnx.version", "7 to 8, 9 to 9"},
       {single(node("Relu", {"x"}, {"y"}, {attr("alpha", 0.5F)})), kUnsupported, "onnx.attribute", "\"alpha\""},
@@ -191,6 +196,24 @@ TEST_CASE("refused: operators, versions, domains and attributes", "[onnx][reject
        "onnx.attribute", "sparse tensor"},
       {single(node("Constant", {}, {"y"})), kMalformed, "onnx.attribute", "exactly one value"},
   });
+}
+
+TEST_CASE("refused: a model that imports no operators of ai.onnx", "[onnx][reject]") {
+  const Folder folder;
+  const auto refusal = [&](const ModelText& text) {
+    const std::string import = Wire().bytes(1, "ai.onnx.ml").number(2, 3).text;
+    const auto model = onnx::import_model(folder.write("m.onnx", Wire().number(1, text.ir).bytes(7, text.graph()).bytes(8, import).text));
+    return model ? "imported" : model.rejection().to_text();
+  };
+  CHECK(refusal(single(node("Normalizer", {"x"}, {"y"}, {}, "ai.onnx.ml"))).find("ReduceL1") != std::string::npos);
+  CHECK(refusal(single(node("Relu", {"x"}, {"y"}))).find("a model that imports an opset of ai.onnx") != std::string::npos);
+}
+
+TEST_CASE("refused: reductions of nothing that are no number", "[onnx][reject]") {
+  const std::string none = floats("c", {2, 0, 4}, {});
+  for (const char* op : {"ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSum", "ReduceLogSumExp"})
+    check_rows(
+        {{single(node(op, {"c"}, {"y"}, {attr("axes", Ints{1})}), {none}), kUnsupported, "onnx.nonfinite", "begin the model behind"}});
 }
 
 TEST_CASE("refused: results that this importer does not give", "[onnx][reject]") {

@@ -61,6 +61,23 @@ TEST_CASE("vnnlib: the file that the table below bends is good", "[vnnlib]") {
   CHECK(read.value().property.cases.size() == 1);
 }
 
+TEST_CASE("vnnlib: a model that takes several items at once is told from another model", "[vnnlib]") {
+  const std::string text = constants(2, 2) + "(assert (<= Y_0 Y_1))";
+  const std::string next = "(vnnlib-version <2.0>)(declare-network f (declare-input X float32 [1,2])(declare-output Y float32 [1,2]))";
+  const std::string batch = "the model takes a batch of 3 items at once: export it with a batch of 1";
+  for (const std::string& property : {text, next + "(assert (<= Y[0,0] 1))"}) {
+    const auto one = read_text(property, network({3, 2}, {3, 2}));
+    REQUIRE_FALSE(one.ok());
+    CHECK(one.rejection().advice.starts_with(batch));
+    const auto other = read_text(property, network({1, 4}, {1, 2}));
+    REQUIRE_FALSE(other.ok());
+    CHECK(other.rejection().advice.find("batch") == std::string::npos);
+    const auto apart = read_text(property, network({3, 2}, {2, 2}));
+    REQUIRE_FALSE(apart.ok());
+    CHECK(apart.rejection().advice.find("batch") == std::string::npos);
+  }
+}
+
 TEST_CASE("vnnlib: malformed and unsupported files of version 1.0", "[vnnlib]") {
   const Graph graph = network({1, 2}, {2});
   const Bad table[] = {

@@ -47,6 +47,23 @@ Results lower_by(Call& call, Op op) {
   return {call.emit(op, operands)};
 }
 
+// A constant that is the operation's unit everywhere, -infinity of Max and +infinity of Min, adds nothing but its shape.
+Results lower_extreme(Call& call) {
+  const Op op = call.node.op_type == "Max" ? Op::max : Op::min;
+  const double unit = op == Op::max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  Shape shape;
+  std::vector<Operand> others;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const Operand& x = call.in(i);
+    std::size_t units = 0, size = x->constant && is_float(x->dtype) ? x->constant->size() : 0;
+    while (units < size && x->constant->as_double(units) == unit) ++units;
+    if (size == 0 || units < size) others.push_back(x);
+    if (!broadcast(shape, x->shape, shape)) return lower_by(call, op);  // which says why it does not
+  }
+  if (others.empty() || others.size() == call.inputs.size()) return lower_by(call, op);
+  return {expand(call, others.size() == 1 ? others[0] : call.emit(op, others), shape)};
+}
+
 Results lower_sum(Call& call) {
   if (call.all_integers()) return fold_integer_op(call);
   const Operand total = sum_of(call);

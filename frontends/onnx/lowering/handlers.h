@@ -13,7 +13,8 @@ template <Op op>
 Results lower_to(Call& call) {
   return lower_by(call, op);
 }
-Results lower_sum(Call& call);  // Sum Mean
+Results lower_extreme(Call& call);  // Max Min
+Results lower_sum(Call& call);      // Sum Mean
 Results lower_leaky_relu(Call& call);
 Results lower_clip(Call& call);
 Results lower_pow(Call& call);

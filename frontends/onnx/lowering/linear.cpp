@@ -86,6 +86,9 @@ Results lower_reduce(Call& call) {
     }
     return {expand(call, call.make_ints(DType::boolean, {}, {type == "ReduceMin" ? 1 : 0}), shape)};
   }
+  if (none && (type == "ReduceMax" || type == "ReduceMin" || type == "ReduceMean" || type.starts_with("ReduceLogSum")))
+    call.unsupported("onnx.nonfinite", "an axis with elements, since " + type + " of none is no number", "shape " + to_string(x->shape),
+                     "the result is infinite, NaN or the end of its type's range, whatever the input: begin the model behind this node");
   const bool folds = type == "ReduceSum" || type == "ReduceProd" || type == "ReduceMax" || type == "ReduceMin";
   if (folds && !is_float(x->dtype) && x->constant) return fold_integer_reduction(call, axes, keep_dims);
   return {reduction(call, x, ReduceAttributes{axes, keep_dims})};

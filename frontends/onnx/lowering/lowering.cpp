@@ -9,7 +9,7 @@
 namespace assay::onnx {
 namespace {
 
-// Folding may not turn a small file into a large one: parts of the memory, for one result that is larger than its operands, and for all.
+// Folding may not turn a small file into a large one: parts of the memory, for the list of one node's indices, and for all constants that are made.
 constexpr std::uint64_t kPartOfOne = 32, kPartOfAll = 4;
 
 }  // namespace
@@ -165,11 +165,9 @@ Operand Call::emit(Op op, const std::vector<Operand>& operands, Attributes attri
   }
   const Node& result = graph.node(id.value());
   if (fold) {
-    std::uint64_t given = 0;
     std::vector<const Tensor*> tensors;
     for (const Operand& operand : operands) tensors.push_back(&*operand->constant);
-    for (const Tensor* tensor : tensors) given += tensor->size() * byte_size(tensor->dtype());
-    limit_fold(result.shape, result.dtype, given);
+    limit_fold(result.shape, result.dtype, true);
     return make(fold_layout(op, tensors, attributes, result.shape));
   }
   return std::make_shared<Value>(Value{result.dtype, result.shape, std::nullopt, id.value(), result.name});
@@ -184,13 +182,13 @@ Operand Call::cast(const Operand& x, DType to) {
   return x->dtype == to ? x : emit(Op::cast, {x}, CastAttributes{static_cast<std::uint8_t>(to)});
 }
 
-void Call::limit_fold(const Shape& shape, DType dtype, std::uint64_t given) const {
+void Call::limit_fold(const Shape& shape, DType dtype, bool is_result) const {
   const std::uint64_t memory = lowering.memory.of(lowering.stored + lowering.external.stored());
-  const std::uint64_t one = memory / kPartOfOne, all = memory / kPartOfAll;
+  const std::uint64_t all = memory / kPartOfAll, one = is_result ? all : memory / kPartOfOne;
   std::size_t count = 0;
   const bool counted = checked_element_count(shape, all, count);
   const std::uint64_t bytes = count * byte_size(dtype);
-  if (counted && (bytes <= one || bytes <= given) && lowering.folded_bytes + bytes <= all) return;
+  if (counted && bytes <= one && lowering.folded_bytes + bytes <= all) return;
   throw Refused{{Rejection::Kind::declined, "onnx.limit", place_of(node),
                  "a constant of at most " + std::to_string(one) + " bytes, all together at most " + std::to_string(all),
                  "shape " + to_string(shape) + " of " + to_string(dtype), "export a smaller constant, or allow more with --memory"}};

@@ -90,8 +90,8 @@ class Call {
   Operand cast(const Operand& x, DType to);
   // One float of the operand's dtype.
   Operand make_real_like(const Operand& operand, double value);
-  // Refuses a fold whose result would need more bytes than the limits; `given` bytes of it were there before.
-  void limit_fold(const Shape& shape, DType dtype, std::uint64_t given = 0) const;
+  // Refuses a fold whose result, or list of indices, would need more bytes than the limits.
+  void limit_fold(const Shape& shape, DType dtype, bool is_result = false) const;
 
   // Float executions of this node differ from the graph's: all of them, or those of programs that are not ONNX Runtime.
   void real_only(bool but_onnxruntime, std::string required, std::string found) const;

@@ -15,6 +15,7 @@
 #include "kernel/executions/tables/pytorch_cpu.h"
 #include "kernel/executions/tables/pytorch_cpu_attention.h"
 #include "kernel/executions/tables/sleef.h"
+#include "semantics/numbers/directed.h"
 
 namespace assay::executions {
 
@@ -53,6 +54,14 @@ const MathTable* find_math_table(std::string_view name) {
     if (table.name == name) return &table;
   }
   return nullptr;
+}
+
+double error_of_weights(std::string_view table, Format format, double extent) {
+  const MathTable* found = find_math_table(table);
+  for (const MathRow& row : found == nullptr ? std::span<const MathRow>() : found->rows) {
+    if (row.function == "weights" && row.format == format) return add_up(row.bound, mul_up(row.slope, extent));
+  }
+  return 0;
 }
 
 }  // namespace assay::executions

@@ -17,7 +17,7 @@ struct MathRow {
   // What the bound counts. steps: numbers of the format away from the correctly rounded value; ulps: units in the last place of the
   // exact value; absolute: the distance itself.
   enum class Unit : std::uint8_t { steps, ulps, absolute };
-  std::string_view function;  // "exp", ..., and "div", "reciprocal", "sqrt", "rsqrt", "pow"
+  std::string_view function;  // "exp", ..., and "div", "reciprocal", "sqrt", "rsqrt", "pow", "weights"
   Format format;
   Unit unit;
   double bound;
@@ -37,4 +37,6 @@ struct MathTable {
 
 [[nodiscard]] std::span<const MathTable> math_tables();
 [[nodiscard]] const MathTable* find_math_table(std::string_view name);  // nullptr if there is none
+// How far a library's weights of interpolation along an axis may be from the exact ones; 0 where its table has no row.
+[[nodiscard]] double error_of_weights(std::string_view table, Format format, double extent);
 }  // namespace assay::executions

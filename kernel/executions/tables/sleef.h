@@ -25,7 +25,10 @@ inline constexpr auto kSleefU10 = std::to_array<MathRow>({
     {"exp", Format::binary64, MathRow::Unit::ulps, 1},   {"log", Format::binary64, MathRow::Unit::ulps, 1},
     {"sin", Format::binary64, MathRow::Unit::ulps, 1},   {"cos", Format::binary64, MathRow::Unit::ulps, 1},
     {"tanh", Format::binary64, MathRow::Unit::ulps, 1},  {"erf", Format::binary64, MathRow::Unit::ulps, 1},
-    {"pow", Format::binary64, MathRow::Unit::ulps, 1},
+    {"pow", Format::binary64, MathRow::Unit::ulps, 1},   {"log1p", Format::binary64, MathRow::Unit::ulps, 1},
+    {"expm1", Format::binary64, MathRow::Unit::ulps, 1}, {"tan", Format::binary64, MathRow::Unit::ulps, 1},
+    {"asin", Format::binary64, MathRow::Unit::ulps, 1},  {"acos", Format::binary64, MathRow::Unit::ulps, 1},
+    {"atan", Format::binary64, MathRow::Unit::ulps, 1},
 });
 
 }  // namespace assay::executions::tables

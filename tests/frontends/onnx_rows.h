@@ -1,6 +1,8 @@
 // One ONNX node from "x" to "y" on numbers small enough to check by hand: the imported graph, evaluated in double.
 #pragma once
 
+#include <cmath>
+
 #include "frontends/onnx/import.h"
 #include "semantics/ops/denote.h"
 #include "tests/catch.h"
@@ -33,7 +35,7 @@ inline Outcome<onnx::Model> import_row(const Folder& folder, const Row& row) {
   return onnx::import_model(folder.write("m.onnx", text.bytes()));
 }
 
-inline void check_rows(const std::vector<Row>& rows) {
+inline void check_rows(const std::vector<Row>& rows, double within = 0) {
   const Folder folder;
   for (const Row& row : rows) {
     const Outcome<onnx::Model> model = import_row(folder, row);
@@ -45,7 +47,9 @@ inline void check_rows(const std::vector<Row>& rows) {
     REQUIRE(values.ok());
     const Array<double>& result = values.value()[graph.outputs[0]];
     CHECK(result.shape == row.result_shape);
-    CHECK(result.values == row.y);
+    REQUIRE(result.values.size() == row.y.size());
+    for (std::size_t i = 0; i < row.y.size(); ++i)
+      CHECK((result.values[i] == row.y[i] || std::fabs(result.values[i] - row.y[i]) <= within));
   }
 }
 

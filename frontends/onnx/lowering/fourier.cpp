@@ -1,6 +1,6 @@
 // DFT and STFT as products with the matrices of cos(2 pi jk/n) and sin(2 pi jk/n).
 //
-// The angles are nodes: 8 m atan(1) / n. Where the exact values are 0, 1 or -1 they are constants.
+// The angles are nodes: 8 m atan(1) / n. Runtimes compute their functions, too: a sine of half a turn, or of a whole one, is no exact 0 there.
 #include <algorithm>
 
 #include "frontends/onnx/lowering/compose.h"
@@ -12,25 +12,13 @@ struct Circle {
   Operand cosines, sines;  // of 2 pi m/n for m = 0 .. n - 1
 };
 
-// `exact` at the multiples of a quarter turn, the function elsewhere.
-Operand with_quarters(Call& call, Op function, const Operand& angles, std::int64_t n, const std::vector<double>& exact) {
-  Ints known;
-  std::vector<double> values;
-  for (std::int64_t m = 0; m < n; ++m) {
-    known.push_back(4 * m % n == 0 ? 1 : 0);
-    values.push_back(known.back() != 0 ? exact[static_cast<std::size_t>(4 * m / n)] : 0);
-  }
-  return call.emit(Op::where,
-                   {call.make_ints(DType::boolean, {n}, known), reals_like(call, angles, {n}, values), call.emit(function, {angles})});
-}
-
 Circle circle_of(Call& call, const Operand& like, std::int64_t n) {
   std::vector<double> eighths;
-  for (std::int64_t m = 0; m < n; ++m) eighths.push_back(static_cast<double>(8 * m));
+  for (std::int64_t m = 0; m < n; ++m) eighths.push_back(static_cast<double>(8 * (m == 0 ? n : m)));
   const Operand eighth = call.emit(Op::atan, {reals_like(call, like, {1}, {1})});  // pi / 4
   const Operand turns = call.emit(Op::mul, {reals_like(call, like, {n}, eighths), eighth});
   const Operand angles = call.emit(Op::div, {turns, call.make_real_like(like, static_cast<double>(n))});
-  return {with_quarters(call, Op::cos, angles, n, {1, 0, -1, 0}), with_quarters(call, Op::sin, angles, n, {0, 1, 0, -1})};
+  return {call.emit(Op::cos, {angles}), call.emit(Op::sin, {angles})};
 }
 
 // [rows, columns] of the value at j k.

@@ -1,4 +1,6 @@
 // Contracts of the functions that are defined by formulas, the activations: their forms (kernel/executions/forms.h) on sets.
+#include <cmath>
+
 #include "kernel/audit/contracts/families.h"
 #include "kernel/executions/forms.h"
 #include "semantics/demand.h"
@@ -72,10 +74,35 @@ FloatSet image(const Call& call, const FloatSet& x) {
   }
 }
 
+// The size of the terms that a form of the function adds where they cancel: x/2 (1 + erf), alpha (exp - 1), x (x/6 + 1/2).
+double size_of_terms(const Call& call, const FloatSet& x) {
+  const double size = x.magnitude();
+  const bool is_below = x.has_finite() && x.lo < 0;
+  switch (call.node.op) {
+    case Op::gelu:
+    case Op::mish:  // x times a logarithm of 1 + exp
+      return size;
+    case Op::softplus:
+      return 1;
+    case Op::elu:
+    case Op::celu:
+      return is_below ? std::fabs(call.get<ActivationAttributes>().alpha) : 0;
+    case Op::selu:
+      return is_below ? std::fabs(call.get<ActivationAttributes>().alpha * call.get<ActivationAttributes>().beta) : 0;
+    case Op::hard_swish:
+      return is_below && x.lo > -6 ? -x.lo * (1 - x.lo / 6) / 2 : 0;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 Image image_of_activation(const Call& call) {
-  return {combined(call, [&](std::span<const FloatSet> x) { return image(call, x[0]); })};
+  Image result{combined(call, [&](std::span<const FloatSet> x) { return image(call, x[0]); })};
+  for (std::size_t i = 0; i < result.values.size(); ++i)
+    result.scales.push_back(std::fmax(result.values[i].magnitude(), size_of_terms(call, call.operand(0).values[i])));
+  return result;
 }
 
 }  // namespace assay::contracts

@@ -6,6 +6,7 @@
 #include "kernel/audit/contracts/contract.h"
 #include "kernel/audit/contracts/families.h"
 #include "semantics/demand.h"
+#include "semantics/graph/family.h"
 #include "semantics/ops/indexing.h"
 
 namespace assay::contracts {
@@ -25,7 +26,12 @@ std::optional<Rejection> obstacle(const Node& node, const ExecutionModel& model)
   if (node.dtype == DType::complex64) return unsupported(node, "type", "a real element type", to_string(node.dtype));
   const bool computes = op_row(node.op).op_class != OpClass::layout && op_row(node.op).op_class != OpClass::leaf && node.op != Op::cast;
   const DType meant = model.format == ExecutionModel::Format::binary32 ? DType::float32 : DType::float64;
-  if (computes && is_number_type(node.dtype) && node.dtype != meant)
+  const OpKind kind = kind_of(node.op);
+  // Float64 beside float32, as products of integers are written: what needs no table of functions, in the same orders.
+  const bool is_wider =
+      node.dtype == DType::float64 && (kind == OpKind::arithmetic || kind == OpKind::product || kind == OpKind::convolution ||
+                                       kind == OpKind::sum || kind == OpKind::rounding || kind == OpKind::piecewise);
+  if (computes && is_number_type(node.dtype) && node.dtype != meant && !is_wider)
     return unsupported(node, "format", to_string(meant), to_string(node.dtype));
   if (!is_number_type(node.dtype)) return std::nullopt;
   const Arithmetic arithmetic(model, format_of(node.dtype));
@@ -122,9 +128,13 @@ bool is_defined(Op op) {
 }
 
 // One node on the sets of its operands; nullopt if its op has no contract.
-std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values) {
+std::optional<Image> executed(const Graph& graph, const Node& node, const Arithmetic& arithmetic, const std::vector<Sets>& values,
+                              const std::vector<std::span<const double>>& scales) {
   Call call{node, arithmetic, {}};
-  for (const NodeId operand : node.operands) call.operands.push_back(&values[operand]);
+  for (const NodeId operand : node.operands) {
+    call.operands.push_back(&values[operand]);
+    call.scales.push_back(scales[operand]);
+  }
   const bool may_fuse = !arithmetic.is_real() && arithmetic.model().fused_multiply_add && is_number_type(node.dtype);
   std::optional<Sets> products;
   if (may_fuse && adds_up(node.op)) products = exact_products(graph, node.operands[0], values, arithmetic);
@@ -135,6 +145,7 @@ std::optional<Image> executed(const Graph& graph, const Node& node, const Arithm
   std::optional<Image> image = image_of(call);
   if (image && !arithmetic.is_real() && is_defined(node.op)) include_nearest(call, *image);
   if (image && may_fuse && (node.op == Op::add || node.op == Op::sub)) include_fused(graph, call, values, *image);
+  if (image && !arithmetic.is_real()) image->scales = scales_of(call, *image);
   return image;
 }
 
@@ -175,6 +186,7 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
                                      std::span<const Recording> recordings, bool over_reals) {
   std::vector<Sets> values(graph.nodes.size());
   std::vector<Image> images(graph.nodes.size());
+  std::vector<std::span<const double>> scales(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = recorded(inputs[i]);
   // Where a region says which steps are stored, the others are not; else any may be.
   const bool says_where = says_what_is_stored(graph);
@@ -186,18 +198,21 @@ Outcome<std::vector<Image>> executed(const Graph& graph, const ExecutionModel& m
       ExecutionModel here = model;
       if (says_where && !(is_softmax && model.softmax == ExecutionModel::Softmax::online)) here.storage = Storage::same;
       const Arithmetic arithmetic(here, over_reals && is_number_type(node.dtype) ? Format::real : format_of(node.dtype));
-      std::optional<Image> image = executed(graph, node, arithmetic, values);
+      std::optional<Image> image = executed(graph, node, arithmetic, values, scales);
       if (!image) return unsupported(node, "op", "an op with a contract", std::string(op_row(node.op).name));
       demand(image->values.size() == element_count(node.shape), "executed: one set per element");
       values[id] = {node.dtype, node.shape, image->values};
       if (node.dtype == DType::float32 && !over_reals && (!says_where || is_stored_step(graph, node)))
         for (FloatSet& value : values[id].values) value = kept(model, value);
       images[id] = std::move(*image);
+      scales[id] = images[id].scales;
     } else {
       images[id].values = values[id].values;
     }
     for (const Recording& recording : recordings) {
-      if (recording.node == id) values[id] = read_again(recording, values[id]);
+      if (recording.node != id) continue;
+      values[id] = read_again(recording, values[id]);
+      scales[id] = {};
     }
   }
   return images;

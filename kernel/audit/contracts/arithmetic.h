@@ -32,6 +32,7 @@ struct SumFacts {
   bool all_exact = false;     // the exact tier holds: every partial sum in every order is a number of the format
   double later = 1;           // executions::SumForm
   double before_scaling = 1;  // what is summed may be that much larger: a mean divides afterwards, gemm multiplies with alpha
+  double beside = 0;          // a further error, of weights that are not the exact ones
 };
 
 // The largest e such that the non-zero number is a multiple of 2^e.
@@ -90,6 +91,8 @@ class Arithmetic {
   [[nodiscard]] FloatSet exp(const FloatSet& x) const { return function(Function::exp, x); }
   // x^r by the table's row, or by products if r is an integer.
   [[nodiscard]] FloatSet pow(const FloatSet& x, const Rational& r) const;
+  // The same with any of these exponents: x^r rises or falls in r for every x > 0, so that their ends suffice.
+  [[nodiscard]] FloatSet pow(const FloatSet& x, const FloatSet& exponent) const;
   // The product of at most n factors in any order, from an enclosure of it.
   [[nodiscard]] FloatSet product_of(std::span<const FloatSet> factors) const;
 

@@ -48,11 +48,6 @@ FloatSet remainder(const Call& call, const FloatSet& x, const FloatSet& y) {
   return call.arithmetic.add(point(format, rest), y);
 }
 
-FloatSet raised(const Arithmetic& a, const FloatSet& x, const FloatSet& exponent) {
-  const std::optional<Rational> r = exponent.is_point() ? Rational::from_double(exponent.lo) : std::nullopt;
-  return r ? a.pow(x, *r) : anything(a.format());
-}
-
 FloatSet image(const Call& call, std::span<const FloatSet> x) {
   const Arithmetic& a = call.arithmetic;
   switch (call.node.op) {
@@ -103,7 +98,7 @@ FloatSet image(const Call& call, std::span<const FloatSet> x) {
     case Op::pow:
       return a.pow(x[0], call.get<PowAttributes>().exponent);
     case Op::power:
-      return raised(a, x[0], x[1]);
+      return a.pow(x[0], x[1]);
     default:
       demand(false, "image_of_elementwise: not an elementwise op");
       return {};

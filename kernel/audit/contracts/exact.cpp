@@ -25,17 +25,34 @@ FloatSet truth(bool may_hold, bool may_fail) {
   return set;
 }
 
+// Elements of an operation element by element that read one of these.
+void put_anything(const Call& call, const std::vector<std::vector<bool>>& undefined, Image& image) {
+  for (std::size_t k = 0; k < call.operands.size(); ++k) {
+    ops::Walk at = ops::Walk::over(call.operand(k).shape, call.node.shape);
+    for (FloatSet& value : image.values) {
+      if (undefined[k][at.offset()]) value = anything(call.arithmetic.format());
+      at.next();
+    }
+  }
+}
+
 // [[node]] over enclosures of finite sets; anything where an operand element is not finite, or the result undefined.
 Image by_denotation(const Call& call) {
   const std::size_t count = element_count(call.node.shape);
   const Format format = call.arithmetic.format();
   Image image{std::vector<FloatSet>(count, anything(format))};
+  const OpKind kind = kind_of(call.node.op);
+  const bool is_elementwise = kind == OpKind::arithmetic || kind == OpKind::logic || kind == OpKind::bitwise ||
+                              kind == OpKind::comparison || kind == OpKind::min_max;
   std::vector<Array<Interval>> operands;
+  std::vector<std::vector<bool>> undefined;
   for (const Sets* sets : call.operands) {
     operands.push_back({sets->shape, {}});
+    undefined.emplace_back();
     for (const FloatSet& set : sets->values) {
-      operands.back().values.push_back(enclosure(set));
-      if (!set.is_finite()) return image;
+      operands.back().values.push_back(set.is_finite() ? enclosure(set) : Interval(1.0));
+      undefined.back().push_back(!set.is_finite());
+      if (!set.is_finite() && !is_elementwise) return image;
     }
   }
   const Outcome<Array<Interval>> result = denote<Interval>(call.node, pointers_to(operands));
@@ -47,6 +64,7 @@ Image by_denotation(const Call& call) {
     image.values[i].include(format, value.lo(), value.hi());
     image.values[i] = with_both_zeros(image.values[i]);
   }
+  if (is_elementwise) put_anything(call, undefined, image);
   return image;
 }
 
@@ -107,23 +125,31 @@ Image image_of_sort(const Call& call) {
   return image;
 }
 
-// The elements at recorded positions.
+// The elements at each position of a set of positions.
 Image image_of_take(const Call& call) {
   const Sets &index = call.operand(0), &x = call.operand(1);
-  std::vector<Array<double>> operands = {{index.shape, {}}, {x.shape, {}}};
-  bool known = true;
-  for (const FloatSet& set : index.values) {
-    operands[0].values.push_back(set.lo);
-    known = known && set.is_point();
-  }
-  for (std::size_t i = 0; i < x.values.size(); ++i) operands[1].values.push_back(static_cast<double>(i));
+  const double last = static_cast<double>(x.shape[static_cast<std::size_t>(call.get<ConcatAttributes>().axis)]) - 1;
   Image image{std::vector<FloatSet>(element_count(call.node.shape), anything(call.arithmetic.format()))};
-  if (!known) return image;
+  std::vector<bool> inside;
+  std::vector<Array<double>> from = {{index.shape, {}}, {x.shape, {}}};
+  for (const FloatSet& set : index.values) {
+    inside.push_back(set.is_finite() && set.lo >= 0 && set.hi <= last);
+    from[0].values.push_back(inside.back() ? set.lo + 0.0 : 0);
+  }
+  for (std::size_t i = 0; i < x.values.size(); ++i) from[1].values.push_back(static_cast<double>(i));
+  std::vector<Array<double>> to = from;
+  for (std::size_t i = 0; i < inside.size(); ++i) to[0].values[i] = inside[i] ? index.values[i].hi + 0.0 : 0;
   Node on_positions = call.node;
   on_positions.dtype = DType::float64;
-  const Outcome<Array<double>> taken = denote<double>(on_positions, pointers_to(operands));
-  if (!taken) return image;  // an index outside the axis
-  for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = x.values[static_cast<std::size_t>(taken.value().values[i])];
+  const Outcome<Array<double>> first = denote<double>(on_positions, pointers_to(from)), end = denote<double>(on_positions, pointers_to(to));
+  if (!first || !end) return image;  // an axis without elements
+  for (std::size_t i = 0; i < image.values.size(); ++i) {
+    if (!inside[i]) continue;
+    const double steps = to[0].values[i] - from[0].values[i], begin = first.value().values[i];
+    const double stride = steps > 0 ? (end.value().values[i] - begin) / steps : 0;
+    image.values[i] = x.values[static_cast<std::size_t>(begin)];
+    for (double k = 1; k <= steps; ++k) image.values[i].include(x.values[static_cast<std::size_t>(begin + k * stride)]);
+  }
   return image;
 }
 

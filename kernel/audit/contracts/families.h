@@ -19,6 +19,8 @@ struct Call {
   const Arithmetic& arithmetic;  // of the result's format, or of the reals
   std::vector<const Sets*> operands;
   bool products = false;  // the operand of a sum holds exact products, which may be fused with it
+  // Per operand, how large the terms are of which its elements are made; none: as large as the elements.
+  std::vector<std::span<const double>> scales = {};
 
   [[nodiscard]] const Sets& operand(std::size_t i) const { return *operands[i]; }
   template <class T>
@@ -27,7 +29,8 @@ struct Call {
   }
 };
 
-// What the results may be. A scale is what the width of a set is compared with to call it vacuous; none: its own magnitude.
+// What the results may be. A scale is what the width of a set is compared with to call it vacuous, the size of the terms that the element is
+// made of; none: its own magnitude.
 struct Image {
   std::vector<FloatSet> values;
   std::vector<double> scales = {};
@@ -38,6 +41,9 @@ struct Image {
 [[nodiscard]] std::optional<Image> image_of(const Call& call);
 // The functions whose rows an op's contract reads; a row for the whole op serves as well.
 [[nodiscard]] std::vector<std::string_view> functions_of(const Node& node, const ExecutionModel& model);
+
+// The scales of results whose operands have some, or that add, unless the family has said so itself.
+[[nodiscard]] std::vector<double> scales_of(const Call& call, const Image& image);
 
 [[nodiscard]] Image image_of_layout(const Call& call);
 [[nodiscard]] Image image_of_integers(const Call& call);   // integers and truth values from integers and truth values

@@ -156,8 +156,11 @@ FloatSet Arithmetic::pow(const FloatSet& base, const Rational& exponent) const {
   }
   if (exponent == Rational(-1)) y = reciprocal(x);
   if (!x.is_finite()) return y == FloatSet() ? anything(format_) : y;
-  const Interval exact = assay::pow(Interval(x.lo, x.hi), exponent);
+  Interval exact = assay::pow(Interval(x.lo, x.hi), exponent);
   if (exact.is_undefined()) return y == FloatSet() ? anything(format_) : y;
+  for (const double end : {exponent.double_down(), exponent.double_up()}) {  // an exponent that the format lacks may be its nearest number
+    if (!is_real()) exact = hull(exact, assay::pow(Interval(x.lo, x.hi), Rational::from_double(nearest(format_, end)).value_or(exponent)));
+  }
   FloatSet rounded;
   rounded.include(format_, nearest(format_, exact.lo()), nearest(format_, exact.hi()));
   if (is_real()) return rounded;
@@ -169,6 +172,26 @@ FloatSet Arithmetic::pow(const FloatSet& base, const Rational& exponent) const {
     y.include(*n < 0 ? reciprocal(product) : product);
   }
   return y == FloatSet() ? anything(format_) : result(y);
+}
+
+FloatSet Arithmetic::pow(const FloatSet& base, const FloatSet& exponent) const {
+  const std::optional<Rational> least = Rational::from_double(exponent.lo), most = Rational::from_double(exponent.hi);
+  if (exponent.is_point() && least) return pow(base, *least);
+  const FloatSet x = operand(base);
+  const bool is_plain = x.is_finite() && exponent.is_finite() && (x.lo > 0 || (x.lo >= 0 && exponent.lo > 0));
+  if (!is_plain || !least || !most || !(is_real() || has_rows("pow"))) return anything(format_);
+  const Interval exact = hull(assay::pow(Interval(x.lo, x.hi), *least), assay::pow(Interval(x.lo, x.hi), *most));
+  if (exact.is_undefined()) return anything(format_);
+  FloatSet y;
+  y.include(format_, nearest(format_, exact.lo()), nearest(format_, exact.hi()));
+  if (is_real()) return y;
+  y = result(by_table("pow", x, exact, y));
+  // Exponents that have ways of their own: multiples of 1/2.
+  if (sub_up(exponent.hi, exponent.lo) >= 1) return anything(format_);
+  for (double twice = std::ceil(2 * exponent.lo); twice <= 2 * exponent.hi; ++twice) {
+    if (const std::optional<Rational> one = Rational::from_double(twice / 2)) y.include(pow(x, *one));
+  }
+  return y;
 }
 
 }  // namespace assay::contracts

@@ -177,9 +177,21 @@ std::vector<int> common_grids(const Call& call, const std::vector<Sets>& operand
 
 struct Facts {
   std::vector<Interval> exact;
-  std::vector<double> magnitude, terms;
+  std::vector<double> magnitude, terms, beside = {};
   std::vector<bool> all_exact;
 };
+
+// The errors of a library's weights, each times its element.
+void add_errors_of_weights(const Call& call, const std::vector<Sets>& operands, Facts& facts) {
+  const auto* gather = std::get_if<WeightedGatherAttributes>(&call.node.attributes);
+  if (gather == nullptr || !has_weights(call.node) || call.arithmetic.is_real()) return;
+  const double extent = static_cast<double>(call.operand(0).shape[static_cast<std::size_t>(gather->axis)]);
+  const double error = executions::error_of_weights(call.arithmetic.model().math_table, call.arithmetic.format(), extent);
+  if (error == 0) return;
+  const auto sizes = mapped<double>(operands, [](const FloatSet& set) { return set.magnitude(); });
+  for (const double size : denoted(with_factors(call.node, [](double) { return 1.0; }), sizes).values)
+    facts.beside.push_back(mul_up(mul_up(size, 1 + 0x1p-20), error));
+}
 
 void count_terms(const Call& call, const std::vector<Sets>& operands, Facts& facts) {
   const Doubles present = mapped<double>(operands, [](const FloatSet& set) { return set.magnitude() > 0 ? 1.0 : 0.0; });
@@ -229,6 +241,20 @@ void find_set_facts(const Call& call, const std::vector<Sets>& operands, Facts& 
   facts.all_exact.assign(facts.exact.size(), false);
 }
 
+// S with the terms of each operand in the operand's place.
+std::vector<double> scales_of_sum(const Call& call, const std::vector<Sets>& operands, const Facts& facts) {
+  std::vector<double> scales = facts.magnitude;
+  for (std::size_t k = 0; k < call.scales.size(); ++k) {
+    if (call.scales[k].empty()) continue;
+    Doubles sizes = mapped<double>(operands, [](const FloatSet& set) { return set.magnitude(); });
+    sizes[k].values.assign(call.scales[k].begin(), call.scales[k].end());
+    const Array<double> wider = denoted(with_factors(call.node, [](double f) { return std::fabs(f); }), sizes);
+    for (std::size_t i = 0; i < scales.size(); ++i)
+      scales[i] = std::isfinite(wider.values[i]) ? std::fmax(scales[i], wider.values[i]) : scales[i];
+  }
+  return scales;
+}
+
 // ---- results ----
 
 // The exact sum, divided once or multiplied with the rounded reciprocal.
@@ -245,8 +271,24 @@ FloatSet element(const Call& call, const Facts& facts, std::size_t i) {
   const executions::SumForm form = *executions::sum_form(call.node, call.operand(0).shape, a.model(), a.format());
   SumFacts one{facts.exact[i],         facts.magnitude[i], facts.terms[i], call.products || form.products,
                form.further_roundings, facts.all_exact[i], form.later,     form.before_scaling};
+  if (!facts.beside.empty()) one.beside = facts.beside[i];
   if (is_mean(call.node.op) && one.all_exact) return mean_of_exact_sum(a, one.exact);
   return a.sum(one);
+}
+
+// Kernels that pad an operand of a convolution first multiply its zeros with weights: NaN where such a weight is infinite or NaN.
+std::vector<double> reached_with_padding(const Call& call, Doubles signs) {
+  Node conv = call.node, pad{Op::pad, {0}, PadAttributes{}, DType::float64, signs[0].shape, {}, {}};
+  auto& window = std::get<WindowAttributes>(conv.attributes);
+  auto& sides = std::get<PadAttributes>(pad.attributes);
+  sides.before = sides.after = {0, 0};
+  sides.before.insert(sides.before.end(), window.pads_begin.begin(), window.pads_begin.end());
+  sides.after.insert(sides.after.end(), window.pads_end.begin(), window.pads_end.end());
+  for (std::size_t i = 0; i < pad.shape.size(); ++i) pad.shape[i] += sides.before[i] + sides.after[i];
+  window.pads_begin.assign(window.pads_begin.size(), 0);
+  window.pads_end = window.pads_begin;
+  signs[0] = denoted(pad, Doubles{signs[0]});
+  return denoted(conv, signs).values;
 }
 
 // Values that an infinite or undefined operand reaches. Recorded ones: IEEE 754 on signs, with every finite number as its sign; NaN, too,
@@ -260,12 +302,14 @@ void put_specials(const Call& call, const std::vector<Sets>& operands, std::vect
     return !recorded || set.nan ? kNaN : set.plus_infinity ? kInfinity : -kInfinity;
   });
   const Array<double> reached = denoted(with_factors(call.node, sign_of), signs);
+  const std::vector<double> padded = call.node.op == Op::conv ? reached_with_padding(call, signs) : reached.values;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double value = reached.values[i];
+    results[i].nan = results[i].nan || std::isnan(padded[i]);
     if (std::isfinite(value)) continue;
     const bool meets = value > 0 ? results[i].minus_infinity : results[i].plus_infinity;
     results[i] = recorded ? point(call.arithmetic.format(), value) : anything(call.arithmetic.format());
-    results[i].nan = results[i].nan || meets;
+    results[i].nan = results[i].nan || meets || std::isnan(padded[i]);
   }
 }
 
@@ -311,13 +355,14 @@ Image image_of_sum(const Call& call) {
   } else {
     find_set_facts(call, operands, facts);
   }
+  add_errors_of_weights(call, operands, facts);
   Image image;
-  if (points && leaves_one_execution(call)) {
+  if (points && leaves_one_execution(call) && facts.beside.empty()) {
     image.values = one_execution(call, operands);
   } else {
     for (std::size_t i = 0; i < facts.exact.size(); ++i) image.values.push_back(element(call, facts, i));
   }
-  image.scales = facts.magnitude;
+  image.scales = scales_of_sum(call, operands, facts);
   if (points && finite && !call.arithmetic.model().flush_operands) image.exact = facts.exact;
   if (!finite) put_specials(call, as_read, image.values);
   return image;

@@ -295,6 +295,24 @@ Image image_of_batch_norm(const Call& call) {
   return image;
 }
 
+namespace {
+
+// A sum of squares that is carried from channel to channel, the next square added and the one that leaves taken away, beside a bias that is
+// `beginning` times alpha / size. `passed` are the c elements up to the end of the window, T the sum of their squares. A step rounds two
+// products within 3 u and two sums within u of themselves; sums are windows, and each square lies in as many as `size`. So the errors add up to
+// (2c + size + 4) u of the beginning and (3 size + 12) u of T, and 12 u of both cover what the forms round again.
+FloatSet carried(const Arithmetic& a, const Group& window, const Group& passed, double beginning, double size) {
+  Interval exact, total;
+  for (const FloatSet& value : window) exact += square(Interval(value.lo, value.hi));
+  for (const FloatSet& value : passed) total += square(Interval(value.lo, value.hi));
+  const double u = mul_up(unit_roundoff(a.format()), 1.0625), steps = 2 * static_cast<double>(passed.size()) + size + 16;
+  if (!(steps * u <= 0x1p-10)) return anything(a.format());  // what is of second order is less than a sixteenth
+  const double error = add_up(mul_up(mul_up(steps, u), beginning), mul_up(mul_up(3 * size + 24, u), total.hi()));
+  return numbers_in(a.format(), exact + Interval(-error, error));
+}
+
+}  // namespace
+
 Image image_of_local_response(const Call& call) {
   const Arithmetic& a = call.arithmetic;
   const executions::Forms<Arithmetic> forms(a);
@@ -304,6 +322,10 @@ Image image_of_local_response(const Call& call) {
   const std::int64_t stride = ops::row_major_strides(x.shape)[1];
   const FloatSet alpha = a.number(attributes.alpha), bias = a.number(attributes.bias), size = a.number(Rational(attributes.size));
   const Rational beta = Rational::from_double(attributes.beta).value_or(Rational());
+  using Pass = ExecutionModel::Moments;
+  const bool carries =
+      !a.is_real() && attributes.alpha > 0 && (a.model().moments == Pass::one_pass || a.model().moments == Pass::one_or_two_pass);
+  const double beginning = carries ? mul_up(div_up(std::fabs(attributes.bias), attributes.alpha), static_cast<double>(attributes.size)) : 0;
   Image image;
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const std::int64_t at = static_cast<std::int64_t>(i), c = at / stride % channels;
@@ -313,6 +335,12 @@ Image image_of_local_response(const Call& call) {
     }
     const FloatSet s = sum_of_squares(a, window);
     image.values.push_back(forms.local_response(x.values[i], s, alpha, bias, size, beta));
+    Group passed;
+    for (std::int64_t k = 0; carries && k <= std::min(c + after_it, channels - 1); ++k)
+      passed.push_back(x.values[static_cast<std::size_t>(at + (k - c) * stride)]);
+    if (carries && all_finite(passed))
+      image.values.back().include(forms.local_response(
+          x.values[i], carried(a, window, passed, beginning, static_cast<double>(attributes.size)), alpha, bias, size, beta));
   }
   return image;
 }

@@ -96,9 +96,11 @@ std::vector<FloatSet> logarithms(const Arithmetic& a, const std::vector<FloatSet
   return y;
 }
 
-FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x) {
+FloatSet log_sum_exp(const Arithmetic& a, const std::vector<FloatSet>& x, double& scale) {
   const Line line = evaluated(a, x);
-  FloatSet y = a.add(line.greatest, a.function(Function::log, line.sum));
+  const FloatSet log = a.function(Function::log, line.sum);
+  FloatSet y = a.add(line.greatest, log);
+  scale = std::fmax(1, std::fmax(line.greatest.magnitude() + log.magnitude(), y.magnitude()));
   // Programs put 0 in the place of an infinite maximum: then the result is that infinity, which is the limit.
   y.plus_infinity = y.plus_infinity || line.greatest.plus_infinity;
   y.minus_infinity = y.minus_infinity || line.greatest.minus_infinity;
@@ -148,7 +150,7 @@ Image image_of_softmax(const Call& call) {
   const std::vector<FloatSet> mask = call.node.op == Op::masked_softmax ? spread_mask(call) : std::vector<FloatSet>();
   Image image;
   image.values.resize(element_count(call.node.shape));
-  if (call.node.op == Op::log_softmax) image.scales.resize(image.values.size());
+  if (call.node.op == Op::log_softmax || call.node.op == Op::log_sum_exp) image.scales.resize(image.values.size());
   const std::vector<std::vector<std::size_t>> groups = groups_of(x.shape, axes_of(call));
   for (std::size_t g = 0; g < groups.size(); ++g) {
     std::vector<FloatSet> line, line_mask;
@@ -157,7 +159,7 @@ Image image_of_softmax(const Call& call) {
       if (!mask.empty()) line_mask.push_back(mask[i]);
     }
     if (call.node.op == Op::log_sum_exp) {
-      image.values[g] = log_sum_exp(a, line);
+      image.values[g] = log_sum_exp(a, line, image.scales[g]);
       continue;
     }
     if (call.node.op == Op::softmax) line = shares(a, line, numerators);

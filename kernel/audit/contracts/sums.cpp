@@ -106,19 +106,21 @@ FloatSet Arithmetic::sum(const SumFacts& facts) const {
     y.include(format_, facts.exact.lo(), facts.exact.hi());
     return y;
   }
-  if (facts.all_exact && facts.exact.is_point()) return with_both_zeros(point(facts.exact.lo()));
+  if (facts.all_exact && facts.exact.is_point() && facts.beside == 0) return with_both_zeros(point(facts.exact.lo()));
   if (facts.terms == 0) return with_both_zeros(point(0));
   const executions::SumForm form{facts.products, facts.further_roundings, facts.before_scaling, facts.later};
   const bool to_nearest = model_->accumulator_rounding == ExecutionModel::AccumulatorRounding::nearest_even;
   const bool flushes = model_->flush_results || model_->flush_operands;
-  if (facts.terms <= 1 && !flushes && to_nearest && facts.further_roundings == 0) {  // at most one product, rounded once
+  if (facts.terms <= 1 && !flushes && to_nearest && facts.further_roundings == 0 &&
+      facts.beside == 0) {  // at most one product, rounded once
     y.include(format_, nearest(format_, facts.exact.lo()), nearest(format_, facts.exact.hi()));
     return with_both_zeros(y);
   }
   const std::optional<executions::SumErrors> errors = executions::sum_errors(*model_, format_, facts.terms, form);
   if (!errors || !(facts.magnitude <= std::numeric_limits<double>::max()) || facts.exact.is_undefined()) return anything(format_);
   const double of_terms = mul_up(errors->to_terms, facts.magnitude), of_sum = mul_up(errors->to_sum, facts.exact.magnitude());
-  const double error = add_up(add_up(of_terms, of_sum), errors->absolute);
+  const double beside = mul_up(errors->growth, facts.beside);
+  const double error = add_up(add_up(add_up(of_terms, of_sum), errors->absolute), beside);
   const double positive = mul_up(errors->growth, add_up(facts.magnitude, facts.exact.hi()) / 2),
                negative = mul_up(errors->growth, sub_up(facts.magnitude, facts.exact.lo()) / 2);
   y = numbers_in(format_, facts.exact + Interval(-error, error));

@@ -12,14 +12,20 @@ namespace {
 std::optional<Value> slope_of_power(const Value& y, const Value& x) {
   const Rational r = attributes_of<PowAttributes>(y).exponent;
   if (r.sign() == 0) return std::nullopt;
-  if (r.double_down() != r.double_up()) {
-    y.builder().refuse({Rejection::Kind::declined, "derivative.exponent", "pow", "an exponent that is a double", r.to_string(),
+  const Rational less = r - Rational(1);
+  if (less.sign() == 0) return x.number(1);
+  const Value power = apply(Op::pow, x, PowAttributes{less});
+  if (r.is_double()) return r.double_down() * power;
+  const std::string text = r.to_string();  // a fraction of two doubles
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const std::optional<Rational> over = Rational::parse(text.substr(0, slash)),
+                                under = Rational::parse(text.substr(std::min(slash + 1, text.size())));
+  if (!over || !under || !over->is_double() || !under->is_double()) {
+    y.builder().refuse({Rejection::Kind::declined, "derivative.exponent", "pow", "an exponent that is a quotient of doubles", text,
                         "write the power as exp(r log x)"});
     return std::nullopt;
   }
-  const Rational less = r - Rational(1);
-  if (less.sign() == 0) return x.number(1);
-  return r.double_down() * apply(Op::pow, x, PowAttributes{less});
+  return x.number(over->double_down()) / x.number(under->double_down()) * power;
 }
 
 // Between lo and hi, where they are finite.

@@ -15,10 +15,12 @@ from .rules_layout import LAYOUT
 from .rules_linear import LINEAR
 from .rules_loss import LOSS
 from .rules_norm import NORM
+from .rules_pieces import PIECES
 from .rules_reduce import REDUCE
+from .rules_sample import SAMPLE
 
 # By the name of the operation without its overload; what writes in place has the meaning of what does not.
-RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX
+RULES = BASIC | LAYOUT | LINEAR | REDUCE | NORM | LOSS | INDEX | SAMPLE | PIECES
 
 # Whose kernels on 16 bits store some of their steps in 16 bits, too (docs/pytorch.md); those of all others compute in float32 and round once.
 STORE_STEPS = {"_log_softmax", "logsumexp", "mse_loss_backward", "glu_backward", "avg_pool2d_backward", "avg_pool3d_backward"}

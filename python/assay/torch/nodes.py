@@ -7,6 +7,8 @@ from typing import Any, Callable, Sequence, Union
 
 import torch
 
+from .numbers import meant, rounded_alike
+
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int64: "int64", torch.int32: "int32", torch.bool: "bool",
          torch.uint8: "uint8", torch.int8: "int8", torch.int16: "int16"}
 # What values are recorded as: a complex number is the pair of its parts, on a last axis; a number of 16 bits is the float32 that it is.
@@ -38,7 +40,6 @@ class Ref:
 
 
 Value = Union[Ref, float, int, bool]
-IRRATIONAL = {"pi": math.pi, "root_of_pi": 2 / math.sqrt(math.pi), "log_of_2": math.log(2), "log_of_10": math.log(10)}
 
 
 def parts(tensor: torch.Tensor) -> torch.Tensor:
@@ -182,22 +183,44 @@ class Nodes:
         return Ref(list(data.shape), dtype, tensor=data, node=node)
 
     def number(self, value: Value, dtype: torch.dtype) -> Ref:
-        """A factor or quotient of a formula: the real number that the program means by a double, where one is known."""
+        """A factor, divisor or exponent of a formula: the real number that the program means by a double (numbers.py), as the type has it."""
         if isinstance(value, Ref) or isinstance(value, (bool, int)) or not dtype.is_floating_point or not math.isfinite(value):
             return self.cast(value, dtype)
-        for name, one in IRRATIONAL.items():
-            ratio = Fraction(value / one).limit_denominator(64)
-            if ratio and float(ratio) * one == value:
-                return self("mul", self.constant(float(ratio), dtype), getattr(self, name)(dtype)) if ratio != 1 else getattr(self, name)(dtype)
-        ratio = Fraction(value).limit_denominator(10**6)
-        # Python computes such numbers in double, with a few roundings: what counts is that the result's type has the same one.
-        is_meant = abs(float(ratio) - value) <= 4 * math.ulp(value) and bool(torch.tensor(float(ratio), dtype=dtype) == torch.tensor(value, dtype=dtype))
-        if is_meant and abs(ratio.numerator) < 2**24 and ratio.denominator < 2**24 and ratio.denominator & (ratio.denominator - 1):
-            return self("div", self.constant(float(ratio.numerator), dtype), self.constant(float(ratio.denominator), dtype))
-        return self.constant(value, dtype)
+        found = meant(value, dtype)
+        if found is None:
+            return self.constant(value, dtype)
+        if found.is_log:
+            return self("log", self.about(found.ratio, dtype))
+        if found.name:
+            factor, one = self.number(float(found.ratio), dtype), getattr(self, found.name)(dtype)
+            return self("div", factor, one) if found.is_over else one if found.ratio == 1 else self("mul", factor, one)
+        return self.ratio(found.ratio, value, dtype)
+
+    def ratio(self, ratio: Fraction, value: float, dtype: torch.dtype) -> Ref:
+        """A fraction, in the type's number for the double that the program computed."""
+        if ratio.denominator >= 2**24:  # of the grid: two parts
+            first = float(torch.tensor(value, dtype=dtype).item())
+            return self("add", self.constant(first, dtype), self.constant(float(ratio - Fraction(first)), dtype))
+        if not rounded_alike(float(ratio), value, dtype):
+            return self.about(ratio, dtype)
+        return self("div", self.constant(float(ratio.numerator), dtype), self.constant(float(ratio.denominator), dtype))
+
+    def about(self, ratio: Fraction, dtype: torch.dtype) -> Ref:
+        """A fraction that was rounded twice."""
+        one = self.constant([1.0], dtype)
+        return self.reshape(self("weighted_gather", one, axis=0, starts=[0, 1], indices=[0], weights=[str(ratio)]), [])
+
+    def factored(self, x: Ref, value: Value) -> tuple[Ref, float]:
+        """For an op that takes a factor in the type of its elements: what to give for x, and the factor, so that their product is as meant."""
+        first = self.rounded(value)
+        return (x if isinstance(value, int) or meant(value, x.dtype) is None else self("mul", x, self("div", self.number(value, x.dtype), first))), first
 
     def pi(self, dtype: torch.dtype) -> Ref:
         return self("acos", self.constant(-1.0, dtype))
+
+    def half_turn(self, dtype: torch.dtype) -> Ref:
+        """pi in a formula that is differentiated, as acos(-1) cannot be."""
+        return self("mul", self("atan", self.constant(1.0, dtype)), 4.0)
 
     def root_of_pi(self, dtype: torch.dtype) -> Ref:
         return self("div", self.constant(2.0, dtype), self("sqrt", self.pi(dtype)))

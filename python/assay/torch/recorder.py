@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .branches import Branching
+from .choices import chosen
 from .lowering import listed, meaning, short_name, written
 from .memory import PENDING, Refused, address, bits, held, place, positions
 from .nodes import HALVES, Nodes, Ref, Unknown, complexly, finished, operand
@@ -219,10 +220,19 @@ class Tape(Branching):
             call.statistics = self.in_float32(args, results[1:])
         nodes = Nodes([*results, *call.hidden])
         try:
+            if (choice := chosen(call.op, nodes, *given, results)) is not None:
+                return self.note_choice(call, nodes, results, *choice)
             found = of_nothing(call.op, nodes, tensors, results) or meaning(call.function, nodes, *given)
             self.note(call, nodes, results, found)
         except Unknown:
             self.note_opaque(call, results)
+
+    def note_choice(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], at_places: Ref, ordered: Ref) -> None:
+        """Places among equal elements are given; the elements at them are in order, which is a claim of its own."""
+        self.note_given(Call(call.function, call.op, None, None, None, [], []), results[1:])
+        assert results[0] is not None
+        self.append(call.op + " order", call.operands, [ordered], [self.memory.loose(results[0], f"order of {self.label(call.op)}")])
+        self.note(call, nodes, results[:1], [at_places])
 
     def note(self, call: Call, nodes: Nodes, results: list[torch.Tensor | None], found: list[Ref | None]) -> None:
         """A region, and where its results lie."""

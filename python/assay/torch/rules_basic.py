@@ -12,6 +12,7 @@ from typing import Any, Callable
 import torch
 
 from .nodes import Nodes, Ref, Unknown, Value, complexly
+from .numbers import meant, rounded_alike
 
 Rule = Callable[..., Any]
 
@@ -72,8 +73,8 @@ def complex_product(n: Nodes, a: Ref, b: Ref) -> Ref:
 def divided(n: Nodes, a: Value, b: Value, rounding_mode: str | None = None) -> Ref:
     """A quotient, perhaps rounded to an integer."""
     if isinstance(a, Ref) and a.is_complex and not (isinstance(b, complex) or isinstance(b, Ref) and b.is_complex):
-        quotient = complexly(n("div", a, n.reshape(b, [*b.shape, 1]) if isinstance(b, Ref) and b.rank else n.cast(b, n.dtype)))
-        return complexly(n.loose(quotient)) if isinstance(b, Ref) and b.rank else quotient  # by a number whose other part is 0
+        quotient = n("div", a, n.reshape(b, [*b.shape, 1]) if isinstance(b, Ref) and b.rank else n.number(b, n.dtype))
+        return complexly(n.loose(quotient))  # the kernel multiplies with a reciprocal, or divides by a number whose other part is 0
     if any(isinstance(v, Ref) and v.is_complex for v in (a, b)):
         raise Unknown("a quotient by a complex number")
     quotient = n("div", n.number(a, n.dtype), n.number(b, n.dtype))
@@ -161,7 +162,7 @@ def filled(n: Nodes, value: Value) -> Ref:
     """A tensor of one number."""
     if n.first.is_complex():
         return complexly(n.expand(as_complex(n, value), [*n.shape, 2]))
-    return n.expand(n.cast(value, n.dtype), n.shape)
+    return n.expand(n.number(value, n.dtype), n.shape)
 
 
 def root(n: Nodes, x: Ref) -> Ref:
@@ -175,7 +176,7 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if isinstance(x, Ref) and x.is_complex:
         raise Unknown("a power of complex numbers")
     if isinstance(exponent, Ref):
-        return n("power", n.cast(x, n.dtype), n.cast(exponent, n.dtype))
+        return n("power", n.number(x, n.dtype), n.cast(exponent, n.dtype))
     if not isinstance(x, Ref):
         raise Unknown("a power without a tensor")
     x = n.cast(x, n.dtype)
@@ -190,7 +191,18 @@ def power(n: Nodes, x: Value, exponent: Value) -> Ref:
     if exponent == 3 and n.is_half:
         n.storing = "steps"
         return n("mul", n("mul", x, x), x)
-    return n("pow", x, exponent=str(Fraction(float(exponent))))
+    return raised(n, x, exponent)
+
+
+def raised(n: Nodes, x: Ref, exponent: float) -> Ref:
+    """x^r for a number r, which the kernel may round."""
+    found = meant(exponent, n.dtype)
+    ratio = Fraction(float(exponent)) if found is None else found.ratio
+    if found is None and n.dtype == torch.float64 and Fraction(float(exponent) - 1) != ratio - 1:
+        raise Unknown("a drawn exponent of which the backward kernel rounds one less")
+    if found is not None and (found.name or found.is_log or not rounded_alike(float(ratio), exponent, n.dtype)):
+        return n("power", x, n.number(exponent, n.dtype))
+    return n("pow", x, exponent=str(ratio))
 
 
 def clamp(n: Nodes, x: Ref, lo: Value | None = None, hi: Value | None = None) -> Ref:

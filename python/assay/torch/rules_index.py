@@ -99,10 +99,16 @@ def put(n: Nodes, x: Ref, indices: list[Ref | None], values: Ref, accumulate: bo
     return n("where", n.expand(n.reshape(n.cast(touched, torch.bool), [*x.shape[:len(axes)], *[1] * len(rest)]), x.shape), total, x)
 
 
+def both(n: Nodes, x: Ref, values: Ref, places: torch.Tensor) -> tuple[Ref, torch.Tensor]:
+    """The elements of x, each at its place, and values at places: kernels add one after the other to x."""
+    flat = n("concat", n.reshape(x, [counted(x.shape)]), n.reshape(values, [places.numel()]), axis=0)
+    return flat, torch.cat([torch.arange(counted(x.shape)), places.flatten()])
+
+
 def put_at(n: Nodes, x: Ref, places: torch.Tensor, values: Ref, accumulate: bool) -> Ref:
     """x with values added, or written, at fixed places."""
     if accumulate:
-        return n("add", x, n.place(values, places, x.shape))
+        return n.place(*both(n, x, values, places), x.shape)
     if len(set(places.flatten().tolist())) != places.numel():
         last = torch.full([counted(x.shape)], -1)
         last[places.flatten()] = torch.arange(places.numel())
@@ -142,10 +148,12 @@ def fitted(n: Nodes, x: Ref, shape: list[int]) -> Ref:
 
 def index_add(n: Nodes, x: Ref, axis: int, index: Ref, source: Ref, alpha: float = 1) -> Ref:
     axis %= x.rank
-    values = source if alpha == 1 else n("mul", source, alpha)
     if is_fixed(index):
         places = torch.ops.aten.index_select.default(numbered(x.shape), axis, index.tensor).long() - 1
-        return put_at(n, x, places, values, True)
+        flat, at = both(n, x, source, places)
+        factors = n("concat", *(n.expand(n.number(v, n.dtype), [size]) for v, size in ((1.0, counted(x.shape)), (alpha, places.numel()))), axis=0)
+        return n.place(flat if alpha == 1 else n("mul", flat, factors), at, x.shape)  # products that may be fused with the sum
+    values = source if alpha == 1 else n("mul", source, n.number(alpha, n.dtype))
     wide = n.expand(n.reshape(index, [index.shape[0] if i == axis else 1 for i in range(x.rank)]), source.shape)
     found: Ref = scatter(True)(n, x, axis, wide, values)
     return found
@@ -242,13 +250,21 @@ def bag_factors_backward(n: Nodes, g: Ref, weight: Ref, indices: Ref, offsets: R
 
 # Fourier transforms: products with matrices of cosines and sines.
 
-def turns(extent: int, sign: int, norm: int, rows: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosine and sine of sign 2 pi j k / n in double, scaled: 0 not at all, 1 by the root of n, 2 by n."""
+def turns(extent: int, sign: int, rows: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosine and sine of sign 2 pi j k / n in double."""
     j = torch.arange(extent, dtype=torch.float64)
     angle = sign * 2 * math.pi * ((j[:rows, None] * j[None, :]) % extent) / extent
-    scale = 1 / (1, math.sqrt(extent), extent)[norm]
     c, s = (torch.where(v.abs() < 1e-12, 0.0, v) for v in (torch.cos(angle), torch.sin(angle)))
-    return c * scale, s * scale
+    return c, s
+
+
+def over_extent(n: Nodes, x: Ref, extent: int, norm: int) -> Ref:
+    """Scaled: 0 not at all, 1 by the root of the extent, 2 by the extent. Kernels multiply with the rounded reciprocal."""
+    if norm == 0:
+        return x
+    size = n.constant(float(extent), n.dtype)
+    found = n("mul", x, n("div", 1.0, n("sqrt", size) if norm == 1 else size))
+    return complexly(found) if x.is_complex else found
 
 
 def mixed_pairs(n: Nodes, x: Ref, axis: int, blocks: list[list[torch.Tensor]]) -> Ref:
@@ -278,27 +294,27 @@ def mixed_pairs(n: Nodes, x: Ref, axis: int, blocks: list[list[torch.Tensor]]) -
 def c2c(n: Nodes, x: Ref, axes: list[int], norm: int, forward: bool) -> Ref:
     for axis in axes:
         axis %= x.rank - 1
-        c, s = turns(x.shape[axis], -1 if forward else 1, norm)
-        x = mixed_pairs(n, x, axis, [[c, -s], [s, c]])
+        c, s = turns(x.shape[axis], -1 if forward else 1)
+        x = over_extent(n, mixed_pairs(n, x, axis, [[c, -s], [s, c]]), x.shape[axis], norm)
     return x
 
 
 def r2c(n: Nodes, x: Ref, axes: list[int], norm: int, onesided: bool) -> Ref:
     last = axes[-1] % x.rank
-    c, s = turns(x.shape[last], -1, norm, x.shape[last] // 2 + 1 if onesided else None)
-    return c2c(n, mixed_pairs(n, x, last, [[c], [s]]), axes[:-1], norm, True)
+    c, s = turns(x.shape[last], -1, x.shape[last] // 2 + 1 if onesided else None)
+    return c2c(n, over_extent(n, mixed_pairs(n, x, last, [[c], [s]]), x.shape[last], norm), axes[:-1], norm, True)
 
 
 def c2r(n: Nodes, x: Ref, axes: list[int], norm: int, last: int) -> Ref:
     """Half a spectrum, each inner frequency for two: x_0 + 2 sum Re(z_k e^(2 pi i j k / n)) + the middle one of an even n."""
     x = c2c(n, x, axes[:-1], norm, False)
-    c, s = turns(last, 1, norm)
+    c, s = turns(last, 1)
     half = last // 2 + 1
     double = torch.full([half], 2.0, dtype=torch.float64)
     double[0] = 1
     if last % 2 == 0:
         double[-1] = 1
-    return mixed_pairs(n, x, axes[-1] % (x.rank - 1), [[c[:, :half] * double, -s[:, :half] * double]])
+    return over_extent(n, mixed_pairs(n, x, axes[-1] % (x.rank - 1), [[c[:, :half] * double, -s[:, :half] * double]]), last, norm)
 
 
 INDEX: dict[str, Rule] = {

@@ -29,12 +29,21 @@ def matmul(n: Nodes, a: Ref, b: Ref) -> Ref:
 def addmm(n: Nodes, c: Ref, a: Ref, b: Ref, beta: float = 1, alpha: float = 1) -> Ref:
     if c.is_complex:
         raise Unknown("complex numbers in addmm")
-    return n("gemm", a, b, c, alpha=n.rounded(alpha), beta=n.rounded(beta))
+    (a, of_product), (c, of_sum) = n.factored(a, alpha), n.factored(c, beta)
+    return n("gemm", a, b, c, alpha=of_product, beta=of_sum)
 
 
 def baddbmm(n: Nodes, c: Ref, a: Ref, b: Ref, beta: float = 1, alpha: float = 1) -> Ref:
     product = n("matmul", a, b)
-    return n("add", c if beta == 1 else n("mul", c, beta), product if alpha == 1 else n("mul", product, alpha))
+    first, second = (one if factor == 1 else n("mul", one, n.number(factor, n.dtype)) for one, factor in ((c, beta), (product, alpha)))
+    return n("add", first, second)
+
+
+def addr(n: Nodes, c: Ref, a: Ref, b: Ref, beta: float = 1, alpha: float = 1) -> Ref:
+    """beta c + alpha a b, the factors in any order."""
+    factors = [n.reshape(a, [*a.shape, 1]), b] + ([] if alpha == 1 else [n.number(alpha, n.dtype)])
+    product = n("mul", *factors) if alpha == 1 else n.product(*factors, slack=0)
+    return n("add", c if beta == 1 else n("mul", c, n.number(beta, n.dtype)), product)
 
 
 def grown(values: Any, count: int) -> list[int]:
@@ -274,12 +283,20 @@ def interpolated_backward(d: int) -> Rule:
     return rule
 
 
-def bicubic_backward(n: Nodes, g: Ref, size: list[int], shape: list[int], aligned: bool, *scales: float | None) -> Ref:
-    """At a border several neighbours are one element: the kernel adds what each gives, with roundings of their own."""
-    def cubic(extent: int, result: int, scale: float | None) -> torch.Tensor:
+def cubic(extents: list[int], results: list[int], aligned: bool, scales: tuple[float | None, ...]) -> list[torch.Tensor]:
+    """[extents, results] for each of the last two axes: the weights of cubic interpolation, as the kernel computes them."""
+    def along(extent: int, result: int, scale: float | None) -> torch.Tensor:
         return torch.ops.aten.upsample_bicubic2d(torch.eye(extent)[None, :, :, None], [result, 1], aligned, scale, None)[0, :, :, 0].contiguous()  # type: ignore[no-any-return]
-    matrices = [cubic(shape[i - 2], g.shape[i - 2], scales[i] if scales else None) for i in range(2)]
-    return n.loose(mixed(n, g, matrices))
+    return [along(extents[i - 2], results[i - 2], scales[i] if scales else None) for i in range(2)]
+
+
+def bicubic(n: Nodes, x: Ref, size: list[int], aligned: bool, *scales: float | None) -> Ref:
+    """At a border several neighbours are one element: the kernel adds what each gives, with roundings of their own."""
+    return n.loose(mixed(n, x, [one.t() for one in cubic(x.shape, size, aligned, scales)]))
+
+
+def bicubic_backward(n: Nodes, g: Ref, size: list[int], shape: list[int], aligned: bool, *scales: float | None) -> Ref:
+    return n.loose(mixed(n, g, cubic(shape, g.shape, aligned, scales)))
 
 
 def trilinear(n: Nodes, a: Ref, b: Ref, c: Ref, expand_a: list[int], expand_b: list[int], expand_c: list[int], summed: list[int], unroll: int = 1) -> Ref:
@@ -301,12 +318,12 @@ def adaptive_table(extents: list[int], results: list[int], *_: Any) -> torch.Ten
 LINEAR: dict[str, Rule] = {
     "mm": matmul, "bmm": matmul, "mv": matmul, "dot": matmul, "addmm": addmm,
     "baddbmm": baddbmm, "addmv": lambda n, c, a, b, beta=1, alpha=1: baddbmm(n, c, a, b, beta, alpha),
-    "addr": lambda n, c, a, b, beta=1, alpha=1: baddbmm(n, c, n.reshape(a, [*a.shape, 1]), n.reshape(b, [1, *b.shape]), beta, alpha),
+    "addr": addr,
     "_trilinear": trilinear, "convolution": convolution,
     "upsample_linear1d": interpolated(1), "upsample_bilinear2d": interpolated(2), "upsample_trilinear3d": interpolated(3),
     "upsample_linear1d_backward": interpolated_backward(1), "upsample_bilinear2d_backward": interpolated_backward(2),
     "upsample_trilinear3d_backward": interpolated_backward(3),
-    "upsample_bicubic2d_backward": bicubic_backward, "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
+    "upsample_bicubic2d": bicubic, "upsample_bicubic2d_backward": bicubic_backward, "convolution_overrideable": convolution, "convolution_backward": convolution_backward,
     **{f"max_pool{d}d_with_indices": max_pool(d, pool_table) for d in (1, 2, 3)},
     **{f"max_pool{d}d_with_indices_backward": max_pool_backward(d, pool_table) for d in (2, 3)},
     **{f"adaptive_max_pool{d}d": max_pool(d, adaptive_table) for d in (2, 3)},

@@ -123,15 +123,19 @@ def elu(n: Nodes, x: Ref, alpha: float = 1, scale: float = 1, input_scale: float
         return n("selu", x, alpha=n.rounded(alpha), beta=n.rounded(scale))
     inner = n("mul", x, n.number(input_scale, n.dtype))
     below = n("mul", n("sub", n("exp", inner), 1.0), n.number(alpha * scale, n.dtype))
-    return n("where", positive(n, x), n("mul", x, n.constant(scale, n.dtype)), below)
+    return n("where", positive(n, x), n("mul", x, n.number(scale, n.dtype)), below)
 
 
 def elu_backward(n: Nodes, g: Ref, alpha: float, scale: float, input_scale: float, is_result: bool, x: Ref) -> Ref:
-    above = n("mul", g, n.constant(scale, n.dtype))
-    size = n("mul", n.constant(alpha, n.dtype), n.constant(scale, n.dtype))
-    inner = x if input_scale == 1 else n("mul", x, n.number(input_scale, n.dtype))
+    number = n.constant if input_scale == 1 else n.number  # as elu has them
+    above = n("mul", g, number(scale, n.dtype))
+    size = n("mul", number(alpha, n.dtype), number(scale, n.dtype))
+    turn = number(input_scale, n.dtype)
+    if n.dtype == torch.float32 and abs(input_scale * alpha - 1) < 2.0**-22:  # celu's: 1 over the float32
+        turn = n("div", 1.0, number(alpha, n.dtype))
+    inner = x if input_scale == 1 else n("mul", x, turn)
     factors = [g, n("add", x, size)] if is_result else [g, size, n("exp", inner)]  # multiplied in an order of the kernel's own
-    below = n.product(*factors, *([] if input_scale == 1 else [n.number(input_scale, n.dtype)]))
+    below = n.product(*factors, *([] if input_scale == 1 else [turn]))
     return n("where", positive(n, x), above, below)
 
 

@@ -8,6 +8,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from .nodes import HALVES, Nodes, Ref, Unknown, counted
+from .rules_reduce import FAR
 
 Rule = Callable[..., Any]
 
@@ -193,7 +194,13 @@ def allowed(q: Ref, k: Ref, causal: bool, mask: Ref | None) -> torch.Tensor | No
         return None
     if mask.dtype == torch.bool:
         return mask.tensor
-    return None if bool(torch.isfinite(mask.tensor).all()) else mask.tensor != -math.inf
+    if not bool(torch.isfinite(mask.tensor).all()):
+        return mask.tensor != -math.inf
+    # A mask of -1e9 or of the least number shuts out, as -inf does, what is beside an open element, if scores are no such numbers.
+    bound = max((float(one.tensor.detach().float().norm(dim=-1).max()) if one.tensor is not None else math.inf) for one in (q, k)) ** 2
+    far = mask.tensor < mask.tensor.amax(-1, keepdim=True) - FAR - 2 * bound
+    is_open = math.isfinite(bound) and bool((mask.tensor.amax(-1) > -FAR).all())
+    return ~far if is_open and bool(far.any()) else None
 
 
 def scores(n: Nodes, q: Ref, k: Ref, causal: bool, mask: Ref | None, scale: float | None) -> tuple[Ref, Ref | None]:

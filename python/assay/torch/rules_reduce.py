@@ -7,6 +7,7 @@ from typing import Any, Callable
 import torch
 
 from .nodes import Nodes, Ref, Unknown, Value, complexly, counted
+from .rules_basic import raised
 from .stored_steps import stored_product
 
 Rule = Callable[..., Any]
@@ -91,8 +92,8 @@ def norm(n: Nodes, x: Ref, order: Value = 2, axes: Any = None, keepdim: bool = F
         return n.reduce("reduce_sum", n("abs", x), which, keepdim)
     if order == float("inf"):
         return n.reduce("reduce_max", n("abs", x), which, keepdim)
-    power = n("power", n("abs", x), n.constant(order, n.dtype))
-    return n("power", n.reduce("reduce_sum", power, which, keepdim), n("div", 1.0, n.constant(order, n.dtype)))
+    power = raised(n, n("abs", x), order)
+    return n("power", n.reduce("reduce_sum", power, which, keepdim), n("div", 1.0, n.number(order, n.dtype)))
 
 
 def softmax(op: str) -> Rule:
@@ -100,8 +101,21 @@ def softmax(op: str) -> Rule:
         x = n.cast(x, n.dtype)
         if n.is_half and x.rank and axis % x.rank < x.rank - 1 and op == "softmax":
             raise Unknown("a softmax along another axis than the last, whose steps are stored in 16 bits")
-        return n(op, x, axis=axis % x.rank) if x.rank else n.reshape(n(op, n.reshape(x, [1]), axis=0), [])
+        if not x.rank:
+            return n.reshape(n(op, n.reshape(x, [1]), axis=0), [])
+        axis %= x.rank
+        if op == "softmax" and x.tensor is not None and bool((far := far_below(x.tensor, axis)).any()):
+            return n("masked_softmax", x, n.constant(~far, torch.bool), axis=axis)
+        return n(op, x, axis=axis)
     return rule
+
+
+FAR = 1000.0  # exp(-1000) is 0 in every format
+
+
+def far_below(x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Masked scores (-1e9, the least number): so far below the greatest of their line that their share is 0, whatever the others are."""
+    return x < x.amax(axis, keepdim=True) - FAR
 
 
 def safe_softmax(n: Nodes, x: Ref, axis: int, *rest: Any, **more: Any) -> Ref:
@@ -128,8 +142,9 @@ def running(op: str) -> Rule:
     return rule
 
 
-def ordered(n: Nodes, x: Ref, axis: int = -1, descending: bool = False, **_: Any) -> list[Ref]:
-    at: dict[str, Any] = {"axis": axis % x.rank, "count": x.shape[axis % x.rank], "descending": descending}
+def ordered(n: Nodes, x: Ref, axis: int = -1, descending: bool = False, **named: Any) -> list[Ref]:
+    axis = named.get("dim", axis) % x.rank
+    at: dict[str, Any] = {"axis": axis, "count": x.shape[axis], "descending": descending}
     return [n("sort", x, **at), n("arg_sort", x, **at)]
 
 

@@ -1,0 +1,195 @@
+"""Right programs whose constants are rounded in several ways, that sample at computed places or choose among equals: they pass, bent ones do not."""
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="gradcheck needs the package torch")
+import torch.nn.functional as F  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from assay import GradcheckError, gradcheck  # noqa: E402
+import assay.torch  # noqa: E402
+
+
+def drawn(*shapes: tuple[int, ...], positive: bool = False, seed: int = 0) -> list[Any]:
+    generator = torch.Generator().manual_seed(seed)
+    draw = (lambda s: torch.rand(s, generator=generator) + 0.05) if positive else (lambda s: torch.randn(s, generator=generator))
+    return [draw(shape).requires_grad_() for shape in shapes]
+
+
+class Bent(TorchDispatchMode):
+    """Kernels that give something else."""
+
+    def __init__(self, name: str, change: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.name, self.change, self.met = name, change, 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        if str(function).split(".")[1] != self.name:
+            return found
+        self.met += 1
+        return self.change(found)
+
+
+def fails(f: Callable[..., Any], inputs: list[Any], name: str = "", change: Callable[[Any], Any] = lambda found: found) -> bool:
+    with Bent(name, change) as bent, pytest.raises(GradcheckError) as error:
+        gradcheck(f, inputs)
+    assert not name or bent.met, "the bent kernel did not run"
+    return bool(error.value.report.failed)
+
+
+UNARY = {
+    "x ** 0.7": lambda x: x ** 0.7, "x ** (1/3)": lambda x: x ** (1 / 3), "x ** -0.1": lambda x: x ** -0.1, "x ** 2.4": lambda x: x ** 2.4,
+    "x ** 0.1234567": lambda x: x ** 0.1234567, "2.1 ** x": lambda x: 2.1 ** x, "1.01 ** x": lambda x: 1.01 ** x,
+    "norm 1.3": lambda x: x.norm(p=1.3), "norm 3": lambda x: x.norm(p=3), "lp_pool 1.3": lambda x: F.lp_pool1d(x.reshape(1, 1, 50), 1.3, 3),
+    "local response": lambda x: F.local_response_norm(x.reshape(1, 5, 10), 3, alpha=1e-2, beta=0.7), "log10": torch.log10, "log2": torch.log2,
+    "exp2": torch.exp2, "rad2deg": torch.rad2deg, "x * drawn": lambda x: x * 0.123456789123}
+FLOAT32 = {"x ** drawn": lambda x: x ** 0.2345678912345678, "celu 0.7": lambda x: F.celu(x - 0.5, 0.7), "celu 1.3": lambda x: F.celu(x - 0.5, 1.3)}  # in float64 celu's slope is a float32's, and a drawn exponent opaque
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", UNARY)
+def test_constants_mean_one_number(name: str, dtype: Any) -> None:
+    (x,) = drawn((50,), positive=True)
+    assert gradcheck(UNARY[name], [x.detach().to(dtype).requires_grad_()])
+
+
+@pytest.mark.parametrize("name", FLOAT32)
+def test_constants_of_float32(name: str) -> None:
+    assert gradcheck(FLOAT32[name], drawn((50,), positive=True))
+
+
+WEIGHTED = {
+    "addcdiv": (lambda a, b, c: torch.addcdiv(a, b, c, value=0.3), [(6,), (6,), (6,)]), "addcmul": (lambda a, b, c: torch.addcmul(a, b, c, value=0.3), [(6,), (6,), (6,)]),
+    "addmm": (lambda a, b, c: torch.addmm(a, b, c, alpha=0.3, beta=0.7), [(3, 4), (3, 5), (5, 4)]), "addr": (lambda a, b, c: torch.addr(a, b, c, alpha=0.3, beta=0.7), [(3, 4), (3,), (4,)]),
+    "baddbmm": (lambda a, b, c: torch.baddbmm(a, b, c, alpha=0.3, beta=0.7), [(2, 3, 4), (2, 3, 5), (2, 5, 4)]), "logaddexp2": (torch.logaddexp2, [(6,), (6,)]),
+    "index_add": (lambda a, b: a.index_add(0, torch.tensor([2, 0, 2]), b, alpha=0.3), [(3, 4), (3, 4)]), "add": (lambda a, b: torch.add(a, b, alpha=0.3), [(6,), (6,)])}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_factors_mean_one_number(name: str) -> None:
+    f, shapes = WEIGHTED[name]
+    assert gradcheck(f, drawn(*shapes))
+
+
+def own(forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return backward(g, *ctx.saved_tensors)
+    return Own.apply
+
+
+STEP = 1 + 2.0**-22
+BENT = {
+    "power": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * STEP * x ** (0.7 - 1)), "exponent": (lambda x: x ** 0.7, lambda g, x: g * 0.7 * x ** (0.7 - 1 + 1e-6)),
+    "base": (lambda x: 2.1 ** x, lambda g, x: g * math.log(2.1) * STEP * 2.1 ** x), "log10": (torch.log10, lambda g, x: g / (x * math.log(10) * STEP)),
+    "exp2": (torch.exp2, lambda g, x: g * torch.exp2(x) * 0.6931), "factor": (lambda x: x * 0.3, lambda g, x: g * 0.3000001)}
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_a_constant_that_is_another_number_is_found(name: str) -> None:
+    forward, backward = BENT[name]
+    assert fails(own(forward, backward), drawn((50,), positive=True))
+
+
+@pytest.mark.parametrize("name, change", [("pow", lambda y: y * (1 + 2.0**-20)), ("logaddexp2", lambda y: y + 2.0**-18)])
+def test_a_power_that_is_off_is_found(name: str, change: Any) -> None:
+    f = (lambda x: x ** 2.4) if name == "pow" else (lambda x: torch.logaddexp2(x, 2 * x))
+    assert fails(f, drawn((50,), positive=True), name, change)
+
+
+# Places that are computed.
+
+@pytest.mark.parametrize("options", [{"size": (5, 6)}, {"size": (7, 3), "align_corners": True}, {"scale_factor": (1.7, 2.3)}])
+@pytest.mark.parametrize("seed", range(3))
+def test_cubic_interpolation(options: dict[str, Any], seed: int) -> None:
+    inputs = drawn((1, 2, 4, 5), seed=seed)
+    assert gradcheck(lambda x: F.interpolate(x, mode="bicubic", **options), inputs)
+    assert fails(lambda x: F.interpolate(x, mode="bicubic", **options), inputs, "upsample_bicubic2d", lambda y: y + 2.0**-16)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_samples_on_a_grid(padding: str, aligned: bool, seed: int) -> None:
+    (image,), generator = drawn((2, 2, 4, 5), seed=seed), torch.Generator().manual_seed(seed)
+    grid = (torch.rand(2, 3, 7, 2, generator=generator) * 2.6 - 1.3).requires_grad_()
+    f = lambda a, g: F.grid_sample(a, g, padding_mode=padding, align_corners=aligned)  # noqa: E731
+    assert gradcheck(f, [image, grid])
+    assert fails(f, [image, grid], "grid_sampler_2d", lambda y: y + 2.0**-16)
+    assert fails(f, [image, grid], "grid_sampler_2d_backward", lambda found: (found[0], found[1] * (1 + 2.0**-14)))
+
+
+# Sums and transforms.
+
+def test_values_are_added_one_after_another() -> None:
+    for seed in range(5):
+        inputs = drawn((3, 2), (3, 2), seed=seed)
+        for f in (lambda a, v: a.index_put((torch.tensor([2, 0, 2]),), v, accumulate=True), lambda a, v: a.scatter_add(0, torch.tensor([[2, 0], [2, 2], [2, 1]]), v)):
+            assert gradcheck(f, inputs)
+    assert fails(lambda a, v: a.scatter_add(0, torch.tensor([[2, 0], [2, 2], [2, 1]]), v), inputs, "scatter_add", lambda y: y * (1 + 2.0**-19))
+
+
+class Transform(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, z: Any) -> Any:
+        return torch.fft.fft(z)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return torch.fft.ifft(g) * g.shape[-1]
+
+
+FOURIER = {
+    "own": (lambda a: torch.view_as_real(Transform.apply(torch.view_as_complex(a))), (6, 2)), "rfft": (lambda a: torch.view_as_real(torch.fft.rfft(a)), (8,)),
+    "irfft": (lambda a: torch.fft.irfft(torch.view_as_complex(a)), (5, 2)), "fft2": (lambda a: torch.view_as_real(torch.fft.fft2(a)), (4, 6)),
+    "ortho": (lambda a: torch.view_as_real(torch.fft.ifft(torch.view_as_complex(a), norm="ortho")), (6, 2)),
+    "stft": (lambda a: torch.view_as_real(torch.stft(a, 8, return_complex=True, window=torch.hann_window(8))), (32,)),
+    "over a number": (lambda a: torch.view_as_real(torch.view_as_complex(a) / 6), (8, 2))}
+
+
+@pytest.mark.parametrize("name", FOURIER)
+def test_transforms(name: str) -> None:
+    f, shape = FOURIER[name]
+    assert gradcheck(f, drawn(shape))
+
+
+@pytest.mark.parametrize("op, shape, f", [("_fft_r2c", (8,), FOURIER["rfft"][0]), ("_fft_c2c", (6, 2), FOURIER["ortho"][0]), ("div", (8, 2), FOURIER["over a number"][0])])
+def test_a_transform_that_is_off_is_found(op: str, shape: tuple[int, ...], f: Any) -> None:
+    assert fails(f, drawn(shape), op, lambda z: z * (1 + 2.0**-11))
+
+
+# Equals.
+
+CHOICES = {
+    "topk": lambda x: torch.topk(x, 2, -1)[0], "least": lambda x: torch.topk(x, 2, 0, largest=False)[0], "sort": lambda x: torch.sort(x, -1)[0],
+    "sort down": lambda x: torch.sort(x, 0, descending=True)[0], "stable": lambda x: torch.sort(x, dim=0, stable=True)[0], "argsort": lambda x: x.flatten()[torch.argsort(x.flatten())],
+    "kthvalue": lambda x: x.kthvalue(3, 0)[0], "median": lambda x: x.median(1)[0], "cummax": lambda x: x.cummax(0)[0], "cummin": lambda x: x.cummin(1)[0]}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("shape", [(5, 4), (3, 40)])
+def test_any_of_equals_may_be_chosen(name: str, shape: tuple[int, ...]) -> None:
+    for values in (torch.zeros(shape), drawn(shape)[0].detach().round()):
+        assert gradcheck(CHOICES[name], [values.requires_grad_()])
+
+
+@pytest.mark.parametrize("op, f", [("topk", CHOICES["topk"]), ("sort", CHOICES["sort"]), ("kthvalue", CHOICES["kthvalue"]), ("cummax", CHOICES["cummax"])])
+def test_an_element_that_is_no_equal_is_found(op: str, f: Any) -> None:
+    other = {"cummax": lambda found: (found[0], torch.zeros_like(found[1]))}
+    assert fails(f, drawn((6, 5)), op, other.get(op, lambda found: (found[0], (found[1] + 1) % 5)))
+    assert fails(f, drawn((6, 5)), op, lambda found: (found[0] + 1, found[1]))
+
+
+def test_a_place_that_occurs_twice_is_found() -> None:
+    assert fails(CHOICES["topk"], [torch.zeros(3, 5, requires_grad=True)], "topk", lambda found: (found[0], torch.zeros_like(found[1])))

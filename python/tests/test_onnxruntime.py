@@ -152,3 +152,47 @@ def test_interpolation_by_a_runtime_is_not_accused(scale, mode, verdict):
                           [h.make_tensor_value_info("y", 1, None)], [scales])
     x = np.random.default_rng(1).normal(size=(1, 1, 9, 30)).astype(np.float32)
     assert record(h.make_model(resize, opset_imports=[h.make_opsetid("", 13)], ir_version=8), {"x": x}).audit().verdict == verdict
+
+
+def single(op, feed, shape, weights=(), **attributes):
+    nodes = [h.make_node(op, [name for name in attributes.pop("reads", list(feed))], ["y"], **attributes)]
+    return model(nodes, [(name, FLOAT, list(array.shape)) for name, array in feed.items()], [("y", FLOAT, shape)], weights)
+
+
+def infinite(*shape):
+    found = np.ones(shape, np.float32)
+    found[..., 0, -1] = np.inf
+    return found
+
+
+SINGLE = {
+    "Resize linear": lambda: (single("Resize", {"x": floats(1, 2, 5, 6)}, [1, 2, 8, 13], [("s", np.float32([1, 1, 1.7, 2.3]))], reads=["x", "", "s"], mode="linear"), (1, 2, 5, 6)),
+    "Resize cubic": lambda: (single("Resize", {"x": floats(1, 2, 5, 6)}, [1, 2, 8, 13], [("s", np.float32([1, 1, 1.7, 2.3]))], reads=["x", "", "s"], mode="cubic"), (1, 2, 5, 6)),
+    "LRN": lambda: (single("LRN", {"x": floats(1, 24, 5, 6)}, [1, 24, 5, 6], size=3, alpha=0.5), (1, 24, 5, 6)),
+    "Softplus": lambda: (single("Softplus", {"x": floats(60, 8)}, [60, 8]), (60, 8)),
+    "Mish": lambda: (single("Mish", {"x": floats(60, 8)}, [60, 8]), (60, 8)),
+    "DFT 8": lambda: (single("DFT", {"x": floats(3, 8, 1)}, None), (3, 8, 1)),
+    "DFT 7": lambda: (single("DFT", {"x": floats(3, 7, 1)}, None), (3, 7, 1))}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_operators_that_round_in_their_own_way(name):
+    """What the runtime gives passes; a result that is a little off does not."""
+    network, shape = SINGLE[name]()
+    scale = 8 if name in ("LRN", "Softplus", "Mish") else 1
+    x = {"x": scale * floats(*shape)}
+    assert record(network, x).audit().passed
+    bent = Function(lambda given: {"y": np.float32(1.002) * OnnxRuntime().run(network.SerializeToString(), ["y"], given)["y"]}, "onnxruntime")
+    assert not recorded(bent, network, x).audit().passed
+
+
+def test_padding_beside_an_infinite_weight():
+    network = single("Conv", {"x": floats(1, 1, 4, 4), "w": floats(1, 1, 3, 3)}, [1, 1, 4, 4], pads=[1] * 4)
+    assert record(network, {"x": np.ones((1, 1, 4, 4), np.float32), "w": infinite(1, 1, 3, 3)}).audit().passed
+
+
+def test_products_of_integers():
+    nodes = [h.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]), h.make_node("MatMulInteger", ["q", "w", "z"], ["p"]), h.make_node("Cast", ["p"], ["y"], to=FLOAT)]
+    network = model(nodes, [("x", FLOAT, [4, 30])], [("y", FLOAT, [4, 5])], [("w", RANDOM.integers(0, 255, (30, 5)).astype(np.uint8))])
+    report = record(network, {"x": floats(4, 30)}).audit()
+    assert "contract.format" not in report.text and not report.failed, report.text

@@ -260,7 +260,7 @@ def logarithm(base: float) -> Rule:
 
 
 def log1p(n: Nodes, x: Ref) -> Ref:
-    """log(1 + x); the kernel does not round the sum, so that all is admitted between its roundings: near 0 that says little."""
+    """log(1 + x); the kernel does not round the sum, so that all is admitted between its roundings."""
     x = n.cast(x, n.dtype)
     return n("log", n.loose(n("add", x, 1.0)))
 

@@ -13,7 +13,7 @@ from ..errors import UsageError, wrong
 from .backward import Recorder
 from .memory import Value, bits
 from .nodes import HALVES
-from .outside import cut_off, cuts_of
+from .outside import cut_off, cuts_of, downstream
 from .values import Region
 
 MOST_NAMES = 20  # that the text of a report lists
@@ -47,6 +47,7 @@ def trace_of(run: Recorder) -> Trace:
     """The recording as a trace."""
     trace = Trace(f"assay.torch, PyTorch {torch.__version__}", MODELS)
     values = run.memory.values
+    touched = downstream(run)
     used = {v for one in run.regions for v in one.operands + one.results} | set(run.inputs) | set(run.parameters)
     for i, value in enumerate(values):
         if i in used:
@@ -64,7 +65,7 @@ def trace_of(run: Recorder) -> Trace:
     trace.tangents = [{"from": {name(k): name(v) for k, v in one.start.items()}, "to": {name(k): name(v) for k, v in one.found.items()},
                        "detached": [name(v) for v in one.detached]} for one in run.moves if one.found]
     trace.outputs = sorted({n for c in trace.gradients for n in c["of"].values()} | {n for c in trace.tangents for n in c["to"].values()})
-    trace.detached = [name(v) for v in (run.cut - set(run.edges.values())) | run.cut_for_good if v in used]
+    trace.detached = [name(v) for v in sorted((run.cut - set(run.edges.values())) | run.cut_for_good) if v in used and v in touched]
     trace.opaque = [{"name": what, "results": [name(v) for v in found]} for what, found in run.opaque if found]
     return trace
 

@@ -255,6 +255,15 @@ def reached(run: Values, start: int) -> set[int]:
     return found
 
 
+def downstream(run: Any) -> set[int]:
+    """What is computed of a tensor with a gradient, in any way: numbers that nothing of the kind decides need not be said to be cut."""
+    found = set(run.depending) | {v for claim in run.claims for v in claim.of}
+    for region in run.regions:
+        if found.intersection(region.operands):
+            found.update(region.results)
+    return found
+
+
 def cuts_of(run: Any) -> list[int]:
     """The values without history that an output was computed from, though they depend on what has a gradient."""
     asked = {v for claim in run.claims for v in claim.of}

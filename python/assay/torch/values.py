@@ -156,20 +156,20 @@ class Values(TorchDispatchMode):
         if history in self.copies and history not in self.made:
             return self.copied(tensor, history)
         if node is not None and known and self.in_backward():
-            return max(known.values()) if (own := self.own_operand(known)) is None else own
+            return max(known.values())
         if node is not None:
             return self.view_of(tensor, history, block)
         if not known:
             return self.viewed(tensor, None, block, None)
         latest = list(known.values())[-1]
         if history == LEAF or self.in_backward() or None in known:
-            return known.get(None, latest) if (own := self.own_operand(known)) is None else own
+            return known.get(None, latest)
         return self.detached(tensor, latest)
 
     def own_operand(self, known: dict[Any, int]) -> int | None:
-        """Of several values that lie in one place, views of one another, the one that the region reads whose product is being computed."""
+        """Of several values that lie in one place, views of one another, the one that a Function read whose backward makes a leaf of it."""
         node = torch._C._current_autograd_node()
-        region = self.made.get(node._sequence_nr()) if node is not None else None
+        region = self.made.get(node._sequence_nr()) if isinstance(node, BackwardCFunction) else None
         found = [known[LEAF]] if LEAF in known else []
         return next((v for v in [*found, *known.values()] if v in region.operands), None) if region is not None else None
 
